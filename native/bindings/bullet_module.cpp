@@ -1,0 +1,169 @@
+// Registers BulletWorld with Python. Arrays in, arrays out; shapes and types are checked by the Python front.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bullet_world.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using lapjoint::BodyColumns;
+using lapjoint::BulletWorld;
+using lapjoint::JointColumns;
+using lapjoint::ShapeDefinition;
+using lapjoint::StaticBody;
+using lapjoint::WorldSettings;
+
+template <typename T>
+using Input = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Output = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+
+namespace {
+
+int rows(const Input<int>& ids) { return static_cast<int>(ids.shape(0)); }
+
+template <typename T>
+const T* column(const nb::dict& table, const char* name) {
+  return nb::cast<Input<T>>(table[name], false).data();
+}
+
+BodyColumns body_columns(const nb::dict& table, int count) {
+  BodyColumns c;
+  c.count = count;
+  c.shape_id = column<int>(table, "shape_id");
+  c.mass = column<double>(table, "mass");
+  c.inertia = column<double>(table, "inertia");
+  c.friction = column<double>(table, "friction");
+  c.restitution = column<double>(table, "restitution");
+  c.rolling_friction = column<double>(table, "rolling_friction");
+  c.linear_damping = column<double>(table, "linear_damping");
+  c.angular_damping = column<double>(table, "angular_damping");
+  c.group = column<std::uint32_t>(table, "group");
+  c.mask = column<std::uint32_t>(table, "mask");
+  return c;
+}
+
+JointColumns joint_columns(const nb::dict& table, int count) {
+  JointColumns c;
+  c.count = count;
+  c.kind = column<int>(table, "kind");
+  c.body_a = column<int>(table, "body_a");
+  c.body_b = column<int>(table, "body_b");
+  c.frame_a = column<double>(table, "frame_a");
+  c.frame_b = column<double>(table, "frame_b");
+  c.lower = column<double>(table, "lower");
+  c.upper = column<double>(table, "upper");
+  c.motor_velocity = column<double>(table, "motor_velocity");
+  c.motor_max_force = column<double>(table, "motor_max_force");
+  c.spring_stiffness = column<double>(table, "spring_stiffness");
+  c.spring_damping = column<double>(table, "spring_damping");
+  c.spring_rest = column<double>(table, "spring_rest");
+  return c;
+}
+
+}  // namespace
+
+NB_MODULE(LAPJOINT_MODULE, m) {
+  m.attr("bullet_version") = btGetVersion();
+  m.attr("precision") = sizeof(btScalar) == 8 ? "float64" : "float32";
+
+  nb::class_<WorldSettings>(m, "WorldSettings")
+      .def(nb::init<>())
+      .def_rw("length_unit", &WorldSettings::length_unit)
+      .def_prop_rw(
+          "gravity", [](const WorldSettings& s) { return std::array{s.gravity[0], s.gravity[1], s.gravity[2]}; },
+          [](WorldSettings& s, const std::array<double, 3>& g) { std::copy(g.begin(), g.end(), s.gravity); })
+      .def_rw("iterations", &WorldSettings::iterations)
+      .def_rw("residual_threshold", &WorldSettings::residual_threshold)
+      .def_rw("joint_erp", &WorldSettings::joint_erp)
+      .def_rw("contact_erp", &WorldSettings::contact_erp)
+      .def_rw("warm_start", &WorldSettings::warm_start)
+      .def_rw("split_impulse", &WorldSettings::split_impulse)
+      .def_rw("two_friction_directions", &WorldSettings::two_friction_directions)
+      .def_rw("sleeping", &WorldSettings::sleeping)
+      .def_rw("margin", &WorldSettings::margin);
+
+  nb::class_<ShapeDefinition>(m, "ShapeDefinition")
+      .def(nb::init<>())
+      .def_rw("kind", &ShapeDefinition::kind)
+      .def_rw("size", &ShapeDefinition::size)
+      .def_rw("points", &ShapeDefinition::points)
+      .def_rw("triangles", &ShapeDefinition::triangles)
+      .def_rw("parts", &ShapeDefinition::parts)
+      .def_rw("place", &ShapeDefinition::place);
+
+  using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<BulletWorld>(m, "BulletWorld")
+      // The tables are read in place: the caller keeps them alive and unchanged.
+      .def(
+          "__init__",
+          [](BulletWorld* self, const WorldSettings& settings, const nb::dict& bodies, int body_count,
+             const nb::dict& joints, int joint_count) {
+            new (self) BulletWorld(settings, body_columns(bodies, body_count), joint_columns(joints, joint_count));
+          },
+          "settings"_a, "bodies"_a, "body_count"_a, "joints"_a, "joint_count"_a)
+      .def("define_shape", &BulletWorld::define_shape, "definition"_a)
+      .def("ignore_pairs",
+           [](BulletWorld& w, Input<int> pairs) {
+             for (std::size_t i = 0; i < pairs.shape(0); ++i) w.ignore_pair(pairs.data()[2 * i], pairs.data()[2 * i + 1]);
+           })
+      .def("add_static",
+           [](BulletWorld& w, int shape_id, const std::array<double, 7>& place, double friction, double restitution,
+              double rolling_friction, std::uint32_t group, std::uint32_t mask) {
+             StaticBody item{shape_id, {}, friction, restitution, rolling_friction, group, mask};
+             std::copy(place.begin(), place.end(), item.place);
+             w.add_static(item);
+           })
+      .def(
+          "activate",
+          [](BulletWorld& w, Input<int> ids, Input<double> states) { w.activate(ids.data(), rows(ids), states.data()); },
+          "ids"_a, "states"_a, Unlocked())
+      .def(
+          "deactivate", [](BulletWorld& w, Input<int> ids) { w.deactivate(ids.data(), rows(ids)); }, "ids"_a,
+          Unlocked())
+      .def(
+          "set_states",
+          [](BulletWorld& w, Input<int> ids, Input<double> states) {
+            w.set_states(ids.data(), rows(ids), states.data());
+          },
+          "ids"_a, "states"_a, Unlocked())
+      .def(
+          "get_states",
+          [](const BulletWorld& w, Input<int> ids, Output<double> states) {
+            w.get_states(ids.data(), rows(ids), states.data());
+          },
+          "ids"_a, "states"_a.noconvert(), Unlocked())
+      .def(
+          "add_forces",
+          [](BulletWorld& w, Input<int> ids, Input<double> forces, Input<double> torques) {
+            w.add_forces(ids.data(), rows(ids), forces.data(), torques.data());
+          },
+          "ids"_a, "forces"_a, "torques"_a, Unlocked())
+      .def("clear_contacts", &BulletWorld::clear_contacts, Unlocked())
+      .def("set_iterations", &BulletWorld::set_iterations, "iterations"_a)
+      .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())
+      .def("detect", &BulletWorld::detect, Unlocked())
+      .def("active_count", &BulletWorld::active_count)
+      .def("active_ids", [](const BulletWorld& w, Output<int> ids) { w.active_ids(ids.data()); }, "ids"_a.noconvert())
+      .def("live_joint_count", &BulletWorld::live_joint_count)
+      .def("live_joint_ids", [](const BulletWorld& w, Output<int> ids) { w.live_joint_ids(ids.data()); },
+           "ids"_a.noconvert())
+      // Collects the contacts; read_contacts then copies them out.
+      .def("contact_count", [](BulletWorld& w) { return w.contacts().size(); }, Unlocked())
+      .def(
+          "read_contacts",
+          [](const BulletWorld& w, Output<int> bodies, Output<int> point_counts, Output<double> depths) {
+            const auto& contacts = w.collected_contacts();
+            for (std::size_t i = 0; i < contacts.size(); ++i) {
+              bodies.data()[2 * i] = contacts[i].body_a;
+              bodies.data()[2 * i + 1] = contacts[i].body_b;
+              point_counts.data()[i] = contacts[i].point_count;
+              depths.data()[i] = contacts[i].depth;
+            }
+          },
+          "bodies"_a.noconvert(), "point_counts"_a.noconvert(), "depths"_a.noconvert(), Unlocked())
+      .def("residual", &BulletWorld::residual);
+}

@@ -1,0 +1,36 @@
+// Scene joints as Bullet constraints.
+#pragma once
+
+#include <btBulletDynamicsCommon.h>
+
+#include <memory>
+
+namespace lapjoint {
+
+constexpr int kWorld = -1;
+
+// The scene's joint table, column by column; owned by the scene.
+struct JointColumns {
+  enum Kind { kBall, kHinge, kSlider, kFixed, kSixAxis };
+  int count = 0;
+  const int* kind = nullptr;
+  const int* body_a = nullptr;
+  const int* body_b = nullptr;           // or kWorld
+  const double* frame_a = nullptr;       // count x 7: position [m], quaternion w x y z, in body a's frame
+  const double* frame_b = nullptr;       // count x 7, in body b's frame or in the world
+  const double* lower = nullptr;         // count x 6, and so on
+  const double* upper = nullptr;
+  const double* motor_velocity = nullptr;
+  const double* motor_max_force = nullptr;
+  const double* spring_stiffness = nullptr;
+  const double* spring_damping = nullptr;
+  const double* spring_rest = nullptr;
+};
+
+// A joint of the table between two Bullet bodies; `b` is a body without mass where the scene says WORLD.
+// `turn_a`, `turn_b`: from the scene's body frame to Bullet's (principal axes).
+std::unique_ptr<btTypedConstraint> make_joint(const JointColumns& joints, int joint_id, btRigidBody& a, btRigidBody& b,
+                                              const btQuaternion& turn_a, const btQuaternion& turn_b,
+                                              double length_unit);
+
+}  // namespace lapjoint

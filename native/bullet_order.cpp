@@ -1,0 +1,112 @@
+#include "bullet_order.h"
+
+#include <algorithm>
+
+namespace lapjoint {
+
+namespace {
+
+int body_number(const btCollisionObject* object) { return object->getBroadphaseHandle()->m_uniqueId; }
+
+std::uint64_t pair_key(int a, int b) {
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32) | static_cast<std::uint32_t>(b);
+}
+
+}  // namespace
+
+void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out) {
+  out.clear();
+  const int count = dispatcher.getNumManifolds();
+  btPersistentManifold** manifolds = dispatcher.getInternalManifoldPointer();
+  for (int i = 0; i < count; ++i) {
+    btPersistentManifold* manifold = manifolds[i];
+    if (manifold->getNumContacts() == 0) continue;
+    const int id0 = body_number(manifold->getBody0());
+    const int id1 = body_number(manifold->getBody1());
+    const btManifoldPoint& point = manifold->getContactPoint(0);
+    out.push_back({pair_key(id0, id1), pair_key(point.m_index0, point.m_index1), manifold});
+  }
+  std::sort(out.begin(), out.end());
+}
+
+void PairFilter::ignore(int body_a, int body_b) {
+  ignored_.insert(pair_key(std::min(body_a, body_b), std::max(body_a, body_b)));
+}
+
+bool PairFilter::needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const {
+  if (!(a->m_collisionFilterGroup & b->m_collisionFilterMask) || !(b->m_collisionFilterGroup & a->m_collisionFilterMask))
+    return false;
+  const int low = std::min(a->m_uniqueId, b->m_uniqueId);
+  const int high = std::max(a->m_uniqueId, b->m_uniqueId);
+  if (low >= kStaticBase) return false;
+  return ignored_.empty() || ignored_.count(pair_key(low, high)) == 0;
+}
+
+void BatchPairCache::remove_pairs_of(const std::vector<char>& leaving_by_id, btDispatcher& dispatcher) {
+  struct Leaving : btOverlapCallback {
+    const std::vector<char>& leaving;
+    explicit Leaving(const std::vector<char>& flags) : leaving(flags) {}
+    bool is_leaving(const btBroadphaseProxy* proxy) const {
+      return proxy->m_uniqueId < kStaticBase && leaving[proxy->m_uniqueId];
+    }
+    bool processOverlap(btBroadphasePair& pair) override {
+      return is_leaving(pair.m_pProxy0) || is_leaving(pair.m_pProxy1);
+    }
+  } leaving(leaving_by_id);
+  processAllOverlappingPairs(&leaving, &dispatcher);
+}
+
+OrderedWorld::OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
+                           btCollisionConfiguration* configuration, bool sleeping)
+    : btDiscreteDynamicsWorld(dispatcher, broadphase, solver, configuration), sleeping_(sleeping) {
+  setForceUpdateAllAabbs(false);  // static bodies do not move
+  getDispatchInfo().m_deterministicOverlappingPairs = sleeping;  // used by Bullet's islands only
+}
+
+void OrderedWorld::set_members(const std::vector<btRigidBody*>& statics, const std::vector<btRigidBody*>& bodies,
+                               const std::vector<btTypedConstraint*>& joints) {
+  m_collisionObjects.resizeNoInitialize(0);
+  m_nonStaticRigidBodies.resizeNoInitialize(0);
+  m_constraints.resizeNoInitialize(0);
+  const auto add = [this](btRigidBody* body) {
+    body->setWorldArrayIndex(m_collisionObjects.size());
+    m_collisionObjects.push_back(body);
+  };
+  for (btRigidBody* body : statics) add(body);
+  for (btRigidBody* body : bodies) {
+    add(body);
+    m_nonStaticRigidBodies.push_back(body);
+  }
+  for (btTypedConstraint* joint : joints) m_constraints.push_back(joint);
+}
+
+void OrderedWorld::step_once(btScalar timestep) {
+  applyGravity();
+  internalSingleStepSimulation(timestep);
+  clearForces();
+}
+
+void OrderedWorld::calculateSimulationIslands() {
+  if (sleeping_) btDiscreteDynamicsWorld::calculateSimulationIslands();
+}
+
+void OrderedWorld::solveConstraints(btContactSolverInfo& info) {
+  if (sleeping_) {
+    btDiscreteDynamicsWorld::solveConstraints(info);
+    return;
+  }
+  // Islands exist to put bodies to sleep. Without sleep the whole world is one group.
+  collect_contacts(*m_dispatcher1, contacts_);
+  manifolds_.clear();
+  for (const ContactKey& contact : contacts_) manifolds_.push_back(contact.manifold);
+  if (m_nonStaticRigidBodies.size() == 0) return;
+  btConstraintSolver& solver = *m_constraintSolver;
+  const int manifold_count = static_cast<int>(manifolds_.size());
+  solver.prepareSolve(m_collisionObjects.size(), manifold_count);
+  solver.solveGroup(&m_collisionObjects[0], m_collisionObjects.size(), manifolds_.data(), manifold_count,
+                    m_constraints.size() ? &m_constraints[0] : nullptr, m_constraints.size(), info, nullptr,
+                    m_dispatcher1);
+  solver.allSolved(info, nullptr);
+}
+
+}  // namespace lapjoint

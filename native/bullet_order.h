@@ -1,0 +1,77 @@
+// A Bullet world whose results depend on what is in it and not on how it came there.
+//
+// Stock Bullet numbers, sorts and stores bodies, pairs and constraints in the order of their arrival, and a Gauss-Seidel
+// solver's result depends on that order. Here bodies, contacts and joints are always in the order of their scene
+// numbers, so a body that left and came back, or a worker that was rebuilt, changes nothing.
+#pragma once
+
+#include <btBulletDynamicsCommon.h>
+
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+namespace lapjoint {
+
+// Broadphase numbers: bodies keep their scene number, static bodies come after all of them.
+constexpr int kStaticBase = 1 << 30;
+
+struct ContactKey {
+  std::uint64_t bodies;  // (id of body 0, id of body 1)
+  std::uint64_t parts;   // (part of body 0, part of body 1), for compounds
+  btPersistentManifold* manifold;
+  bool operator<(const ContactKey& other) const {
+    return bodies != other.bodies ? bodies < other.bodies : parts < other.parts;
+  }
+};
+
+// All manifolds that hold at least one point, in canonical order.
+void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out);
+
+// Which pairs may touch: groups and masks, never two static bodies, never an ignored pair.
+class PairFilter : public btOverlapFilterCallback {
+ public:
+  void ignore(int body_a, int body_b);
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override;
+
+ private:
+  std::unordered_set<std::uint64_t> ignored_;
+};
+
+// Bullet scans the whole pair cache for every body it removes. Here a batch of bodies is removed in one scan.
+class BatchPairCache : public btHashedOverlappingPairCache {
+ public:
+  void remove_pairs_of(const std::vector<char>& leaving_by_id, btDispatcher& dispatcher);
+  void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
+};
+
+class OrderedWorld : public btDiscreteDynamicsWorld {
+ public:
+  OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
+               btCollisionConfiguration* configuration, bool sleeping);
+
+  // Replace the lists of bodies and joints; both must be in order of their numbers.
+  void set_members(const std::vector<btRigidBody*>& statics, const std::vector<btRigidBody*>& bodies,
+                   const std::vector<btTypedConstraint*>& joints);
+
+  // One step of exactly this length; without motion states and interpolation.
+  void step_once(btScalar timestep);
+
+ protected:
+  void calculateSimulationIslands() override;
+  void solveConstraints(btContactSolverInfo& info) override;
+
+ private:
+  bool sleeping_;
+  std::vector<ContactKey> contacts_;
+  std::vector<btPersistentManifold*> manifolds_;
+};
+
+// Bullet's solver, with the residual of its last sweep open to be read.
+class OpenSolver : public btSequentialImpulseConstraintSolver {
+ public:
+  btScalar residual_squared() const { return m_leastSquaresResidual; }
+  void clear_residual() { m_leastSquaresResidual = 0; }
+};
+
+}  // namespace lapjoint

@@ -1,0 +1,55 @@
+// Scene shapes as Bullet collision shapes: built when first needed, shared by bodies, freed with the last of them.
+#pragma once
+
+#include <btBulletCollisionCommon.h>
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lapjoint {
+
+// A shape of the scene, in metres. Compounds list their parts in `parts`.
+struct ShapeDefinition {
+  enum Kind { kSphere, kBox, kCapsule, kCylinder, kHull, kCompound, kPlane, kMesh };
+  int kind = kSphere;
+  std::array<double, 3> size{};     // sphere: radius; box: edges; capsule, cylinder: radius, length
+  std::vector<double> points;       // hull, mesh: x y z ...
+  std::vector<int> triangles;       // mesh: three vertex numbers ...
+  std::vector<ShapeDefinition> parts;
+  std::array<double, 7> place{0, 0, 0, 1, 0, 0, 0};  // of a part: position, quaternion w x y z
+};
+
+class ShapeLibrary {
+ public:
+  ShapeLibrary(double length_unit, double margin) : unit_(length_unit), margin_(margin) {}
+
+  int define(ShapeDefinition definition);
+
+  // The shape seen from a frame turned by `turn` (the body's principal axes). Balanced by release().
+  btCollisionShape* acquire(int shape_id, const btQuaternion& turn);
+  void release(int shape_id, const btQuaternion& turn);
+
+ private:
+  struct Built {
+    btCollisionShape* top = nullptr;
+    std::vector<std::unique_ptr<btCollisionShape>> owned;
+    std::unique_ptr<btTriangleMesh> mesh;
+    int users = 0;
+  };
+  using Key = std::array<double, 5>;  // shape number and quaternion
+
+  static Key key(int shape_id, const btQuaternion& turn);
+  btCollisionShape* build(const ShapeDefinition& definition, Built& into) const;
+  btCollisionShape* build_hull(const ShapeDefinition& definition, Built& into) const;
+  btVector3 vector(const double* xyz) const;
+
+  double unit_;
+  double margin_;
+  std::vector<ShapeDefinition> definitions_;
+  std::map<Key, Built> built_;
+};
+
+}  // namespace lapjoint

@@ -1,0 +1,141 @@
+// The Bullet engine behind arrays: bodies are in the world or out of it, states go in and out in bulk.
+//
+// Numbers at this border are the scene's: metres, kilograms, seconds, scene numbers of bodies and joints. Inside,
+// lengths are multiples of `length_unit`, because Bullet's margins are absolute and tuned for bodies of about one unit.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bullet_joints.h"
+#include "bullet_order.h"
+#include "bullet_shapes.h"
+
+namespace lapjoint {
+
+constexpr int kStateSize = 13;
+
+struct WorldSettings {
+  double length_unit = 1;              // m; a power of two keeps conversions exact
+  double gravity[3] = {0, 0, -9.81};   // m/s^2
+  int iterations = 50;
+  double residual_threshold = 0;       // m/s
+  double joint_erp = 0.2;
+  double contact_erp = 0.2;
+  double warm_start = 0.85;
+  bool split_impulse = true;
+  bool two_friction_directions = true;
+  bool sleeping = false;
+  double margin = 0.04;                // in length units
+};
+
+// The scene's body table, column by column; owned by the scene.
+struct BodyColumns {
+  int count = 0;
+  const int* shape_id = nullptr;
+  const double* mass = nullptr;
+  const double* inertia = nullptr;  // count x 9
+  const double* friction = nullptr;
+  const double* restitution = nullptr;
+  const double* rolling_friction = nullptr;
+  const double* linear_damping = nullptr;
+  const double* angular_damping = nullptr;
+  const std::uint32_t* group = nullptr;
+  const std::uint32_t* mask = nullptr;
+};
+
+struct StaticBody {
+  int shape_id;
+  double place[7];  // position, quaternion w x y z
+  double friction, restitution, rolling_friction;
+  std::uint32_t group, mask;
+};
+
+struct Contact {
+  int body_a;
+  int body_b;  // of a static body s: -1 - s
+  int point_count;
+  double depth;  // m, of the deepest point; negative while apart
+};
+
+class BulletWorld {
+ public:
+  BulletWorld(const WorldSettings& settings, const BodyColumns& bodies, const JointColumns& joints);
+  ~BulletWorld();
+  BulletWorld(const BulletWorld&) = delete;
+  BulletWorld& operator=(const BulletWorld&) = delete;
+
+  int define_shape(ShapeDefinition definition) { return shapes_.define(std::move(definition)); }
+  void ignore_pair(int body_a, int body_b) { filter_.ignore(body_a, body_b); }
+  void add_static(const StaticBody& definition);
+
+  // Batches. `states` is count x 13. A number that is missing, doubled, already active (or not active) is an
+  // std::invalid_argument and leaves the world as it was.
+  void activate(const int* ids, int count, const double* states);
+  void deactivate(const int* ids, int count);
+  void set_states(const int* ids, int count, const double* states);
+  void get_states(const int* ids, int count, double* states) const;
+  void add_forces(const int* ids, int count, const double* forces, const double* torques);
+  void clear_contacts();  // forget cached contact points and impulses
+
+  void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
+  void step(double timestep, int count);
+  void detect();
+
+  int active_count() const { return static_cast<int>(bodies_.size()); }
+  void active_ids(int* ids) const;
+  int live_joint_count() const { return static_cast<int>(joints_.size()); }
+  void live_joint_ids(int* ids) const;
+  const std::vector<Contact>& contacts();  // of the last step or detect, in order of body numbers
+  const std::vector<Contact>& collected_contacts() const { return contacts_; }
+  double residual() const;  // m/s
+
+ private:
+  struct Slot;  // one active body
+
+  Slot& slot(int body_id) const;
+  void require(const int* ids, int count, bool active) const;
+  std::unique_ptr<Slot> make_body(int body_id) const;
+  void place_body(Slot& slot, const double* state) const;
+  void enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask);
+  void connect_joints(const int* ids, int count);
+  void commit();
+  void check_finite() const;
+  btVector3 length(const double* xyz) const;
+
+  WorldSettings settings_;
+  BodyColumns body_columns_;
+  JointColumns joint_columns_;
+  std::vector<int> joint_start_, joint_list_;  // joints of each body
+
+  mutable ShapeLibrary shapes_;
+  btDefaultCollisionConfiguration configuration_;
+  btCollisionDispatcher dispatcher_;
+  PairFilter filter_;
+  BatchPairCache pairs_;
+  btDbvtBroadphase broadphase_;
+  OpenSolver solver_;
+  std::unique_ptr<OrderedWorld> world_;
+  std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to
+
+  struct Static {
+    std::unique_ptr<btRigidBody> body;
+    int shape_id;
+  };
+  std::vector<Static> statics_;
+  std::vector<std::unique_ptr<Slot>> slots_;  // by body number; empty: not active
+  std::vector<int> bodies_;                   // active body numbers, ascending
+  struct LiveJoint {
+    int id;
+    std::unique_ptr<btTypedConstraint> constraint;
+  };
+  std::vector<LiveJoint> joints_;  // ascending
+  std::vector<char> joint_live_;
+  std::vector<char> mark_;  // scratch, by body number, all zero between calls
+  std::vector<ContactKey> contact_keys_;
+  std::vector<Contact> contacts_;
+  bool members_changed_ = false;
+};
+
+}  // namespace lapjoint
