@@ -1,0 +1,52 @@
+"""Tables that grow: one NumPy array per column, rows appended one at a time or in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Columns:
+    """Named arrays of equal length. Appending doubles the room when it runs out; reading a column is a view.
+
+    Read a column as an attribute (`bodies.position`); write into the view to change values in place.
+    """
+
+    def __init__(self, layout: Mapping[str, tuple[tuple[int, ...], Any]]) -> None:
+        self._layout = dict(layout)
+        self._arrays: dict[str, NDArray[Any]] = {
+            name: np.empty((0, *shape), dtype) for name, (shape, dtype) in self._layout.items()
+        }
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._layout)
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        try:
+            return self.__dict__["_arrays"][name][: self.__dict__["_count"]]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def append(self, count: int, values: Mapping[str, Any]) -> range:
+        """Add `count` rows; every value must broadcast to its column. Returns the new row numbers."""
+        start, end = self._count, self._count + count
+        for name, (shape, dtype) in self._layout.items():
+            array = self._arrays[name]
+            if len(array) < end:
+                grown = np.empty((max(end, 2 * len(array), 16), *shape), dtype)
+                grown[:start] = array[:start]
+                self._arrays[name] = array = grown
+            array[start:end] = values[name]
+        self._count = end
+        return range(start, end)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Copies of all columns, by name."""
+        return {name: getattr(self, name).copy() for name in self._layout}

@@ -1,0 +1,8 @@
+"""Engines: physics behind a small protocol, found by name."""
+
+from __future__ import annotations
+
+from .base import Contacts, Engine
+from .registry import engine_names, make_engine
+
+__all__ = ["Contacts", "Engine", "engine_names", "make_engine"]

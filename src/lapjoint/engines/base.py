@@ -1,0 +1,106 @@
+"""What an engine must offer: the black box of the paper, in arrays.
+
+Bodies go by their numbers in the scene. States are (n, 13) float64 arrays: position, quaternion w x y z, linear
+velocity, angular velocity, world frame, SI. Static bodies are in every engine from the start. `tests/test_contract.py`
+checks every rule below on every engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..params import Params
+from ..scene import Scene
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Contacts of one moment, one row per pair of touching bodies, in ascending order of body numbers."""
+
+    bodies: Ids
+    """(n, 2). The second is -1 - s where it is the static body s."""
+    point_count: Ids
+    """(n,) contact points of the pair."""
+    depth: Array
+    """(n,) depth of the deepest point [m]; negative for a pair that is near but apart."""
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    @property
+    def between_bodies(self) -> NDArray[np.bool_]:
+        """Which rows are edges of the constraint graph: neither body is static."""
+        return self.bodies[:, 1] >= 0
+
+    @property
+    def penetration(self) -> float:
+        """The deepest penetration [m], 0 where nothing touches."""
+        return float(max(self.depth.max(initial=0.0), 0.0))
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """One world. It starts empty but for the static bodies."""
+
+    def __init__(self, scene: Scene, params: Params) -> None: ...
+
+    @property
+    def active_ids(self) -> Ids:
+        """Bodies in the world, ascending."""
+        ...
+
+    @property
+    def live_joint_ids(self) -> Ids:
+        """Joints in force, ascending: both bodies active, or one active and the other the world."""
+        ...
+
+    def activate(self, body_ids: ArrayLike, states: ArrayLike) -> None:
+        """Put bodies into the world. Active already, doubled or unknown: LapjointError, nothing changes."""
+        ...
+
+    def deactivate(self, body_ids: ArrayLike) -> None:
+        """Take bodies out of the world, with their joints, contacts and memory."""
+        ...
+
+    def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
+        """Move active bodies. Values that are not finite: LapjointError, nothing changes."""
+        ...
+
+    def get_states(self, body_ids: ArrayLike | None = None, out: Array | None = None) -> Array:
+        """States of active bodies (all, ascending, if not named), written to `out` where given."""
+        ...
+
+    def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
+        """External forces [N] at the centres of mass and torques [N m], for the next step only."""
+        ...
+
+    def step(self, count: int = 1) -> None:
+        """Go on by `count` timesteps. A state that is not finite afterwards: LapjointError that names the body."""
+        ...
+
+    def detect(self) -> None:
+        """Find the contacts of the present states without stepping."""
+        ...
+
+    def contacts(self) -> Contacts:
+        """Contacts of the last step (as it began) or detect."""
+        ...
+
+    def clear_contacts(self) -> None:
+        """Forget what the engine remembers of earlier contacts (impulses for warm starts)."""
+        ...
+
+    def residual(self) -> float:
+        """Largest velocity change of a constraint in the last sweep of the last step [m/s]."""
+        ...
+
+    def joint_gaps(self) -> tuple[Ids, Array]:
+        """Live joints and their gaps [m]: how far their anchors are apart along the directions they hold."""
+        ...

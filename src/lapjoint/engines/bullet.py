@@ -1,0 +1,192 @@
+"""The Bullet engine: checks and allocates, then hands arrays to the native world of the chosen precision."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import LapjointError
+from ..measures import joint_gaps
+from ..params import Params
+from ..scene import STATE_SIZE, Scene
+from ..shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh
+from .base import Array, Contacts, Ids
+
+SHAPE_KINDS = {
+    kind: number
+    for number, kind in enumerate((Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh))
+}
+
+
+class BulletEngine:
+    """Bullet 3.26 with bodies that come and go, in float32 or float64."""
+
+    def __init__(self, scene: Scene, params: Params) -> None:
+        params = params.resolved(scene)
+        assert params.timestep is not None
+        assert params.iterations is not None
+        self.scene = scene
+        self.params = params
+        self._native = importlib.import_module(f"lapjoint._bullet_{params.precision}")
+        self._timestep = params.timestep
+        # The native world reads these tables in place; holding them here keeps them alive.
+        self._tables = scene.bodies.to_arrays(), scene.joints.to_arrays()
+        self._world = self._native.BulletWorld(
+            self._settings(), self._tables[0], scene.body_count, self._tables[1], scene.joint_count
+        )
+        for shape in scene.shapes:
+            self._world.define_shape(self._shape(shape))
+        self._world.ignore_pairs(scene.ignored_pairs)
+        statics = scene.statics
+        for s in range(scene.static_count):
+            self._world.add_static(
+                int(statics.shape_id[s]),
+                [*statics.position[s], *statics.quaternion[s]],
+                statics.friction[s],
+                statics.restitution[s],
+                statics.rolling_friction[s],
+                int(statics.group[s]),
+                int(statics.mask[s]),
+            )
+
+    def _settings(self) -> Any:
+        params, settings = self.params, self._native.WorldSettings()
+        for name in (
+            "length_unit",
+            "iterations",
+            "residual_threshold",
+            "joint_erp",
+            "contact_erp",
+            "warm_start",
+            "split_impulse",
+            "sleeping",
+        ):
+            setattr(settings, name, getattr(params, name))
+        settings.two_friction_directions = params.friction_directions == 2
+        settings.gravity = list(self.scene.gravity)
+        return settings
+
+    def _shape(self, shape: StaticShape) -> Any:
+        definition = self._native.ShapeDefinition()
+        definition.kind = SHAPE_KINDS[type(shape)]
+        if isinstance(shape, Sphere):
+            definition.size = [shape.radius, 0.0, 0.0]
+        elif isinstance(shape, Box):
+            definition.size = list(shape.size)
+        elif isinstance(shape, (Capsule, Cylinder)):
+            definition.size = [shape.radius, shape.length, 0.0]
+        elif isinstance(shape, ConvexHull):
+            definition.points = shape.points.ravel().tolist()
+        elif isinstance(shape, TriangleMesh):
+            definition.points = shape.vertices.ravel().tolist()
+            definition.triangles = shape.triangles.ravel().tolist()
+        elif isinstance(shape, Compound):
+            parts = []
+            for part in shape.parts:
+                child = self._shape(part.shape)
+                child.place = [*part.position, *part.quaternion]
+                parts.append(child)
+            definition.parts = parts
+        return definition
+
+    # ---- membership ----------------------------------------------------------------------------------------------
+
+    @property
+    def active_ids(self) -> Ids:
+        ids = np.empty(self._world.active_count(), np.int32)
+        self._world.active_ids(ids)
+        return ids
+
+    @property
+    def live_joint_ids(self) -> Ids:
+        ids = np.empty(self._world.live_joint_count(), np.int32)
+        self._world.live_joint_ids(ids)
+        return ids
+
+    def activate(self, body_ids: ArrayLike, states: ArrayLike) -> None:
+        ids = _ids(body_ids)
+        self._call(self._world.activate, ids, self._checked(ids, states))
+
+    def deactivate(self, body_ids: ArrayLike) -> None:
+        self._call(self._world.deactivate, _ids(body_ids))
+
+    # ---- states --------------------------------------------------------------------------------------------------
+
+    def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
+        ids = _ids(body_ids)
+        self._call(self._world.set_states, ids, self._checked(ids, states))
+
+    def get_states(self, body_ids: ArrayLike | None = None, out: Array | None = None) -> Array:
+        ids = self.active_ids if body_ids is None else _ids(body_ids)
+        if out is None:
+            out = np.empty((len(ids), STATE_SIZE))
+        elif out.shape != (len(ids), STATE_SIZE) or out.dtype != np.float64 or not out.flags.c_contiguous:
+            raise LapjointError(f"out has shape {out.shape} and type {out.dtype}, expected ({len(ids)}, 13) float64")
+        self._call(self._world.get_states, ids, out)
+        return out
+
+    def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
+        ids = _ids(body_ids)
+        rows = [self._rows(name, ids, value, 3) for name, value in (("forces", forces), ("torques", torques))]
+        self._call(self._world.add_forces, ids, *rows)
+
+    # ---- time ----------------------------------------------------------------------------------------------------
+
+    def step(self, count: int = 1) -> None:
+        self._call(self._world.step, self._timestep, count)
+
+    def detect(self) -> None:
+        self._world.detect()
+
+    def contacts(self) -> Contacts:
+        count = self._world.contact_count()
+        bodies, point_count = np.empty((count, 2), np.int32), np.empty(count, np.int32)
+        depth = np.empty(count)
+        self._world.read_contacts(bodies, point_count, depth)
+        return Contacts(bodies, point_count, depth)
+
+    def clear_contacts(self) -> None:
+        self._world.clear_contacts()
+
+    def residual(self) -> float:
+        return float(self._world.residual())
+
+    def joint_gaps(self) -> tuple[Ids, Array]:
+        joint_ids = self.live_joint_ids
+        states = np.zeros((self.scene.body_count, STATE_SIZE))
+        ids = self.active_ids
+        states[ids] = self.get_states(ids)
+        return joint_ids, joint_gaps(self.scene, states, joint_ids)
+
+    # ---- checks --------------------------------------------------------------------------------------------------
+
+    def _rows(self, name: str, ids: Ids, value: ArrayLike | None, columns: int) -> NDArray[np.float64]:
+        given = np.ascontiguousarray(0.0 if value is None else value, np.float64)
+        try:
+            rows = np.ascontiguousarray(np.broadcast_to(given, (len(ids), columns)))
+        except ValueError:
+            raise LapjointError(f"{name} have shape {given.shape}, expected ({len(ids)}, {columns})") from None
+        if not np.isfinite(rows).all():
+            row = int(np.argwhere(~np.isfinite(rows))[0][0])
+            raise LapjointError(f"{self.scene.body_title(ids[row])}: {name} {rows[row]} are not finite")
+        return rows
+
+    def _checked(self, ids: Ids, states: ArrayLike) -> Array:
+        return self._rows("states", ids, states, STATE_SIZE)
+
+    @staticmethod
+    def _call(function: Any, *arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except (ValueError, RuntimeError) as error:
+            raise LapjointError(str(error)) from None
+
+
+def _ids(body_ids: ArrayLike) -> Ids:
+    ids = np.asarray(body_ids)
+    if ids.size and ids.dtype.kind not in "iu":
+        raise LapjointError(f"body numbers are of type {ids.dtype}, expected integers")
+    return np.ascontiguousarray(ids.reshape(-1), np.int32)

@@ -1,0 +1,85 @@
+"""Every number a user can set for a run, with its default, unit and trade-off beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .errors import LapjointError
+from .scene import Scene
+
+
+@dataclass(frozen=True)
+class Params:
+    """What a run is made of besides the scene. None means: as the scene says."""
+
+    engine: str = "bullet"
+    """Which physics engine."""
+    precision: str = "float32"
+    """float32, or float64: 13 to 32% slower, and joint gaps no longer end at rounding."""
+    timestep: float | None = None
+    """Seconds per step. Smaller: smaller gaps and penetration, more steps."""
+    iterations: int | None = None
+    """Sweeps of the solver per step. More: smaller residual, joint gap and penetration; time grows with it."""
+    residual_threshold: float = 0.0
+    """m/s. Sweeps end early once none changes a constraint's velocity by more than this. 0: never."""
+    length_unit: float | None = None
+    """Metres per engine length. None: a power of two near the scene's typical body size, because Bullet's margins
+    (0.02 and 0.04) are absolute: bodies much smaller than the unit are slow, much larger ones are stiff."""
+    joint_erp: float = 0.2
+    """Share of a joint's gap that one step tries to close, 0 to 1. More: smaller gaps, more jerk."""
+    contact_erp: float = 0.2
+    """Share of a penetration that one step tries to resolve, 0 to 1. More: less sinking, more bounce."""
+    warm_start: float = 0.85
+    """Share of the last step's contact impulses that the solver starts from, 0 to 1."""
+    split_impulse: bool = True
+    """Resolve deep penetration by moving bodies without giving them velocity."""
+    friction_directions: int = 2
+    """Friction rows per contact point: 2 holds on every slope; 1 follows the sliding direction alone, is a quarter
+    to a third faster per sweep, and lets resting bodies creep on slopes."""
+    sleeping: bool = False
+    """Let resting bodies sleep. Saves time; results then depend on the order of arrival."""
+
+    def __post_init__(self) -> None:
+        if self.precision not in ("float32", "float64"):
+            raise LapjointError(f"precision is {self.precision!r}, expected float32 or float64")
+        if self.friction_directions not in (1, 2):
+            raise LapjointError(f"friction_directions is {self.friction_directions}, expected 1 or 2")
+        if self.iterations is not None and not 1 <= self.iterations <= 1_000_000:
+            raise LapjointError(f"iterations is {self.iterations}, expected 1 to 1000000")
+        for name in ("timestep", "length_unit"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise LapjointError(f"{name} is {value}, expected a positive number")
+        for name in ("joint_erp", "contact_erp", "warm_start"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise LapjointError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1")
+        if not (np.isfinite(self.residual_threshold) and self.residual_threshold >= 0):
+            raise LapjointError(f"residual_threshold is {self.residual_threshold}, expected zero or more")
+
+    def resolved(self, scene: Scene) -> Params:
+        """The same, with everything the scene decides filled in."""
+        return replace(
+            self,
+            timestep=scene.timestep if self.timestep is None else self.timestep,
+            iterations=scene.iterations if self.iterations is None else self.iterations,
+            length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
+        )
+
+    @staticmethod
+    def of(**given: Any) -> Params:
+        """Params from keywords; an unknown one is an error that lists the known ones."""
+        known = list(Params.__dataclass_fields__)
+        for name in given:
+            if name not in known:
+                raise LapjointError(f"no parameter named {name!r}; known parameters: {', '.join(known)}")
+        return Params(**given)
+
+
+def typical_length(scene: Scene) -> float:
+    """The power of two nearest to the median body's bounding diameter [m]: exact to convert by."""
+    if scene.body_count == 0:
+        return 1.0
+    return float(2.0 ** np.round(np.log2(2 * np.median(scene.bounding_radii()))))

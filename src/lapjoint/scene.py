@@ -1,0 +1,478 @@
+"""Scene: bodies, shapes, joints and their initial states, in arrays. It knows no engine.
+
+A body is a rigid body that moves; a static body never moves and belongs to no graph. Bodies, static bodies and joints
+are numbered from zero in the order they are added, each in a table of their own. Everything is checked when it is
+added; what is wrong is refused with the body's number and name, and the scene stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import rotation
+from .checks import as_rows, positive_rows, unit_quaternions, unit_vectors
+from .columns import Columns
+from .errors import LapjointError
+from .joints import KINDS, WORLD, Ball, Fixed, Joint, axes_of
+from .shapes import (
+    STATIC_ONLY,
+    Box,
+    Capsule,
+    Compound,
+    ConvexHull,
+    Cylinder,
+    MovingShape,
+    Sphere,
+    StaticShape,
+    bounding_radius,
+    mass_properties,
+)
+
+Array = NDArray[np.float64]
+STATE_SIZE = 13  # position 3, quaternion w x y z, linear velocity 3, angular velocity 3
+
+
+@dataclass(frozen=True)
+class Material:
+    """How a body's surface and motion lose energy. A contact takes the geometric mean of its two bodies' friction and
+    of their restitution."""
+
+    friction: float = 0.5
+    """Coulomb coefficient."""
+    restitution: float = 0.0
+    """Share of the approach velocity that comes back, 0 to 1."""
+    rolling_friction: float = 0.0
+    """Lever arm of the rolling resistance [m]."""
+    linear_damping: float = 0.0
+    """Share of the linear velocity lost per second, 0 to 1."""
+    angular_damping: float = 0.0
+    """Share of the angular velocity lost per second, 0 to 1."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            top = np.inf if "friction" in name else 1.0
+            if not (np.isfinite(value) and 0 <= value <= top):
+                raise LapjointError(f"Material: {name} is {value}, expected a number from 0 to {top}")
+
+
+_SURFACE = {"friction": ((), float), "restitution": ((), float), "rolling_friction": ((), float)}
+_FILTER = {"group": ((), np.uint32), "mask": ((), np.uint32)}
+_PLACE = {"shape_id": ((), np.int32), "position": ((3,), float), "quaternion": ((4,), float)}
+BODY_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
+    **_PLACE,
+    "linear_velocity": ((3,), float),
+    "angular_velocity": ((3,), float),
+    "mass": ((), float),
+    "inertia": ((3, 3), float),
+    **_SURFACE,
+    "linear_damping": ((), float),
+    "angular_damping": ((), float),
+    **_FILTER,
+    "label": ((), np.int32),
+}
+STATIC_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {**_PLACE, **_SURFACE, **_FILTER}
+JOINT_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
+    "kind": ((), np.int32),
+    "body_a": ((), np.int32),
+    "body_b": ((), np.int32),
+    "frame_a": ((7,), float),  # anchor and quaternion in body a's frame
+    "frame_b": ((7,), float),  # the same in body b's frame, or in the world
+    "lower": ((6,), float),
+    "upper": ((6,), float),
+    "motor_velocity": ((6,), float),
+    "motor_max_force": ((6,), float),
+    "spring_stiffness": ((6,), float),
+    "spring_damping": ((6,), float),
+    "spring_rest": ((6,), float),
+    "collide": ((), bool),
+}
+
+
+class Scene:
+    """One rigid-body scene. Gravity in m/s^2, timestep in seconds, the world's z axis up."""
+
+    def __init__(
+        self,
+        name: str = "scene",
+        *,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        timestep: float = 0.002,
+        iterations: int = 50,
+        growth_depth: int = 0,
+        search_depth: int = 4,
+    ) -> None:
+        self.name = name
+        self.gravity = as_rows("gravity", gravity, 1, (3,))[0]
+        if not (np.isfinite(timestep) and timestep > 0):
+            raise LapjointError(f"timestep is {timestep}, expected a positive number of seconds")
+        if int(iterations) < 1:
+            raise LapjointError(f"iterations is {iterations}, expected at least 1")
+        if int(growth_depth) < 0 or int(search_depth) < 0:
+            raise LapjointError("growth_depth and search_depth must be zero or more")
+        self.timestep = float(timestep)
+        self.iterations = int(iterations)
+        self.growth_depth = int(growth_depth)
+        self.search_depth = int(search_depth)
+        self.camera: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None
+        """Where a picture is taken from and what it looks at; None lets the viewer choose."""
+        self.shapes: list[StaticShape] = []
+        self._shape_ids: dict[StaticShape, int] = {}
+        self._mass_properties: dict[int, tuple[float, Array]] = {}
+        self.bodies = Columns(BODY_LAYOUT)
+        self.statics = Columns(STATIC_LAYOUT)
+        self.joints = Columns(JOINT_LAYOUT)
+        self._ignored: list[NDArray[np.int32]] = []
+        self.body_names: dict[int, str] = {}
+        self._body_ids: dict[str, int] = {}
+
+    # ---- what is in it -------------------------------------------------------------------------------------------
+
+    @property
+    def body_count(self) -> int:
+        return len(self.bodies)
+
+    @property
+    def static_count(self) -> int:
+        return len(self.statics)
+
+    @property
+    def joint_count(self) -> int:
+        return len(self.joints)
+
+    @property
+    def states(self) -> Array:
+        """Initial states, (body_count, 13): position, quaternion w x y z, linear velocity, angular velocity."""
+        b = self.bodies
+        return np.concatenate([b.position, b.quaternion, b.linear_velocity, b.angular_velocity], axis=1)
+
+    @property
+    def ignored_pairs(self) -> NDArray[np.int32]:
+        """Pairs of bodies that never touch, (n, 2), lower number first: those asked for, and jointed neighbours."""
+        joints = self.joints
+        quiet = ~joints.collide & (joints.body_b != WORLD)
+        jointed = np.stack([joints.body_a[quiet], joints.body_b[quiet]], axis=1)
+        pairs = np.sort(np.concatenate([*self._ignored, jointed]), axis=1)
+        return np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2)
+
+    def body_id(self, name: str) -> int:
+        """The number of the body with that name."""
+        try:
+            return self._body_ids[name]
+        except KeyError:
+            raise LapjointError(f"scene {self.name!r} has no body named {name!r}") from None
+
+    def body_title(self, body_id: int) -> str:
+        """How messages call a body: its number, and its name if it has one."""
+        name = self.body_names.get(int(body_id))
+        return f"body {body_id} ({name!r})" if name else f"body {body_id}"
+
+    def bounding_radii(self) -> Array:
+        """Radius of each body's bounding sphere [m]."""
+        used = np.unique(self.bodies.shape_id)
+        by_shape = np.zeros(len(self.shapes))
+        by_shape[used] = [bounding_radius(self.shapes[i]) for i in used]  # type: ignore[arg-type]
+        return by_shape[self.bodies.shape_id]
+
+    # ---- bodies --------------------------------------------------------------------------------------------------
+
+    def add_body(
+        self,
+        shape: MovingShape,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        quaternion: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        *,
+        name: str | None = None,
+        **options: Any,
+    ) -> int:
+        """Add one body; options as for add_bodies, singular or plural. Returns its number."""
+        for plural in ("linear_velocities", "angular_velocities", "labels"):
+            singular = plural[:-3] + "y" if plural.endswith("ies") else plural[:-1]
+            if singular in options:
+                options[plural] = options.pop(singular)
+        names = None if name is None else [name]
+        place = as_rows("position", position, 1, (3,), self._title(name))
+        turn = as_rows("quaternion", quaternion, 1, (4,), self._title(name))
+        return self.add_bodies(shape, place, turn, names=names, **options)[0]
+
+    def add_bodies(
+        self,
+        shape: MovingShape | Sequence[MovingShape],
+        positions: ArrayLike,
+        quaternions: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        *,
+        linear_velocities: ArrayLike = (0.0, 0.0, 0.0),
+        angular_velocities: ArrayLike = (0.0, 0.0, 0.0),
+        mass: ArrayLike | None = None,
+        density: ArrayLike | None = None,
+        inertia: ArrayLike | None = None,
+        material: Material | None = None,
+        group: int = 1,
+        mask: int = 0xFFFFFFFF,
+        labels: ArrayLike = 0,
+        names: Sequence[str] | None = None,
+    ) -> range:
+        """Add many bodies at once. Every argument is one value for all or one per body.
+
+        Mass in kg, or density in kg/m^3 (1000 if neither is given). Inertia is computed for a solid of even density
+        unless given: three principal moments [kg m^2], or a 3x3 tensor in the body's frame. Two bodies may touch when
+        each one's group has a bit in the other's mask. A label says which bodies belong together for the first
+        partition. Returns the new bodies' numbers.
+        """
+        positions = np.atleast_2d(np.asarray(positions, float))
+        count, start = len(positions), self.body_count
+
+        def title(row: int) -> str:
+            return self._title(names[row] if names is not None and row < len(names) else None, row)
+
+        shape_ids, unit_volume, unit_inertia = self._moving_shapes(shape, count, title)
+        if mass is not None and density is not None:
+            raise LapjointError(f"{title(0)}: both mass and density are given, expected one of them")
+        if mass is not None:
+            masses = positive_rows("mass", mass, count, title)
+        else:
+            densities = positive_rows("density", 1000.0 if density is None else density, count, title)
+            masses = densities * unit_volume
+        if inertia is None:
+            tensors = unit_inertia * (masses / unit_volume)[:, None, None]
+        else:
+            tensors = _inertia_rows(inertia, count, title)
+        surface = material or Material()
+        if names is not None:
+            self._check_names(names, count)
+        values: dict[str, Any] = {
+            "shape_id": shape_ids,
+            "position": as_rows("position", positions, count, (3,), title),
+            "quaternion": unit_quaternions(quaternions, count, title),
+            "linear_velocity": as_rows("linear velocity", linear_velocities, count, (3,), title),
+            "angular_velocity": as_rows("angular velocity", angular_velocities, count, (3,), title),
+            "mass": masses,
+            "inertia": tensors,
+            **vars(surface),
+            "group": group,
+            "mask": mask,
+            "label": as_rows("label", labels, count, (), title),
+        }
+        ids = self.bodies.append(count, values)
+        if names is not None:
+            self.body_names.update(zip(ids, names, strict=True))
+            self._body_ids.update(zip(names, ids, strict=True))
+        assert ids.start == start
+        return ids
+
+    def add_static(
+        self,
+        shape: StaticShape,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        quaternion: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        *,
+        material: Material | None = None,
+        group: int = 1,
+        mask: int = 0xFFFFFFFF,
+    ) -> int:
+        """Add one static body: any shape, planes and triangle meshes too. Returns its number."""
+        return self.add_statics(
+            shape, np.asarray(position, float)[None], quaternion, material=material, group=group, mask=mask
+        )[0]
+
+    def add_statics(
+        self,
+        shape: StaticShape,
+        positions: ArrayLike,
+        quaternions: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        *,
+        material: Material | None = None,
+        group: int = 1,
+        mask: int = 0xFFFFFFFF,
+    ) -> range:
+        """Add many static bodies of one shape. Returns their numbers."""
+        positions = np.atleast_2d(np.asarray(positions, float))
+        count, start = len(positions), self.static_count
+
+        def title(row: int) -> str:
+            return f"static body {start + row}"
+
+        surface = material or Material()
+        values = {
+            "shape_id": self._shape_id(shape, title(0)),
+            "position": as_rows("position", positions, count, (3,), title),
+            "quaternion": unit_quaternions(quaternions, count, title),
+            "friction": surface.friction,
+            "restitution": surface.restitution,
+            "rolling_friction": surface.rolling_friction,
+            "group": group,
+            "mask": mask,
+        }
+        return self.statics.append(count, values)
+
+    # ---- joints --------------------------------------------------------------------------------------------------
+
+    def add_joint(
+        self, joint: Joint, body_a: int, body_b: int, anchor: ArrayLike, *, collide: bool = False
+    ) -> int:
+        """Join body a to body b, or to the WORLD, at `anchor` (in the world, as the bodies stand now).
+
+        Limits, motors and springs speak of the motion of a relative to b. Jointed bodies do not touch each other
+        unless `collide` is true. Returns the joint's number.
+        """
+        place = as_rows("anchor", anchor, 1, (3,), f"joint {self.joint_count}")
+        return self.add_joints(joint, [body_a], [body_b], place, collide=collide)[0]
+
+    def add_joints(
+        self,
+        joint: Joint,
+        bodies_a: ArrayLike,
+        bodies_b: ArrayLike,
+        anchors: ArrayLike,
+        *,
+        axes: ArrayLike | None = None,
+        collide: bool = False,
+    ) -> range:
+        """Add many joints of one kind. `axes`, one per joint, replaces the joint's own axis. Returns their numbers."""
+        anchors = np.atleast_2d(np.asarray(anchors, float))
+        count, start = len(anchors), self.joint_count
+
+        def title(row: int) -> str:
+            return f"joint {start + row}"
+
+        moves = axes_of(joint)
+        body_a = as_rows("body a", bodies_a, count, (), title).astype(np.int64)
+        body_b = as_rows("body b", bodies_b, count, (), title).astype(np.int64)
+        self._check_joint_bodies(body_a, body_b, title)
+        anchors = as_rows("anchor", anchors, count, (3,), title)
+        if axes is None:
+            axes = (1.0, 0.0, 0.0) if isinstance(joint, (Ball, Fixed)) else joint.axis
+        turns = rotation.between([1.0, 0.0, 0.0], unit_vectors("axis", axes, count, title))
+        values = {
+            "kind": KINDS[type(joint)],
+            "body_a": body_a,
+            "body_b": body_b,
+            "frame_a": self._in_body_frame(body_a, anchors, turns),
+            "frame_b": self._in_body_frame(body_b, anchors, turns),
+            **vars(moves),
+            "collide": collide,
+        }
+        return self.joints.append(count, values)
+
+    def ignore(self, bodies_a: ArrayLike, bodies_b: ArrayLike) -> None:
+        """Let these pairs of bodies pass through each other."""
+        pairs = np.stack(np.broadcast_arrays(np.atleast_1d(bodies_a), np.atleast_1d(bodies_b)), axis=1)
+        for a, b in pairs[(pairs < 0).any(axis=1) | (pairs >= self.body_count).any(axis=1)]:
+            raise LapjointError(f"ignore: bodies {a} and {b}: no such body, there are {self.body_count}")
+        self._ignored.append(pairs.astype(np.int32))
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> Path:
+        """Write the scene to one file (a NumPy .npz without pickle). Equal scenes give equal files."""
+        from .scene_file import save_scene
+
+        return save_scene(self, Path(path))
+
+    @staticmethod
+    def load(path: str | Path) -> Scene:
+        """Read a scene that was saved."""
+        from .scene_file import load_scene
+
+        return load_scene(Path(path))
+
+    def __eq__(self, other: object) -> bool:
+        from .scene_file import scene_bytes
+
+        return isinstance(other, Scene) and scene_bytes(self) == scene_bytes(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        counts = f"{self.body_count} bodies, {self.static_count} static, {self.joint_count} joints"
+        return f"Scene({self.name!r}: {counts})"
+
+    # ---- inside --------------------------------------------------------------------------------------------------
+
+    def _title(self, name: str | None, row: int = 0) -> str:
+        number = self.body_count + row
+        return f"body {number} ({name!r})" if name else f"body {number}"
+
+    def _shape_id(self, shape: StaticShape, title: str) -> int:
+        if not isinstance(shape, (*STATIC_ONLY, *MOVING)):
+            raise LapjointError(f"{title}: {shape!r} is not a shape")
+        if shape not in self._shape_ids:
+            self._shape_ids[shape] = len(self.shapes)
+            self.shapes.append(shape)
+        return self._shape_ids[shape]
+
+    def _moving_shapes(
+        self, shape: MovingShape | Sequence[MovingShape], count: int, title: Any
+    ) -> tuple[NDArray[np.int32], Array, Array]:
+        """Shape numbers, volumes and inertias per unit density, one per new body."""
+        shapes = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+        if len(shapes) not in (1, count):
+            raise LapjointError(f"{title(0)}: {len(shapes)} shapes for {count} bodies, expected one or {count}")
+        ids = np.empty(len(shapes), np.int32)
+        for row, one in enumerate(shapes):
+            if isinstance(one, STATIC_ONLY):
+                raise LapjointError(f"{title(row)}: a {type(one).__name__} can only be static, use add_static")
+            ids[row] = self._shape_id(one, title(row))
+            if ids[row] not in self._mass_properties:
+                self._mass_properties[ids[row]] = mass_properties(one)
+        volume = np.array([self._mass_properties[i][0] for i in ids])
+        inertia = np.array([self._mass_properties[i][1] for i in ids])
+        return ids, volume, inertia
+
+    def _check_names(self, names: Sequence[str], count: int) -> None:
+        if len(names) != count:
+            raise LapjointError(f"{len(names)} names for {count} bodies")
+        seen = set(self._body_ids)
+        for name in names:
+            if name in seen:
+                raise LapjointError(f"the name {name!r} is already taken by {self._taken(name)}")
+            seen.add(name)
+
+    def _taken(self, name: str) -> str:
+        return f"body {self._body_ids[name]}" if name in self._body_ids else "another of the new bodies"
+
+    def _check_joint_bodies(self, body_a: NDArray[np.int64], body_b: NDArray[np.int64], title: Any) -> None:
+        for side, ids, lowest in (("a", body_a, 0), ("b", body_b, WORLD)):
+            missing = np.flatnonzero((ids < lowest) | (ids >= self.body_count))
+            if len(missing):
+                row = int(missing[0])
+                raise LapjointError(
+                    f"{title(row)}: body {side} is {ids[row]}, but there are {self.body_count} bodies"
+                    + (" (only body b may be the WORLD)" if ids[row] == WORLD else "")
+                )
+        same = np.flatnonzero(body_a == body_b)
+        if len(same):
+            raise LapjointError(f"{title(int(same[0]))}: joins {self.body_title(body_a[same[0]])} to itself")
+
+    def _in_body_frame(self, body: NDArray[np.int64], anchors: Array, turns: Array) -> Array:
+        world = body == WORLD
+        position = np.where(world[:, None], 0.0, self.bodies.position[body])
+        back = rotation.conjugate(np.where(world[:, None], rotation.IDENTITY, self.bodies.quaternion[body]))
+        return np.concatenate([rotation.rotate(back, anchors - position), rotation.multiply(back, turns)], axis=1)
+
+
+MOVING = (Sphere, Box, Capsule, Cylinder, ConvexHull, Compound)
+
+
+def _inertia_rows(inertia: ArrayLike, count: int, title: Any) -> Array:
+    given = np.asarray(inertia, float)
+    if given.shape == (3,):
+        given = np.diag(given)
+    if given.shape not in ((3, 3), (count, 3, 3)):
+        raise LapjointError(f"{title(0)}: inertia has shape {given.shape}, expected (3,), (3, 3) or ({count}, 3, 3)")
+    tensors = np.broadcast_to(given, (count, 3, 3))
+    for row, tensor in enumerate(tensors if given.ndim == 3 else tensors[:1]):
+        if not (np.isfinite(tensor).all() and np.allclose(tensor, tensor.T, rtol=1e-9, atol=0)):
+            raise LapjointError(f"{title(row)}: inertia is not a finite symmetric tensor")
+        moments = np.linalg.eigvalsh(tensor)
+        if moments[0] <= 0 or moments[0] + moments[1] < moments[2] * (1 - 1e-9):
+            raise LapjointError(
+                f"{title(row)}: principal moments of inertia are {moments}, expected positive numbers of which "
+                "no one is larger than the sum of the others"
+            )
+    return tensors

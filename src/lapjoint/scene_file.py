@@ -1,0 +1,164 @@
+"""A scene in one file: a NumPy .npz (uncompressed zip of .npy arrays) plus a JSON description. No pickle.
+
+The bytes depend on the scene alone, so equal scenes have equal files.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import Columns
+from .errors import LapjointError
+from .scene import Scene
+from .shapes import (
+    Box,
+    Capsule,
+    Compound,
+    ConvexHull,
+    Cylinder,
+    Part,
+    Plane,
+    Sphere,
+    StaticShape,
+    TriangleMesh,
+    mass_properties,
+)
+
+FORMAT = "lapjoint scene"
+VERSION = 1
+TABLES = ("bodies", "statics", "joints")
+PLAIN_SHAPES = {kind.__name__: kind for kind in (Sphere, Box, Capsule, Cylinder, Plane)}
+
+
+def scene_bytes(scene: Scene) -> bytes:
+    """The file's content."""
+    arrays: dict[str, NDArray[Any]] = {}
+    description = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": scene.name,
+        "timestep": scene.timestep,
+        "iterations": scene.iterations,
+        "growth_depth": scene.growth_depth,
+        "search_depth": scene.search_depth,
+        "camera": scene.camera,
+        "shapes": [_describe(shape, f"shape/{i}", arrays) for i, shape in enumerate(scene.shapes)],
+        "body_names": {str(body_id): name for body_id, name in scene.body_names.items()},
+    }
+    arrays["gravity"] = scene.gravity
+    arrays["ignored"] = np.concatenate([np.empty((0, 2), np.int32), *scene._ignored])
+    for table in TABLES:
+        for name, column in getattr(scene, table).to_arrays().items():
+            arrays[f"{table}/{name}"] = column
+    text = json.dumps(description, sort_keys=True).encode()
+    arrays["description"] = np.frombuffer(text, np.uint8)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(arrays):
+            content = io.BytesIO()
+            np.lib.format.write_array(content, np.ascontiguousarray(arrays[name]), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(name + ".npy"), content.getvalue())  # a fixed date: equal bytes
+    return buffer.getvalue()
+
+
+def save_scene(scene: Scene, path: Path) -> Path:
+    path.write_bytes(scene_bytes(scene))
+    return path
+
+
+def load_scene(path: Path) -> Scene:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        description = json.loads(arrays["description"].tobytes())
+        if description["format"] != FORMAT:
+            raise KeyError("format")
+    except FileNotFoundError:
+        raise LapjointError(f"{path}: no such file") from None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise LapjointError(f"{path}: not a lapjoint scene file ({error})") from None
+    if description["version"] != VERSION:
+        raise LapjointError(f"{path}: scene file version {description['version']}, this lapjoint reads {VERSION}")
+    try:
+        return _restore(description, arrays)
+    except (KeyError, TypeError, IndexError) as error:
+        raise LapjointError(f"{path}: damaged scene file (missing or wrong {error})") from None
+
+
+def _restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Scene:
+    scene = Scene(
+        description["name"],
+        gravity=arrays["gravity"],
+        timestep=description["timestep"],
+        iterations=description["iterations"],
+        growth_depth=description["growth_depth"],
+        search_depth=description["search_depth"],
+    )
+    camera = description["camera"]
+    scene.camera = None if camera is None else (tuple(camera[0]), tuple(camera[1]))
+    scene.shapes = [_shape(entry, arrays) for entry in description["shapes"]]
+    scene._shape_ids = {shape: i for i, shape in enumerate(scene.shapes)}
+    for table in TABLES:
+        columns: Columns = getattr(scene, table)
+        values = {name: arrays[f"{table}/{name}"] for name in columns}
+        count = len(next(iter(values.values())))
+        for name, value in values.items():
+            kind = value.dtype.kind
+            if len(value) != count or (kind == "f" and np.isnan(value).any()):
+                raise KeyError(f"{table}/{name}")
+        columns.append(count, values)
+    for shape_id in np.unique(scene.bodies.shape_id):
+        scene._mass_properties[int(shape_id)] = mass_properties(scene.shapes[shape_id])  # type: ignore[arg-type]
+    scene.body_names = {int(body_id): name for body_id, name in description["body_names"].items()}
+    scene._body_ids = {name: body_id for body_id, name in scene.body_names.items()}
+    if len(arrays["ignored"]):
+        scene.ignore(arrays["ignored"][:, 0], arrays["ignored"][:, 1])
+    return scene
+
+
+def _describe(shape: StaticShape, key: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """A shape as JSON; its large arrays go beside it under `key`."""
+    kind = type(shape).__name__
+    if kind in PLAIN_SHAPES:
+        return {"kind": kind, **vars(shape)}
+    if isinstance(shape, ConvexHull):
+        arrays[f"{key}/points"] = shape.points
+        return {"kind": kind, "key": key}
+    if isinstance(shape, TriangleMesh):
+        arrays[f"{key}/vertices"], arrays[f"{key}/triangles"] = shape.vertices, shape.triangles
+        return {"kind": kind, "key": key}
+    assert isinstance(shape, Compound)
+    parts = [
+        {
+            "shape": _describe(part.shape, f"{key}/{i}", arrays),
+            "position": part.position,
+            "quaternion": part.quaternion,
+        }
+        for i, part in enumerate(shape.parts)
+    ]
+    return {"kind": kind, "parts": parts}
+
+
+def _shape(entry: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StaticShape:
+    entry = dict(entry)
+    kind = entry.pop("kind")
+    if kind in PLAIN_SHAPES:
+        return PLAIN_SHAPES[kind](**entry)
+    if kind == "ConvexHull":
+        return ConvexHull(arrays[f"{entry['key']}/points"])
+    if kind == "TriangleMesh":
+        return TriangleMesh(arrays[f"{entry['key']}/vertices"], arrays[f"{entry['key']}/triangles"])
+    if kind == "Compound":
+        parts = [
+            Part(_shape(part["shape"], arrays), tuple(part["position"]), tuple(part["quaternion"]))  # type: ignore[arg-type]
+            for part in entry["parts"]
+        ]
+        return Compound(tuple(parts))
+    raise KeyError(f"shape {kind}")
