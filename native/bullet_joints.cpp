@@ -30,8 +30,8 @@ std::unique_ptr<btTypedConstraint> make_joint(const JointColumns& joints, int jo
     // Bullet counts angles the other way round.
     const double sign = angular ? -1 : 1;
     const double length = angular ? 1 : unit;
-    const double force = angular ? unit * unit : unit;       // N m and N in Bullet's units
-    const double stiffness = angular ? unit * unit : 1;      // N m/rad and N/m
+    const double force = angular ? unit * unit : unit;   // N m and N in Bullet's units
+    const double stiffness = angular ? unit * unit : 1;  // N m/rad and N/m
     double lower = joints.lower[at], upper = joints.upper[at];
     if (sign < 0) {
       const double swapped = -lower;

@@ -15,10 +15,10 @@ struct JointColumns {
   int count = 0;
   const int* kind = nullptr;
   const int* body_a = nullptr;
-  const int* body_b = nullptr;           // or kWorld
-  const double* frame_a = nullptr;       // count x 7: position [m], quaternion w x y z, in body a's frame
-  const double* frame_b = nullptr;       // count x 7, in body b's frame or in the world
-  const double* lower = nullptr;         // count x 6, and so on
+  const int* body_b = nullptr;      // or kWorld
+  const double* frame_a = nullptr;  // count x 7: position [m], quaternion w x y z, in body a's frame
+  const double* frame_b = nullptr;  // count x 7, in body b's frame or in the world
+  const double* lower = nullptr;    // count x 6, and so on
   const double* upper = nullptr;
   const double* motor_velocity = nullptr;
   const double* motor_max_force = nullptr;

@@ -34,7 +34,8 @@ void PairFilter::ignore(int body_a, int body_b) {
 }
 
 bool PairFilter::needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const {
-  if (!(a->m_collisionFilterGroup & b->m_collisionFilterMask) || !(b->m_collisionFilterGroup & a->m_collisionFilterMask))
+  if (!(a->m_collisionFilterGroup & b->m_collisionFilterMask) ||
+      !(b->m_collisionFilterGroup & a->m_collisionFilterMask))
     return false;
   const int low = std::min(a->m_uniqueId, b->m_uniqueId);
   const int high = std::max(a->m_uniqueId, b->m_uniqueId);
@@ -59,7 +60,7 @@ void BatchPairCache::remove_pairs_of(const std::vector<char>& leaving_by_id, btD
 OrderedWorld::OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
                            btCollisionConfiguration* configuration, bool sleeping)
     : btDiscreteDynamicsWorld(dispatcher, broadphase, solver, configuration), sleeping_(sleeping) {
-  setForceUpdateAllAabbs(false);  // static bodies do not move
+  setForceUpdateAllAabbs(false);                                 // static bodies do not move
   getDispatchInfo().m_deterministicOverlappingPairs = sleeping;  // used by Bullet's islands only
 }
 

@@ -1,8 +1,8 @@
 // A Bullet world whose results depend on what is in it and not on how it came there.
 //
-// Stock Bullet numbers, sorts and stores bodies, pairs and constraints in the order of their arrival, and a Gauss-Seidel
-// solver's result depends on that order. Here bodies, contacts and joints are always in the order of their scene
-// numbers, so a body that left and came back, or a worker that was rebuilt, changes nothing.
+// Stock Bullet numbers, sorts and stores bodies, pairs and constraints in the order of their arrival, and a
+// Gauss-Seidel solver's result depends on that order. Here bodies, contacts and joints are always in the order of their
+// scene numbers, so a body that left and came back, or a worker that was rebuilt, changes nothing.
 #pragma once
 
 #include <btBulletDynamicsCommon.h>

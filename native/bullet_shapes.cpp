@@ -26,7 +26,8 @@ btCollisionShape* ShapeLibrary::acquire(int shape_id, const btQuaternion& turn) 
       if (shape->isCompound()) {
         auto* compound = static_cast<btCompoundShape*>(shape);
         for (int i = 0; i < compound->getNumChildShapes(); ++i)
-          turned->addChildShape(btTransform(turn.inverse()) * compound->getChildTransform(i), compound->getChildShape(i));
+          turned->addChildShape(btTransform(turn.inverse()) * compound->getChildTransform(i),
+                                compound->getChildShape(i));
       } else {
         turned->addChildShape(btTransform(turn.inverse()), shape);
       }

@@ -265,13 +265,10 @@ void BulletWorld::clear_contacts() {
     bool processOverlap(btBroadphasePair&) override { return true; }
   } every;
   pairs_.processAllOverlappingPairs(&every, &dispatcher_);
-  // The tree finds a pair again only when one of its boxes is new to it.
-  const auto renew = [this](btRigidBody& body, std::uint32_t group, std::uint32_t mask) {
-    const int number = body.getBroadphaseHandle()->m_uniqueId;
-    broadphase_.destroyProxy(body.getBroadphaseHandle(), &dispatcher_);
-    enter_broadphase(body, number, group, mask);
-  };
-  for (const int id : bodies_) renew(slot(id).body, body_columns_.group[id], body_columns_.mask[id]);
+  // The tree finds a pair again only when one of its boxes is new to it. All leave before any comes back, for a
+  // returning body pairs up at once with those that are there.
+  for (const int id : bodies_) broadphase_.destroyProxy(slot(id).body.getBroadphaseHandle(), &dispatcher_);
+  for (const int id : bodies_) enter_broadphase(slot(id).body, id, body_columns_.group[id], body_columns_.mask[id]);
 }
 
 // ---- states --------------------------------------------------------------------------------------------------------

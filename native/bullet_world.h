@@ -17,17 +17,17 @@ namespace lapjoint {
 constexpr int kStateSize = 13;
 
 struct WorldSettings {
-  double length_unit = 1;              // m; a power of two keeps conversions exact
-  double gravity[3] = {0, 0, -9.81};   // m/s^2
+  double length_unit = 1;             // m; a power of two keeps conversions exact
+  double gravity[3] = {0, 0, -9.81};  // m/s^2
   int iterations = 50;
-  double residual_threshold = 0;       // m/s
+  double residual_threshold = 0;  // m/s
   double joint_erp = 0.2;
   double contact_erp = 0.2;
   double warm_start = 0.85;
   bool split_impulse = true;
   bool two_friction_directions = true;
   bool sleeping = false;
-  double margin = 0.04;                // in length units
+  double margin = 0.04;  // in length units
 };
 
 // The scene's body table, column by column; owned by the scene.

@@ -108,7 +108,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("define_shape", &BulletWorld::define_shape, "definition"_a)
       .def("ignore_pairs",
            [](BulletWorld& w, Input<int> pairs) {
-             for (std::size_t i = 0; i < pairs.shape(0); ++i) w.ignore_pair(pairs.data()[2 * i], pairs.data()[2 * i + 1]);
+             for (std::size_t i = 0; i < pairs.shape(0); ++i)
+               w.ignore_pair(pairs.data()[2 * i], pairs.data()[2 * i + 1]);
            })
       .def("add_static",
            [](BulletWorld& w, int shape_id, const std::array<double, 7>& place, double friction, double restitution,
@@ -119,7 +120,9 @@ NB_MODULE(LAPJOINT_MODULE, m) {
            })
       .def(
           "activate",
-          [](BulletWorld& w, Input<int> ids, Input<double> states) { w.activate(ids.data(), rows(ids), states.data()); },
+          [](BulletWorld& w, Input<int> ids, Input<double> states) {
+            w.activate(ids.data(), rows(ids), states.data());
+          },
           "ids"_a, "states"_a, Unlocked())
       .def(
           "deactivate", [](BulletWorld& w, Input<int> ids) { w.deactivate(ids.data(), rows(ids)); }, "ids"_a,
@@ -147,12 +150,15 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())
       .def("detect", &BulletWorld::detect, Unlocked())
       .def("active_count", &BulletWorld::active_count)
-      .def("active_ids", [](const BulletWorld& w, Output<int> ids) { w.active_ids(ids.data()); }, "ids"_a.noconvert())
+      .def(
+          "active_ids", [](const BulletWorld& w, Output<int> ids) { w.active_ids(ids.data()); }, "ids"_a.noconvert())
       .def("live_joint_count", &BulletWorld::live_joint_count)
-      .def("live_joint_ids", [](const BulletWorld& w, Output<int> ids) { w.live_joint_ids(ids.data()); },
-           "ids"_a.noconvert())
+      .def(
+          "live_joint_ids", [](const BulletWorld& w, Output<int> ids) { w.live_joint_ids(ids.data()); },
+          "ids"_a.noconvert())
       // Collects the contacts; read_contacts then copies them out.
-      .def("contact_count", [](BulletWorld& w) { return w.contacts().size(); }, Unlocked())
+      .def(
+          "contact_count", [](BulletWorld& w) { return w.contacts().size(); }, Unlocked())
       .def(
           "read_contacts",
           [](const BulletWorld& w, Output<int> bodies, Output<int> point_counts, Output<double> depths) {

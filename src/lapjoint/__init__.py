@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from . import scenes
+from .engines import Contacts, Engine, engine_names, make_engine
 from .errors import LapjointError, PenetrationWarning
 from .joints import FREE, LOCKED, WORLD, Ball, Fixed, Hinge, Motor, SixAxis, Slider, Spring
-from .scene import Material, Scene
+from .materials import Material
+from .params import Params
+from .scene import Scene
 from .shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Sphere, TriangleMesh
+from .simulation import Simulation
 
 __all__ = [
     "FREE",
@@ -15,20 +20,27 @@ __all__ = [
     "Box",
     "Capsule",
     "Compound",
+    "Contacts",
     "ConvexHull",
     "Cylinder",
+    "Engine",
     "Fixed",
     "Hinge",
     "LapjointError",
     "Material",
     "Motor",
+    "Params",
     "Part",
     "PenetrationWarning",
     "Plane",
     "Scene",
+    "Simulation",
     "SixAxis",
     "Slider",
     "Sphere",
     "Spring",
     "TriangleMesh",
+    "engine_names",
+    "make_engine",
+    "scenes",
 ]

@@ -70,3 +70,23 @@ def unit_vectors(name: str, value: ArrayLike, count: int, title: Title) -> Array
 def _short(value: Any) -> str:
     text = str(value).replace("\n", " ")
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def inertia_rows(inertia: ArrayLike, count: int, title: Title) -> Array:
+    """Inertia tensors (count, 3, 3) from three moments, one tensor or one tensor per row."""
+    given = np.asarray(inertia, float)
+    if given.shape == (3,):
+        given = np.diag(given)
+    if given.shape not in ((3, 3), (count, 3, 3)):
+        raise LapjointError(f"{title(0)}: inertia has shape {given.shape}, expected (3,), (3, 3) or ({count}, 3, 3)")
+    tensors = np.broadcast_to(given, (count, 3, 3))
+    for row, tensor in enumerate(tensors if given.ndim == 3 else tensors[:1]):
+        if not (np.isfinite(tensor).all() and np.allclose(tensor, tensor.T, rtol=1e-9, atol=0)):
+            raise LapjointError(f"{title(row)}: inertia is not a finite symmetric tensor")
+        moments = np.linalg.eigvalsh(tensor)
+        if moments[0] <= 0 or moments[0] + moments[1] < moments[2] * (1 - 1e-9):
+            raise LapjointError(
+                f"{title(row)}: principal moments of inertia are {moments}, expected positive numbers of which "
+                "no one is larger than the sum of the others"
+            )
+    return tensors

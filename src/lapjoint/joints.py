@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,7 +103,7 @@ class SixAxis:
     axis: tuple[float, float, float] = (1.0, 0.0, 0.0)
 
 
-Joint = Union[Ball, Hinge, Slider, Fixed, SixAxis]
+Joint = Ball | Hinge | Slider | Fixed | SixAxis
 
 KINDS: dict[type, JointKind] = {
     Ball: JointKind.BALL,
@@ -131,7 +130,7 @@ class Axes:
 def _limits(owner: str, limits: ArrayLike) -> tuple[float, float]:
     pair = np.asarray(limits, float)
     if pair.shape != (2,) or np.isnan(pair).any() or pair[0] > pair[1]:
-        raise LapjointError(f"{owner}: limits are {limits}, expected (lower, upper) with lower <= upper")
+        raise LapjointError(f"{owner}: limits are {limits!r}, expected (lower, upper) with lower <= upper")
     return float(pair[0]), float(pair[1])
 
 

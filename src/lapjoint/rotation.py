@@ -27,34 +27,34 @@ def multiply(a: ArrayLike, b: ArrayLike) -> Array:
 
 def conjugate(q: ArrayLike) -> Array:
     """The inverse of a unit quaternion."""
-    return np.asarray(q, float) * np.array([1.0, -1.0, -1.0, -1.0])
+    return np.asarray(np.asarray(q, float) * np.array([1.0, -1.0, -1.0, -1.0]))
 
 
 def rotate(q: ArrayLike, v: ArrayLike) -> Array:
     """Vectors v turned by q."""
-    q, v = np.asarray(q, float), np.asarray(v, float)
-    u = q[..., 1:]
-    t = 2.0 * np.cross(u, v)
-    return np.asarray(v + q[..., :1] * t + np.cross(u, t))
+    turn, start = np.asarray(q, float), np.asarray(v, float)
+    u = turn[..., 1:]
+    t = 2.0 * np.cross(u, start)
+    return np.asarray(start + turn[..., :1] * t + np.cross(u, t))
 
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
     """Turn by `angle` radians about `axis` (of any length but zero)."""
-    axis = np.asarray(axis, float)
+    given = np.asarray(axis, float)
     half = 0.5 * np.asarray(angle, float)[..., None]
-    unit = axis / np.linalg.norm(axis, axis=-1, keepdims=True)
+    unit = given / np.linalg.norm(given, axis=-1, keepdims=True)
     return np.concatenate([np.cos(half) * np.ones_like(unit[..., :1]), np.sin(half) * unit], axis=-1)
 
 
 def between(a: ArrayLike, b: ArrayLike) -> Array:
     """The shortest rotation that takes the direction of a to the direction of b."""
-    a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
-    a = a / np.linalg.norm(a, axis=-1, keepdims=True)
-    b = b / np.linalg.norm(b, axis=-1, keepdims=True)
-    w = 1.0 + np.sum(a * b, axis=-1, keepdims=True)
-    # Opposite directions: half a turn about any axis perpendicular to a.
-    spare = np.where(np.abs(a[..., :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
-    xyz = np.where(w < 1e-12, np.cross(a, spare), np.cross(a, b))
+    start, end = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
+    start = start / np.linalg.norm(start, axis=-1, keepdims=True)
+    end = end / np.linalg.norm(end, axis=-1, keepdims=True)
+    w = 1.0 + np.sum(start * end, axis=-1, keepdims=True)
+    # Opposite directions: half a turn about any axis perpendicular to the first.
+    spare = np.where(np.abs(start[..., :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    xyz = np.where(w < 1e-12, np.cross(start, spare), np.cross(start, end))
     q = np.concatenate([np.where(w < 1e-12, 0.0, w), xyz], axis=-1)
     return np.asarray(q / np.linalg.norm(q, axis=-1, keepdims=True))
 

@@ -8,7 +8,6 @@ added; what is wrong is refused with the body's number and name, and the scene s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import rotation
-from .checks import as_rows, positive_rows, unit_quaternions, unit_vectors
+from .checks import as_rows, inertia_rows, positive_rows, unit_quaternions, unit_vectors
 from .columns import Columns
 from .errors import LapjointError
 from .joints import KINDS, WORLD, Ball, Fixed, Joint, axes_of
+from .materials import Material
 from .shapes import (
     STATIC_ONLY,
     Box,
@@ -33,65 +33,10 @@ from .shapes import (
     bounding_radius,
     mass_properties,
 )
+from .tables import BODY_LAYOUT, JOINT_LAYOUT, STATIC_LAYOUT
 
 Array = NDArray[np.float64]
 STATE_SIZE = 13  # position 3, quaternion w x y z, linear velocity 3, angular velocity 3
-
-
-@dataclass(frozen=True)
-class Material:
-    """How a body's surface and motion lose energy. A contact takes the geometric mean of its two bodies' friction and
-    of their restitution."""
-
-    friction: float = 0.5
-    """Coulomb coefficient."""
-    restitution: float = 0.0
-    """Share of the approach velocity that comes back, 0 to 1."""
-    rolling_friction: float = 0.0
-    """Lever arm of the rolling resistance [m]."""
-    linear_damping: float = 0.0
-    """Share of the linear velocity lost per second, 0 to 1."""
-    angular_damping: float = 0.0
-    """Share of the angular velocity lost per second, 0 to 1."""
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            top = np.inf if "friction" in name else 1.0
-            if not (np.isfinite(value) and 0 <= value <= top):
-                raise LapjointError(f"Material: {name} is {value}, expected a number from 0 to {top}")
-
-
-_SURFACE = {"friction": ((), float), "restitution": ((), float), "rolling_friction": ((), float)}
-_FILTER = {"group": ((), np.uint32), "mask": ((), np.uint32)}
-_PLACE = {"shape_id": ((), np.int32), "position": ((3,), float), "quaternion": ((4,), float)}
-BODY_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
-    **_PLACE,
-    "linear_velocity": ((3,), float),
-    "angular_velocity": ((3,), float),
-    "mass": ((), float),
-    "inertia": ((3, 3), float),
-    **_SURFACE,
-    "linear_damping": ((), float),
-    "angular_damping": ((), float),
-    **_FILTER,
-    "label": ((), np.int32),
-}
-STATIC_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {**_PLACE, **_SURFACE, **_FILTER}
-JOINT_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
-    "kind": ((), np.int32),
-    "body_a": ((), np.int32),
-    "body_b": ((), np.int32),
-    "frame_a": ((7,), float),  # anchor and quaternion in body a's frame
-    "frame_b": ((7,), float),  # the same in body b's frame, or in the world
-    "lower": ((6,), float),
-    "upper": ((6,), float),
-    "motor_velocity": ((6,), float),
-    "motor_max_force": ((6,), float),
-    "spring_stiffness": ((6,), float),
-    "spring_damping": ((6,), float),
-    "spring_rest": ((6,), float),
-    "collide": ((), bool),
-}
 
 
 class Scene:
@@ -176,8 +121,13 @@ class Scene:
         """Radius of each body's bounding sphere [m]."""
         used = np.unique(self.bodies.shape_id)
         by_shape = np.zeros(len(self.shapes))
-        by_shape[used] = [bounding_radius(self.shapes[i]) for i in used]  # type: ignore[arg-type]
-        return by_shape[self.bodies.shape_id]
+        by_shape[used] = [bounding_radius(self._moving(i)) for i in used]
+        return np.asarray(by_shape[self.bodies.shape_id])
+
+    def _moving(self, shape_id: int) -> MovingShape:
+        shape = self.shapes[shape_id]
+        assert not isinstance(shape, STATIC_ONLY)
+        return shape
 
     # ---- bodies --------------------------------------------------------------------------------------------------
 
@@ -225,7 +175,7 @@ class Scene:
         partition. Returns the new bodies' numbers.
         """
         positions = np.atleast_2d(np.asarray(positions, float))
-        count, start = len(positions), self.body_count
+        count = len(positions)
 
         def title(row: int) -> str:
             return self._title(names[row] if names is not None and row < len(names) else None, row)
@@ -241,7 +191,7 @@ class Scene:
         if inertia is None:
             tensors = unit_inertia * (masses / unit_volume)[:, None, None]
         else:
-            tensors = _inertia_rows(inertia, count, title)
+            tensors = inertia_rows(inertia, count, title)
         surface = material or Material()
         if names is not None:
             self._check_names(names, count)
@@ -262,7 +212,6 @@ class Scene:
         if names is not None:
             self.body_names.update(zip(ids, names, strict=True))
             self._body_ids.update(zip(names, ids, strict=True))
-        assert ids.start == start
         return ids
 
     def add_static(
@@ -312,9 +261,7 @@ class Scene:
 
     # ---- joints --------------------------------------------------------------------------------------------------
 
-    def add_joint(
-        self, joint: Joint, body_a: int, body_b: int, anchor: ArrayLike, *, collide: bool = False
-    ) -> int:
+    def add_joint(self, joint: Joint, body_a: int, body_b: int, anchor: ArrayLike, *, collide: bool = False) -> int:
         """Join body a to body b, or to the WORLD, at `anchor` (in the world, as the bodies stand now).
 
         Limits, motors and springs speak of the motion of a relative to b. Jointed bodies do not touch each other
@@ -410,19 +357,19 @@ class Scene:
         self, shape: MovingShape | Sequence[MovingShape], count: int, title: Any
     ) -> tuple[NDArray[np.int32], Array, Array]:
         """Shape numbers, volumes and inertias per unit density, one per new body."""
-        shapes = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+        shapes: list[MovingShape] = list(shape) if isinstance(shape, Sequence) else [shape]
         if len(shapes) not in (1, count):
             raise LapjointError(f"{title(0)}: {len(shapes)} shapes for {count} bodies, expected one or {count}")
-        ids = np.empty(len(shapes), np.int32)
+        ids: list[int] = []
         for row, one in enumerate(shapes):
             if isinstance(one, STATIC_ONLY):
                 raise LapjointError(f"{title(row)}: a {type(one).__name__} can only be static, use add_static")
-            ids[row] = self._shape_id(one, title(row))
+            ids.append(self._shape_id(one, title(row)))
             if ids[row] not in self._mass_properties:
                 self._mass_properties[ids[row]] = mass_properties(one)
         volume = np.array([self._mass_properties[i][0] for i in ids])
         inertia = np.array([self._mass_properties[i][1] for i in ids])
-        return ids, volume, inertia
+        return np.array(ids, np.int32), volume, inertia
 
     def _check_names(self, names: Sequence[str], count: int) -> None:
         if len(names) != count:
@@ -430,11 +377,8 @@ class Scene:
         seen = set(self._body_ids)
         for name in names:
             if name in seen:
-                raise LapjointError(f"the name {name!r} is already taken by {self._taken(name)}")
+                raise LapjointError(f"the name {name!r} is given twice; names must be different")
             seen.add(name)
-
-    def _taken(self, name: str) -> str:
-        return f"body {self._body_ids[name]}" if name in self._body_ids else "another of the new bodies"
 
     def _check_joint_bodies(self, body_a: NDArray[np.int64], body_b: NDArray[np.int64], title: Any) -> None:
         for side, ids, lowest in (("a", body_a, 0), ("b", body_b, WORLD)):
@@ -457,22 +401,3 @@ class Scene:
 
 
 MOVING = (Sphere, Box, Capsule, Cylinder, ConvexHull, Compound)
-
-
-def _inertia_rows(inertia: ArrayLike, count: int, title: Any) -> Array:
-    given = np.asarray(inertia, float)
-    if given.shape == (3,):
-        given = np.diag(given)
-    if given.shape not in ((3, 3), (count, 3, 3)):
-        raise LapjointError(f"{title(0)}: inertia has shape {given.shape}, expected (3,), (3, 3) or ({count}, 3, 3)")
-    tensors = np.broadcast_to(given, (count, 3, 3))
-    for row, tensor in enumerate(tensors if given.ndim == 3 else tensors[:1]):
-        if not (np.isfinite(tensor).all() and np.allclose(tensor, tensor.T, rtol=1e-9, atol=0)):
-            raise LapjointError(f"{title(row)}: inertia is not a finite symmetric tensor")
-        moments = np.linalg.eigvalsh(tensor)
-        if moments[0] <= 0 or moments[0] + moments[1] < moments[2] * (1 - 1e-9):
-            raise LapjointError(
-                f"{title(row)}: principal moments of inertia are {moments}, expected positive numbers of which "
-                "no one is larger than the sum of the others"
-            )
-    return tensors

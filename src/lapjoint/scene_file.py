@@ -115,7 +115,7 @@ def _restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Sc
                 raise KeyError(f"{table}/{name}")
         columns.append(count, values)
     for shape_id in np.unique(scene.bodies.shape_id):
-        scene._mass_properties[int(shape_id)] = mass_properties(scene.shapes[shape_id])  # type: ignore[arg-type]
+        scene._mass_properties[int(shape_id)] = mass_properties(scene._moving(int(shape_id)))
     scene.body_names = {int(body_id): name for body_id, name in description["body_names"].items()}
     scene._body_ids = {name: body_id for body_id, name in scene.body_names.items()}
     if len(arrays["ignored"]):

@@ -6,7 +6,7 @@ Capsules and cylinders stand along z. A shape is checked when it is made, never 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Union
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,8 +24,8 @@ def _positive(owner: str, name: str, value: float) -> float:
     return number
 
 
-def _array(owner: str, name: str, value: ArrayLike, columns: int, dtype: type = float) -> NDArray[np.generic]:
-    array = np.array(value, dtype=dtype)
+def _array(owner: str, name: str, value: ArrayLike, columns: int, dtype: type = float) -> NDArray[Any]:
+    array: NDArray[Any] = np.array(value, dtype=dtype)
     if array.ndim != 2 or array.shape[1] != columns:
         raise LapjointError(f"{owner}: {name} has shape {array.shape}, expected (n, {columns})")
     if not np.isfinite(array).all():
@@ -109,7 +109,7 @@ class ConvexHull:
 class Part:
     """One shape of a compound, placed in the compound's frame."""
 
-    shape: Union[Sphere, Box, Capsule, Cylinder, ConvexHull]
+    shape: Sphere | Box | Capsule | Cylinder | ConvexHull
     position: tuple[float, float, float] = (0.0, 0.0, 0.0)
     quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
 
@@ -182,9 +182,9 @@ class TriangleMesh:
         return hash(("TriangleMesh", self.vertices.tobytes(), self.triangles.tobytes()))
 
 
-ConvexShape = Union[Sphere, Box, Capsule, Cylinder, ConvexHull]
-MovingShape = Union[ConvexShape, Compound]
-StaticShape = Union[MovingShape, Plane, TriangleMesh]
+ConvexShape = Sphere | Box | Capsule | Cylinder | ConvexHull
+MovingShape = ConvexShape | Compound
+StaticShape = MovingShape | Plane | TriangleMesh
 STATIC_ONLY = (Plane, TriangleMesh)
 
 

@@ -1,0 +1,47 @@
+# `make demo` and `make test` set everything up first, on a machine with Python 3.10+, a C++ compiler and make.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.lapjoint-installed
+NATIVE := $(wildcard native/*.cpp native/*.h native/bindings/*.cpp cmake/*.cmake) CMakeLists.txt pyproject.toml
+
+.PHONY: setup demo test quick lint format wheel-check clean
+
+setup: $(STAMP)  ## the environment, in .venv; rebuilt when native code or dependencies change
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(STAMP): .venv/bin/python $(NATIVE)
+	@tools/system-packages
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" setuptools wheel ninja cmake
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[dev]"
+	@touch $@
+
+demo: setup  ## the main job on the embedded default: a scene simulated, summed up and pictured
+	@mkdir -p out
+	$(BIN)/lapjoint scenes
+	$(BIN)/lapjoint run building --seconds 2 --picture out/building.png --json out/building.json
+
+test: setup  ## every test
+	$(BIN)/python -m pytest
+
+quick: setup  ## the tests that take less than a few seconds
+	$(BIN)/python -m pytest -m "not slow"
+
+lint: setup  ## ruff, ruff format, mypy strict, clang-format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror native/*.cpp native/*.h native/bindings/*.cpp
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i native/*.cpp native/*.h native/bindings/*.cpp
+
+wheel-check: setup  ## a wheel, built in isolation, runs where there is no compiler and no Bullet
+	tools/wheel-check $(PYTHON)
+
+clean:
+	rm -rf .venv build dist out
