@@ -15,7 +15,8 @@ btTransform frame_in_body(const double* frame, const btQuaternion& turn, double 
 }  // namespace
 
 std::unique_ptr<btTypedConstraint> make_joint(const JointColumns& joints, int joint_id, btRigidBody& a, btRigidBody& b,
-                                              const btQuaternion& turn_a, const btQuaternion& turn_b, double unit) {
+                                              const btQuaternion& turn_a, const btQuaternion& turn_b, double unit,
+                                              double mass_unit) {
   const btTransform in_a = frame_in_body(joints.frame_a + 7 * joint_id, turn_a, unit);
   const btTransform in_b = frame_in_body(joints.frame_b + 7 * joint_id, turn_b, unit);
   if (joints.kind[joint_id] == JointColumns::kBall)
@@ -30,8 +31,8 @@ std::unique_ptr<btTypedConstraint> make_joint(const JointColumns& joints, int jo
     // Bullet counts angles the other way round.
     const double sign = angular ? -1 : 1;
     const double length = angular ? 1 : unit;
-    const double force = angular ? unit * unit : unit;   // N m and N in Bullet's units
-    const double stiffness = angular ? unit * unit : 1;  // N m/rad and N/m
+    const double force = mass_unit * (angular ? unit * unit : unit);   // N m and N in Bullet's units
+    const double stiffness = mass_unit * (angular ? unit * unit : 1);  // N m/rad and N/m
     double lower = joints.lower[at], upper = joints.upper[at];
     if (sign < 0) {
       const double swapped = -lower;

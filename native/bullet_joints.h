@@ -31,6 +31,6 @@ struct JointColumns {
 // `turn_a`, `turn_b`: from the scene's body frame to Bullet's (principal axes).
 std::unique_ptr<btTypedConstraint> make_joint(const JointColumns& joints, int joint_id, btRigidBody& a, btRigidBody& b,
                                               const btQuaternion& turn_a, const btQuaternion& turn_b,
-                                              double length_unit);
+                                              double length_unit, double mass_unit);
 
 }  // namespace lapjoint

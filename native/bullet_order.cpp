@@ -1,6 +1,7 @@
 #include "bullet_order.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lapjoint {
 
@@ -21,10 +22,14 @@ void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out) {
   for (int i = 0; i < count; ++i) {
     btPersistentManifold* manifold = manifolds[i];
     if (manifold->getNumContacts() == 0) continue;
-    const int id0 = body_number(manifold->getBody0());
-    const int id1 = body_number(manifold->getBody1());
+    int id0 = body_number(manifold->getBody0()), id1 = body_number(manifold->getBody1());
     const btManifoldPoint& point = manifold->getContactPoint(0);
-    out.push_back({pair_key(id0, id1), pair_key(point.m_index0, point.m_index1), manifold});
+    int part0 = point.m_index0, part1 = point.m_index1;
+    if (id0 > id1) {  // Bullet names the compound first, whatever its number
+      std::swap(id0, id1);
+      std::swap(part0, part1);
+    }
+    out.push_back({pair_key(id0, id1), pair_key(part0, part1), manifold});
   }
   std::sort(out.begin(), out.end());
 }

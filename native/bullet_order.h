@@ -17,8 +17,8 @@ namespace lapjoint {
 constexpr int kStaticBase = 1 << 30;
 
 struct ContactKey {
-  std::uint64_t bodies;  // (id of body 0, id of body 1)
-  std::uint64_t parts;   // (part of body 0, part of body 1), for compounds
+  std::uint64_t bodies;  // (lower id, higher id)
+  std::uint64_t parts;   // (part of the first, part of the second), for compounds
   btPersistentManifold* manifold;
   bool operator<(const ContactKey& other) const {
     return bodies != other.bodies ? bodies < other.bodies : parts < other.parts;
@@ -65,13 +65,6 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
   bool sleeping_;
   std::vector<ContactKey> contacts_;
   std::vector<btPersistentManifold*> manifolds_;
-};
-
-// Bullet's solver, with the residual of its last sweep open to be read.
-class OpenSolver : public btSequentialImpulseConstraintSolver {
- public:
-  btScalar residual_squared() const { return m_leastSquaresResidual; }
-  void clear_residual() { m_leastSquaresResidual = 0; }
 };
 
 }  // namespace lapjoint

@@ -16,7 +16,7 @@ btQuaternion quaternion(const double* wxyz) {
 void principal_axes(const double* tensor, double unit, btVector3& moments, btQuaternion& turn) {
   const double trace = tensor[0] + tensor[4] + tensor[8];
   const double mixed = std::max({std::abs(tensor[1]), std::abs(tensor[2]), std::abs(tensor[5])});
-  const double scale = 1 / (unit * unit);
+  const double scale = 1 / unit;
   turn = btQuaternion::getIdentity();
   if (mixed <= 1e-6 * trace) {
     moments.setValue(btScalar(tensor[0] * scale), btScalar(tensor[4] * scale), btScalar(tensor[8] * scale));
@@ -57,6 +57,8 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
       joint_live_(joints.count, 0),
       mark_(bodies.count, 0) {
   pairs_.setOverlapFilterCallback(&filter_);
+  // A plane finds one corner of a body a step; these look for the others at once, or sliding bodies rock.
+  configuration_.setPlaneConvexMultipointIterations(4, 4);
   world_ = std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, &solver_, &configuration_, settings.sleeping);
   world_->setGravity(length(settings.gravity));
   btContactSolverInfo& info = world_->getSolverInfo();
@@ -149,13 +151,14 @@ std::unique_ptr<BulletWorld::Slot> BulletWorld::make_body(int id) const {
   const BodyColumns& table = body_columns_;
   btVector3 moments;
   btQuaternion turn;
-  principal_axes(table.inertia + 9 * id, settings_.length_unit, moments, turn);
+  const double mass_unit = settings_.mass_unit, length_unit = settings_.length_unit;
+  principal_axes(table.inertia + 9 * id, mass_unit * length_unit * length_unit, moments, turn);
   btCollisionShape* shape = shapes_.acquire(table.shape_id[id], turn);
-  btRigidBody::btRigidBodyConstructionInfo info(btScalar(table.mass[id]), nullptr, shape, moments);
+  btRigidBody::btRigidBodyConstructionInfo info(btScalar(table.mass[id] / mass_unit), nullptr, shape, moments);
   // Bullet multiplies the coefficients of two bodies; their roots make that the geometric mean.
   info.m_friction = btScalar(std::sqrt(table.friction[id]));
   info.m_restitution = btScalar(std::sqrt(table.restitution[id]));
-  info.m_rollingFriction = btScalar(table.rolling_friction[id] / settings_.length_unit);
+  info.m_rollingFriction = btScalar(table.rolling_friction[id] / length_unit);
   info.m_linearDamping = btScalar(table.linear_damping[id]);
   info.m_angularDamping = btScalar(table.angular_damping[id]);
   auto made = std::make_unique<Slot>(id, info, table.shape_id[id], turn);
@@ -213,8 +216,9 @@ void BulletWorld::connect_joints(const int* ids, int count) {
       if (joint_live_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) continue;
       joint_live_[joint] = 1;
       const btQuaternion none = btQuaternion::getIdentity();
-      joints_.push_back({joint, make_joint(joint_columns_, joint, slot(a).body, b == kWorld ? *anchor_ : slot(b).body,
-                                           slot(a).turn, b == kWorld ? none : slot(b).turn, settings_.length_unit)});
+      joints_.push_back(
+          {joint, make_joint(joint_columns_, joint, slot(a).body, b == kWorld ? *anchor_ : slot(b).body, slot(a).turn,
+                             b == kWorld ? none : slot(b).turn, settings_.length_unit, settings_.mass_unit)});
     }
   }
   const auto by_id = [](const LiveJoint& x, const LiveJoint& y) { return x.id < y.id; };
@@ -304,12 +308,11 @@ void BulletWorld::get_states(const int* ids, int count, double* states) const {
 
 void BulletWorld::add_forces(const int* ids, int count, const double* forces, const double* torques) {
   require(ids, count, true);
-  const double unit = settings_.length_unit;
+  const double length_unit = settings_.length_unit, mass_unit = settings_.mass_unit;
   for (int i = 0; i < count; ++i) {
     btRigidBody& body = slot(ids[i]).body;
-    const double* torque = torques + 3 * i;
-    body.applyCentralForce(length(forces + 3 * i));
-    body.applyTorque(length(torque) / btScalar(unit));
+    body.applyCentralForce(length(forces + 3 * i) / btScalar(mass_unit));
+    body.applyTorque(length(torques + 3 * i) / btScalar(length_unit * mass_unit));
     if (settings_.sleeping) body.activate(true);
   }
 }

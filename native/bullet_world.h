@@ -1,7 +1,8 @@
 // The Bullet engine behind arrays: bodies are in the world or out of it, states go in and out in bulk.
 //
 // Numbers at this border are the scene's: metres, kilograms, seconds, scene numbers of bodies and joints. Inside,
-// lengths are multiples of `length_unit`, because Bullet's margins are absolute and tuned for bodies of about one unit.
+// lengths and masses are multiples of `length_unit` and `mass_unit`, because Bullet's margins and thresholds are
+// absolute and tuned for bodies of about one unit.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include "bullet_joints.h"
 #include "bullet_order.h"
 #include "bullet_shapes.h"
+#include "bullet_solver.h"
 
 namespace lapjoint {
 
@@ -18,6 +20,7 @@ constexpr int kStateSize = 13;
 
 struct WorldSettings {
   double length_unit = 1;             // m; a power of two keeps conversions exact
+  double mass_unit = 1;               // kg; the same
   double gravity[3] = {0, 0, -9.81};  // m/s^2
   int iterations = 50;
   double residual_threshold = 0;  // m/s

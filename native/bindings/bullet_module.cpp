@@ -73,6 +73,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
   nb::class_<WorldSettings>(m, "WorldSettings")
       .def(nb::init<>())
       .def_rw("length_unit", &WorldSettings::length_unit)
+      .def_rw("mass_unit", &WorldSettings::mass_unit)
       .def_prop_rw(
           "gravity", [](const WorldSettings& s) { return std::array{s.gravity[0], s.gravity[1], s.gravity[2]}; },
           [](WorldSettings& s, const std::array<double, 3>& g) { std::copy(g.begin(), g.end(), s.gravity); })

@@ -9,3 +9,7 @@ class LapjointError(ValueError):
 
 class PenetrationWarning(UserWarning):
     """Bodies of a scene start deep inside each other."""
+
+
+class WorkerError(LapjointError):
+    """A worker failed or died. The message names it."""

@@ -11,10 +11,40 @@ from .errors import LapjointError
 from .scene import Scene
 
 
+CHOICES = {
+    "coupling": ("blend",),
+    "balance": ("pruned", "guarded", "printed"),
+    "weights": ("computed", "equal"),
+    "algorithms": ("native", "reference"),
+}
+
+
 @dataclass(frozen=True)
 class Params:
     """What a run is made of besides the scene. None means: as the scene says."""
 
+    workers: int = 1
+    """How many workers share the scene. With one, the result is bit for bit that of the plain engine."""
+    runtime: str = "process"
+    """Where workers live: process (their own processes) or inline (all in this one)."""
+    coupling: str = "blend"
+    """How workers' results become one: blend, the paper's weighted mean."""
+    partition: str = "auto"
+    """The first division: labels, metis, boxes, equal, or a file. auto: labels if the scene has them, else metis."""
+    growth_depth: int | None = None
+    """Gamma: how many edges the overlap grows from an interface. More: smaller gaps there, more bodies simulated
+    twice."""
+    search_depth: int | None = None
+    """Beta: how many edges weights search for a worker's own bodies. At least the width of the overlap is useful."""
+    balance: str = "pruned"
+    """How bodies leave workers: pruned, guarded (pruned without tidying up), or printed (the paper's text, which can
+    leave constraints without a worker)."""
+    weights: str = "computed"
+    """computed (Algorithm 5), or equal, for comparison."""
+    algorithms: str = "native"
+    """native, or reference: the readable Python, for study."""
+    validate: bool = False
+    """Check every invariant in every step."""
     engine: str = "bullet"
     """Which physics engine."""
     precision: str = "float32"
@@ -43,6 +73,15 @@ class Params:
     """Let resting bodies sleep. Saves time; results then depend on the order of arrival."""
 
     def __post_init__(self) -> None:
+        if not 1 <= self.workers <= 1024:
+            raise LapjointError(f"workers is {self.workers}, expected 1 to 1024")
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise LapjointError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
+        for name in ("growth_depth", "search_depth"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1000:
+                raise LapjointError(f"{name} is {value}, expected 0 to 1000")
         if self.precision not in ("float32", "float64"):
             raise LapjointError(f"precision is {self.precision!r}, expected float32 or float64")
         if self.friction_directions not in (1, 2):
@@ -63,6 +102,8 @@ class Params:
         """The same, with everything the scene decides filled in."""
         return replace(
             self,
+            growth_depth=scene.growth_depth if self.growth_depth is None else self.growth_depth,
+            search_depth=scene.search_depth if self.search_depth is None else self.search_depth,
             timestep=scene.timestep if self.timestep is None else self.timestep,
             iterations=scene.iterations if self.iterations is None else self.iterations,
             length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,

@@ -75,21 +75,28 @@ def save_scene(scene: Scene, path: Path) -> Path:
 
 def load_scene(path: Path) -> Scene:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        content = path.read_bytes()
+    except OSError as error:
+        raise LapjointError(f"{path}: {error.strerror or error}") from None
+    return parse_scene(content, str(path))
+
+
+def parse_scene(content: bytes, source: str) -> Scene:
+    """A scene from a file's content; `source` is what errors call it."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         description = json.loads(arrays["description"].tobytes())
         if description["format"] != FORMAT:
             raise KeyError("format")
-    except FileNotFoundError:
-        raise LapjointError(f"{path}: no such file") from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise LapjointError(f"{path}: not a lapjoint scene file ({error})") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise LapjointError(f"{source}: not a lapjoint scene file ({error})") from None
     if description["version"] != VERSION:
-        raise LapjointError(f"{path}: scene file version {description['version']}, this lapjoint reads {VERSION}")
+        raise LapjointError(f"{source}: scene file version {description['version']}, this lapjoint reads {VERSION}")
     try:
         return _restore(description, arrays)
     except (KeyError, TypeError, IndexError) as error:
-        raise LapjointError(f"{path}: damaged scene file (missing or wrong {error})") from None
+        raise LapjointError(f"{source}: damaged scene file (missing or wrong {error})") from None
 
 
 def _restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Scene:

@@ -1,57 +1,174 @@
-"""Simulation: a scene in motion."""
+"""Simulation: the server. It holds the whole scene, decides who simulates what, and makes one result of many."""
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .engines import Contacts, make_engine
-from .errors import PenetrationWarning
+from .algorithms import Balance, Membership, load_algorithms
+from .algorithms.graph import Graph
+from .algorithms.membership import validate_weights
+from .commands import CommandBuilder
+from .detect import ServerDetector, merge_contacts, warn_of_penetration
+from .engines import Contacts
+from .errors import LapjointError
+from .joints import WORLD
 from .measures import joint_gaps, state_hash
+from .messages import StepReply
 from .params import Params
+from .partition import make_partition
+from .profile import StepProfile
+from .runtimes import make_runtime
 from .scene import Scene
 
 Array = NDArray[np.float64]
 
-DEEP = 0.1
-"""Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
+
+@dataclass(frozen=True)
+class Frame:
+    """One sample of a simulation."""
+
+    step_count: int
+    time: float
+    """s"""
+    states: Array
 
 
 class Simulation:
-    """One scene on one worker.
+    """A scene in motion on one worker or many.
 
-    >>> simulation = Simulation(scene, Params(iterations=100))
-    >>> simulation.step(500)
-    >>> simulation.states[:, 2].min()
+    >>> with Simulation(scene, Params(workers=4)) as simulation:
+    ...     for frame in simulation.frames(steps=500, every=10):
+    ...         print(frame.time, frame.states[:, 2].min())
     """
 
     def __init__(self, scene: Scene, params: Params | None = None) -> None:
         self.scene = scene
-        self.params = (params or Params()).resolved(scene)
+        self.params = params = (params or Params()).resolved(scene)
+        assert params.timestep is not None
+        assert params.growth_depth is not None
+        assert params.search_depth is not None
+        self.timestep = params.timestep
+        self.growth_depth, self.search_depth = params.growth_depth, params.search_depth
         self.step_count = 0
-        self._engine = make_engine(scene, self.params)
-        self._all = np.arange(scene.body_count, dtype=np.int32)
-        self._engine.activate(self._all, scene.states)
-        self._engine.detect()
-        warn_of_penetration(scene, self._engine.contacts())
+        self.profile = StepProfile()
+        """Of the last step."""
+        self._algorithms = load_algorithms(params.algorithms)
+        self._callbacks: list[Callable[[Simulation], None]] = []
+        joints = scene.joints
+        inner = joints.body_b != WORLD
+        self._joint_edges = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
+        self.membership = Membership(make_partition(scene, params.workers, params.partition), params.workers)
+        self.graph: Graph = self._algorithms.Graph(scene.body_count, self._joint_edges)
+        self._algorithms.assign_overlap(self.growth_depth, self.graph, self.membership)  # Alg. 1 line 2
+        self._detector = ServerDetector(scene, params)
+        self._contacts = self._detector.detect(scene.states)
+        warn_of_penetration(scene, self._contacts)
+        self._commands = CommandBuilder(scene.body_count, params.workers)
+        self._weigh()
+        self._closed = False
+        self._runtime = make_runtime(scene, params, params.workers)
+        self._runtime.states[:] = scene.states
+
+    # ---- Algorithm 1 ---------------------------------------------------------------------------------------------
 
     def step(self, count: int = 1) -> None:
         """Go on by `count` timesteps."""
-        self._engine.step(count)
-        self.step_count += count
+        for _ in range(count):
+            self._open()
+            self.profile = profile = StepProfile()
+            with profile.phase("reset"):
+                self._reset()
+            if self.params.workers > 1:
+                with profile.phase("detect"):
+                    self._detect()
+                with profile.phase("balance"):
+                    self._balance()
+                with profile.phase("weigh"):
+                    self._weigh()
+            with profile.phase("step"):
+                replies = self._step_workers()
+            with profile.phase("blend"):
+                self._blend()
+            self._count(replies)
+            self.step_count += 1
+            for callback in self._callbacks:
+                callback(self)
+
+    def _reset(self) -> None:
+        """Lines 7 to 9: overlap bodies start from their blended states in every worker."""
+        self._commands.reset(self.overlap)
+
+    def _detect(self) -> None:
+        """Lines 10 and 11: contacts of the present states, and the constraint graph they make with the joints."""
+        self._contacts = self._detector.detect(self._runtime.states)
+        pairs = self._contacts.bodies[self._contacts.between_bodies]
+        self._contact_edges = pairs
+        self.graph = self._algorithms.Graph(self.scene.body_count, np.concatenate([self._joint_edges, pairs]))
+
+    def _balance(self) -> None:
+        """Line 12: Algorithms 6 and 7."""
+        mode = Balance(self.params.balance)
+        self._algorithms.balance(self._contact_edges, self.growth_depth, self.graph, self.membership, mode)
+        if mode is Balance.PRINTED:
+            self.profile.uncovered_count = len(self.membership.uncovered(self.graph.edges))
+        elif self.params.validate:
+            self.membership.validate(self.graph)
+
+    def _weigh(self) -> None:
+        """Lines 13 to 15: Algorithm 5."""
+        self.overlap = self.membership.overlap()
+        search_depth = self.search_depth if self.params.weights == "computed" else 0
+        self.weight_offset, self.weight_worker, self.weight = self._algorithms.compute_weights(
+            search_depth, self.graph, self.membership, self.overlap
+        )
+        if self.params.validate:
+            validate_weights(self.weight_offset, self.weight)
+
+    def _step_workers(self) -> list[StepReply]:
+        """Lines 16 and 17: every worker takes a step, in parallel; the barrier is the runtime's return."""
+        commands = self._commands.build(self.membership, self.overlap, self.weight_offset, self.weight_worker)
+        self.profile.activation_count = sum(len(command.activate) for command in commands)
+        self.profile.deactivation_count = sum(len(command.deactivate) for command in commands)
+        self.profile.byte_count = sum(self._commands.byte_count(command) for command in commands)
+        return self._runtime.step(commands)
+
+    def _blend(self) -> None:
+        """Lines 18 to 20: Algorithm 4."""
+        if len(self.overlap):
+            self._algorithms.blend(
+                self.weight_offset, self.weight, self._runtime.worker_states, self.overlap, self._runtime.states
+            )
+
+    def _count(self, replies: list[StepReply]) -> None:
+        if self.params.workers == 1:
+            self._contacts = merge_contacts(replies)
+        profile, contacts = self.profile, self._contacts
+        profile.contact_count = len(contacts)
+        profile.contact_point_count = int(contacts.point_count.sum())
+        profile.penetration = contacts.penetration
+        profile.residual = max(float(reply.measures[1]) for reply in replies)
+        profile.overlap_count = len(self.overlap)
+        profile.worker_body_count = self.membership.load.copy()
+        profile.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
+        profile.worker_cpu_ms = np.array([1e3 * reply.measures[0] for reply in replies])
+
+    # ---- what a user reads and does --------------------------------------------------------------------------------
 
     @property
     def time(self) -> float:
         """Simulated seconds so far."""
-        assert self.params.timestep is not None
-        return self.step_count * self.params.timestep
+        return self.step_count * self.timestep
 
     @property
     def states(self) -> Array:
-        """States of all bodies now, (body_count, 13)."""
-        return self._engine.get_states(self._all)
+        """States of all bodies now, (body_count, 13), a copy."""
+        self._open()
+        return self._runtime.states.copy()
 
     @property
     def state_hash(self) -> str:
@@ -60,38 +177,50 @@ class Simulation:
 
     def contacts(self) -> Contacts:
         """Contacts of the last step, as it began."""
-        return self._engine.contacts()
+        return self._contacts
 
     def joint_gaps(self) -> Array:
         """Gap of every joint now [m]."""
         return joint_gaps(self.scene, self.states)
 
-    def residual(self) -> float:
-        """What the solver's last sweep still changed [m/s]."""
-        return self._engine.residual()
+    def weights(self) -> Array:
+        """How much each worker has to say about each body, (body_count, workers); rows sum to one."""
+        table = np.stack([self.membership.column(w) for w in range(self.params.workers)], axis=1).astype(float)
+        rows = np.repeat(self.overlap, np.diff(self.weight_offset))
+        table[rows, self.weight_worker] = self.weight
+        return table
 
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
-        """External forces [N] and torques [N m] on bodies, for the next step only."""
-        self._engine.add_forces(body_ids, forces, torques)
+        """External forces [N] and torques [N m] on bodies, for the next step only, whichever workers have them."""
+        self._commands.add_forces(self.scene, body_ids, forces, torques)
 
+    def on_step(self, callback: Callable[[Simulation], None]) -> None:
+        """Call `callback(simulation)` after every step."""
+        self._callbacks.append(callback)
 
-def warn_of_penetration(scene: Scene, contacts: Contacts) -> None:
-    """Warn if bodies start deep inside each other, and name the worst pair."""
-    if len(contacts) == 0:
-        return
-    radii = scene.bounding_radii()
-    a, b = contacts.bodies.T
-    smaller = np.where(b >= 0, np.minimum(radii[a], radii[np.maximum(b, 0)]), radii[a])
-    share = contacts.depth / smaller
-    worst = int(np.argmax(share))
-    if share[worst] <= DEEP:
-        return
-    other = scene.body_title(b[worst]) if b[worst] >= 0 else f"static body {-1 - b[worst]}"
-    count = int((share > DEEP).sum())
-    warnings.warn(
-        f"scene {scene.name!r}: {scene.body_title(a[worst])} starts {contacts.depth[worst]:.3g} m deep inside {other}"
-        + (f" ({count} pairs are deep inside each other)" if count > 1 else "")
-        + "; they will be pushed apart",
-        PenetrationWarning,
-        stacklevel=3,
-    )
+    def frames(self, steps: int, every: int = 1) -> Iterator[Frame]:
+        """Take `steps` steps and yield a frame after every `every`-th."""
+        if steps < 0 or every < 1:
+            raise LapjointError(f"frames: steps is {steps} and every is {every}, expected 0 or more and 1 or more")
+        for done in range(1, steps + 1):
+            self.step()
+            if done % every == 0:
+                yield Frame(self.step_count, self.time, self.states)
+
+    def close(self) -> None:
+        """End the workers. The simulation cannot go on."""
+        if not self._closed:
+            self._closed = True
+            self._runtime.close()
+
+    def _open(self) -> None:
+        if self._closed:
+            raise LapjointError("the simulation is closed")
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,109 @@
+#include "balance.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace lapjoint {
+
+namespace {
+
+class Balancer {
+ public:
+  Balancer(int growth_depth, const Graph& graph, Membership& membership, Balance mode)
+      : growth_depth_(growth_depth), graph_(graph), membership_(membership), mode_(mode), search_(graph) {}
+
+  void contact(int a, int b) {
+    const int count_a = membership_.worker_count_of(a), count_b = membership_.worker_count_of(b);
+    if (!membership_.share(a, b)) {  // line 4: Figure 9 (i), (ii)
+      const Workers workers_a = membership_.workers(a), workers_b = membership_.workers(b);
+      Workers both = workers_a;
+      both.add(workers_b.data());
+      int root = a;
+      if (membership_.total_load(workers_a) <= membership_.total_load(workers_b)) {  // line 5
+        membership_.activate(workers_a, b);
+        root = b;
+      } else {
+        membership_.activate(workers_b, a);
+      }
+      search_.within(root, growth_depth_, [&](int near, int) {  // lines 12 to 15
+        membership_.activate(both, near);
+        return true;
+      });
+    } else if (count_a > 1 && count_b == 1) {
+      if (!is_bridge(a)) leave(a, without(a, b));  // line 17: Figure 9 (iii), (iv)
+    } else if (count_b > 1 && count_a == 1) {
+      if (!is_bridge(b)) leave(b, without(b, a));  // line 19
+    } else if (count_a > 1 && membership_.workers(a) == membership_.workers(b)) {  // line 20: Figure 9 (v)
+      Workers others = membership_.workers(a);
+      int smallest = -1;
+      others.each([&](int w) {
+        if (smallest < 0 || membership_.load[w] < membership_.load[smallest]) smallest = w;
+      });
+      others.erase(smallest);
+      leave(a, others);
+      leave(b, others);
+    }
+  }
+
+  void prune() {
+    overlap_.clear();
+    for (int body = 0; body < membership_.body_count; ++body)
+      if (membership_.worker_count_of(body) > 1) overlap_.push_back(body);
+    for (const int body : overlap_) leave(body, membership_.workers(body));
+  }
+
+ private:
+  // Algorithm 7.
+  bool is_bridge(int body) const {
+    Workers workers(membership_.words);
+    for (int k = graph_.start[body]; k < graph_.start[body + 1]; ++k) workers.add(membership_.row(graph_.neighbor[k]));
+    return workers.count() > 1;
+  }
+
+  Workers without(int body, int other) const {
+    Workers left = membership_.workers(body);
+    left.remove(membership_.workers(other));
+    return left;
+  }
+
+  // The most loaded worker first, ties by the lowest number.
+  void leave(int body, const Workers& workers) {
+    order_.clear();
+    workers.each([&](int w) { order_.push_back({-membership_.load[w], w}); });
+    std::sort(order_.begin(), order_.end());
+    for (const auto& [load, worker] : order_)
+      if (mode_ == Balance::kPrinted || may_leave(body, worker)) membership_.deactivate(worker, body);
+  }
+
+  bool may_leave(int body, int worker) {
+    Workers left = membership_.workers(body);
+    left.erase(worker);
+    if (left.count() == 0) return false;
+    bool kept = true;
+    search_.within(body, 1 + 2 * growth_depth_, [&](int near, int) {
+      kept = near == body || left.meets(membership_.row(near));
+      return kept;
+    });
+    return kept;
+  }
+
+  int growth_depth_;
+  Graph graph_;
+  Membership& membership_;
+  Balance mode_;
+  Search search_;
+  std::vector<std::pair<std::int64_t, int>> order_;
+  std::vector<int> overlap_;
+};
+
+}  // namespace
+
+void balance(const int* contacts, int contact_count, int growth_depth, const Graph& graph, Membership& membership,
+             Balance mode) {
+  Balancer balancer(growth_depth, graph, membership, mode);
+  for (int i = 0; i < contact_count; ++i) balancer.contact(contacts[2 * i], contacts[2 * i + 1]);
+  if (mode == Balance::kPruned) balancer.prune();
+}
+
+}  // namespace lapjoint

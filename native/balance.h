@@ -1,0 +1,14 @@
+// Algorithms 6 and 7. Twin: src/lapjoint/algorithms/balance.py
+#pragma once
+
+#include "graph.h"
+#include "membership.h"
+
+namespace lapjoint {
+
+enum class Balance { kPrinted, kGuarded, kPruned };
+
+void balance(const int* contacts, int contact_count, int growth_depth, const Graph& graph, Membership& membership,
+             Balance mode);
+
+}  // namespace lapjoint

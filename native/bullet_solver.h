@@ -1,0 +1,33 @@
+// Bullet's solver, with the residual of its last sweep open to be read, and with restitution and rolling friction that
+// do what a material says at every timestep and mass.
+#pragma once
+
+#include <btBulletDynamicsCommon.h>
+
+#include <vector>
+
+namespace lapjoint {
+
+class OpenSolver : public btSequentialImpulseConstraintSolver {
+ public:
+  btScalar residual_squared() const { return m_leastSquaresResidual; }
+  void clear_residual() { m_leastSquaresResidual = 0; }
+
+ protected:
+  void convertContacts(btPersistentManifold** manifolds, int count, const btContactSolverInfo& info) override;
+  btScalar solveSingleIteration(int iteration, btCollisionObject** bodies, int body_count,
+                                btPersistentManifold** manifolds, int manifold_count, btTypedConstraint** joints,
+                                int joint_count, const btContactSolverInfo& info, btIDebugDraw* drawer) override;
+
+ private:
+  struct Bounce {
+    btManifoldPoint* point;
+    btScalar distance, restitution;
+  };
+  void prepare_bounce(const btPersistentManifold& manifold, btManifoldPoint& point, btScalar timestep);
+
+  std::vector<Bounce> bounces_;  // points that were changed for one call, as they were
+  btConstraintArray rolling_;    // rolling friction, three rows a point
+};
+
+}  // namespace lapjoint

@@ -1,0 +1,112 @@
+"""Membership: who simulates what now. W_b, the workers of each body, and its inverse P_i (section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import LapjointError
+from .graph import Graph
+
+Ids = NDArray[np.int32]
+WORD = 64
+
+
+class Membership:
+    """One bit per body and worker, and the load of each worker.
+
+    `bits` is (body_count, words) uint64: bit w % 64 of word w // 64 says whether the body is active in worker w.
+    `load` is the number of active bodies of each worker: what balancing evens out.
+    """
+
+    def __init__(self, partition: ArrayLike, worker_count: int) -> None:
+        first = np.asarray(partition, np.int64)
+        if worker_count < 1:
+            raise LapjointError(f"worker count is {worker_count}, expected at least 1")
+        wrong = np.flatnonzero((first < 0) | (first >= worker_count))
+        if len(wrong):
+            raise LapjointError(
+                f"body {wrong[0]}: partition says worker {first[wrong[0]]}, but workers are 0 to {worker_count - 1}"
+            )
+        self.body_count = len(first)
+        self.worker_count = worker_count
+        self.bits = np.zeros((len(first), -(-worker_count // WORD)), np.uint64)
+        self.bits[np.arange(len(first)), first // WORD] = np.uint64(1) << (first % WORD).astype(np.uint64)
+        self.load = np.bincount(first, minlength=worker_count).astype(np.int64)
+
+    def copy(self) -> Membership:
+        twin = object.__new__(Membership)
+        twin.body_count, twin.worker_count = self.body_count, self.worker_count
+        twin.bits, twin.load = self.bits.copy(), self.load.copy()
+        return twin
+
+    # ---- one body ------------------------------------------------------------------------------------------------
+
+    def workers(self, body: int) -> set[int]:
+        """W_b."""
+        return {w for w in range(self.worker_count) if self.has(body, w)}
+
+    def has(self, body: int, worker: int) -> bool:
+        return bool(int(self.bits[body, worker // WORD]) >> (worker % WORD) & 1)
+
+    def activate(self, workers: Iterable[int], body: int) -> None:
+        """activate(W, b) of Table 1."""
+        for worker in workers:
+            if not self.has(body, worker):
+                self.bits[body, worker // WORD] |= np.uint64(1 << (worker % WORD))
+                self.load[worker] += 1
+
+    def deactivate(self, workers: Iterable[int], body: int) -> None:
+        """deactivate(W, b) of Table 1."""
+        for worker in workers:
+            if self.has(body, worker):
+                self.bits[body, worker // WORD] &= np.uint64(~(1 << (worker % WORD)) & (2**WORD - 1))
+                self.load[worker] -= 1
+
+    def total_load(self, workers: Iterable[int]) -> int:
+        """<W>: total number of active bodies in the workers W."""
+        return sum(int(self.load[w]) for w in workers)
+
+    # ---- all bodies ----------------------------------------------------------------------------------------------
+
+    def column(self, worker: int) -> NDArray[np.bool_]:
+        """P_i as a mask over all bodies."""
+        return ((self.bits[:, worker // WORD] >> np.uint64(worker % WORD)) & np.uint64(1)).astype(bool)
+
+    def active(self, worker: int) -> Ids:
+        """P_i, ascending."""
+        return np.flatnonzero(self.column(worker)).astype(np.int32)
+
+    def worker_counts(self) -> Ids:
+        """|W_b| of every body."""
+        return np.bitwise_count(self.bits).sum(axis=1).astype(np.int32)
+
+    def overlap(self) -> Ids:
+        """O: bodies with more than one worker, ascending."""
+        return np.flatnonzero(self.worker_counts() > 1).astype(np.int32)
+
+    def uncovered(self, edges: ArrayLike) -> Ids:
+        """Edges (rows of `edges`) whose bodies share no worker: their force would not exist."""
+        pairs = np.asarray(edges, np.int32).reshape(-1, 2)
+        shared = self.bits[pairs[:, 0]] & self.bits[pairs[:, 1]]
+        return pairs[~shared.any(axis=1)]
+
+    def validate(self, graph: Graph) -> None:
+        """Raise AssertionError unless every body has a worker, every edge is covered and the loads are right."""
+        homeless = np.flatnonzero(self.worker_counts() == 0)
+        assert len(homeless) == 0, f"body {homeless[0]} is active in no worker"
+        open_edges = self.uncovered(graph.edges)
+        assert len(open_edges) == 0, f"bodies {open_edges[0]} touch or are jointed, but share no worker"
+        load = np.array([self.column(w).sum() for w in range(self.worker_count)])
+        assert np.array_equal(load, self.load), f"loads are {self.load}, counted {load}"
+
+
+def validate_weights(offset: ArrayLike, weight: ArrayLike) -> None:
+    """Raise AssertionError unless each overlap body's weights are convex (Eq. 15)."""
+    starts, values = np.asarray(offset), np.asarray(weight)
+    assert (values >= 0).all(), "a weight is negative"
+    if len(starts) > 1:
+        sums = np.add.reduceat(values, starts[:-1])
+        assert np.allclose(sums, 1.0, rtol=0, atol=1e-12), f"weights sum to {sums[np.abs(sums - 1).argmax()]}"

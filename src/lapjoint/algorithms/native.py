@@ -1,0 +1,65 @@
+"""The native algorithms, with the names and the argument order of their Python twins."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _algorithms
+from . import graph as graph_twin
+from .balance import Balance
+from .membership import Membership
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+MODES = {mode: number for number, mode in enumerate(Balance)}
+
+
+class Graph(graph_twin.Graph):
+    """A Graph whose lists are built natively."""
+
+    def __init__(self, body_count: int, edges: ArrayLike) -> None:
+        pairs = np.ascontiguousarray(edges, np.int32).reshape(-1, 2)
+        self.body_count = body_count
+        self.start, self.neighbor, flat = _algorithms.build_graph(body_count, pairs)
+        self.edges = flat.reshape(-1, 2)
+
+
+def assign_overlap(growth_depth: int, graph: Graph, membership: Membership) -> None:
+    """Algorithm 2; see overlap.py."""
+    _algorithms.assign_overlap(growth_depth, graph.start, graph.neighbor, membership.bits, membership.load)
+
+
+def balance(
+    contacts: ArrayLike, growth_depth: int, graph: Graph, membership: Membership, mode: Balance = Balance.PRUNED
+) -> None:
+    """Algorithms 6 and 7; see balance.py."""
+    pairs = np.ascontiguousarray(contacts, np.int32).reshape(-1, 2)
+    _algorithms.balance(
+        pairs, growth_depth, graph.start, graph.neighbor, membership.bits, membership.load, MODES[Balance(mode)]
+    )
+
+
+def compute_weights(
+    search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
+) -> tuple[Ids, Ids, Array]:
+    """Algorithm 5; see weights.py."""
+    bodies = np.ascontiguousarray(overlap, np.int32)
+    offset = np.zeros(len(bodies) + 1, np.int32)
+    np.cumsum(np.bitwise_count(membership.bits[bodies]).sum(axis=1), out=offset[1:])
+    worker, weight = np.empty(offset[-1], np.int32), np.empty(offset[-1])
+    _algorithms.compute_weights(
+        search_depth, graph.start, graph.neighbor, membership.bits, membership.load, bodies, offset, worker, weight
+    )
+    return offset, worker, weight
+
+
+def blend(offset: ArrayLike, weight: ArrayLike, worker_states: ArrayLike, bodies: ArrayLike, states: Array) -> None:
+    """Algorithm 4; see blend.py."""
+    _algorithms.blend(
+        np.ascontiguousarray(offset, np.int32),
+        np.ascontiguousarray(weight, np.float64),
+        np.ascontiguousarray(worker_states, np.float64),
+        np.ascontiguousarray(bodies, np.int32),
+        states,
+    )

@@ -1,0 +1,11 @@
+"""The readable twins, under the names `native.py` uses. `--algorithms reference` runs these."""
+
+from __future__ import annotations
+
+from .balance import balance
+from .blend import blend
+from .graph import Graph
+from .overlap import assign_overlap
+from .weights import compute_weights
+
+__all__ = ["Graph", "assign_overlap", "balance", "blend", "compute_weights"]

@@ -1,0 +1,44 @@
+"""Algorithm 5: how much each worker has to say about an overlap body, by geodesics in the constraint graph."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .graph import Graph
+from .membership import Membership
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+
+def compute_weights(
+    search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
+) -> tuple[Ids, Ids, Array]:
+    """ComputeWeights for every body of `overlap`.
+
+    Returns offset, worker and weight: the workers of the k-th overlap body are `worker[offset[k]:offset[k + 1]]`,
+    ascending, and their convex weights are `weight` at the same places.
+    """
+    offset, worker, weight = [0], [], []
+    for body in np.asarray(overlap).tolist():
+        own = sorted(membership.workers(body))
+        inverse = inverse_distances(body, search_depth, graph, membership)
+        total = sum(inverse[w] for w in own)
+        worker += own
+        weight += [inverse[w] / total if total else 1.0 / len(own) for w in own]  # line 14
+        offset.append(len(worker))
+    return np.array(offset, np.int32), np.array(worker, np.int32), np.array(weight, np.float64)
+
+
+def inverse_distances(body: int, search_depth: int, graph: Graph, membership: Membership) -> dict[int, float]:
+    """1 / D(o, i) of Eq. 16 for each worker i of the body; 0 where no body of i alone is within the search depth."""
+    own = membership.workers(body)
+    inverse = dict.fromkeys(own, 0.0)  # line 2
+    for near, geodesic in graph.within(body, search_depth).items():  # lines 4 to 6, nearest first
+        workers = membership.workers(near)
+        if len(workers) == 1 and workers <= own:  # line 7
+            (worker,) = workers
+            if inverse[worker] == 0.0 and geodesic > 0:  # the nearest counts
+                inverse[worker] = 1.0 / geodesic  # line 8
+    return inverse

@@ -1,0 +1,87 @@
+"""From membership to messages: what each worker has to be told before a step."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .algorithms import Membership
+from .checks import as_rows
+from .errors import LapjointError
+from .messages import StepCommand
+from .scene import STATE_SIZE, Scene
+
+Ids = NDArray[np.int32]
+
+
+class CommandBuilder:
+    """Remembers what the workers know, and tells them what is new."""
+
+    def __init__(self, body_count: int, worker_count: int) -> None:
+        self._worker_count = worker_count
+        self._known = np.zeros((body_count, -(-worker_count // 64)), np.uint64)  # bits the workers have acted on
+        self._reset = np.empty(0, np.int32)
+        self._forces: dict[int, NDArray[np.float64]] = {}
+
+    def reset(self, overlap: Ids) -> None:
+        """These bodies were blended after the last step; they start from the blend."""
+        self._reset = overlap
+
+    def add_forces(self, scene: Scene, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None) -> None:
+        ids = np.atleast_1d(np.asarray(body_ids, int))
+        for body in ids[(ids < 0) | (ids >= scene.body_count)]:
+            raise LapjointError(f"add_forces: body {body} does not exist, the scene has {scene.body_count} bodies")
+
+        def title(row: int) -> str:
+            return scene.body_title(ids[row])
+
+        both = np.concatenate(
+            [
+                as_rows("force", forces, len(ids), (3,), title),
+                as_rows("torque", 0.0 if torques is None else torques, len(ids), (3,), title),
+            ],
+            axis=1,
+        )
+        for body, push in zip(ids.tolist(), both, strict=True):
+            self._forces[body] = self._forces.get(body, 0.0) + push
+
+    def build(self, membership: Membership, overlap: Ids, offset: Ids, worker: Ids) -> list[StepCommand]:
+        """One command per worker. `offset` and `worker` list the workers of each overlap body; a body's slot for a
+        worker is its place in that list."""
+        bits, known = membership.bits, self._known
+        changed = np.flatnonzero((bits != known).any(axis=1)).astype(np.int32)
+        added = self._by_worker(changed, bits[changed] & ~known[changed])
+        removed = self._by_worker(changed, known[changed] & ~bits[changed])
+        stayed = self._by_worker(self._reset, bits[self._reset] & known[self._reset])
+        order = np.argsort(worker, kind="stable")
+        cuts = np.searchsorted(worker[order], np.arange(self._worker_count + 1))
+        bodies = np.repeat(overlap, np.diff(offset))
+        pushed = np.array(sorted(self._forces), np.int32)
+        pushes = self._by_worker(pushed, bits[pushed])
+        commands = []
+        for w in range(self._worker_count):
+            slot = order[cuts[w] : cuts[w + 1]].astype(np.int32)
+            command = StepCommand(removed[w], added[w], stayed[w], bodies[slot], slot, pushes[w])
+            command.forces = np.array([self._forces[b] for b in pushes[w].tolist()]).reshape(-1, 6)
+            commands.append(command)
+        self._known = bits.copy()
+        self._forces.clear()
+        return commands
+
+    def _by_worker(self, bodies: Ids, bits: NDArray[np.uint64]) -> list[Ids]:
+        """For each worker, the bodies whose bit is set."""
+        flags = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=self._worker_count)
+        row, worker = np.nonzero(flags)
+        order = np.argsort(worker, kind="stable")
+        cuts = np.searchsorted(worker[order], np.arange(self._worker_count + 1))
+        named = bodies[row[order]]
+        return [named[cuts[w] : cuts[w + 1]] for w in range(self._worker_count)]
+
+    @staticmethod
+    def byte_count(command: StepCommand) -> int:
+        """Bytes that a command stands for: its arrays, and the states it makes a worker read and write."""
+        arrays = sum(int(getattr(command, field.name).nbytes) for field in fields(command))
+        rows = len(command.activate) + len(command.reset) + len(command.overlap)
+        return arrays + 8 * STATE_SIZE * rows

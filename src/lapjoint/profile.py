@@ -1,0 +1,50 @@
+"""Profile: where the time of each step went, and what was counted. The six phases are the step's methods."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
+
+
+@dataclass
+class StepProfile:
+    """Times and counters of one step."""
+
+    phases_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
+    contact_count: int = 0
+    """Touching pairs at the start of the step, static bodies included."""
+    contact_point_count: int = 0
+    penetration: float = 0.0
+    """Deepest, at the start of the step [m]."""
+    residual: float = 0.0
+    """Largest of all workers [m/s]."""
+    overlap_count: int = 0
+    """Bodies with more than one worker."""
+    activation_count: int = 0
+    deactivation_count: int = 0
+    uncovered_count: int = 0
+    """Joints and contacts without a worker; counted for `balance printed`, impossible otherwise."""
+    byte_count: int = 0
+    """Bytes of commands, replies and states that server and workers exchanged."""
+    worker_body_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    worker_contact_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    worker_cpu_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def step_ms(self) -> float:
+        """The whole step, server and workers [ms]."""
+        return sum(self.phases_ms.values())
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time what happens inside into the phase of that name."""
+        start = time.perf_counter()
+        yield
+        self.phases_ms[name] += 1e3 * (time.perf_counter() - start)

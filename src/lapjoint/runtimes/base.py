@@ -1,0 +1,55 @@
+"""What a runtime must offer, and the registry. `tests/test_runtimes.py` checks it on every runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LapjointError
+from ..messages import StepCommand, StepReply
+from ..params import Params
+from ..scene import Scene
+
+Array = NDArray[np.float64]
+
+_RUNTIMES = {"inline": ".inline:InlineRuntime", "process": ".process:ProcessRuntime"}
+
+
+class Runtime(Protocol):
+    """Workers somewhere, numbered from 0."""
+
+    states: Array
+    """The table of states, (body_count, 13): the workers' newest for bodies with one worker, the server's for overlap
+    bodies."""
+    worker_states: Array
+    """States of overlap bodies in each of their workers, by slot."""
+
+    def __init__(self, scene: Scene, params: Params, worker_count: int) -> None: ...
+
+    def step(self, commands: Sequence[StepCommand]) -> list[StepReply]:
+        """One step of all workers, in parallel where the runtime can; returns when the last is done.
+
+        A worker's exception and a worker's death are WorkerErrors that name the worker; the runtime is then closed.
+        """
+        ...
+
+    def close(self) -> None:
+        """End all workers. May be called twice; after it, no process and no memory of the runtime is left."""
+        ...
+
+
+def runtime_names() -> list[str]:
+    return list(_RUNTIMES)
+
+
+def make_runtime(scene: Scene, params: Params, worker_count: int) -> Runtime:
+    """The runtime that `params` names, with its workers started and empty."""
+    if params.runtime not in _RUNTIMES:
+        raise LapjointError(f"no runtime named {params.runtime!r}; known runtimes: {', '.join(_RUNTIMES)}")
+    module, name = _RUNTIMES[params.runtime].split(":")
+    runtime: Runtime = getattr(import_module(module, __package__), name)(scene, params, worker_count)
+    return runtime

@@ -1,0 +1,28 @@
+"""All workers in this process, one after the other: for tests, for debugging, and for a single worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..messages import StepCommand, StepReply
+from ..params import Params
+from ..scene import STATE_SIZE, Scene
+from ..worker import Worker
+from .shared import SharedMemory
+
+
+class InlineRuntime:
+    def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
+        bodies = scene.body_count
+        blocks = [SharedMemory(8 * STATE_SIZE * rows) for rows in (bodies, bodies * worker_count)]
+        self.states = blocks[0].array((bodies, STATE_SIZE), float)
+        self.worker_states = blocks[1].array((bodies * worker_count, STATE_SIZE), float)
+        for block in blocks:
+            block.close()
+        self._workers = [Worker(i, scene, params, self.states, self.worker_states) for i in range(worker_count)]
+
+    def step(self, commands: Sequence[StepCommand]) -> list[StepReply]:
+        return [worker.step(command) for worker, command in zip(self._workers, commands, strict=True)]
+
+    def close(self) -> None:
+        self._workers = []

@@ -1,0 +1,56 @@
+"""Worker: one engine simulating its active bodies. A command comes in, a reply goes out; it knows no transport."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engines import make_engine
+from .messages import StepCommand, StepReply
+from .params import Params
+from .scene import Scene
+
+Array = NDArray[np.float64]
+
+
+class Worker:
+    """Worker number `index`. `states` is the table of all bodies' states, `worker_states` that of overlap bodies.
+
+    A row of `states` is written by the worker that alone has the body, after its step, and by nobody else until the
+    next command; rows of overlap bodies are written by the server alone. So workers share the table without locks.
+    """
+
+    def __init__(self, index: int, scene: Scene, params: Params, states: Array, worker_states: Array) -> None:
+        self.index = index
+        self._engine = make_engine(scene, params)
+        self._states = states
+        self._worker_states = worker_states
+        self._active = np.zeros(scene.body_count, bool)
+
+    def step(self, command: StepCommand) -> StepReply:
+        start = time.thread_time()
+        engine, states = self._engine, self._states
+        if len(command.deactivate):
+            engine.deactivate(command.deactivate)
+            self._active[command.deactivate] = False
+        if len(command.reset):
+            engine.set_states(command.reset, states[command.reset])
+        if len(command.activate):
+            engine.activate(command.activate, states[command.activate])
+            self._active[command.activate] = True
+        if len(command.force_ids):
+            engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
+        engine.step()
+        alone = self._active.copy()
+        alone[command.overlap] = False
+        own = np.flatnonzero(alone)
+        if len(own) == len(states):
+            engine.get_states(own, out=states)
+        else:
+            states[own] = engine.get_states(own)
+        self._worker_states[command.slot] = engine.get_states(command.overlap)
+        contacts = engine.contacts()
+        measures = np.array([time.thread_time() - start, engine.residual()])
+        return StepReply(contacts.bodies, contacts.point_count, contacts.depth, measures)
