@@ -34,6 +34,19 @@ void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out) {
   std::sort(out.begin(), out.end());
 }
 
+void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_by_id) {
+  const auto marked = [&](const btCollisionObject* object) {
+    const int id = body_number(object);
+    return id < kStaticBase && marked_by_id[id];
+  };
+  for (int i = 0; i < dispatcher.getNumManifolds(); ++i) {
+    const btPersistentManifold* manifold = dispatcher.getManifoldByIndexInternal(i);
+    if (!marked(manifold->getBody0()) && !marked(manifold->getBody1())) continue;
+    manifold->getBody0()->activate();
+    manifold->getBody1()->activate();
+  }
+}
+
 void PairFilter::ignore(int body_a, int body_b) {
   ignored_.insert(pair_key(std::min(body_a, body_b), std::max(body_a, body_b)));
 }

@@ -28,6 +28,9 @@ struct ContactKey {
 // All manifolds that hold at least one point, in canonical order.
 void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out);
 
+// A sleeping body does not notice that what it rests on has moved or left: wake whatever touches a marked body.
+void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_by_id);
+
 // Which pairs may touch: groups and masks, never two static bodies, never an ignored pair.
 class PairFilter : public btOverlapFilterCallback {
  public:

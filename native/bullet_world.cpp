@@ -235,6 +235,7 @@ void BulletWorld::deactivate(const int* ids, int count) {
     }
     mark_[ids[i]] = 1;
   }
+  wake_neighbours();
   const auto leaving = [this](int body) { return body != kWorld && mark_[body]; };
   std::erase_if(joints_, [&](const LiveJoint& joint) {
     const bool gone = leaving(joint_columns_.body_a[joint.id]) || leaving(joint_columns_.body_b[joint.id]);
@@ -251,6 +252,17 @@ void BulletWorld::deactivate(const int* ids, int count) {
     mark_[ids[i]] = 0;
   }
   members_changed_ = true;
+}
+
+void BulletWorld::wake_neighbours() {
+  if (!settings_.sleeping) return;
+  lapjoint::wake_neighbours(dispatcher_, mark_);
+  for (const LiveJoint& joint : joints_) {
+    const int a = joint_columns_.body_a[joint.id], b = joint_columns_.body_b[joint.id];
+    if (b == kWorld || (!mark_[a] && !mark_[b])) continue;
+    slot(a).body.activate();
+    slot(b).body.activate();
+  }
 }
 
 void BulletWorld::commit() {
@@ -279,7 +291,12 @@ void BulletWorld::clear_contacts() {
 
 void BulletWorld::set_states(const int* ids, int count, const double* states) {
   require(ids, count, true);
-  for (int i = 0; i < count; ++i) place_body(slot(ids[i]), states + kStateSize * i);
+  for (int i = 0; i < count; ++i) mark_[ids[i]] = 1;
+  wake_neighbours();
+  for (int i = 0; i < count; ++i) {
+    place_body(slot(ids[i]), states + kStateSize * i);
+    mark_[ids[i]] = 0;
+  }
 }
 
 void BulletWorld::get_states(const int* ids, int count, double* states) const {

@@ -103,6 +103,7 @@ class BulletWorld {
   void place_body(Slot& slot, const double* state) const;
   void enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask);
   void connect_joints(const int* ids, int count);
+  void wake_neighbours();  // of marked bodies
   void commit();
   void check_finite() const;
   btVector3 length(const double* xyz) const;

@@ -57,6 +57,31 @@ def run(
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="How much simulated time, in place of --steps.")
     ] = None,
+    workers: Annotated[int, typer.Option("--workers", help="How many workers share the scene.")] = 1,
+    growth_depth: Annotated[
+        int | None,
+        typer.Option("--growth-depth", help="How far overlap grows: more is more accurate and slower. [scene's]"),
+    ] = None,
+    search_depth: Annotated[
+        int | None, typer.Option("--search-depth", help="How far weights search for a worker's own bodies. [scene's]")
+    ] = None,
+    partition: Annotated[
+        str, typer.Option("--partition", help="First division: auto, labels, metis, boxes, equal, or a file.")
+    ] = "auto",
+    runtime: Annotated[
+        str, typer.Option("--runtime", help="Where workers live: process, or inline (in this one).")
+    ] = "process",
+    coupling: Annotated[str, typer.Option("--coupling", help="How results become one: blend.")] = "blend",
+    balance: Annotated[
+        str, typer.Option("--balance", help="How bodies leave workers: pruned, guarded, or printed (the paper's text).")
+    ] = "pruned",
+    weights: Annotated[
+        str, typer.Option("--weights", help="Weights of workers: computed (Algorithm 5), or equal.")
+    ] = "computed",
+    algorithms: Annotated[
+        str, typer.Option("--algorithms", help="native, or reference: the readable Python.")
+    ] = "native",
+    validate: Annotated[bool, typer.Option("--validate", help="Check every invariant in every step.")] = False,
     size: SizeOption = None,
     seed: SeedOption = 0,
     engine: Annotated[str, typer.Option("--engine", help="The physics engine.")] = "bullet",
@@ -80,13 +105,28 @@ def run(
     """
     if steps is not None and seconds is not None:
         raise LapjointError("--steps and --seconds are both given, expected one of them")
-    params = Params(engine=engine, precision=precision, timestep=timestep, iterations=iterations)
+    params = Params(
+        workers=workers,
+        runtime=runtime,
+        coupling=coupling,
+        partition=partition,
+        growth_depth=growth_depth,
+        search_depth=search_depth,
+        balance=balance,
+        weights=weights,
+        algorithms=algorithms,
+        validate=validate,
+        engine=engine,
+        precision=precision,
+        timestep=timestep,
+        iterations=iterations,
+    )
     _check_writable("--json", json_file)
     _check_writable("--picture", picture_file)
     if picture_file is not None:
-        from .view.picture import require_picture
+        from .view.picture import checked_path
 
-        require_picture(picture_file)
+        checked_path(picture_file)
     built = _open_scene(scene, size, seed)
     length = params.timestep or built.timestep
     count = 500 if steps is None else steps
@@ -96,16 +136,13 @@ def run(
         count = max(1, round(seconds / length))
     if count < 1:
         raise LapjointError(f"--steps is {count}, expected at least 1")
-    simulation = Simulation(built, params)
-    summary = _run_with_progress(simulation, count)
-    console.print(_summary_table(summary))
-    if json_file is not None:
-        json_file.write_text(json.dumps(summary.to_dict(), indent=2) + "\n")
-    if picture_file is not None:
-        from .view.picture import picture as draw
-
-        draw(built, picture_file, simulation.states)
-        console.print(f"picture of the last state: {picture_file}")
+    with Simulation(built, params) as simulation:
+        summary = _run_with_progress(simulation, count)
+        console.print(_summary_table(summary))
+        if json_file is not None:
+            json_file.write_text(json.dumps(summary.to_dict(), indent=2) + "\n")
+        if picture_file is not None:
+            _draw_last_state(simulation, picture_file)
     if summary.steps < count:
         console.print(f"interrupted after {summary.steps} of {count} steps")
         raise typer.Exit(130)
@@ -124,13 +161,23 @@ def picture(
 
     Example: lapjoint picture building building.png --width 1920 --height 1080
     """
+    from .view.picture import checked_path
     from .view.picture import picture as draw
-    from .view.picture import require_picture
 
-    _check_writable("FILE", file)
-    require_picture(file)
+    checked_path(file)
     draw(_open_scene(scene, size, seed), file, size=(width, height))
     console.print(f"wrote {file}")
+
+
+def _draw_last_state(simulation: Simulation, file: Path) -> None:
+    """Coloured by worker, overlap bodies mixed by their weights (Figure 1); by label with one worker."""
+    from .view.colors import blend_colors, worker_colors
+    from .view.picture import picture as draw
+
+    workers = simulation.params.workers
+    colors = blend_colors(simulation.weights(), worker_colors(workers)) if workers > 1 else None
+    draw(simulation.scene, file, simulation.states, colors=colors)
+    console.print(f"picture of the last state: {file}")
 
 
 def _open_scene(name_or_file: str, size: int | None, seed: int) -> Scene:
@@ -172,16 +219,23 @@ def _summary_table(summary: RunSummary) -> Table:
     rows = {
         "scene": f"{summary.scene}: {summary.body_count:,} bodies, {summary.joint_count:,} joints",
         "engine": f"{summary.engine} {summary.precision}, {summary.iterations} iterations",
+        "workers": f"{summary.workers}, {summary.runtime}, growth depth {summary.growth_depth}, "
+        f"search depth {summary.search_depth}",
+        "overlap": f"{summary.overlap_count_mean:,.0f} bodies, {summary.duplicated_share:.1%} duplicated, "
+        f"{summary.activation_count_mean:.1f} activations a step",
         "simulated": f"{summary.steps:,} steps of {summary.timestep * 1e3:g} ms",
         "speed": f"{summary.steps_per_second:,.1f} steps/s, {summary.step_ms_mean:.2f} ms/step, "
         f"{summary.real_time_factor:.3g} x real time",
         "contacts": f"{summary.contact_count_mean:,.0f} a step, {summary.contact_point_count_mean:,.0f} points",
+        "phases": ", ".join(f"{name} {ms:.2f}" for name, ms in summary.phases_ms.items()) + " ms",
         "joint gap": f"{summary.joint_gap_max * 1e3:.3g} mm at most",
         "penetration": f"{summary.penetration_max * 1e3:.3g} mm at most",
         "state hash": summary.state_hash,
     }
     if summary.joint_count == 0:
         del rows["joint gap"]
+    if summary.workers == 1:
+        del rows["workers"], rows["overlap"], rows["phases"]
     for name, value in rows.items():
         table.add_row(name, value)
     return table

@@ -20,18 +20,21 @@ def linking_numbers(curves_a: ArrayLike, curves_b: ArrayLike) -> NDArray[np.int6
     """The linking number of each pair of closed polygons: curve k of `curves_a` with curve k of `curves_b`.
 
     Curves are (pairs, points, 3), each one's last point joined to its first; a and b may differ in how many points
-    they have. The sign follows the directions of the two curves. Curves that touch have no linking number: refused.
+    they have. The sign follows the directions of the two curves. Where curves cross each other there is no linking
+    number, and what is returned says nothing.
     """
     a, b = _curves("curves_a", curves_a), _curves("curves_b", curves_b)
     if len(a) != len(b):
         raise LapjointError(f"linking_numbers: {len(a)} curves a and {len(b)} curves b, expected pairs")
     rows = max(1, CHUNK // max(1, a.shape[1] * b.shape[1]))
     turns = np.concatenate([np.zeros(0), *(_turns(a[k : k + rows], b[k : k + rows]) for k in range(0, len(a), rows))])
-    whole = np.rint(turns)
+    whole: NDArray[np.int64] = np.rint(np.nan_to_num(turns)).astype(np.int64)
     bad = np.flatnonzero(~(np.abs(turns - whole) < 1e-3))
     if len(bad):
-        raise LapjointError(f"linking_numbers: pair {bad[0]} has no linking number, the curves touch or are not finite")
-    return whole.astype(np.int64)
+        raise LapjointError(
+            f"linking_numbers: pair {bad[0]} has no linking number, its points are not finite or its curves cross"
+        )
+    return whole
 
 
 def _curves(name: str, value: ArrayLike) -> Array:

@@ -19,7 +19,7 @@ class Material:
     restitution: float = 0.0
     """Share of the approach velocity that comes back, 0 to 1."""
     rolling_friction: float = 0.0
-    """Lever arm of the rolling resistance [m]."""
+    """Lever arm of the rolling resistance [m]; a contact adds up its two bodies'."""
     linear_damping: float = 0.0
     """Share of the linear velocity lost per second, 0 to 1."""
     angular_damping: float = 0.0

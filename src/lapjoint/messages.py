@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -73,13 +73,13 @@ def pack(message: Any, buffer: memoryview) -> int:
 
 def unpack(kind: type[Message], buffer: memoryview) -> Message:
     """Read a message out of a buffer, copied."""
-    layout = fields(kind)
+    layout: tuple[Field[Any], ...] = fields(kind)
     head = np.frombuffer(buffer, np.int64, len(layout)).tolist()
     place = 8 * len(layout)
-    values = {}
-    for f, rows in zip(layout, head, strict=True):
-        shape = (rows, *f.metadata["shape"])
-        array = np.frombuffer(buffer, f.metadata["dtype"], int(np.prod(shape)), place).reshape(shape).copy()
-        values[f.name] = array
+    values: dict[str, NDArray[Any]] = {}
+    for i, rows in enumerate(head):
+        meta, shape = layout[i].metadata, (rows, *layout[i].metadata["shape"])
+        array = np.frombuffer(buffer, meta["dtype"], int(np.prod(shape)), place).reshape(shape).copy()
+        values[layout[i].name] = array
         place += -(-array.nbytes // 8) * 8
     return kind(**values)

@@ -10,7 +10,6 @@ import numpy as np
 from .errors import LapjointError
 from .scene import Scene
 
-
 CHOICES = {
     "coupling": ("blend",),
     "balance": ("pruned", "guarded", "printed"),

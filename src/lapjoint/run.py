@@ -5,46 +5,69 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
+from .profile import PHASES, StepProfile
 from .simulation import Simulation
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What a run did. These are the keys of `--json`; once here, they stay."""
+    """What a run did. These are the keys of `--json`; once here, they stay. Means are over the steps taken."""
 
     scene: str
-    """Name of the scene."""
     engine: str
     precision: str
     workers: int
+    runtime: str
+    coupling: str
+    partition: str
+    growth_depth: int
+    search_depth: int
     steps: int
     """Steps taken; fewer than asked for if the run was interrupted."""
     timestep: float
     """s"""
     iterations: int
+    length_unit: float
+    """m"""
     body_count: int
     joint_count: int
     contact_count_mean: float
-    """Touching pairs per step, pairs with static bodies included."""
+    """Touching pairs, pairs with static bodies included."""
     contact_point_count_mean: float
     step_ms_mean: float
-    """Wall time per step, measuring excluded."""
+    """Wall time of a step, measuring excluded."""
     step_cpu_ms_mean: float
-    """CPU time per step of this process, measuring excluded."""
+    """CPU time of a step, server and workers together."""
     steps_per_second: float
     real_time_factor: float
     """Simulated seconds per second."""
+    phases_ms: dict[str, float]
+    """Wall time of a step by phase: reset, detect, balance, weigh, step, blend."""
     joint_gap_max: float
     """Largest joint gap after any step [m]."""
+    joint_gap_sum_mean: float
+    """Sum of all joint gaps [m]."""
     penetration_max: float
     """Deepest penetration at the start of any step [m]."""
     residual_mean: float
-    """Mean over the steps of the solver's residual [m/s]."""
-    length_unit: float
-    """m"""
+    """The solver's residual, largest of all workers [m/s]."""
+    overlap_count_mean: float
+    """Bodies with more than one worker."""
+    duplicated_share: float
+    """Active bodies of all workers over the bodies of the scene, minus one."""
+    activation_count_mean: float
+    """Bodies put into a worker after the first step."""
+    uncovered_count_mean: float
+    """Constraints without a worker; zero unless balance is `printed`."""
+    byte_count_mean: float
+    """Bytes that server and workers exchange."""
+    worker_body_count_mean: list[float]
+    worker_contact_count_mean: list[float]
+    worker_cpu_ms_mean: list[float]
     state_hash: str
     """Of the last states."""
 
@@ -52,53 +75,107 @@ class RunSummary:
         return asdict(self)
 
 
+class _Means:
+    """Sums over steps."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.sums: dict[str, Any] = {}
+
+    def add(self, **values: Any) -> None:
+        self.count += 1
+        for name, value in values.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def mean(self, name: str) -> float:
+        return float(self.sums.get(name, 0.0)) / max(self.count, 1)
+
+    def means(self, name: str) -> list[float]:
+        return [float(value) for value in np.atleast_1d(self.sums.get(name, 0.0)) / max(self.count, 1)]
+
+
 def run(simulation: Simulation, steps: int, on_step: Callable[[int], None] | None = None) -> RunSummary:
     """Take `steps` steps and measure each. An interrupt (Ctrl-C) ends the run early; what was done is summed up."""
-    wall = cpu = 0.0
-    contact_count = point_count = residual = 0.0
-    gap = depth = 0.0
-    done = 0
+    means = _Means()
+    gap_max = depth_max = 0.0
     try:
         for done in range(1, steps + 1):
-            wall_start, cpu_start = time.perf_counter(), time.process_time()
+            start = time.process_time()
             simulation.step()
-            wall += time.perf_counter() - wall_start
-            cpu += time.process_time() - cpu_start
-            contacts = simulation.contacts()
-            contact_count += len(contacts)
-            point_count += float(contacts.point_count.sum())
-            depth = max(depth, contacts.penetration)
-            gap = max(gap, float(simulation.joint_gaps().max(initial=0.0)))
-            residual += simulation.residual()
+            server_cpu_ms = 1e3 * (time.process_time() - start)
+            profile, gaps = simulation.profile, simulation.joint_gaps()
+            gap_max = max(gap_max, float(gaps.max(initial=0.0)))
+            depth_max = max(depth_max, profile.penetration)
+            means.add(gap_sum=float(gaps.sum()), **_measured(simulation, profile, server_cpu_ms))
             if on_step is not None:
                 on_step(done)
     except KeyboardInterrupt:
-        done = simulation.step_count
+        pass
     params, scene = simulation.params, simulation.scene
     assert params.timestep is not None
     assert params.iterations is not None
     assert params.length_unit is not None
-    per_step = 1.0 / max(done, 1)
-    mean_s = wall * per_step
+    step_s = means.mean("step_ms") / 1e3
     return RunSummary(
         scene=scene.name,
         engine=params.engine,
         precision=params.precision,
-        workers=1,
-        steps=done,
+        workers=params.workers,
+        runtime=params.runtime,
+        coupling=params.coupling,
+        partition=params.partition,
+        growth_depth=simulation.growth_depth,
+        search_depth=simulation.search_depth,
+        steps=means.count,
         timestep=params.timestep,
         iterations=params.iterations,
+        length_unit=params.length_unit,
         body_count=scene.body_count,
         joint_count=scene.joint_count,
-        contact_count_mean=contact_count * per_step,
-        contact_point_count_mean=point_count * per_step,
-        step_ms_mean=1e3 * mean_s,
-        step_cpu_ms_mean=1e3 * cpu * per_step,
-        steps_per_second=float(np.divide(1.0, mean_s)) if mean_s else 0.0,
-        real_time_factor=float(np.divide(params.timestep, mean_s)) if mean_s else 0.0,
-        joint_gap_max=gap,
-        penetration_max=depth,
-        residual_mean=residual * per_step,
-        length_unit=params.length_unit,
+        contact_count_mean=means.mean("contact_count"),
+        contact_point_count_mean=means.mean("contact_point_count"),
+        step_ms_mean=means.mean("step_ms"),
+        step_cpu_ms_mean=means.mean("cpu_ms"),
+        steps_per_second=1 / step_s if step_s else 0.0,
+        real_time_factor=params.timestep / step_s if step_s else 0.0,
+        phases_ms=dict(zip(PHASES, means.means("phases_ms"), strict=False)),
+        joint_gap_max=gap_max,
+        joint_gap_sum_mean=means.mean("gap_sum"),
+        penetration_max=depth_max,
+        residual_mean=means.mean("residual"),
+        overlap_count_mean=means.mean("overlap_count"),
+        duplicated_share=sum(means.means("worker_body_count")) / max(scene.body_count, 1) - 1 if means.count else 0.0,
+        activation_count_mean=means.mean("activation_count"),
+        uncovered_count_mean=means.mean("uncovered_count"),
+        byte_count_mean=means.mean("byte_count"),
+        worker_body_count_mean=means.means("worker_body_count"),
+        worker_contact_count_mean=means.means("worker_contact_count"),
+        worker_cpu_ms_mean=means.means("worker_cpu_ms"),
         state_hash=simulation.state_hash,
     )
+
+
+def _measured(simulation: Simulation, profile: StepProfile, server_cpu_ms: float) -> dict[str, Any]:
+    # With inline workers the server's CPU time holds theirs.
+    apart = simulation.params.runtime != "inline"
+    first = simulation.step_count == 1  # everything is activated before the first step; that is no change
+    return {
+        "phases_ms": np.array(list(profile.phases_ms.values())),
+        "step_ms": profile.step_ms,
+        "cpu_ms": server_cpu_ms + (float(profile.worker_cpu_ms.sum()) if apart else 0.0),
+        "activation_count": 0.0 if first else profile.activation_count,
+        **{
+            name: getattr(profile, name)
+            for name in (
+                "contact_count",
+                "contact_point_count",
+                "residual",
+                "overlap_count",
+                "uncovered_count",
+                "byte_count",
+                "worker_body_count",
+                "worker_contact_count",
+                "worker_cpu_ms",
+            )
+        },
+    }

@@ -168,7 +168,7 @@ class Simulation:
     def states(self) -> Array:
         """States of all bodies now, (body_count, 13), a copy."""
         self._open()
-        return self._runtime.states.copy()
+        return np.array(self._runtime.states)
 
     @property
     def state_hash(self) -> str:

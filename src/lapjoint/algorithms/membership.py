@@ -73,7 +73,7 @@ class Membership:
 
     def column(self, worker: int) -> NDArray[np.bool_]:
         """P_i as a mask over all bodies."""
-        return ((self.bits[:, worker // WORD] >> np.uint64(worker % WORD)) & np.uint64(1)).astype(bool)
+        return np.asarray(self.bits[:, worker // WORD] >> np.uint64(worker % WORD) & np.uint64(1), bool)
 
     def active(self, worker: int) -> Ids:
         """P_i, ascending."""
@@ -81,7 +81,7 @@ class Membership:
 
     def worker_counts(self) -> Ids:
         """|W_b| of every body."""
-        return np.bitwise_count(self.bits).sum(axis=1).astype(np.int32)
+        return np.asarray(np.bitwise_count(self.bits).sum(axis=1), np.int32)
 
     def overlap(self) -> Ids:
         """O: bodies with more than one worker, ascending."""

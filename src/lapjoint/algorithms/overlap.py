@@ -9,24 +9,22 @@ from .membership import Membership
 
 
 def assign_overlap(growth_depth: int, graph: Graph, membership: Membership) -> None:
-    """Algorithm 2, AssignToOverlapSet, over all edges of the graph of joints.
+    """Algorithm 2, AssignToOverlapSet, over all edges of the graph of joints, starting from a partition.
 
-    Line 4 asks that both bodies have one worker, and different ones. Where three partitions meet, a body that is in
-    two workers already can have a neighbour in a third: no worker would hold that joint. Hence the wider condition:
-    the two bodies share no worker. For bodies with one worker each it is the same.
+    As printed, line 4 asks for W_A and W_B as earlier edges have left them, and Algorithm 3 passes over bodies that
+    are in O already. Then the result depends on the order of the edges; the growth from one interface hides the next
+    one; and where three partitions meet, a joint can be left without a worker. Here an interface edge is one whose
+    bodies have different workers in the partition, and every one of them counts in full, in whatever order.
     """
+    workers = [membership.workers(body) for body in range(graph.body_count)]
     for a, b in graph.edges.tolist():
-        workers_a, workers_b = membership.workers(a), membership.workers(b)
-        if not workers_a & workers_b:  # line 4
-            both = workers_a | workers_b
-            membership.activate(workers_b, a)  # line 5
-            grow_overlap(a, growth_depth, both, graph, membership)  # line 6
-            membership.activate(workers_a, b)  # line 7
-            grow_overlap(b, growth_depth, both, graph, membership)  # line 8
+        if workers[a] != workers[b]:  # line 4
+            both = workers[a] | workers[b]
+            grow_overlap(a, growth_depth, both, graph, membership)  # lines 5 and 6
+            grow_overlap(b, growth_depth, both, graph, membership)  # lines 7 and 8
 
 
 def grow_overlap(root: int, growth_depth: int, workers: Iterable[int], graph: Graph, membership: Membership) -> None:
-    """Algorithm 3, GrowOverlap: bodies within the growth depth of `root` that are in one worker join `workers`."""
+    """Algorithm 3, GrowOverlap: bodies within the growth depth of `root`, itself included, join `workers`."""
     for body in graph.within(root, growth_depth):  # line 2
-        if len(membership.workers(body)) == 1:  # line 4: not in O
-            membership.activate(workers, body)  # line 5
+        membership.activate(workers, body)  # line 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ class BulletEngine:
         self.params = params
         self._native = importlib.import_module(f"lapjoint._bullet_{params.precision}")
         self._timestep = params.timestep
+        self._largest = 1e-6 * float(np.finfo(params.precision).max)
         # The native world reads these tables in place; holding them here keeps them alive.
         self._tables = scene.bodies.to_arrays(), scene.joints.to_arrays()
         self._world = self._native.BulletWorld(
@@ -66,6 +68,9 @@ class BulletEngine:
         ):
             setattr(settings, name, getattr(params, name))
         settings.two_friction_directions = params.friction_directions == 2
+        # Bullet's thresholds for masses are absolute too: it takes very heavy bodies for static ones.
+        if self.scene.body_count:
+            settings.mass_unit = float(2.0 ** np.round(np.log2(np.median(self.scene.bodies.mass))))
         settings.gravity = list(self.scene.gravity)
         return settings
 
@@ -123,8 +128,11 @@ class BulletEngine:
         ids = self.active_ids if body_ids is None else _ids(body_ids)
         if out is None:
             out = np.empty((len(ids), STATE_SIZE))
-        elif out.shape != (len(ids), STATE_SIZE) or out.dtype != np.float64 or not out.flags.c_contiguous:
-            raise LapjointError(f"out has shape {out.shape} and type {out.dtype}, expected ({len(ids)}, 13) float64")
+        elif out.shape != (len(ids), STATE_SIZE) or out.dtype != np.float64 or not out.flags.carray:
+            raise LapjointError(
+                f"out has shape {out.shape} and type {out.dtype}, expected ({len(ids)}, 13) float64, "
+                "contiguous and writable"
+            )
         self._call(self._world.get_states, ids, out)
         return out
 
@@ -136,6 +144,8 @@ class BulletEngine:
     # ---- time ----------------------------------------------------------------------------------------------------
 
     def step(self, count: int = 1) -> None:
+        if count < 0:
+            raise LapjointError(f"count of steps is {count}, expected zero or more")
         self._call(self._world.step, self._timestep, count)
 
     def detect(self) -> None:
@@ -164,29 +174,43 @@ class BulletEngine:
     # ---- checks --------------------------------------------------------------------------------------------------
 
     def _rows(self, name: str, ids: Ids, value: ArrayLike | None, columns: int) -> NDArray[np.float64]:
-        given = np.ascontiguousarray(0.0 if value is None else value, np.float64)
+        """`value` as one row for each body: given so, or one row for all."""
         try:
-            rows = np.ascontiguousarray(np.broadcast_to(given, (len(ids), columns)))
-        except ValueError:
-            raise LapjointError(f"{name} have shape {given.shape}, expected ({len(ids)}, {columns})") from None
-        if not np.isfinite(rows).all():
-            row = int(np.argwhere(~np.isfinite(rows))[0][0])
-            raise LapjointError(f"{self.scene.body_title(ids[row])}: {name} {rows[row]} are not finite")
+            given = np.asarray(np.zeros(columns) if value is None else value, np.float64)
+        except (TypeError, ValueError):
+            raise LapjointError(f"{name} are {value!r}, expected ({len(ids)}, {columns}) numbers") from None
+        if given.shape not in ((columns,), (len(ids), columns)):
+            raise LapjointError(f"{name} have shape {given.shape}, expected ({len(ids)}, {columns})")
+        rows = np.ascontiguousarray(np.broadcast_to(given, (len(ids), columns)))
+        good = (np.abs(rows) <= self._largest).all(axis=1)  # not for NaN either
+        if not good.all():
+            row = int(np.argmin(good))
+            raise LapjointError(
+                f"{self.scene.body_title(ids[row])}: {name} {rows[row]} are not finite in {self.params.precision}"
+            )
         return rows
 
     def _checked(self, ids: Ids, states: ArrayLike) -> Array:
-        return self._rows("states", ids, states, STATE_SIZE)
+        rows = self._rows("states", ids, states, STATE_SIZE)
+        lengths = np.einsum("ij,ij->i", rows[:, 3:7], rows[:, 3:7])
+        if (lengths < 1e-12).any():
+            title = self.scene.body_title(ids[int(np.argmin(lengths))])
+            raise LapjointError(f"{title}: the state's quaternion is zero, expected a rotation")
+        return rows
 
-    @staticmethod
-    def _call(function: Any, *arguments: Any) -> None:
+    def _call(self, function: Any, *arguments: Any) -> None:
+        """Call the native world; its errors know bodies by number, ours also by name."""
         try:
             function(*arguments)
         except (ValueError, RuntimeError) as error:
-            raise LapjointError(str(error)) from None
+            named = re.sub(r"^body (\d+)", lambda match: self.scene.body_title(int(match[1])), str(error))
+            raise LapjointError(named) from None
 
 
 def _ids(body_ids: ArrayLike) -> Ids:
     ids = np.asarray(body_ids)
     if ids.size and ids.dtype.kind not in "iu":
         raise LapjointError(f"body numbers are of type {ids.dtype}, expected integers")
+    for beyond in ids[np.abs(ids) > np.iinfo(np.int32).max]:
+        raise LapjointError(f"body {beyond} does not exist")
     return np.ascontiguousarray(ids.reshape(-1), np.int32)

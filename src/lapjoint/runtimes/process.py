@@ -16,6 +16,7 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 
 from ..errors import WorkerError
@@ -89,10 +90,8 @@ class ProcessRuntime:
     def step(self, commands: Sequence[StepCommand]) -> list[StepReply]:
         for mailbox, link, command in zip(self._mailboxes, self._sockets, commands, strict=True):
             pack(command, mailbox)
-            try:
+            with suppress(OSError):  # a worker that is gone is named by _gather
                 link.send(GO)
-            except OSError:
-                pass  # it is gone; _gather names it
         self._gather()
         return [unpack(StepReply, mailbox) for mailbox in self._mailboxes]
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
 # What the two sides of a socket say: the command is there; the reply is there; a traceback follows.
 GO, DONE, FAILED = b"g", b"d", b"f"
 
