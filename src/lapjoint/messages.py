@@ -52,7 +52,7 @@ class StepReply:
 
 
 MESSAGES = (StepCommand, StepReply)
-Message = TypeVar("Message", StepCommand, StepReply)
+Message = TypeVar("Message", bound="StepCommand | StepReply")
 
 
 def pack(message: Any, buffer: memoryview) -> int:
@@ -74,12 +74,12 @@ def pack(message: Any, buffer: memoryview) -> int:
 def unpack(kind: type[Message], buffer: memoryview) -> Message:
     """Read a message out of a buffer, copied."""
     layout: tuple[Field[Any], ...] = fields(kind)
-    head = np.frombuffer(buffer, np.int64, len(layout)).tolist()
+    rows: list[int] = np.frombuffer(buffer, np.int64, len(layout)).tolist()
     place = 8 * len(layout)
     values: dict[str, NDArray[Any]] = {}
-    for i, rows in enumerate(head):
-        meta, shape = layout[i].metadata, (rows, *layout[i].metadata["shape"])
-        array = np.frombuffer(buffer, meta["dtype"], int(np.prod(shape)), place).reshape(shape).copy()
-        values[layout[i].name] = array
+    for column, count in zip(layout, rows, strict=True):
+        shape: tuple[int, ...] = (count, *column.metadata["shape"])
+        array = np.frombuffer(buffer, column.metadata["dtype"], int(np.prod(shape)), place).reshape(shape).copy()
+        values[column.name] = array
         place += -(-array.nbytes // 8) * 8
     return kind(**values)

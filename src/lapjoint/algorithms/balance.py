@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .graph import Graph
@@ -26,7 +27,8 @@ def balance(
     contacts: ArrayLike, growth_depth: int, graph: Graph, membership: Membership, mode: Balance = Balance.PRUNED
 ) -> None:
     """Algorithm 6, LoadBalance. `contacts` are pairs of bodies, taken in the order given."""
-    for a, b in contacts.tolist():  # type: ignore[union-attr]
+    mode = Balance(mode)
+    for a, b in np.asarray(contacts).reshape(-1, 2).tolist():
         workers_a, workers_b = membership.workers(a), membership.workers(b)
         if not workers_a & workers_b:  # line 4: Figure 9 (i), (ii)
             if membership.total_load(workers_a) <= membership.total_load(workers_b):  # line 5

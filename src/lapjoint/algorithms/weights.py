@@ -24,7 +24,9 @@ def compute_weights(
     for body in np.asarray(overlap).tolist():
         own = sorted(membership.workers(body))
         inverse = inverse_distances(body, search_depth, graph, membership)
-        total = sum(inverse[w] for w in own)
+        total = 0.0
+        for w in own:  # not sum(): from Python 3.12 on it rounds in a way of its own, the native loop does not
+            total += inverse[w]
         worker += own
         weight += [inverse[w] / total if total else 1.0 / len(own) for w in own]  # line 14
         offset.append(len(worker))
