@@ -10,8 +10,17 @@ namespace {
 
 class Balancer {
  public:
-  Balancer(int growth_depth, const Graph& graph, Membership& membership, Balance mode)
-      : growth_depth_(growth_depth), graph_(graph), membership_(membership), mode_(mode), search_(graph) {}
+  Balancer(int growth_depth, const Graph& graph, Membership& membership, Balance mode, const bool* jointed)
+      : growth_depth_(growth_depth),
+        graph_(graph),
+        membership_(membership),
+        mode_(mode),
+        jointed_(jointed),
+        search_(graph),
+        was_overlap_(graph.body_count) {
+    // A body that joins a worker now stays in its old ones for this step.
+    for (int body = 0; body < graph.body_count; ++body) was_overlap_[body] = membership.worker_count_of(body) > 1;
+  }
 
   void contact(int a, int b) {
     const int count_a = membership_.worker_count_of(a), count_b = membership_.worker_count_of(b);
@@ -33,7 +42,7 @@ class Balancer {
     } else if (count_a > 1 && count_b == 1) {
       if (!is_bridge(a)) leave(a, without(a, b));  // line 17: Figure 9 (iii), (iv)
     } else if (count_b > 1 && count_a == 1) {
-      if (!is_bridge(b)) leave(b, without(b, a));  // line 19
+      if (!is_bridge(b)) leave(b, without(b, a));                                  // line 19
     } else if (count_a > 1 && membership_.workers(a) == membership_.workers(b)) {  // line 20: Figure 9 (v)
       Workers others = membership_.workers(a);
       int smallest = -1;
@@ -79,9 +88,10 @@ class Balancer {
   bool may_leave(int body, int worker) {
     Workers left = membership_.workers(body);
     left.erase(worker);
-    if (left.count() == 0) return false;
+    if (left.count() == 0 || !was_overlap_[body]) return false;
     bool kept = true;
-    search_.within(body, 1 + 2 * growth_depth_, [&](int near, int) {
+    const int reach = 1 + 2 * growth_depth_ + (jointed_[body] ? 1 : 0);
+    search_.within(body, reach, [&](int near, int) {
       kept = near == body || left.meets(membership_.row(near));
       return kept;
     });
@@ -92,16 +102,18 @@ class Balancer {
   Graph graph_;
   Membership& membership_;
   Balance mode_;
+  const bool* jointed_;
   Search search_;
   std::vector<std::pair<std::int64_t, int>> order_;
   std::vector<int> overlap_;
+  std::vector<char> was_overlap_;
 };
 
 }  // namespace
 
 void balance(const int* contacts, int contact_count, int growth_depth, const Graph& graph, Membership& membership,
-             Balance mode) {
-  Balancer balancer(growth_depth, graph, membership, mode);
+             Balance mode, const bool* jointed) {
+  Balancer balancer(growth_depth, graph, membership, mode, jointed);
   for (int i = 0; i < contact_count; ++i) balancer.contact(contacts[2 * i], contacts[2 * i + 1]);
   if (mode == Balance::kPruned) balancer.prune();
 }

@@ -8,7 +8,8 @@ namespace lapjoint {
 
 enum class Balance { kPrinted, kGuarded, kPruned };
 
+// `jointed` says of every body whether it has a joint to another.
 void balance(const int* contacts, int contact_count, int growth_depth, const Graph& graph, Membership& membership,
-             Balance mode);
+             Balance mode, const bool* jointed);
 
 }  // namespace lapjoint

@@ -13,18 +13,19 @@ btVector3 velocity_at(const btCollisionObject* object, const btVector3& point) {
 
 }  // namespace
 
-// Bullet sees a contact a little before it happens and lets the body use up the gap within the step. It adds the bounce
-// to that speed, so a body is braked before it arrives and hardly bounces where steps are short. Here a point has no
-// restitution until the step in which it would touch, and then bounces with its full share, as if the gap were closed.
-void OpenSolver::prepare_bounce(const btPersistentManifold& manifold, btManifoldPoint& point, btScalar timestep) {
+// Bullet sees a contact a little before it happens and lets the body use up the gap within the step, or a little after
+// and pushes it out. It adds the bounce to that speed: with short steps a body hardly bounces, or bounces too high.
+// Here a point has no restitution until the step in which it would touch, and then bounces as if there were no gap.
+void OpenSolver::prepare_bounce(const btPersistentManifold& manifold, btManifoldPoint& point,
+                                const btContactSolverInfo& info) {
   const btVector3 velocity = velocity_at(manifold.getBody0(), point.getPositionWorldOnA()) -
                              velocity_at(manifold.getBody1(), point.getPositionWorldOnB());
+  const btScalar approach = -point.m_normalWorldOnB.dot(velocity);
   bounces_.push_back({&point, point.getDistance(), point.m_combinedRestitution});
-  const bool touches = -point.m_normalWorldOnB.dot(velocity) * timestep >= point.getDistance();
-  if (touches)
-    point.setDistance(0);
-  else
+  if (approach * info.m_timeStep < point.getDistance())
     point.m_combinedRestitution = 0;
+  else if (approach > info.m_restitutionVelocityThreshold)
+    point.setDistance(0);
 }
 
 void OpenSolver::convertContacts(btPersistentManifold** manifolds, int count, const btContactSolverInfo& info) {
@@ -36,7 +37,7 @@ void OpenSolver::convertContacts(btPersistentManifold** manifolds, int count, co
     for (int k = 0; k < manifold.getNumContacts(); ++k) {
       btManifoldPoint& point = manifold.getContactPoint(k);
       point.m_combinedRollingFriction = arm;
-      if (point.m_combinedRestitution > 0 && point.getDistance() > 0) prepare_bounce(manifold, point, info.m_timeStep);
+      if (point.m_combinedRestitution > 0) prepare_bounce(manifold, point, info);
     }
   }
   btSequentialImpulseConstraintSolver::convertContacts(manifolds, count, info);
@@ -45,8 +46,11 @@ void OpenSolver::convertContacts(btPersistentManifold** manifolds, int count, co
     bounce.point->m_combinedRestitution = bounce.restitution;
   }
   // Bullet solves rolling friction as if no contact pressed with more than one unit of impulse: ours to solve.
-  rolling_.copyFromArray(m_tmpSolverContactRollingFrictionConstraintPool);
-  m_tmpSolverContactRollingFrictionConstraintPool.resizeNoInitialize(0);
+  // The rows stay where they are; Bullet only finds none.
+  btConstraintArray& rows = m_tmpSolverContactRollingFrictionConstraintPool;
+  rolling_count_ = rows.size();
+  rolling_ = rolling_count_ ? &rows[0] : nullptr;
+  rows.resizeNoInitialize(0);
 }
 
 btScalar OpenSolver::solveSingleIteration(int iteration, btCollisionObject** bodies, int body_count,
@@ -55,7 +59,7 @@ btScalar OpenSolver::solveSingleIteration(int iteration, btCollisionObject** bod
                                           btIDebugDraw* drawer) {
   btScalar worst = btSequentialImpulseConstraintSolver::solveSingleIteration(
       iteration, bodies, body_count, manifolds, manifold_count, joints, joint_count, info, drawer);
-  for (int i = 0; i < rolling_.size(); ++i) {
+  for (int i = 0; i < rolling_count_; ++i) {
     btSolverConstraint& row = rolling_[i];
     const btScalar pressure = m_tmpSolverContactConstraintPool[row.m_frictionIndex].m_appliedImpulse;
     if (row.m_friction <= 0 || pressure <= 0) continue;

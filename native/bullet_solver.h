@@ -24,10 +24,11 @@ class OpenSolver : public btSequentialImpulseConstraintSolver {
     btManifoldPoint* point;
     btScalar distance, restitution;
   };
-  void prepare_bounce(const btPersistentManifold& manifold, btManifoldPoint& point, btScalar timestep);
+  void prepare_bounce(const btPersistentManifold& manifold, btManifoldPoint& point, const btContactSolverInfo& info);
 
-  std::vector<Bounce> bounces_;  // points that were changed for one call, as they were
-  btConstraintArray rolling_;    // rolling friction, three rows a point
+  std::vector<Bounce> bounces_;            // points that were changed for one call, as they were
+  btSolverConstraint* rolling_ = nullptr;  // rolling friction, three rows a point
+  int rolling_count_ = 0;
 };
 
 }  // namespace lapjoint

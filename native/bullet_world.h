@@ -85,6 +85,8 @@ class BulletWorld {
   void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
   void step(double timestep, int count);
   void detect();
+  // Which pairs of bodies, active or not, touch at the given states (one row per body of the scene).
+  void touching(const int* pairs, int count, const double* states, bool* touch);
 
   int active_count() const { return static_cast<int>(bodies_.size()); }
   void active_ids(int* ids) const;
@@ -140,6 +142,13 @@ class BulletWorld {
   std::vector<ContactKey> contact_keys_;
   std::vector<Contact> contacts_;
   bool members_changed_ = false;
+
+  struct Probe {  // a body's shape, held for `touching`
+    btCollisionShape* shape;
+    btQuaternion turn;
+  };
+  const Probe& probe(int body_id);
+  std::map<int, Probe> probes_;
 };
 
 }  // namespace lapjoint

@@ -39,6 +39,9 @@ class Workers {
   void add(const Word* other) {
     for (int i = 0; i < words_; ++i) bits_[i] |= other[i];
   }
+  void keep(const Word* other) {
+    for (int i = 0; i < words_; ++i) bits_[i] &= other[i];
+  }
   void remove(const Workers& other) {
     for (int i = 0; i < words_; ++i) bits_[i] &= ~other.bits_[i];
   }
@@ -59,7 +62,7 @@ class Workers {
 struct Membership {
   int body_count = 0;
   int words = 0;
-  Word* bits = nullptr;         // body_count x words
+  Word* bits = nullptr;          // body_count x words
   std::int64_t* load = nullptr;  // per worker
 
   const Word* row(int body) const { return bits + static_cast<std::size_t>(body) * words; }
@@ -78,7 +81,8 @@ struct Membership {
   void activate(const Workers& workers, int body) {
     Word* own = row(body);
     for (int i = 0; i < words; ++i) {
-      for (Word fresh = workers.data()[i] & ~own[i]; fresh; fresh &= fresh - 1) ++load[64 * i + std::countr_zero(fresh)];
+      for (Word fresh = workers.data()[i] & ~own[i]; fresh; fresh &= fresh - 1)
+        ++load[64 * i + std::countr_zero(fresh)];
       own[i] |= workers.data()[i];
     }
   }

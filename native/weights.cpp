@@ -19,7 +19,7 @@ void compute_weights(int search_depth, const Graph& graph, const Membership& mem
       if (geodesic == 0 || membership.worker_count_of(near) != 1 || !own.contains(membership.row(near))) return true;
       for (int i = 0; i < count; ++i) {
         if (!membership.workers(near).has(workers[i])) continue;
-        if (inverse[i] == 0) {  // the nearest counts
+        if (inverse[i] == 0) {          // the nearest counts
           inverse[i] = 1.0 / geodesic;  // line 8
           --missing;
         }

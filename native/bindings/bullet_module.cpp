@@ -98,14 +98,15 @@ NB_MODULE(LAPJOINT_MODULE, m) {
 
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<BulletWorld>(m, "BulletWorld")
-      // The tables are read in place: the caller keeps them alive and unchanged.
+      // The tables are read in place: they live as long as the world, and the caller leaves them unchanged.
       .def(
           "__init__",
           [](BulletWorld* self, const WorldSettings& settings, const nb::dict& bodies, int body_count,
              const nb::dict& joints, int joint_count) {
             new (self) BulletWorld(settings, body_columns(bodies, body_count), joint_columns(joints, joint_count));
           },
-          "settings"_a, "bodies"_a, "body_count"_a, "joints"_a, "joint_count"_a)
+          "settings"_a, "bodies"_a, "body_count"_a, "joints"_a, "joint_count"_a, nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 5>())
       .def("define_shape", &BulletWorld::define_shape, "definition"_a)
       .def("ignore_pairs",
            [](BulletWorld& w, Input<int> pairs) {
@@ -150,6 +151,12 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("set_iterations", &BulletWorld::set_iterations, "iterations"_a)
       .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())
       .def("detect", &BulletWorld::detect, Unlocked())
+      .def(
+          "touching",
+          [](BulletWorld& w, Input<int> pairs, Input<double> states, Output<bool> touch) {
+            w.touching(pairs.data(), static_cast<int>(pairs.shape(0)), states.data(), touch.data());
+          },
+          "pairs"_a, "states"_a, "touch"_a.noconvert(), Unlocked())
       .def("active_count", &BulletWorld::active_count)
       .def(
           "active_ids", [](const BulletWorld& w, Output<int> ids) { w.active_ids(ids.data()); }, "ids"_a.noconvert())

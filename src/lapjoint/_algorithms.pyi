@@ -20,6 +20,7 @@ def balance(
     bits: NDArray[np.uint64],
     load: NDArray[np.int64],
     mode: int,
+    jointed: NDArray[np.bool_],
 ) -> None: ...
 def compute_weights(
     search_depth: int,
@@ -33,3 +34,17 @@ def compute_weights(
     weight: Array,
 ) -> None: ...
 def blend(offset: Ids, weight: Array, worker_states: Array, body: Ids, states: Array) -> None: ...
+
+class PairFinder:
+    def __init__(
+        self,
+        center: Array,
+        half: Array,
+        radius: Array,
+        group: NDArray[np.uint32],
+        mask: NDArray[np.uint32],
+        ignored: NDArray[np.int64],
+        margin: float,
+    ) -> None: ...
+    def find(self, states: Array, bits: NDArray[np.uint64], load: NDArray[np.int64]) -> Ids: ...
+    def find_again(self, changed: Ids, bits: NDArray[np.uint64], load: NDArray[np.int64]) -> Ids: ...

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -60,10 +61,13 @@ def run(
     workers: Annotated[int, typer.Option("--workers", help="How many workers share the scene.")] = 1,
     growth_depth: Annotated[
         int | None,
-        typer.Option("--growth-depth", help="How far overlap grows: more is more accurate and slower. [scene's]"),
+        typer.Option(
+            "--growth-depth", help="How far overlap grows: more is more accurate and slower. Default: the scene's."
+        ),
     ] = None,
     search_depth: Annotated[
-        int | None, typer.Option("--search-depth", help="How far weights search for a worker's own bodies. [scene's]")
+        int | None,
+        typer.Option("--search-depth", help="How far weights search for a worker's own bodies. Default: the scene's."),
     ] = None,
     partition: Annotated[
         str, typer.Option("--partition", help="First division: auto, labels, metis, boxes, equal, or a file.")
@@ -72,6 +76,9 @@ def run(
         str, typer.Option("--runtime", help="Where workers live: process, or inline (in this one).")
     ] = "process",
     coupling: Annotated[str, typer.Option("--coupling", help="How results become one: blend.")] = "blend",
+    detect: Annotated[
+        str, typer.Option("--detect", help="Who finds contacts: workers, or server (the paper's way, slower).")
+    ] = "workers",
     balance: Annotated[
         str, typer.Option("--balance", help="How bodies leave workers: pruned, guarded, or printed (the paper's text).")
     ] = "pruned",
@@ -112,6 +119,7 @@ def run(
         partition=partition,
         growth_depth=growth_depth,
         search_depth=search_depth,
+        detect=detect,
         balance=balance,
         weights=weights,
         algorithms=algorithms,
@@ -131,7 +139,7 @@ def run(
     length = params.timestep or built.timestep
     count = 500 if steps is None else steps
     if seconds is not None:
-        if not seconds > 0:
+        if not 0 < seconds < float("inf"):
             raise LapjointError(f"--seconds is {seconds}, expected a positive number")
         count = max(1, round(seconds / length))
     if count < 1:
@@ -166,7 +174,7 @@ def picture(
 
     checked_path(file)
     draw(_open_scene(scene, size, seed), file, size=(width, height))
-    console.print(f"wrote {file}")
+    console.print(f"wrote {file}", markup=False)
 
 
 def _draw_last_state(simulation: Simulation, file: Path) -> None:
@@ -177,10 +185,12 @@ def _draw_last_state(simulation: Simulation, file: Path) -> None:
     workers = simulation.params.workers
     colors = blend_colors(simulation.weights(), worker_colors(workers)) if workers > 1 else None
     draw(simulation.scene, file, simulation.states, colors=colors)
-    console.print(f"picture of the last state: {file}")
+    console.print(f"picture of the last state: {file}", markup=False)
 
 
 def _open_scene(name_or_file: str, size: int | None, seed: int) -> Scene:
+    if seed < 0:
+        raise LapjointError(f"--seed is {seed}, expected zero or more")
     path = Path(name_or_file)
     if name_or_file not in scene_library.names() and (path.suffix or path.exists()):
         if size is not None:
@@ -201,7 +211,7 @@ def _check_writable(option: str, path: Path | None) -> None:
 
 def _run_with_progress(simulation: Simulation, count: int) -> RunSummary:
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("steps"),
@@ -237,12 +247,12 @@ def _summary_table(summary: RunSummary) -> Table:
     if summary.workers == 1:
         del rows["workers"], rows["overlap"], rows["phases"]
     for name, value in rows.items():
-        table.add_row(name, value)
+        table.add_row(name, escape(value))
     return table
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    Console(stderr=True).print(f"[yellow]warning:[/] {message}", highlight=False)
+    Console(stderr=True).print(f"[yellow]warning:[/] {escape(str(message))}", highlight=False, soft_wrap=True)
 
 
 def main() -> None:
@@ -251,7 +261,7 @@ def main() -> None:
     try:
         app()
     except LapjointError as error:
-        Console(stderr=True).print(f"[red]error:[/] {error}", highlight=False, markup=True, soft_wrap=True)
+        Console(stderr=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -1,13 +1,16 @@
-"""Detection on the server: the contacts of the whole scene, as the paper's main server finds them (section 5.4)."""
+"""Detection: which bodies touch, so that the server can decide who simulates what (section 5.4)."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .algorithms import Membership
+from .algorithms.near_pairs import PairFinder
 from .engines import Contacts, make_engine
 from .errors import PenetrationWarning
 from .messages import StepReply
@@ -15,34 +18,83 @@ from .params import Params
 from .scene import Scene
 
 Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
 
 DEEP = 0.1
 """Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
 
 
+class Detector(Protocol):
+    """Finds the contacts that decide who simulates what. Pairs of bodies, (n, 2), static bodies left out."""
+
+    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> Ids:
+        """Contacts of the present states, in any order, perhaps twice; `last` is what the workers reported of the
+        step before."""
+        ...
+
+    def find_lost(self, changed: Ids, membership: Membership) -> Ids:
+        """After bodies left workers: contacts that `find` did not report and that have lost their last worker."""
+        ...
+
+
 class ServerDetector:
-    """An engine that holds all bodies and never steps."""
+    """The paper's way: the server holds all bodies in an engine of its own and finds every contact itself."""
 
     def __init__(self, scene: Scene, params: Params) -> None:
         self._engine = make_engine(scene, params)
         self._all = np.arange(scene.body_count, dtype=np.int32)
         self._engine.activate(self._all, scene.states)
 
-    def detect(self, states: Array) -> Contacts:
+    def contacts(self, states: Array) -> Contacts:
         self._engine.set_states(self._all, states)
         self._engine.detect()
         return self._engine.contacts()
 
+    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> Ids:
+        contacts = self.contacts(states)
+        return contacts.bodies[contacts.between_bodies]
 
-def merge_contacts(replies: Sequence[StepReply]) -> Contacts:
-    """The workers' contacts as one list; a contact that two workers have counts once."""
-    bodies = np.concatenate([reply.contact_bodies for reply in replies])
-    points = np.concatenate([reply.contact_point_count for reply in replies])
-    depth = np.concatenate([reply.contact_depth for reply in replies])
-    if len(replies) > 1:
-        _, first = np.unique(bodies, axis=0, return_index=True)
-        bodies, points, depth = bodies[first], points[first], depth[first]
-    return Contacts(bodies, points, depth)
+    def find_lost(self, changed: Ids, membership: Membership) -> Ids:
+        return np.empty((0, 2), np.int32)
+
+
+class WorkerDetector:
+    """Detection where the knowledge is. A worker knows the contacts of its own bodies from its last step; the server
+    looks only for pairs that no worker sees, over a grid, and tests those few exactly.
+
+    A contact within one worker that is new in this step is not known yet. It needs no decision, for its bodies share
+    that worker; only a body that leaves a worker can break it, and is looked at again when it does.
+    """
+
+    def __init__(self, scene: Scene, params: Params, finder: PairFinder) -> None:
+        self._engine = make_engine(scene, params)
+        self._finder = finder
+        self._states = scene.states
+
+    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> Ids:
+        self._states = states
+        known = [reply.contact_bodies[reply.contact_bodies[:, 1] >= 0] for reply in last]
+        return np.concatenate([*known, self._touching(self._finder.find(states, membership))])
+
+    def find_lost(self, changed: Ids, membership: Membership) -> Ids:
+        return self._touching(self._finder.find_again(changed, membership))
+
+    def _touching(self, pairs: Ids) -> Ids:
+        return pairs[self._engine.touching(pairs, self._states)] if len(pairs) else pairs
+
+
+def merge_contacts(replies: Sequence[StepReply], membership: Membership) -> Contacts:
+    """The workers' contacts as one list, ascending; of a contact that several workers have, that of the first."""
+    if len(replies) == 1:
+        (reply,) = replies
+        return Contacts(reply.contact_bodies, reply.contact_point_count, reply.contact_depth)
+    kept = []
+    for worker, reply in enumerate(replies):
+        earlier = membership.shared_before(worker, reply.contact_bodies)
+        kept.append([part[~earlier] for part in (reply.contact_bodies, reply.contact_point_count, reply.contact_depth)])
+    bodies, points, depth = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    order = np.lexsort((bodies[:, 1], bodies[:, 0]))
+    return Contacts(bodies[order], points[order], depth[order])
 
 
 def warn_of_penetration(scene: Scene, contacts: Contacts) -> None:

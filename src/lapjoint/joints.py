@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from .checks import is_finite
 from .errors import LapjointError
 
 WORLD = -1
@@ -37,9 +39,9 @@ class Motor:
     max_force: float
 
     def __post_init__(self) -> None:
-        if not np.isfinite(self.velocity):
+        if not is_finite(self.velocity):
             raise LapjointError(f"Motor: velocity is {self.velocity}, expected a finite number")
-        if not (np.isfinite(self.max_force) and self.max_force > 0):
+        if not (is_finite(self.max_force) and self.max_force > 0):
             raise LapjointError(f"Motor: max_force is {self.max_force}, expected a positive number")
 
 
@@ -52,11 +54,11 @@ class Spring:
     rest: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.stiffness) and self.stiffness > 0):
+        if not (is_finite(self.stiffness) and self.stiffness > 0):
             raise LapjointError(f"Spring: stiffness is {self.stiffness}, expected a positive number")
-        if not (np.isfinite(self.damping) and self.damping >= 0):
+        if not (is_finite(self.damping) and self.damping >= 0):
             raise LapjointError(f"Spring: damping is {self.damping}, expected zero or more")
-        if not np.isfinite(self.rest):
+        if not is_finite(self.rest):
             raise LapjointError(f"Spring: rest is {self.rest}, expected a finite number")
 
 
@@ -127,11 +129,16 @@ class Axes:
     spring_rest: NDArray[np.float64]
 
 
-def _limits(owner: str, limits: ArrayLike) -> tuple[float, float]:
-    pair = np.asarray(limits, float)
-    if pair.shape != (2,) or np.isnan(pair).any() or pair[0] > pair[1]:
-        raise LapjointError(f"{owner}: limits are {limits!r}, expected (lower, upper) with lower <= upper")
-    return float(pair[0]), float(pair[1])
+def _limits(owner: str, limits: Any, angular: bool) -> tuple[float, float]:
+    try:
+        lower, upper = (float(limit) for limit in limits)
+    except (TypeError, ValueError):
+        lower, upper = np.nan, np.nan
+    if not (lower <= upper and lower < np.inf and upper > -np.inf):
+        raise LapjointError(f"{owner}: limits are {limits}, expected (lower, upper) with lower <= upper")
+    if angular and any(np.isfinite(limit) and abs(limit) > np.pi for limit in (lower, upper)):
+        raise LapjointError(f"{owner}: limits are {limits}, expected angles from -pi to pi [rad] or FREE")
+    return lower, upper
 
 
 def axes_of(joint: Joint) -> Axes:
@@ -149,19 +156,24 @@ def axes_of(joint: Joint) -> Axes:
         lower[3:], upper[3:] = FREE
     elif isinstance(joint, (Hinge, Slider)):
         moving = 3 if isinstance(joint, Hinge) else 0
-        lower[moving], upper[moving] = _limits(owner, joint.limits)
+        lower[moving], upper[moving] = _limits(owner, joint.limits, angular=moving >= 3)
         if joint.motor is not None:
             motors[moving] = joint.motor
     elif isinstance(joint, SixAxis):
-        pairs = (*joint.linear, *joint.angular)
         if len(joint.linear) != 3 or len(joint.angular) != 3:
             raise LapjointError("SixAxis: linear and angular need three (lower, upper) pairs each")
-        for axis, pair in enumerate(pairs):
-            lower[axis], upper[axis] = _limits(f"SixAxis: axis {axis}", pair)
+        for axis, pair in enumerate((*joint.linear, *joint.angular)):
+            lower[axis], upper[axis] = _limits(f"SixAxis: axis {axis}", pair, angular=axis >= 3)
         motors, springs = dict(joint.motors), dict(joint.springs)
     for axis in (*motors, *springs):
         if axis not in range(6):
             raise LapjointError(f"{owner}: axis {axis} does not exist, expected 0 to 5")
+    for wanted, given in ((Motor, motors), (Spring, springs)):
+        for axis, one in given.items():
+            if not isinstance(one, wanted):
+                raise LapjointError(f"{owner}: axis {axis} has {one!r}, expected a {wanted.__name__}")
+            if lower[axis] == upper[axis]:
+                raise LapjointError(f"{owner}: axis {axis} is locked, so its {wanted.__name__} could do nothing")
     for axis, drive in motors.items():
         motor[:, axis] = drive.velocity, drive.max_force
     for axis, pull in springs.items():

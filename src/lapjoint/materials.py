@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .checks import is_finite
 from .errors import LapjointError
 
 
@@ -28,5 +29,12 @@ class Material:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             top = np.inf if "friction" in name else 1.0
-            if not (np.isfinite(value) and 0 <= value <= top):
+            if not (is_finite(value) and 0 <= value <= top):
                 raise LapjointError(f"Material: {name} is {value}, expected a number from 0 to {top}")
+
+
+def surface_of(material: Material | None, title: str) -> Material:
+    """The material, or the default one where none is given."""
+    if material is not None and not isinstance(material, Material):
+        raise LapjointError(f"{title}: material is {material!r}, expected a Material")
+    return material or Material()

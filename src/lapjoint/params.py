@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from .checks import is_finite
 from .errors import LapjointError
 from .scene import Scene
 
 CHOICES = {
     "coupling": ("blend",),
+    "detect": ("workers", "server"),
     "balance": ("pruned", "guarded", "printed"),
     "weights": ("computed", "equal"),
     "algorithms": ("native", "reference"),
@@ -35,6 +37,9 @@ class Params:
     twice."""
     search_depth: int | None = None
     """Beta: how many edges weights search for a worker's own bodies. At least the width of the overlap is useful."""
+    detect: str = "workers"
+    """Who finds contacts: workers (each its own; the server only those between workers), or server (all of them, as in
+    the paper, which takes a third of a step with few iterations)."""
     balance: str = "pruned"
     """How bodies leave workers: pruned, guarded (pruned without tidying up), or printed (the paper's text, which can
     leave constraints without a worker)."""
@@ -72,29 +77,29 @@ class Params:
     """Let resting bodies sleep. Saves time; results then depend on the order of arrival."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.workers <= 1024:
-            raise LapjointError(f"workers is {self.workers}, expected 1 to 1024")
+        for name, top in (("workers", 1024), ("iterations", 1_000_000)):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, np.integer)) and 1 <= value <= top):
+                raise LapjointError(f"{name} is {value}, expected 1 to {top}")
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise LapjointError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
         for name in ("growth_depth", "search_depth"):
             value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1000:
+            if value is not None and not (isinstance(value, (int, np.integer)) and 0 <= value <= 1000):
                 raise LapjointError(f"{name} is {value}, expected 0 to 1000")
         if self.precision not in ("float32", "float64"):
             raise LapjointError(f"precision is {self.precision!r}, expected float32 or float64")
         if self.friction_directions not in (1, 2):
             raise LapjointError(f"friction_directions is {self.friction_directions}, expected 1 or 2")
-        if self.iterations is not None and not 1 <= self.iterations <= 1_000_000:
-            raise LapjointError(f"iterations is {self.iterations}, expected 1 to 1000000")
         for name in ("timestep", "length_unit"):
             value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value > 0):
+            if value is not None and not (is_finite(value) and value > 0):
                 raise LapjointError(f"{name} is {value}, expected a positive number")
         for name in ("joint_erp", "contact_erp", "warm_start"):
-            if not 0 <= getattr(self, name) <= 1:
+            if not (is_finite(getattr(self, name)) and 0 <= getattr(self, name) <= 1):
                 raise LapjointError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1")
-        if not (np.isfinite(self.residual_threshold) and self.residual_threshold >= 0):
+        if not (is_finite(self.residual_threshold) and self.residual_threshold >= 0):
             raise LapjointError(f"residual_threshold is {self.residual_threshold}, expected zero or more")
 
     def resolved(self, scene: Scene) -> Params:

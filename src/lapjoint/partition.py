@@ -83,10 +83,11 @@ def metis(scene: Scene, worker_count: int) -> Ids:
     ends = np.concatenate([pairs, pairs[:, ::-1], *([jointed, jointed[:, ::-1]] * 4)])
     keys, weight = np.unique(ends[:, 0].astype(np.int64) * scene.body_count + ends[:, 1], return_counts=True)
     start = np.searchsorted(keys, np.arange(scene.body_count + 1, dtype=np.int64) * scene.body_count)
-    _, partition = pymetis.part_graph(
-        worker_count, xadj=start, adjncy=keys % scene.body_count, eweights=weight, recursive=worker_count <= 8
-    )
-    return np.asarray(partition, np.int32)
+    graph = pymetis.CSRAdjacency(start, keys % scene.body_count)
+    _, parts = pymetis.part_graph(worker_count, graph, eweights=weight, recursive=worker_count <= 8)
+    partition = np.asarray(parts, np.int32)
+    # With only a few bodies for each worker, METIS may leave some without any.
+    return partition if len(np.unique(partition)) == worker_count else boxes(scene, worker_count)
 
 
 def proximity_pairs(scene: Scene) -> Ids:
@@ -111,7 +112,7 @@ def read_partition(path: Path, scene: Scene, worker_count: int) -> Ids:
     if len(lines) != scene.body_count:
         raise LapjointError(f"{path}: {len(lines)} numbers for {scene.body_count} bodies, expected one per body")
     for row, text in enumerate(lines):
-        if not text.isdigit() or int(text) >= worker_count:
+        if not text.isdecimal() or int(text) >= worker_count:
             raise LapjointError(
                 f"{path}: {scene.body_title(row)} goes to worker {text!r}, expected 0 to {worker_count - 1}"
             )

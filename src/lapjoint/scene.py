@@ -15,28 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import rotation
-from .checks import as_rows, inertia_rows, positive_rows, unit_quaternions, unit_vectors
+from .checks import as_rows, inertia_rows, integer_rows, is_finite, positive_rows, table, unit_quaternions, unit_vectors
 from .columns import Columns
 from .errors import LapjointError
 from .joints import KINDS, WORLD, Ball, Fixed, Joint, axes_of
-from .materials import Material
-from .shapes import (
-    STATIC_ONLY,
-    Box,
-    Capsule,
-    Compound,
-    ConvexHull,
-    Cylinder,
-    MovingShape,
-    Sphere,
-    StaticShape,
-    bounding_radius,
-    mass_properties,
-)
+from .materials import Material, surface_of
+from .shapes import STATIC_ONLY, MovingShape, StaticShape, bounding_radius, check_shape, mass_properties
 from .tables import BODY_LAYOUT, JOINT_LAYOUT, STATIC_LAYOUT
 
 Array = NDArray[np.float64]
 STATE_SIZE = 13  # position 3, quaternion w x y z, linear velocity 3, angular velocity 3
+ALL_GROUPS = 0xFFFFFFFF
+SINGULAR = {"linear_velocity": "linear_velocities", "angular_velocity": "angular_velocities", "label": "labels"}
+BODY_OPTIONS = (*SINGULAR.values(), "mass", "density", "inertia", "material", "group", "mask")
 
 
 class Scene:
@@ -52,23 +43,21 @@ class Scene:
         growth_depth: int = 0,
         search_depth: int = 4,
     ) -> None:
+        if not isinstance(name, str):
+            raise LapjointError(f"name is {name!r}, expected a text")
         self.name = name
         self.gravity = as_rows("gravity", gravity, 1, (3,))[0]
-        if not (np.isfinite(timestep) and timestep > 0):
+        if not (is_finite(timestep) and timestep > 0):
             raise LapjointError(f"timestep is {timestep}, expected a positive number of seconds")
-        if int(iterations) < 1:
-            raise LapjointError(f"iterations is {iterations}, expected at least 1")
-        if int(growth_depth) < 0 or int(search_depth) < 0:
-            raise LapjointError("growth_depth and search_depth must be zero or more")
         self.timestep = float(timestep)
-        self.iterations = int(iterations)
-        self.growth_depth = int(growth_depth)
-        self.search_depth = int(search_depth)
+        self.iterations = int(integer_rows("iterations", iterations, 1, None, 1)[0])
+        self.growth_depth = int(integer_rows("growth_depth", growth_depth, 1, None, 0)[0])
+        self.search_depth = int(integer_rows("search_depth", search_depth, 1, None, 0)[0])
         self.camera: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None
         """Where a picture is taken from and what it looks at; None lets the viewer choose."""
         self.shapes: list[StaticShape] = []
         self._shape_ids: dict[StaticShape, int] = {}
-        self._mass_properties: dict[int, tuple[float, Array]] = {}
+        self._mass_properties: dict[MovingShape, tuple[float, Array]] = {}
         self.bodies = Columns(BODY_LAYOUT)
         self.statics = Columns(STATIC_LAYOUT)
         self.joints = Columns(JOINT_LAYOUT)
@@ -141,14 +130,17 @@ class Scene:
         **options: Any,
     ) -> int:
         """Add one body; options as for add_bodies, singular or plural. Returns its number."""
-        for plural in ("linear_velocities", "angular_velocities", "labels"):
-            singular = plural[:-3] + "y" if plural.endswith("ies") else plural[:-1]
-            if singular in options:
-                options[plural] = options.pop(singular)
+        title = self._title(name)
+        given = {SINGULAR.get(option, option): value for option, value in options.items()}
+        for option in given:
+            if option not in BODY_OPTIONS:
+                raise LapjointError(f"{title}: no option named {option!r}; known options: {', '.join(BODY_OPTIONS)}")
+        if len(given) < len(options):
+            raise LapjointError(f"{title}: an option is given both in the singular and in the plural")
         names = None if name is None else [name]
-        place = as_rows("position", position, 1, (3,), self._title(name))
-        turn = as_rows("quaternion", quaternion, 1, (4,), self._title(name))
-        return self.add_bodies(shape, place, turn, names=names, **options)[0]
+        place = as_rows("position", position, 1, (3,), title)
+        turn = as_rows("quaternion", quaternion, 1, (4,), title)
+        return self.add_bodies(shape, place, turn, names=names, **given)[0]
 
     def add_bodies(
         self,
@@ -163,7 +155,7 @@ class Scene:
         inertia: ArrayLike | None = None,
         material: Material | None = None,
         group: int = 1,
-        mask: int = 0xFFFFFFFF,
+        mask: int = ALL_GROUPS,
         labels: ArrayLike = 0,
         names: Sequence[str] | None = None,
     ) -> range:
@@ -174,13 +166,13 @@ class Scene:
         each one's group has a bit in the other's mask. A label says which bodies belong together for the first
         partition. Returns the new bodies' numbers.
         """
-        positions = np.atleast_2d(np.asarray(positions, float))
-        count = len(positions)
 
         def title(row: int) -> str:
             return self._title(names[row] if names is not None and row < len(names) else None, row)
 
-        shape_ids, unit_volume, unit_inertia = self._moving_shapes(shape, count, title)
+        positions = table("position", positions, 3, title)
+        count = len(positions)
+        shapes, unit_volume, unit_inertia = self._moving_shapes(shape, count, title)
         if mass is not None and density is not None:
             raise LapjointError(f"{title(0)}: both mass and density are given, expected one of them")
         if mass is not None:
@@ -192,23 +184,22 @@ class Scene:
             tensors = unit_inertia * (masses / unit_volume)[:, None, None]
         else:
             tensors = inertia_rows(inertia, count, title)
-        surface = material or Material()
         if names is not None:
-            self._check_names(names, count)
+            self._check_names(names, count, title)
         values: dict[str, Any] = {
-            "shape_id": shape_ids,
             "position": as_rows("position", positions, count, (3,), title),
             "quaternion": unit_quaternions(quaternions, count, title),
             "linear_velocity": as_rows("linear velocity", linear_velocities, count, (3,), title),
             "angular_velocity": as_rows("angular velocity", angular_velocities, count, (3,), title),
             "mass": masses,
             "inertia": tensors,
-            **vars(surface),
-            "group": group,
-            "mask": mask,
-            "label": as_rows("label", labels, count, (), title),
+            **vars(surface_of(material, title(0))),
+            "group": integer_rows("group", group, count, title, 0, ALL_GROUPS),
+            "mask": integer_rows("mask", mask, count, title, 0, ALL_GROUPS),
+            "label": integer_rows("label", labels, count, title),
         }
-        ids = self.bodies.append(count, values)
+        # Nothing is wrong: only now does the scene change.
+        ids = self.bodies.append(count, {**values, "shape_id": [self._shape_id(one) for one in shapes if count]})
         if names is not None:
             self.body_names.update(zip(ids, names, strict=True))
             self._body_ids.update(zip(names, ids, strict=True))
@@ -222,12 +213,11 @@ class Scene:
         *,
         material: Material | None = None,
         group: int = 1,
-        mask: int = 0xFFFFFFFF,
+        mask: int = ALL_GROUPS,
     ) -> int:
         """Add one static body: any shape, planes and triangle meshes too. Returns its number."""
-        return self.add_statics(
-            shape, np.asarray(position, float)[None], quaternion, material=material, group=group, mask=mask
-        )[0]
+        place = as_rows("position", position, 1, (3,), f"static body {self.static_count}")
+        return self.add_statics(shape, place, quaternion, material=material, group=group, mask=mask)[0]
 
     def add_statics(
         self,
@@ -237,27 +227,27 @@ class Scene:
         *,
         material: Material | None = None,
         group: int = 1,
-        mask: int = 0xFFFFFFFF,
+        mask: int = ALL_GROUPS,
     ) -> range:
         """Add many static bodies of one shape. Returns their numbers."""
-        positions = np.atleast_2d(np.asarray(positions, float))
-        count, start = len(positions), self.static_count
 
         def title(row: int) -> str:
-            return f"static body {start + row}"
+            return f"static body {self.static_count + row}"
 
-        surface = material or Material()
-        values = {
-            "shape_id": self._shape_id(shape, title(0)),
+        positions = table("position", positions, 3, title)
+        count = len(positions)
+        check_shape(shape, title(0))
+        surface = surface_of(material, title(0))
+        values: dict[str, Any] = {
             "position": as_rows("position", positions, count, (3,), title),
             "quaternion": unit_quaternions(quaternions, count, title),
             "friction": surface.friction,
             "restitution": surface.restitution,
             "rolling_friction": surface.rolling_friction,
-            "group": group,
-            "mask": mask,
+            "group": integer_rows("group", group, count, title, 0, ALL_GROUPS),
+            "mask": integer_rows("mask", mask, count, title, 0, ALL_GROUPS),
         }
-        return self.statics.append(count, values)
+        return self.statics.append(count, {**values, "shape_id": [self._shape_id(shape) for _ in range(count)]})
 
     # ---- joints --------------------------------------------------------------------------------------------------
 
@@ -281,16 +271,19 @@ class Scene:
         collide: bool = False,
     ) -> range:
         """Add many joints of one kind. `axes`, one per joint, replaces the joint's own axis. Returns their numbers."""
-        anchors = np.atleast_2d(np.asarray(anchors, float))
-        count, start = len(anchors), self.joint_count
 
         def title(row: int) -> str:
-            return f"joint {start + row}"
+            return f"joint {self.joint_count + row}"
 
-        moves = axes_of(joint)
-        body_a = as_rows("body a", bodies_a, count, (), title).astype(np.int64)
-        body_b = as_rows("body b", bodies_b, count, (), title).astype(np.int64)
-        self._check_joint_bodies(body_a, body_b, title)
+        anchors = table("anchor", anchors, 3, title)
+        count = len(anchors)
+        try:
+            moves = axes_of(joint)
+        except LapjointError as error:
+            raise LapjointError(f"{title(0)}: {error}") from None
+        body_a = integer_rows("body a", bodies_a, count, title)
+        body_b = integer_rows("body b", bodies_b, count, title)
+        self.check_joint_bodies(body_a, body_b, title)
         anchors = as_rows("anchor", anchors, count, (3,), title)
         if axes is None:
             axes = (1.0, 0.0, 0.0) if isinstance(joint, (Ball, Fixed)) else joint.axis
@@ -308,9 +301,13 @@ class Scene:
 
     def ignore(self, bodies_a: ArrayLike, bodies_b: ArrayLike) -> None:
         """Let these pairs of bodies pass through each other."""
-        pairs = np.stack(np.broadcast_arrays(np.atleast_1d(bodies_a), np.atleast_1d(bodies_b)), axis=1)
+        count = max(np.size(bodies_a), np.size(bodies_b))
+        a, b = (integer_rows("body", ids, count, "ignore") for ids in (bodies_a, bodies_b))
+        pairs = np.stack([a, b], axis=1)
         for a, b in pairs[(pairs < 0).any(axis=1) | (pairs >= self.body_count).any(axis=1)]:
             raise LapjointError(f"ignore: bodies {a} and {b}: no such body, there are {self.body_count}")
+        for a in pairs[pairs[:, 0] == pairs[:, 1], 0]:
+            raise LapjointError(f"ignore: {self.body_title(a)} is paired with itself")
         self._ignored.append(pairs.astype(np.int32))
 
     # ---- files ---------------------------------------------------------------------------------------------------
@@ -345,9 +342,7 @@ class Scene:
         number = self.body_count + row
         return f"body {number} ({name!r})" if name else f"body {number}"
 
-    def _shape_id(self, shape: StaticShape, title: str) -> int:
-        if not isinstance(shape, (*STATIC_ONLY, *MOVING)):
-            raise LapjointError(f"{title}: {shape!r} is not a shape")
+    def _shape_id(self, shape: StaticShape) -> int:
         if shape not in self._shape_ids:
             self._shape_ids[shape] = len(self.shapes)
             self.shapes.append(shape)
@@ -355,32 +350,35 @@ class Scene:
 
     def _moving_shapes(
         self, shape: MovingShape | Sequence[MovingShape], count: int, title: Any
-    ) -> tuple[NDArray[np.int32], Array, Array]:
-        """Shape numbers, volumes and inertias per unit density, one per new body."""
-        shapes: list[MovingShape] = list(shape) if isinstance(shape, Sequence) else [shape]
-        if len(shapes) not in (1, count):
+    ) -> tuple[list[MovingShape], Array, Array]:
+        """Shapes, volumes and inertias per unit density, one per new body or one for all."""
+        shapes: list[MovingShape] = (
+            [shape] if isinstance(shape, str) or not isinstance(shape, Sequence) else list(shape)
+        )
+        if not shapes or len(shapes) not in (1, count):
             raise LapjointError(f"{title(0)}: {len(shapes)} shapes for {count} bodies, expected one or {count}")
-        ids: list[int] = []
         for row, one in enumerate(shapes):
+            check_shape(one, title(row))
             if isinstance(one, STATIC_ONLY):
                 raise LapjointError(f"{title(row)}: a {type(one).__name__} can only be static, use add_static")
-            ids.append(self._shape_id(one, title(row)))
-            if ids[row] not in self._mass_properties:
-                self._mass_properties[ids[row]] = mass_properties(one)
-        volume = np.array([self._mass_properties[i][0] for i in ids])
-        inertia = np.array([self._mass_properties[i][1] for i in ids])
-        return np.array(ids, np.int32), volume, inertia
+            if one not in self._mass_properties:
+                self._mass_properties[one] = mass_properties(one)
+        volume, inertia = zip(*(self._mass_properties[one] for one in shapes), strict=True)
+        return shapes, np.array(volume), np.array(inertia)
 
-    def _check_names(self, names: Sequence[str], count: int) -> None:
+    def _check_names(self, names: Sequence[str], count: int, title: Any) -> None:
         if len(names) != count:
-            raise LapjointError(f"{len(names)} names for {count} bodies")
-        seen = set(self._body_ids)
-        for name in names:
-            if name in seen:
-                raise LapjointError(f"the name {name!r} is given twice; names must be different")
-            seen.add(name)
+            raise LapjointError(f"{title(0)}: {len(names)} names for {count} bodies")
+        taken = dict(self._body_ids)
+        for row, name in enumerate(names):
+            if not isinstance(name, str) or not name:
+                raise LapjointError(f"{title(row)}: name is {name!r}, expected a text")
+            if name in taken:
+                raise LapjointError(f"{title(row)}: the name is already taken by body {taken[name]}")
+            taken[name] = self.body_count + row
 
-    def _check_joint_bodies(self, body_a: NDArray[np.int64], body_b: NDArray[np.int64], title: Any) -> None:
+    def check_joint_bodies(self, body_a: NDArray[Any], body_b: NDArray[Any], title: Any) -> None:
+        """Refuse joints to missing bodies, from the WORLD, or from a body to itself."""
         for side, ids, lowest in (("a", body_a, 0), ("b", body_b, WORLD)):
             missing = np.flatnonzero((ids < lowest) | (ids >= self.body_count))
             if len(missing):
@@ -398,6 +396,3 @@ class Scene:
         position = np.where(world[:, None], 0.0, self.bodies.position[body])
         back = rotation.conjugate(np.where(world[:, None], rotation.IDENTITY, self.bodies.quaternion[body]))
         return np.concatenate([rotation.rotate(back, anchors - position), rotation.multiply(back, turns)], axis=1)
-
-
-MOVING = (Sphere, Box, Capsule, Cylinder, ConvexHull, Compound)

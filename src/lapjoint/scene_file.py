@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .checks import as_rows, inertia_rows, integer_rows, positive_rows, unit_quaternions
 from .columns import Columns
 from .errors import LapjointError
+from .joints import KINDS
 from .scene import Scene
 from .shapes import (
     Box,
@@ -28,7 +30,6 @@ from .shapes import (
     Sphere,
     StaticShape,
     TriangleMesh,
-    mass_properties,
 )
 
 FORMAT = "lapjoint scene"
@@ -69,7 +70,10 @@ def scene_bytes(scene: Scene) -> bytes:
 
 
 def save_scene(scene: Scene, path: Path) -> Path:
-    path.write_bytes(scene_bytes(scene))
+    try:
+        path.write_bytes(scene_bytes(scene))
+    except OSError as error:
+        raise LapjointError(f"{path}: cannot be written: {error.strerror or error}") from None
     return path
 
 
@@ -89,14 +93,44 @@ def parse_scene(content: bytes, source: str) -> Scene:
         description = json.loads(arrays["description"].tobytes())
         if description["format"] != FORMAT:
             raise KeyError("format")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # whatever NumPy, zipfile and json make of a foreign or torn file
         raise LapjointError(f"{source}: not a lapjoint scene file ({error})") from None
-    if description["version"] != VERSION:
-        raise LapjointError(f"{source}: scene file version {description['version']}, this lapjoint reads {VERSION}")
+    if description.get("version") != VERSION:
+        raise LapjointError(f"{source}: scene file version {description.get('version')}, this lapjoint reads {VERSION}")
     try:
-        return _restore(description, arrays)
-    except (KeyError, TypeError, IndexError) as error:
+        scene = _restore(description, arrays)
+        _check(scene)
+    except (KeyError, TypeError, IndexError, AttributeError, AssertionError) as error:
         raise LapjointError(f"{source}: damaged scene file (missing or wrong {error})") from None
+    except ValueError as error:
+        raise LapjointError(f"{source}: damaged scene file ({error})") from None
+    return scene
+
+
+def _check(scene: Scene) -> None:
+    """What is checked when things are added to a scene, and engines rely on."""
+    for name, columns in (("body", scene.bodies), ("static body", scene.statics)):
+
+        def title(row: int, name: str = name) -> str:
+            return f"{name} {row}"
+
+        count = len(columns)
+        integer_rows("shape number", columns.shape_id, count, title, 0, len(scene.shapes) - 1)
+        as_rows("position", columns.position, count, (3,), title)
+        unit_quaternions(columns.quaternion, count, title)
+        as_rows("surface", np.stack([columns.friction, columns.restitution, columns.rolling_friction], 1), count, (3,))
+    bodies, joints = scene.bodies, scene.joints
+    scene.bounding_radii()  # every body's shape can move
+    positive_rows("mass", bodies.mass, len(bodies), scene.body_title)
+    inertia_rows(bodies.inertia, len(bodies), scene.body_title)
+    as_rows("velocity", np.concatenate([bodies.linear_velocity, bodies.angular_velocity], 1), len(bodies), (6,))
+    integer_rows("joint kind", joints.kind, len(joints), None, 0, len(KINDS) - 1)
+    scene.check_joint_bodies(joints.body_a, joints.body_b, lambda row: f"joint {row}")
+    for frame in (joints.frame_a, joints.frame_b):
+        as_rows("anchor", frame[:, :3], len(joints), (3,), "joint")
+        unit_quaternions(frame[:, 3:], len(joints), lambda row: f"joint {row}")
+    if (joints.lower > joints.upper).any() or not set(scene.body_names) <= set(range(len(bodies))):
+        raise ValueError("limits or names")
 
 
 def _restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Scene:
@@ -121,8 +155,6 @@ def _restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Sc
             if len(value) != count or (kind == "f" and np.isnan(value).any()):
                 raise KeyError(f"{table}/{name}")
         columns.append(count, values)
-    for shape_id in np.unique(scene.bodies.shape_id):
-        scene._mass_properties[int(shape_id)] = mass_properties(scene._moving(int(shape_id)))
     scene.body_names = {int(body_id): name for body_id, name in description["body_names"].items()}
     scene._body_ids = {name: body_id for body_id, name in scene.body_names.items()}
     if len(arrays["ignored"]):

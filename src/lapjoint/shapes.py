@@ -12,24 +12,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import rotation
+from .checks import is_finite
 from .errors import LapjointError
 
 Array = NDArray[np.float64]
 
 
 def _positive(owner: str, name: str, value: float) -> float:
-    number = float(value)
-    if not (np.isfinite(number) and number > 0):
+    if not (is_finite(value) and value > 0):
         raise LapjointError(f"{owner}: {name} is {value}, expected a positive length in metres")
-    return number
+    return float(value)
 
 
 def _array(owner: str, name: str, value: ArrayLike, columns: int, dtype: type = float) -> NDArray[Any]:
-    array: NDArray[Any] = np.array(value, dtype=dtype)
+    try:
+        array: NDArray[Any] = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise LapjointError(f"{owner}: {name} is not an array of numbers, expected (n, {columns})") from None
     if array.ndim != 2 or array.shape[1] != columns:
         raise LapjointError(f"{owner}: {name} has shape {array.shape}, expected (n, {columns})")
     if not np.isfinite(array).all():
         raise LapjointError(f"{owner}: {name} contains a value that is not finite")
+    if dtype is not float and not np.array_equal(array, np.rint(array)):
+        raise LapjointError(f"{owner}: {name} contains a number that is not whole")
+    array = array.astype(dtype)
     array.setflags(write=False)
     return array
 
@@ -54,8 +60,8 @@ class Box:
     size: tuple[float, float, float]
 
     def __post_init__(self) -> None:
-        size = tuple(np.asarray(self.size, float).ravel())
-        if len(size) != 3:
+        size = np.asarray(self.size).ravel()
+        if size.shape != (3,):
             raise LapjointError(f"Box: size is {self.size}, expected three lengths in metres")
         object.__setattr__(self, "size", tuple(_positive("Box", "size", s) for s in size))
 
@@ -116,7 +122,10 @@ class Part:
     def __post_init__(self) -> None:
         if not isinstance(self.shape, (Sphere, Box, Capsule, Cylinder, ConvexHull)):
             raise LapjointError(f"Compound: a part is a {type(self.shape).__name__}, expected a convex shape")
-        position, quaternion = np.asarray(self.position, float), np.asarray(self.quaternion, float)
+        try:
+            position, quaternion = np.asarray(self.position, float), np.asarray(self.quaternion, float)
+        except (TypeError, ValueError):
+            raise LapjointError(f"Compound: a part's place is {self.position}, {self.quaternion}") from None
         if position.shape != (3,) or not np.isfinite(position).all():
             raise LapjointError(f"Compound: a part's position is {self.position}, expected three finite numbers")
         if quaternion.shape != (4,) or not abs(np.linalg.norm(quaternion) - 1) < 1e-3:
@@ -137,6 +146,9 @@ class Compound:
     def __post_init__(self) -> None:
         if not self.parts:
             raise LapjointError("Compound: no parts, expected at least one")
+        for part in self.parts:
+            if not isinstance(part, Part):
+                raise LapjointError(f"Compound: {part!r} is not a Part")
         volumes = np.array([mass_properties(part.shape)[0] for part in self.parts])
         places = np.array([part.position for part in self.parts])
         centre = _snap(volumes @ places / volumes.sum(), places)
@@ -165,8 +177,9 @@ class TriangleMesh:
         if len(triangles) == 0:
             raise LapjointError("TriangleMesh: no triangles")
         if triangles.min() < 0 or triangles.max() >= len(vertices):
+            worst = triangles.min() if triangles.min() < 0 else triangles.max()
             raise LapjointError(
-                f"TriangleMesh: a triangle names vertex {triangles.max()}, but there are {len(vertices)} vertices"
+                f"TriangleMesh: a triangle names vertex {worst}, but there are {len(vertices)} vertices"
             )
         object.__setattr__(self, "vertices", vertices)
         object.__setattr__(self, "triangles", triangles)
@@ -186,6 +199,12 @@ ConvexShape = Sphere | Box | Capsule | Cylinder | ConvexHull
 MovingShape = ConvexShape | Compound
 StaticShape = MovingShape | Plane | TriangleMesh
 STATIC_ONLY = (Plane, TriangleMesh)
+
+
+def check_shape(shape: object, title: str) -> None:
+    """Refuse what is not a shape; `title` is whose shape it would be."""
+    if not isinstance(shape, (Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, *STATIC_ONLY)):
+        raise LapjointError(f"{title}: {shape!r} is not a shape")
 
 
 def hull_faces(points: ArrayLike) -> tuple[Array, NDArray[np.int32]]:
@@ -276,3 +295,27 @@ def bounding_radius(shape: MovingShape) -> float:
     if isinstance(shape, ConvexHull):
         return float(np.linalg.norm(shape.points, axis=1).max())
     return max(float(np.linalg.norm(part.position)) + bounding_radius(part.shape) for part in shape.parts)
+
+
+def bounding_box(shape: MovingShape) -> tuple[Array, Array]:
+    """Centre and half edges of the smallest box along the shape's axes that holds it."""
+    if isinstance(shape, Sphere):
+        return np.zeros(3), np.full(3, shape.radius)
+    if isinstance(shape, Box):
+        return np.zeros(3), np.asarray(shape.size) / 2
+    if isinstance(shape, Cylinder):
+        return np.zeros(3), np.array([shape.radius, shape.radius, shape.length / 2])
+    if isinstance(shape, Capsule):
+        return np.zeros(3), np.array([shape.radius, shape.radius, shape.length / 2 + shape.radius])
+    if isinstance(shape, ConvexHull):
+        low, high = shape.points.min(axis=0), shape.points.max(axis=0)
+        return (low + high) / 2, (high - low) / 2
+    lows, highs = [], []
+    for part in shape.parts:
+        center, half = bounding_box(part.shape)
+        turn = rotation.to_matrix(part.quaternion)
+        middle, reach = turn @ center + part.position, np.abs(turn) @ half
+        lows.append(middle - reach)
+        highs.append(middle + reach)
+    low, high = np.min(lows, axis=0), np.max(highs, axis=0)
+    return (low + high) / 2, (high - low) / 2

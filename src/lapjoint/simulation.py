@@ -13,7 +13,7 @@ from .algorithms import Balance, Membership, load_algorithms
 from .algorithms.graph import Graph
 from .algorithms.membership import validate_weights
 from .commands import CommandBuilder
-from .detect import ServerDetector, merge_contacts, warn_of_penetration
+from .detect import Detector, ServerDetector, WorkerDetector, merge_contacts, warn_of_penetration
 from .engines import Contacts
 from .errors import LapjointError
 from .joints import WORLD
@@ -26,6 +26,11 @@ from .runtimes import make_runtime
 from .scene import Scene
 
 Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+CONTACT_MARGIN = 0.02
+"""In length units: bodies whose boxes are farther apart than twice this do not touch, not even by Bullet's contact
+threshold, by which it widens its boxes too."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +67,19 @@ class Simulation:
         joints = scene.joints
         inner = joints.body_b != WORLD
         self._joint_edges = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
+        self._jointed = np.zeros(scene.body_count, bool)
+        self._jointed[self._joint_edges] = True
         self.membership = Membership(make_partition(scene, params.workers, params.partition), params.workers)
         self.graph: Graph = self._algorithms.Graph(scene.body_count, self._joint_edges)
         self._algorithms.assign_overlap(self.growth_depth, self.graph, self.membership)  # Alg. 1 line 2
-        self._detector = ServerDetector(scene, params)
-        self._contacts = self._detector.detect(scene.states)
+        whole = ServerDetector(scene, params)
+        self._contacts: Contacts | None = whole.contacts(scene.states)
         warn_of_penetration(scene, self._contacts)
+        self._detector: Detector = whole
+        if params.detect == "workers":
+            margin = CONTACT_MARGIN * (params.length_unit or 1.0)
+            self._detector = WorkerDetector(scene, params, self._algorithms.PairFinder(scene, margin))
+        self._replies: list[StepReply] = [StepReply(self._contacts.bodies)]
         self._commands = CommandBuilder(scene.body_count, params.workers)
         self._weigh()
         self._closed = False
@@ -105,18 +117,31 @@ class Simulation:
 
     def _detect(self) -> None:
         """Lines 10 and 11: contacts of the present states, and the constraint graph they make with the joints."""
-        self._contacts = self._detector.detect(self._runtime.states)
-        pairs = self._contacts.bodies[self._contacts.between_bodies]
-        self._contact_edges = pairs
-        self.graph = self._algorithms.Graph(self.scene.body_count, np.concatenate([self._joint_edges, pairs]))
+        self._set_contacts(self._detector.find(self._runtime.states, self.membership, self._replies))
+
+    def _set_contacts(self, pairs: Ids) -> None:
+        Graph = self._algorithms.Graph
+        self._contact_edges: Ids = Graph(self.scene.body_count, pairs).edges  # ascending, each once
+        self.graph = Graph(self.scene.body_count, np.concatenate([self._joint_edges, self._contact_edges]))
 
     def _balance(self) -> None:
         """Line 12: Algorithms 6 and 7."""
         mode = Balance(self.params.balance)
-        self._algorithms.balance(self._contact_edges, self.growth_depth, self.graph, self.membership, mode)
+        before = self.membership.bits.copy()
+        self._algorithms.balance(
+            self._contact_edges, self.growth_depth, self.graph, self.membership, mode, self._jointed
+        )
         if mode is Balance.PRINTED:
             self.profile.uncovered_count = len(self.membership.uncovered(self.graph.edges))
-        elif self.params.validate:
+            return
+        left = np.flatnonzero((before & ~self.membership.bits).any(axis=1)).astype(np.int32)
+        lost = self._detector.find_lost(left, self.membership)
+        if len(lost):
+            self._set_contacts(np.concatenate([self._contact_edges, lost]))
+            self._algorithms.balance(
+                lost, self.growth_depth, self.graph, self.membership, Balance.GUARDED, self._jointed
+            )
+        if self.params.validate:
             self.membership.validate(self.graph)
 
     def _weigh(self) -> None:
@@ -145,9 +170,8 @@ class Simulation:
             )
 
     def _count(self, replies: list[StepReply]) -> None:
-        if self.params.workers == 1:
-            self._contacts = merge_contacts(replies)
-        profile, contacts = self.profile, self._contacts
+        self._replies, self._contacts = replies, None
+        profile, contacts = self.profile, self.contacts()
         profile.contact_count = len(contacts)
         profile.contact_point_count = int(contacts.point_count.sum())
         profile.penetration = contacts.penetration
@@ -177,6 +201,8 @@ class Simulation:
 
     def contacts(self) -> Contacts:
         """Contacts of the last step, as it began."""
+        if self._contacts is None:
+            self._contacts = merge_contacts(self._replies, self.membership)
         return self._contacts
 
     def joint_gaps(self) -> Array:

@@ -23,11 +23,25 @@ class Balance(str, Enum):
     """Guarded, and then every overlap body leaves each worker it can, the most loaded first."""
 
 
+STAY = -1
+"""In place of a reach: the body may leave no worker."""
+
+
 def balance(
-    contacts: ArrayLike, growth_depth: int, graph: Graph, membership: Membership, mode: Balance = Balance.PRUNED
+    contacts: ArrayLike,
+    growth_depth: int,
+    graph: Graph,
+    membership: Membership,
+    mode: Balance = Balance.PRUNED,
+    jointed: ArrayLike | None = None,
 ) -> None:
-    """Algorithm 6, LoadBalance. `contacts` are pairs of bodies, taken in the order given."""
+    """Algorithm 6, LoadBalance. `contacts` are pairs of bodies, taken in the order given; `jointed` says of every
+    body whether it has a joint to another."""
     mode = Balance(mode)
+    has_joint = np.zeros(graph.body_count, bool) if jointed is None else np.asarray(jointed, bool)
+    # A body that joins a worker now stays in its old ones for this step: only what was overlap before may leave.
+    in_overlap = membership.worker_counts() > 1
+    reach = np.where(in_overlap, 1 + 2 * growth_depth + has_joint, STAY).tolist()
     for a, b in np.asarray(contacts).reshape(-1, 2).tolist():
         workers_a, workers_b = membership.workers(a), membership.workers(b)
         if not workers_a & workers_b:  # line 4: Figure 9 (i), (ii)
@@ -37,51 +51,44 @@ def balance(
             else:
                 membership.activate(workers_b, a)  # line 9
                 root = a
-            for near in graph.within(root, growth_depth):  # lines 12 to 15
-                membership.activate(workers_a | workers_b, near)
+            for body in graph.within(root, growth_depth):  # lines 12 to 15
+                membership.activate(workers_a | workers_b, body)
         elif len(workers_a) > 1 and len(workers_b) == 1 and not is_bridge(a, graph, membership):
-            leave(a, workers_a - workers_b, growth_depth, graph, membership, mode)  # line 17: Figure 9 (iii), (iv)
+            leave(a, workers_a - workers_b, reach[a], graph, membership, mode)  # line 17: Figure 9 (iii), (iv)
         elif len(workers_b) > 1 and len(workers_a) == 1 and not is_bridge(b, graph, membership):
-            leave(b, workers_b - workers_a, growth_depth, graph, membership, mode)  # line 19
+            leave(b, workers_b - workers_a, reach[b], graph, membership, mode)  # line 19
         elif workers_a == workers_b and len(workers_a) > 1:  # line 20: Figure 9 (v)
             smallest = min(workers_a, key=lambda w: (membership.load[w], w))  # line 21
-            leave(a, workers_a - {smallest}, growth_depth, graph, membership, mode)
-            leave(b, workers_b - {smallest}, growth_depth, graph, membership, mode)
-    if mode is Balance.PRUNED:
-        prune(growth_depth, graph, membership)
+            leave(a, workers_a - {smallest}, reach[a], graph, membership, mode)
+            leave(b, workers_b - {smallest}, reach[b], graph, membership, mode)
+    if mode is Balance.PRUNED:  # every overlap body leaves each worker it can
+        for body in membership.overlap().tolist():
+            leave(body, membership.workers(body), reach[body], graph, membership, mode)
 
 
 def is_bridge(body: int, graph: Graph, membership: Membership) -> bool:
     """Algorithm 7, Bridge: the body's neighbours live in more than one worker."""
     workers: set[int] = set()
-    for near in graph.neighbors(body):
-        workers |= membership.workers(near)
+    for other in graph.neighbors(body):
+        workers |= membership.workers(other)
     return len(workers) > 1
 
 
-def leave(
-    body: int, workers: Iterable[int], growth_depth: int, graph: Graph, membership: Membership, mode: Balance
-) -> None:
+def leave(body: int, workers: Iterable[int], reach: int, graph: Graph, membership: Membership, mode: Balance) -> None:
     """Take a body out of workers, the most loaded first (ties: the lowest number), as far as the mode allows."""
     for worker in sorted(workers, key=lambda w: (-membership.load[w], w)):
-        if mode is Balance.PRINTED or may_leave(body, worker, growth_depth, graph, membership):
+        if mode is Balance.PRINTED or may_leave(body, worker, reach, graph, membership):
             membership.deactivate([worker], body)
 
 
-def may_leave(body: int, worker: int, growth_depth: int, graph: Graph, membership: Membership) -> bool:
-    """Whether the body keeps sharing a worker with every body within 1 + 2 growth depths if it leaves `worker`.
+def may_leave(body: int, worker: int, reach: int, graph: Graph, membership: Membership) -> bool:
+    """Whether the body keeps sharing a worker with every body within `reach` edges if it leaves `worker`.
 
-    At growth depth 0 these are its neighbours: every joint and contact keeps a worker (coverage). Line 12 grows the
-    overlap to 1 + 2 growth depths between bodies of one worker each; this keeps it that wide.
+    With a reach of 1 these are its neighbours: every joint and contact keeps a worker (coverage). Line 12 grows the
+    overlap to 1 + 2 growth depths between bodies of one worker each, and Algorithm 2 to 2 + 2; with that reach it
+    stays as wide.
     """
     left = membership.workers(body) - {worker}
-    if not left:
+    if not left or reach == STAY:
         return False
-    reach = graph.within(body, 1 + 2 * growth_depth)
-    return all(membership.workers(near) & left for near in reach if near != body)
-
-
-def prune(growth_depth: int, graph: Graph, membership: Membership) -> None:
-    """Every overlap body leaves each worker it can, the most loaded first."""
-    for body in membership.overlap().tolist():
-        leave(body, membership.workers(body), growth_depth, graph, membership, Balance.PRUNED)
+    return all(membership.workers(other) & left for other in graph.within(body, reach) if other != body)

@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _algorithms
+from ..scene import Scene
 from . import graph as graph_twin
+from . import near_pairs as near_twin
 from .balance import Balance
 from .membership import Membership
 
@@ -31,12 +33,24 @@ def assign_overlap(growth_depth: int, graph: Graph, membership: Membership) -> N
 
 
 def balance(
-    contacts: ArrayLike, growth_depth: int, graph: Graph, membership: Membership, mode: Balance = Balance.PRUNED
+    contacts: ArrayLike,
+    growth_depth: int,
+    graph: Graph,
+    membership: Membership,
+    mode: Balance = Balance.PRUNED,
+    jointed: ArrayLike | None = None,
 ) -> None:
     """Algorithms 6 and 7; see balance.py."""
-    pairs = np.ascontiguousarray(contacts, np.int32).reshape(-1, 2)
+    has_joint = np.zeros(graph.body_count, bool) if jointed is None else np.ascontiguousarray(jointed, bool)
     _algorithms.balance(
-        pairs, growth_depth, graph.start, graph.neighbor, membership.bits, membership.load, MODES[Balance(mode)]
+        np.ascontiguousarray(contacts, np.int32).reshape(-1, 2),
+        growth_depth,
+        graph.start,
+        graph.neighbor,
+        membership.bits,
+        membership.load,
+        MODES[Balance(mode)],
+        has_joint,
     )
 
 
@@ -63,3 +77,19 @@ def blend(offset: ArrayLike, weight: ArrayLike, worker_states: ArrayLike, bodies
         np.ascontiguousarray(bodies, np.int32),
         states,
     )
+
+
+class PairFinder(near_twin.PairFinder):
+    """A PairFinder that searches over a uniform grid."""
+
+    def __init__(self, scene: Scene, margin: float) -> None:
+        super().__init__(scene, margin)
+        self._finder = _algorithms.PairFinder(
+            self.center, self.half, self.radius, self.group, self.mask, self.ignored, margin
+        )
+
+    def find(self, states: Array, membership: Membership) -> Ids:
+        return self._finder.find(states, membership.bits, membership.load)
+
+    def find_again(self, changed: ArrayLike, membership: Membership) -> Ids:
+        return self._finder.find_again(np.ascontiguousarray(changed, np.int32), membership.bits, membership.load)

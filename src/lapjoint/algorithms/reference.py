@@ -5,7 +5,8 @@ from __future__ import annotations
 from .balance import balance
 from .blend import blend
 from .graph import Graph
+from .near_pairs import PairFinder
 from .overlap import assign_overlap
 from .weights import compute_weights
 
-__all__ = ["Graph", "assign_overlap", "balance", "blend", "compute_weights"]
+__all__ = ["Graph", "PairFinder", "assign_overlap", "balance", "blend", "compute_weights"]

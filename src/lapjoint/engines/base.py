@@ -89,6 +89,13 @@ class Engine(Protocol):
         """Find the contacts of the present states without stepping."""
         ...
 
+    def touching(self, pairs: ArrayLike, states: ArrayLike) -> NDArray[np.bool_]:
+        """Which pairs of bodies, active or not, have a contact at the given states (one row per body of the scene).
+
+        The same test that a step makes; groups, masks and ignored pairs are the caller's business.
+        """
+        ...
+
     def contacts(self) -> Contacts:
         """Contacts of the last step (as it began) or detect."""
         ...

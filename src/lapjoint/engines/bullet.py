@@ -151,6 +151,17 @@ class BulletEngine:
     def detect(self) -> None:
         self._world.detect()
 
+    def touching(self, pairs: ArrayLike, states: ArrayLike) -> NDArray[np.bool_]:
+        rows = _ids(pairs).reshape(-1, 2)
+        for missing in rows[(rows < 0) | (rows >= self.scene.body_count)]:
+            raise LapjointError(f"body {missing} does not exist, the scene has {self.scene.body_count} bodies")
+        given, wanted = np.ascontiguousarray(states, np.float64), (self.scene.body_count, STATE_SIZE)
+        if given.shape != wanted:
+            raise LapjointError(f"states have shape {given.shape}, expected {wanted}")
+        touch = np.zeros(len(rows), bool)
+        self._world.touching(rows, given, touch)
+        return touch
+
     def contacts(self) -> Contacts:
         count = self._world.contact_count()
         bodies, point_count = np.empty((count, 2), np.int32), np.empty(count, np.int32)

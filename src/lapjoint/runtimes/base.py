@@ -33,7 +33,8 @@ class Runtime(Protocol):
     def step(self, commands: Sequence[StepCommand]) -> list[StepReply]:
         """One step of all workers, in parallel where the runtime can; returns when the last is done.
 
-        A worker's exception and a worker's death are WorkerErrors that name the worker; the runtime is then closed.
+        A worker's exception and a worker's death are WorkerErrors that name the worker. After these, and after an
+        interrupt, the runtime is closed; a step of a closed runtime is a WorkerError too.
         """
         ...
 

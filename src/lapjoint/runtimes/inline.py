@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 
+from ..errors import WorkerError
 from ..messages import StepCommand, StepReply
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
@@ -22,7 +24,19 @@ class InlineRuntime:
         self._workers = [Worker(i, scene, params, self.states, self.worker_states) for i in range(worker_count)]
 
     def step(self, commands: Sequence[StepCommand]) -> list[StepReply]:
-        return [worker.step(command) for worker, command in zip(self._workers, commands, strict=True)]
+        if not self._workers:
+            raise WorkerError("the workers have ended")
+        replies = []
+        for worker, command in zip(self._workers, commands, strict=True):
+            try:
+                replies.append(worker.step(command))
+            except BaseException as error:
+                self.close()  # a step that was not finished by all cannot be gone on from
+                if isinstance(error, Exception):
+                    text = traceback.format_exc().rstrip()
+                    raise WorkerError(f"worker {worker.index} failed:\n{text}") from error
+                raise
+        return replies
 
     def close(self) -> None:
         self._workers = []

@@ -88,12 +88,18 @@ class ProcessRuntime:
             )
 
     def step(self, commands: Sequence[StepCommand]) -> list[StepReply]:
-        for mailbox, link, command in zip(self._mailboxes, self._sockets, commands, strict=True):
-            pack(command, mailbox)
-            with suppress(OSError):  # a worker that is gone is named by _gather
-                link.send(GO)
-        self._gather()
-        return [unpack(StepReply, mailbox) for mailbox in self._mailboxes]
+        if not self._sockets:
+            raise WorkerError("the workers have ended")
+        try:
+            for mailbox, link, command in zip(self._mailboxes, self._sockets, commands, strict=True):
+                pack(command, mailbox)
+                with suppress(OSError):  # a worker that is gone is named by _gather
+                    link.send(GO)
+            self._gather()
+            return [unpack(StepReply, mailbox) for mailbox in self._mailboxes]
+        except BaseException:
+            self.close()  # a step that was not finished by all cannot be gone on from
+            raise
 
     def _gather(self) -> None:
         """Wait until every worker has answered."""

@@ -27,6 +27,7 @@ from .bridge_cells import (
     add_cells,
     add_landing,
     add_pins,
+    depths,
     facing,
     hanging_line,
 )
@@ -37,9 +38,6 @@ BAR = (0.25, 0.2, 0.04)  # the thickness makes it as heavy as a stringer: a ligh
 STEEL = 7800.0  # kg/m^3
 BOARD_COUNT = 6  # at each end
 SWING = 0.6
-GROWTH_DEPTH = 6
-# An overlap that grew 6 edges both ways is 14 wide: as far must a body look for those of the other worker alone.
-SEARCH_DEPTH = 2 * GROWTH_DEPTH + 2
 
 
 def build(size: int | None = None, seed: int = 0) -> Scene:
@@ -58,7 +56,7 @@ def cells_for(name: str, size: int) -> int:
 
 def hang(name: str, cell_count: int) -> Scene:
     """A bridge of that many cells. Labels count the left end, the cells and the right end."""
-    scene = Scene(name, growth_depth=GROWTH_DEPTH, search_depth=SEARCH_DEPTH)
+    scene = Scene(name, **depths(cell_count))
     scene.add_static(Plane(), material=TIMBER)
     pins, slopes = hanging_line([BAR[0], *[LENGTH] * cell_count, BAR[0]], SWING)
     middles = (pins[1:] + pins[:-1]) / 2

@@ -166,6 +166,16 @@ def hanging_line(lengths: ArrayLike, swing: float) -> tuple[Array, Array]:
     return pins, slopes
 
 
+def depths(cell_count: int) -> dict[str, int]:
+    """Growth depth and search depth for a bridge, or an arm, of that many cells.
+
+    The paper's growth depth is 6; a short bridge has less, or its overlaps would leave no worker any bodies of its own.
+    An overlap that grew by d edges both ways is 2 d + 2 wide: as far must a body look for those of the other worker.
+    """
+    growth_depth = min(6, cell_count // 4)
+    return {"growth_depth": growth_depth, "search_depth": max(4, 2 * growth_depth + 2)}
+
+
 def facing(heading: float, slopes: Array) -> Array:
     """Quaternions that turn x up by slopes and then about the vertical to a heading [rad]."""
     yaw = rotation.from_axis_angle([0.0, 0.0, 1.0], heading)

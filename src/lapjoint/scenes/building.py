@@ -30,7 +30,7 @@ COURSE = 0.3  # [m] height of a brick
 WALL = 0.2  # [m] thickness of a wall
 HEIGHT = 5 * COURSE  # [m] of a column, and of a wall
 JOINT = 0.005  # [m] gap between neighbours beside each other; above each other they touch
-STONE = Material(friction=0.6)
+STONE = Material(friction=0.5, linear_damping=0.1, angular_damping=0.2)
 IRON = Material(friction=0.5, rolling_friction=0.05)
 BALL_RADIUS = 0.14  # [m] for each bay of the building, three to ten of them
 BALL_SPEED = 22.0  # [m/s]

@@ -18,7 +18,6 @@ from ..joints import WORLD
 from ..materials import Material
 from ..scene import Scene
 from ..shapes import Box, Compound, Part, Plane, Sphere
-from .bridge import GROWTH_DEPTH, SEARCH_DEPTH
 from .bridge_cells import (
     LENGTH,
     STRINGER,
@@ -27,6 +26,7 @@ from .bridge_cells import (
     add_cells,
     add_landing,
     add_pins,
+    depths,
     facing,
     hanging_line,
 )
@@ -71,7 +71,7 @@ def cross(cell_count: int) -> Scene:
     Labels follow the two bridges: along the first arm from its end to the platform, on along the second to its end;
     then the third and the fourth alike.
     """
-    scene = Scene("four-way-bridge", growth_depth=GROWTH_DEPTH, search_depth=SEARCH_DEPTH)
+    scene = Scene("four-way-bridge", **depths(cell_count))
     scene.add_static(Plane(), material=TIMBER)
     arm_cells = [LENGTH] * cell_count
     pins, slopes = hanging_line([*arm_cells, SIDE, *arm_cells], SWING)

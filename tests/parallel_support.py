@@ -1,0 +1,157 @@
+"""What the tests of the parallel part share: small graphs, random cases, and a watch over processes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from lapjoint.algorithms import Membership
+
+Ids = NDArray[np.int32]
+Pairs = list[tuple[int, int]]
+
+WORKER_COUNTS = (1, 2, 3, 7, 64, 65, 130, 256)  # one word of bits, just more, and the last bit of a word
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def pairs_array(pairs: Iterable[tuple[int, int]]) -> Ids:
+    return np.array(list(pairs), np.int32).reshape(-1, 2)
+
+
+def chain_edges(body_count: int) -> Ids:
+    """Body i holds body i + 1."""
+    return pairs_array((i, i + 1) for i in range(body_count - 1))
+
+
+def grid_edges(rows: int, columns: int) -> Ids:
+    """Body `row * columns + column` holds the next one in its row and in its column."""
+    across = [(r * columns + c, r * columns + c + 1) for r in range(rows) for c in range(columns - 1)]
+    down = [(r * columns + c, (r + 1) * columns + c) for r in range(rows - 1) for c in range(columns)]
+    return pairs_array(across + down)
+
+
+def members(worker_count: int, *workers: Sequence[int]) -> Membership:
+    """Body 0 is active in `workers[0]`, and so on."""
+    membership = Membership([own[0] for own in workers], worker_count)
+    for body, own in enumerate(workers):
+        membership.activate(own, body)
+    return membership
+
+
+@dataclass(frozen=True)
+class Case:
+    """A random partition of random bodies, held by random joints."""
+
+    body_count: int
+    worker_count: int
+    partition: list[int]
+    joints: Pairs
+
+    def membership(self) -> Membership:
+        return Membership(self.partition, self.worker_count)
+
+
+@st.composite
+def random_pairs(draw: st.DrawFn, body_count: int) -> Pairs:
+    """Pairs of different bodies, either way round, some of them more than once."""
+    if body_count < 2:
+        return []
+    pair = st.tuples(st.integers(0, body_count - 1), st.integers(1, body_count - 1))
+    count = draw(st.integers(0, 2 * body_count))  # drawn first: lists by themselves stay short
+    drawn = draw(st.lists(pair, min_size=count, max_size=count))
+    return [(body, (body + step) % body_count) for body, step in drawn]
+
+
+@st.composite
+def random_cases(draw: st.DrawFn, most_bodies: int = 24) -> Case:
+    body_count = draw(st.integers(1, most_bodies))
+    worker_count = draw(st.sampled_from(WORKER_COUNTS))
+    # The highest workers are drawn as often as the lowest: their bits are in the last word.
+    worker = st.integers(0, worker_count - 1) | st.integers(max(worker_count - 3, 0), worker_count - 1)
+    partition = draw(st.lists(worker, min_size=body_count, max_size=body_count))
+    return Case(body_count, worker_count, partition, draw(random_pairs(body_count)))
+
+
+def same_membership(a: Membership, b: Membership) -> bool:
+    return np.array_equal(a.bits, b.bits) and np.array_equal(a.load, b.load)
+
+
+# ---- processes ---------------------------------------------------------------------------------------------------
+
+
+def finish(work: Callable[[], Any], seconds: float = 30.0) -> BaseException | None:
+    """Do `work` in a thread and return what it raised; a failure if it hangs."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert not thread.is_alive(), f"still not done after {seconds} s"
+    return raised[0] if raised else None
+
+
+def running(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Those that have not ended. One that nobody has waited for yet has ended too."""
+    left = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                left.append(process)
+    return left
+
+
+def poll(condition: Callable[[], Any], seconds: float) -> Any:
+    """The first true value of `condition`, or its last one after that many seconds."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value or time.monotonic() > end:
+            return value
+        time.sleep(0.02)
+
+
+def children(pid: int | None = None) -> list[psutil.Process]:
+    """Processes that process `pid` (this one) has started and that have not ended."""
+    return running(psutil.Process(pid or os.getpid()).children(recursive=True))
+
+
+def worker_processes(pid: int | None = None) -> list[psutil.Process]:
+    """Those of them that are workers of the process runtime."""
+    found = []
+    for process in children(pid):
+        with suppress(psutil.NoSuchProcess):
+            if "lapjoint.runtimes.process_worker" in process.cmdline():
+                found.append(process)
+    return found
+
+
+def has_children() -> bool:
+    """Whether there is any child process, ended or not: one system call, where the system has it."""
+    if not hasattr(os, "waitid"):
+        return True
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def shared_memory_names() -> set[str]:
+    return {path.name for path in SHARED_MEMORY.iterdir()} if SHARED_MEMORY.is_dir() else set()

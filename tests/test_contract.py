@@ -1,0 +1,329 @@
+"""What every engine promises (`lapjoint/engines/base.py`): who is active, states, forces, steps, joints.
+
+Contacts are in `test_contract_contacts.py`. Both run for every engine and precision in `conftest.ENGINES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from conftest import Make
+from lapjoint import WORLD, Ball, Box, Capsule, ConvexHull, Engine, Hinge, LapjointError, Plane, Scene, Sphere
+from lapjoint import rotation as rot
+
+NAMES = ["ada", "bob", "cy", "dee"]
+
+
+def four() -> Scene:
+    """Four bodies in the air, four joints: ada-bob, bob-cy, cy-WORLD, ada-dee."""
+    scene = Scene("four")
+    scene.add_static(Plane())
+    shapes = [Sphere(0.5), Box((1.0, 0.6, 0.4)), Capsule(0.2, 0.5), Box((0.5, 0.5, 0.5))]
+    turns = rot.from_axis_angle([[1.0, 0, 0], [0, 1, 0], [1, 1, 0], [0, 1, 1]], [0.1, 0.7, 1.3, 2.9])
+    scene.add_bodies(shapes, [(2.0 * k, 0.3 * k, 5.0) for k in range(4)], turns, names=NAMES)
+    for joint, a, b in ((Ball(), 0, 1), (Hinge((0.0, 1.0, 0.0)), 1, 2), (Ball(), 2, WORLD), (Ball(), 0, 3)):
+        scene.add_joint(joint, a, b, (2.0 * a + 1.0, 0.3, 5.0))
+    return scene
+
+
+def same_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """How far two quaternions are apart, whatever their sign."""
+    return np.minimum(np.abs(a - b).max(axis=-1), np.abs(a + b).max(axis=-1))
+
+
+def assert_same_states(got: np.ndarray, wanted: np.ndarray, tolerance: float) -> None:
+    flat = [0, 1, 2, 7, 8, 9, 10, 11, 12]
+    np.testing.assert_allclose(got[:, flat], wanted[:, flat], rtol=tolerance, atol=tolerance)
+    assert same_turn(got[:, 3:7], wanted[:, 3:7]).max(initial=0.0) < tolerance
+
+
+def snapshot(engine: Engine) -> tuple[bytes, ...]:
+    return engine.active_ids.tobytes(), engine.live_joint_ids.tobytes(), engine.get_states().tobytes()
+
+
+# ---- an empty world ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scene", [Scene("nothing"), four()], ids=["no bodies", "no active bodies"])
+def test_an_empty_world_can_be_stepped_and_read(make: Make, scene: Scene) -> None:
+    engine = make(scene)
+    engine.step(3)
+    engine.detect()
+    engine.clear_contacts()
+    engine.activate([], np.empty((0, 13)))
+    engine.deactivate([])
+    assert engine.active_ids.tolist() == []
+    assert engine.live_joint_ids.tolist() == []
+    assert engine.get_states().shape == (0, 13)
+    assert len(engine.contacts()) == 0
+    assert engine.contacts().penetration == 0.0
+    assert engine.residual() == 0.0
+    assert [len(part) for part in engine.joint_gaps()] == [0, 0]
+
+
+def test_the_contract_is_the_protocol(make: Make) -> None:
+    assert isinstance(make(four()), Engine)
+
+
+# ---- activate and deactivate -------------------------------------------------------------------------------------
+
+
+def test_active_bodies_are_listed_in_ascending_order_whatever_the_order_they_came_in(make: Make) -> None:
+    scene = four()
+    engine = make(scene)
+    engine.activate([3, 1], scene.states[[3, 1]])
+    assert engine.active_ids.tolist() == [1, 3]
+    engine.activate([0], scene.states[[0]])
+    assert engine.active_ids.tolist() == [0, 1, 3]
+    engine.deactivate([1])
+    assert engine.active_ids.tolist() == [0, 3]
+    engine.deactivate([3, 0])
+    assert engine.active_ids.tolist() == []
+
+
+def test_a_body_that_comes_back_has_the_state_it_comes_back_with(make: Make, rounding: float) -> None:
+    scene = four()
+    engine = make(scene)
+    engine.activate(range(4), scene.states)
+    engine.step(10)
+    engine.deactivate([2])
+    engine.activate([2], scene.states[[2]])
+    assert_same_states(engine.get_states([2]), scene.states[[2]], 10 * rounding)
+
+
+def test_inactive_bodies_neither_move_nor_touch(make: Make) -> None:
+    scene = Scene()
+    scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 1.0), (0.0, 0.0, 1.9)])
+    engine = make(scene)
+    engine.activate([1], scene.states[[1]])
+    engine.step(5)
+    assert len(engine.contacts()) == 0
+
+
+MISTAKES: dict[str, tuple[Callable[[Engine, np.ndarray], object], str]] = {
+    "activate an active body": (lambda e, s: e.activate([2, 1], s[[2, 1]]), "body 1 ('bob') is already active"),
+    "activate a body twice": (lambda e, s: e.activate([2, 3, 2], s[[2, 3, 2]]), "body 2 ('cy') is activated twice"),
+    "activate no body of the scene": (lambda e, s: e.activate([2, 4], s[[2, 3]]), "body 4 does not exist"),
+    "activate a negative number": (lambda e, s: e.activate([2, -1], s[[2, 3]]), "body -1 does not exist"),
+    "activate a number beyond 32 bits": (lambda e, s: e.activate([2**32 + 2], s[[2]]), "body 4294967298 does not"),
+    "activate by a fraction": (lambda e, s: e.activate([2.0], s[[2]]), "expected integers"),
+    "activate with a NaN": (lambda e, s: e.activate([2, 3], np.where([[0], [1]], np.nan, s[2:])), "body 3 ('dee')"),
+    "activate with too few states": (lambda e, s: e.activate([2, 3], s[[2]]), "expected (2, 13)"),
+    "deactivate an inactive body": (lambda e, s: e.deactivate([0, 2]), "body 2 ('cy') is not active"),
+    "deactivate a body twice": (lambda e, s: e.deactivate([0, 0]), "body 0 ('ada') is deactivated twice"),
+    "deactivate no body of the scene": (lambda e, s: e.deactivate([0, 9]), "body 9 does not exist"),
+    "move an inactive body": (lambda e, s: e.set_states([0, 3], s[[1, 3]]), "body 3 ('dee') is not active"),
+    "move to infinity": (lambda e, s: e.set_states([1, 0], np.where([[1], [0]], np.inf, s[:2])), "body 1 ('bob')"),
+    "move to a number too large": (lambda e, s: e.set_states([0], np.full((1, 13), 1e308)), "body 0 ('ada')"),
+    "move with no rotation": (lambda e, s: e.set_states([0], np.zeros((1, 13))), "body 0 ('ada')"),
+    "move with too few columns": (lambda e, s: e.set_states([0, 1], s[:2, :12]), "shape (2, 12), expected (2, 13)"),
+    "move with one number": (lambda e, s: e.set_states([0, 1], 1.0), "expected (2, 13)"),
+    "move with text": (lambda e, s: e.set_states([0], "here"), "expected (1, 13)"),
+    "read an inactive body": (lambda e, s: e.get_states([0, 2]), "body 2 ('cy') is not active"),
+    "read into float32": (lambda e, s: e.get_states([0], np.empty((1, 13), np.float32)), "float64"),
+    "read into too little room": (lambda e, s: e.get_states([0, 1], np.empty((1, 13))), "expected (2, 13)"),
+    "read into every other row": (lambda e, s: e.get_states([0, 1], np.empty((4, 13))[::2]), "contiguous"),
+    "push an inactive body": (lambda e, s: e.add_forces([1, 2], np.ones((2, 3))), "body 2 ('cy') is not active"),
+    "push with a NaN": (lambda e, s: e.add_forces([1], [[0.0, np.nan, 0.0]]), "body 1 ('bob')"),
+    "turn with a NaN": (lambda e, s: e.add_forces([1], [[0.0] * 3], [[np.nan] * 3]), "body 1 ('bob')"),
+    "push in two dimensions": (lambda e, s: e.add_forces([1], [[0.0, 1.0]]), "expected (1, 3)"),
+    "step backwards": (lambda e, s: e.step(-1), "-1"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_and_changes_nothing(make: Make, mistake: str) -> None:
+    act, message = MISTAKES[mistake]
+    scene = four()
+    engine, untouched = make(scene), make(scene)
+    for one in (engine, untouched):
+        one.activate([0, 1], scene.states[[0, 1]])
+        one.step(2)
+    before = snapshot(engine)
+    with pytest.raises(LapjointError) as caught:
+        act(engine, scene.states)
+    assert message in str(caught.value)
+    assert snapshot(engine) == before
+    for one in (engine, untouched):
+        one.step(3)
+    assert snapshot(engine) == snapshot(untouched)
+
+
+# ---- states ------------------------------------------------------------------------------------------------------
+
+
+def test_states_come_back_as_they_were_set(make: Make, rounding: float) -> None:
+    scene = four()
+    engine = make(scene)
+    engine.activate([0, 1, 2, 3], scene.states)
+    assert_same_states(engine.get_states(), scene.states, 10 * rounding)
+    rng = np.random.default_rng(5)
+    states = rng.normal(size=(4, 13))
+    states[:, 3:7] /= np.linalg.norm(states[:, 3:7], axis=1, keepdims=True)
+    engine.set_states([0, 1, 2, 3], states)
+    assert_same_states(engine.get_states(), states, 10 * rounding)
+
+
+def test_states_are_read_and_written_in_the_order_asked_for(make: Make) -> None:
+    scene = four()
+    engine = make(scene)
+    engine.activate([3, 0, 2], scene.states[[3, 0, 2]])
+    all_states = engine.get_states()
+    np.testing.assert_array_equal(engine.get_states([2, 0, 3]), all_states[[1, 0, 2]])
+    engine.set_states([2, 0], all_states[[0, 1]])
+    np.testing.assert_array_equal(engine.get_states()[[0, 1], :3], all_states[[1, 0], :3])
+
+
+def test_states_are_written_into_the_array_given(make: Make) -> None:
+    scene = four()
+    engine = make(scene)
+    engine.activate([0, 1], scene.states[:2])
+    out = np.full((2, 13), -1.0)
+    assert engine.get_states([1, 0], out) is out
+    np.testing.assert_array_equal(out, engine.get_states([1, 0]))
+    assert out.dtype == np.float64
+
+
+def test_a_skewed_body_keeps_the_frame_of_the_scene(make: Make, rounding: float) -> None:
+    """An engine may turn a body to its principal axes inside; nobody outside may see it."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    hull = ConvexHull(np.random.default_rng(3).random((12, 3)) * [2.0, 1.0, 0.5])
+    turn = rot.from_axis_angle((1.0, 2.0, 3.0), 0.8)
+    scene.add_body(hull, (1.0, 2.0, 3.0), turn)
+    off_diagonal = scene.bodies.inertia[0][np.triu_indices(3, 1)]
+    assert np.abs(off_diagonal).max() > 0.01 * np.trace(scene.bodies.inertia[0])
+    engine = make(scene)
+    engine.activate([0], scene.states)
+    assert_same_states(engine.get_states(), scene.states, 10 * rounding)
+    engine.step(20)
+    assert_same_states(engine.get_states(), scene.states, 100 * rounding)
+
+
+# ---- forces ------------------------------------------------------------------------------------------------------
+
+
+def test_a_force_acts_on_its_body_for_one_step(start: Make, rounding: float) -> None:
+    scene = Scene(gravity=(0.0, 0.0, 0.0), timestep=0.01)
+    scene.add_bodies(Box((0.2, 0.3, 0.4)), [(0.0, 0.0, 0.0), (5.0, 0.0, 0.0)], mass=[2.0, 3.0])
+    engine = start(scene)
+    force, torque = np.array([3.0, -4.0, 5.0]), np.array([0.0, 0.02, 0.0])
+    engine.add_forces([1], [force], [torque])
+    engine.step(1)
+    after = engine.get_states()
+    np.testing.assert_allclose(after[1, 7:10], force / 3.0 * 0.01, rtol=10 * rounding)
+    np.testing.assert_allclose(after[1, 11], 0.02 / scene.bodies.inertia[1, 1, 1] * 0.01, rtol=10 * rounding)
+    assert not after[0, 7:].any()
+    engine.step(1)
+    np.testing.assert_allclose(engine.get_states()[1, 7:10], after[1, 7:10], rtol=rounding)
+
+
+def test_forces_add_up_wait_for_the_step_and_last_for_its_first_timestep(start: Make, rounding: float) -> None:
+    scene = Scene(gravity=(0.0, 0.0, 0.0), timestep=0.01)
+    scene.add_body(Sphere(0.5), mass=4.0)
+    engine = start(scene)
+    engine.add_forces([0], [[8.0, 0.0, 0.0]])
+    engine.detect()
+    engine.add_forces([0], (0.0, 8.0, 0.0))
+    engine.step(3)
+    np.testing.assert_allclose(engine.get_states()[0, 7:10], [0.02, 0.02, 0.0], rtol=10 * rounding)
+
+
+def test_forces_do_not_outlive_a_body(make: Make) -> None:
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add_body(Sphere(0.5))
+    engine = make(scene)
+    engine.activate([0], scene.states)
+    engine.add_forces([0], [[1e6, 0.0, 0.0]])
+    engine.deactivate([0])
+    engine.activate([0], scene.states)
+    engine.step(1)
+    assert not engine.get_states()[0, 7:].any()
+
+
+# ---- steps -------------------------------------------------------------------------------------------------------
+
+
+def test_many_steps_at_once_are_many_steps(start: Make) -> None:
+    one, many = start(four()), start(four())
+    for _ in range(50):
+        one.step()
+    many.step(50)
+    assert snapshot(one) == snapshot(many)
+
+
+def test_a_state_that_is_not_finite_names_the_body(start: Make, kind: tuple[str, str]) -> None:
+    scene = Scene()
+    scene.add_bodies(Sphere(0.5), [(2.0 * k, 0.0, 0.0) for k in range(4)], names=NAMES)
+    engine = start(scene)
+    fast = scene.states[[1]]
+    fast[0, 7] = 1e-7 * np.finfo(kind[1]).max
+    engine.set_states([1], fast)
+    with pytest.raises(LapjointError, match=r"body 1 \('bob'\).*not finite"):
+        engine.step()
+
+
+def test_equal_input_gives_equal_bits(start: Make) -> None:
+    def run() -> bytes:
+        engine = start(four())
+        trace = []
+        for _ in range(100):
+            engine.step()
+            trace.append(engine.get_states().tobytes())
+        return b"".join(trace)
+
+    assert run() == run()
+
+
+# ---- joints ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("active", "live"),
+    [([0], []), ([2], [2]), ([0, 1], [0]), ([1, 2], [1, 2]), ([0, 3], [3]), ([0, 2, 3], [2, 3]), (range(4), range(4))],
+)
+def test_a_joint_is_live_when_both_its_bodies_are_active(make: Make, active: list[int], live: list[int]) -> None:
+    scene = four()
+    engine = make(scene)
+    for body in reversed(active):
+        engine.activate([body], scene.states[[body]])
+    assert engine.live_joint_ids.tolist() == list(live)
+    at_once = make(scene)
+    at_once.activate(active, scene.states[list(active)])
+    assert at_once.live_joint_ids.tolist() == list(live)
+    at_once.deactivate(active)
+    assert at_once.live_joint_ids.tolist() == []
+
+
+def test_a_live_joint_holds_and_a_dead_one_does_not(make: Make) -> None:
+    scene = Scene()
+    scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 5.0), (2.0, 0.0, 5.0)])
+    scene.add_joint(Ball(), 0, WORLD, (0.0, 0.0, 5.5))
+    scene.add_joint(Ball(), 1, 0, (1.0, 0.0, 5.0))
+    engine = make(scene)
+    engine.activate([0, 1], scene.states)
+    engine.deactivate([0])
+    engine.step(100)
+    np.testing.assert_allclose(engine.get_states([1])[0, 9], -9.81 * 100 * scene.timestep, rtol=1e-4)
+    engine.activate([0], scene.states[[0]])
+    engine.deactivate([1])
+    engine.step(100)
+    assert abs(engine.get_states([0])[0, 9]) < 1e-3
+
+
+def test_joint_gaps_are_those_of_the_states(start: Make, rounding: float) -> None:
+    scene = Scene()
+    scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 5.0), (2.0, 0.0, 5.0)])
+    scene.add_joint(Ball(), 0, WORLD, (0.0, 0.0, 5.5))
+    scene.add_joint(Ball(), 1, 0, (1.0, 0.0, 5.0))
+    engine = start(scene)
+    moved = scene.states[[1]]
+    moved[0, 0] += 0.3
+    engine.set_states([1], moved)
+    joints, gaps = engine.joint_gaps()
+    assert joints.tolist() == [0, 1]
+    np.testing.assert_allclose(gaps, [0.0, 0.3], atol=rounding)
+    engine.deactivate([0])
+    assert engine.joint_gaps()[0].tolist() == []

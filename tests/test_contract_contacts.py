@@ -1,0 +1,353 @@
+"""What every engine promises about contacts (`lapjoint/engines/base.py`): order, depth, filters, detection, memory."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from conftest import Make
+from lapjoint import (
+    WORLD,
+    Ball,
+    Box,
+    Capsule,
+    Compound,
+    ConvexHull,
+    Cylinder,
+    Fixed,
+    LapjointError,
+    Part,
+    Plane,
+    Scene,
+    Sphere,
+    TriangleMesh,
+)
+
+CUBE = np.array(list(itertools.product((-0.5, 0.5), repeat=3)))
+SHAPES = {
+    "sphere": Sphere(0.5),
+    "box": Box((1.0, 1.0, 1.0)),
+    "capsule": Capsule(0.3, 0.4),
+    "cylinder": Cylinder(0.5, 1.0),
+    "hull": ConvexHull(CUBE),
+    "skewed hull": ConvexHull(np.random.default_rng(0).random((20, 3))),
+    "compound": Compound((Part(Sphere(0.4)), Part(Box((0.6, 0.2, 0.2)), (0.5, 0.1, 0.0)))),
+}
+GROUND = {
+    "plane": Plane(),
+    "mesh": TriangleMesh([(-5.0, -5.0, 0.0), (5.0, -5.0, 0.0), (0.0, 5.0, 0.0)], [(0, 1, 2)]),
+}
+
+
+def pair(**options: object) -> Scene:
+    """Two balls of radius 0.5 that overlap by 0.1."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 0.0), (0.9, 0.0, 0.0)], **options)
+    return scene
+
+
+# ---- order -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("first", "second"), [*itertools.product(SHAPES, SHAPES)])
+def test_every_two_shapes_touch_and_the_lower_number_comes_first(start: Make, first: str, second: str) -> None:
+    scene = Scene()
+    scene.add_bodies([SHAPES[first], SHAPES[second]], [(0.0, 0.0, 0.0), (0.4, 0.1, 0.05)])
+    engine = start(scene)
+    engine.detect()
+    contacts = engine.contacts()
+    assert contacts.bodies.tolist() == [[0, 1]]
+    assert contacts.point_count[0] >= 1
+    assert contacts.depth[0] > 0.05
+    assert contacts.between_bodies.tolist() == [True]
+
+
+@pytest.mark.parametrize(("shape", "ground"), [*itertools.product(SHAPES, [*SHAPES, *GROUND])])
+def test_every_shape_touches_every_static_shape_which_comes_second(start: Make, shape: str, ground: str) -> None:
+    scene = Scene()
+    scene.add_static(Sphere(0.1), (50.0, 0.0, 0.0))
+    scene.add_static({**SHAPES, **GROUND}[ground])
+    scene.add_body(SHAPES[shape], (0.0, 0.0, 0.1))
+    engine = start(scene)
+    engine.detect()
+    contacts = engine.contacts()
+    assert contacts.bodies.tolist() == [[0, -2]]
+    assert contacts.point_count[0] >= 1
+    assert contacts.depth[0] > 0.0
+    assert contacts.between_bodies.tolist() == [False]
+
+
+def test_contacts_are_in_ascending_order_whatever_the_order_of_activation(make: Make) -> None:
+    scene = Scene()
+    for x in (-10.0, 0.0, 10.0):
+        scene.add_static(Box((10.0, 10.0, 1.0)), (x, 0.0, -0.5))
+    grid = np.stack(np.meshgrid(range(6), range(3), range(3), indexing="ij"), axis=-1).reshape(-1, 3)
+    rng = np.random.default_rng(1)
+    scene.add_bodies(Box((1.0, 1.0, 1.0)), rng.permutation(grid) + [2.5, 0.0, 0.5])
+    engine = make(scene)
+    for ids in np.array_split(rng.permutation(len(grid)), 7):
+        engine.activate(ids, scene.states[ids])
+    engine.detect()
+    contacts = engine.contacts()
+    a, b = contacts.bodies.T
+    assert (a >= 0).all()
+    assert (b[contacts.between_bodies] > a[contacts.between_bodies]).all()
+    # Static bodies come after all bodies, by their numbers.
+    order = np.lexsort((np.where(b >= 0, b, len(grid) - 1 - b), a))
+    assert order.tolist() == list(range(len(contacts)))
+    assert len(np.unique(contacts.bodies, axis=0)) == len(contacts)
+    assert set(b[~contacts.between_bodies]) == {-2, -3}
+
+
+# ---- depth and points --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [0.05, 1.0, 30.0])
+def test_depth_is_in_metres_and_negative_while_apart(start: Make, scale: float) -> None:
+    scene = Scene()
+    scene.add_static(Plane())
+    scene.add_bodies(Sphere(0.5 * scale), scale * np.array([(0.0, 0.0, 0.505), (0.9, 0.0, 0.505)]))
+    engine = start(scene)
+    engine.detect()
+    contacts = engine.contacts()
+    assert contacts.bodies.tolist() == [[0, 1], [0, -1], [1, -1]]
+    np.testing.assert_allclose(contacts.depth / scale, [0.1, -0.005, -0.005], rtol=1e-3)
+    assert contacts.penetration == contacts.depth[0]
+
+
+def test_a_box_on_a_box_has_four_points_and_a_ball_one(start: Make) -> None:
+    scene = Scene()
+    scene.add_static(Box((10.0, 10.0, 1.0)), (0.0, 0.0, -0.5))
+    scene.add_body(Box((1.0, 1.0, 1.0)), (0.0, 0.0, 0.49))
+    scene.add_body(Sphere(0.5), (3.0, 0.0, 0.49))
+    engine = start(scene)
+    engine.detect()
+    assert engine.contacts().point_count.tolist() == [4, 1]
+
+
+def test_parts_of_a_compound_are_one_contact(start: Make) -> None:
+    dumbbell = Compound((Part(Sphere(0.5), (-1.0, 0.0, 0.0)), Part(Sphere(0.5), (1.0, 0.0, 0.0))))
+    scene = Scene()
+    scene.add_static(Box((10.0, 10.0, 1.0)), (0.0, 0.0, -0.5))
+    scene.add_body(dumbbell, (0.0, 0.0, 0.48))
+    engine = start(scene)
+    engine.detect()
+    contacts = engine.contacts()
+    assert contacts.bodies.tolist() == [[0, -1]]
+    assert contacts.point_count.tolist() == [2]
+    np.testing.assert_allclose(contacts.depth, 0.02, rtol=1e-3)
+
+
+# ---- when --------------------------------------------------------------------------------------------------------
+
+
+def test_detect_looks_at_the_present_and_changes_no_state(start: Make) -> None:
+    scene = pair()
+    engine = start(scene)
+    before = engine.get_states()
+    engine.detect()
+    assert len(engine.contacts()) == 1
+    np.testing.assert_array_equal(engine.get_states(), before)
+    far = scene.states[[1]]
+    far[0, 0] = 7.0
+    engine.set_states([1], far)
+    engine.detect()
+    assert len(engine.contacts()) == 0
+    engine.set_states([1], scene.states[[1]])
+    engine.detect()
+    assert len(engine.contacts()) == 1
+
+
+def test_a_steps_contacts_are_those_it_began_with(start: Make) -> None:
+    """Two balls in contact fly apart so fast that they are far from each other after the step."""
+    scene = pair(linear_velocities=[(-300.0, 0.0, 0.0), (300.0, 0.0, 0.0)])
+    engine = start(scene)
+    engine.step()
+    assert engine.get_states()[1, 0] > 1.4
+    assert engine.contacts().bodies.tolist() == [[0, 1]]
+    np.testing.assert_allclose(engine.contacts().depth, 0.1, rtol=1e-3)
+    engine.step()
+    assert len(engine.contacts()) == 0
+
+
+def test_contacts_leave_with_their_body(start: Make) -> None:
+    engine = start(pair())
+    engine.detect()
+    engine.deactivate([0])
+    assert len(engine.contacts()) == 0
+    engine.step()
+    assert len(engine.contacts()) == 0
+
+
+def test_cleared_contacts_are_found_again_without_their_impulses(start: Make) -> None:
+    """A ball at rest that forgets its contact is, for one step, a ball that has just arrived there."""
+    scene = Scene(iterations=1)
+    scene.add_static(Plane())
+    scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 0.5), (0.0, 0.0, 1.5), (0.0, 0.0, 2.5)])
+    warm, cold, fresh = start(scene), start(scene), start(scene)
+    for engine in (warm, cold):
+        engine.step(200)
+    settled = warm.get_states()
+    fresh.set_states(range(3), settled)
+    fresh.clear_contacts()
+    for engine in (warm, cold):
+        engine.set_states(range(3), settled)
+    cold.clear_contacts()
+    for engine in (warm, cold, fresh):
+        engine.step()
+    assert cold.get_states().tobytes() == fresh.get_states().tobytes()
+    assert np.abs(cold.get_states()[:, 9]).max() > 10 * np.abs(warm.get_states()[:, 9]).max()
+    assert cold.contacts().bodies.tolist() == warm.contacts().bodies.tolist() == [[0, 1], [0, -1], [1, 2]]
+
+
+@pytest.mark.parametrize("gap", [0.3, 0.9, 1.4])
+def test_touching_says_what_detection_would_and_leaves_no_trace(make: Make, start: Make, gap: float) -> None:
+    """For pairs at random places and turns, some of which touch, none of them active."""
+    rng = np.random.default_rng(9)
+    shapes = list(SHAPES.values())
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    pairs = np.arange(100).reshape(50, 2)
+    places = np.repeat(np.arange(50)[:, None] * [10.0, 0.0, 0.0], 2, axis=0)
+    places[1::2] += gap * rng.normal(size=(50, 3)) / np.sqrt(3)
+    turns = rng.normal(size=(100, 4))
+    turns /= np.linalg.norm(turns, axis=1, keepdims=True)
+    scene.add_bodies([shapes[k] for k in rng.integers(len(shapes), size=100)], places, turns)
+    detected = start(scene)
+    detected.detect()
+    found = {tuple(pair) for pair in detected.contacts().bodies.tolist()}
+    engine, untouched = make(scene), make(scene)
+    touch = engine.touching(pairs, scene.states)
+    assert [tuple(pair) in found for pair in pairs.tolist()] == touch.tolist()
+    assert engine.touching(pairs[:, ::-1], scene.states).tolist() == touch.tolist()
+    assert touch.sum() > 5
+    assert len(engine.contacts()) == 0
+    for one in (engine, untouched):
+        one.activate(range(60), scene.states[:60])
+        one.step(3)
+    assert engine.get_states().tobytes() == untouched.get_states().tobytes()
+
+
+def test_touching_refuses_what_is_not_there(make: Make) -> None:
+    scene = pair()
+    engine = make(scene)
+    assert engine.touching(np.empty((0, 2), int), scene.states).tolist() == []
+    for pairs, states, message in (
+        ([(0, 2)], scene.states, "body 2 does not exist"),
+        ([(-1, 0)], scene.states, "body -1 does not exist"),
+        ([(0, 1)], scene.states[:1], "expected \\(2, 13\\)"),
+    ):
+        with pytest.raises(LapjointError, match=message):
+            engine.touching(pairs, states)
+
+
+# ---- who may touch whom ------------------------------------------------------------------------------------------
+
+
+def touching(start: Make, scene: Scene) -> list[list[int]]:
+    engine = start(scene)
+    engine.detect()
+    pairs: list[list[int]] = engine.contacts().bodies.tolist()
+    return pairs
+
+
+def test_ignored_pairs_pass_through_each_other(start: Make) -> None:
+    scene = Scene()
+    scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 0.0), (0.8, 0.0, 0.0), (0.4, 0.6, 0.0)])
+    assert touching(start, scene) == [[0, 1], [0, 2], [1, 2]]
+    scene.ignore([1, 2], [0, 1])
+    assert touching(start, scene) == [[0, 2]]
+
+
+def test_jointed_neighbours_do_not_touch_unless_asked_to(start: Make) -> None:
+    for collide, wanted in ((False, []), (True, [[0, 1]])):
+        scene = pair()
+        scene.add_joint(Fixed(), 1, 0, (0.45, 0.0, 0.0), collide=collide)
+        scene.add_joint(Ball(), 0, WORLD, (0.0, 0.0, 0.0))
+        assert touching(start, scene) == wanted
+
+
+def test_neighbours_do_not_touch_even_where_the_joint_is_not_live(make: Make) -> None:
+    """Else bodies would jump when a neighbour of both leaves or arrives."""
+    scene = pair()
+    scene.add_joint(Ball(), 0, 1, (0.45, 0.0, 0.0))
+    engine = make(scene)
+    for body in (1, 0):
+        engine.activate([body], scene.states[[body]])
+        engine.detect()
+        assert len(engine.contacts()) == 0
+
+
+@pytest.mark.parametrize(
+    ("group_a", "mask_a", "group_b", "mask_b", "touch"),
+    [
+        (1, 0xFFFFFFFF, 1, 0xFFFFFFFF, True),
+        (1, 1, 2, 2, False),
+        (1, 2, 2, 1, True),
+        (1, 2, 2, 2, False),
+        (0x80000000, 0xFFFFFFFF, 1, 0x80000000, True),
+        (1, 0, 1, 0xFFFFFFFF, False),
+    ],
+)
+def test_groups_and_masks_must_agree_on_both_sides(
+    start: Make, group_a: int, mask_a: int, group_b: int, mask_b: int, touch: bool
+) -> None:
+    scene = Scene()
+    scene.add_static(Sphere(0.5), group=group_a, mask=mask_a)
+    scene.add_body(Sphere(0.5), (0.0, 0.9, 0.0), group=group_b, mask=mask_b)
+    scene.add_body(Sphere(0.5), (0.0, 1.8, 0.0), group=group_a, mask=mask_a)
+    assert touching(start, scene) == ([[0, 1], [0, -1]] if touch else [])
+
+
+# ---- the solver --------------------------------------------------------------------------------------------------
+
+
+def test_the_residual_falls_with_iterations(start: Make) -> None:
+    scene = Scene()
+    scene.add_static(Plane())
+    scene.add_bodies(Box((1.0, 1.0, 1.0)), [(0.0, 0.0, 0.5 + k) for k in range(8)])
+    residuals = []
+    for iterations in (5, 50, 500):
+        engine = start(scene, iterations=iterations)
+        engine.step()
+        residuals.append(engine.residual())
+    assert residuals[0] > 2 * residuals[1] > 4 * residuals[2] > 0.0
+
+
+def test_the_residual_is_a_velocity_whatever_the_unit(start: Make, rounding: float) -> None:
+    """One ball that rests on the plane: the first sweep takes away what gravity gave it."""
+    scene = Scene(iterations=1)
+    scene.add_static(Plane())
+    scene.add_body(Sphere(0.5), (0.0, 0.0, 0.5))
+    for unit in (0.125, 1.0, 8.0):
+        engine = start(scene, length_unit=unit)
+        engine.step()
+        np.testing.assert_allclose(engine.residual(), 9.81 * scene.timestep, rtol=100 * rounding)
+
+
+def test_sweeps_end_early_at_the_threshold(start: Make) -> None:
+    scene = Scene(iterations=1000)
+    scene.add_static(Plane())
+    scene.add_bodies(Box((1.0, 1.0, 1.0)), [(0.0, 0.0, 0.5 + k) for k in range(8)])
+    exact, early = start(scene), start(scene, residual_threshold=1e-3)
+    for engine in (exact, early):
+        engine.step()
+    assert exact.residual() < early.residual() <= 1e-3
+
+
+def test_a_sleeping_body_wakes_when_its_support_leaves_or_moves(start: Make) -> None:
+    scene = Scene()
+    scene.add_static(Plane())
+    scene.add_bodies(Box((1.0, 1.0, 1.0)), [(x, 0.0, z) for x in (0.0, 5.0) for z in (0.5, 1.5)])
+    engine = start(scene, sleeping=True)
+    engine.step(2000)
+    asleep = engine.get_states()
+    engine.step(10)
+    np.testing.assert_array_equal(engine.get_states(), asleep)
+    engine.deactivate([0])
+    moved = asleep[[2]]
+    moved[0, 0] = 20.0
+    engine.set_states([2], moved)
+    engine.step(300)
+    np.testing.assert_allclose(engine.get_states()[:, 2], 0.5, atol=1e-3)

@@ -1,0 +1,232 @@
+"""Promises about the project as a whole: layers, public names, optional packages, paths in documents, file sizes."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lapjoint
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "lapjoint"
+
+PUBLIC = [
+    "FREE",
+    "LOCKED",
+    "WORLD",
+    "Ball",
+    "Box",
+    "Capsule",
+    "Compound",
+    "Contacts",
+    "ConvexHull",
+    "Cylinder",
+    "Engine",
+    "Fixed",
+    "Hinge",
+    "LapjointError",
+    "Material",
+    "Motor",
+    "Params",
+    "Part",
+    "PenetrationWarning",
+    "Plane",
+    "Scene",
+    "Simulation",
+    "SixAxis",
+    "Slider",
+    "Sphere",
+    "Spring",
+    "TriangleMesh",
+    "engine_names",
+    "make_engine",
+    "scenes",
+]
+
+# Modules and packages from the bottom up: each imports, when it is imported, only from those above it in this list.
+LAYERS = [
+    "errors",
+    "rotation",
+    "columns",
+    "tables",
+    "profile",
+    "messages",
+    "linking",
+    "checks",
+    "materials",
+    "joints",
+    "shapes",
+    "meshes",
+    "scene",
+    "scene_file",
+    "scenes",
+    "measures",
+    "params",
+    "partition",
+    "engines",
+    "algorithms",
+    "worker",
+    "runtimes",
+    "commands",
+    "detect",
+    "simulation",
+    "run",
+    "view",
+    "cli",
+    "__init__",
+]
+
+OPTIONAL = ["moderngl", "glcontext", "PIL", "trimesh", "coacd", "ray", "viser", "matplotlib"]
+
+
+def run_python(code: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# ---- public names ------------------------------------------------------------------------------------------------
+
+
+def test_public_names_are_pinned_and_sorted() -> None:
+    assert lapjoint.__all__ == PUBLIC
+    # As ruff's RUF022 sorts: constants, classes, the rest.
+    assert sorted(PUBLIC, key=lambda name: (not name.isupper(), not name[0].isupper(), name)) == PUBLIC
+    assert all(hasattr(lapjoint, name) for name in PUBLIC)
+
+
+def test_the_version_is_that_of_the_metadata() -> None:
+    stated = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert stated is not None
+    assert importlib.metadata.version("lapjoint") == stated[1]
+
+
+# ---- imports -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", ["lapjoint", "lapjoint.cli"])
+def test_optional_packages_are_not_imported_before_they_are_needed(module: str) -> None:
+    code = "import importlib, json, sys; importlib.import_module(sys.argv[1]); print(json.dumps(list(sys.modules)))"
+    loaded = json.loads(run_python(code, module))
+    assert module in loaded
+    assert not set(OPTIONAL) & set(loaded)
+    assert not [name for name in loaded if name.startswith("lapjoint.view")]
+
+
+def imports_of(path: Path) -> set[Path]:
+    """Files of the package that a file imports when it is imported itself."""
+
+    def resolve(parts: list[str]) -> Path | None:
+        base = PACKAGE.joinpath(*parts)
+        candidates = (base.with_suffix(".py"), base / "__init__.py")
+        return next((file for file in candidates if file.exists()), None)
+
+    found: set[Path] = set()
+    waiting: list[ast.stmt] = list(ast.parse(path.read_text()).body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If | ast.Try | ast.With):
+            waiting += [child for child in ast.walk(node) if isinstance(child, ast.stmt) and child is not node]
+        elif isinstance(node, ast.Import):
+            assert not any(alias.name.split(".")[0] == "lapjoint" for alias in node.names), path
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level > 0 or node.module is None or node.module.split(".")[0] != "lapjoint", path
+            if node.level == 0:
+                continue
+            folder = path.parent
+            for _ in range(node.level - 1):
+                folder = folder.parent
+            start = [*folder.relative_to(PACKAGE).parts, *(node.module or "").split(".")]
+            start = [part for part in start if part]
+            for alias in node.names:
+                file = resolve([*start, alias.name]) or resolve(start)
+                if file is not None and file != PACKAGE / "__init__.py":
+                    found.add(file)
+    return found - {path}
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def test_every_module_has_its_place_in_the_order() -> None:
+    assert sorted({layer_of(path) for path in SOURCES}) == sorted(LAYERS)
+
+
+def test_modules_import_only_from_modules_above_them() -> None:
+    seen = 0
+    for path in SOURCES:
+        for other in imports_of(path):
+            mine, theirs = layer_of(path), layer_of(other)
+            assert LAYERS.index(theirs) <= LAYERS.index(mine), f"{path} imports {other}, which is below it"
+            seen += 1
+    assert seen > 100
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graphlib.TopologicalSorter({path: imports_of(path) for path in SOURCES}).prepare()  # raises CycleError
+
+
+def test_python_headers_and_bullet_are_each_included_in_one_place() -> None:
+    for path in [*(ROOT / "native").glob("*.h"), *(ROOT / "native").glob("*.cpp")]:
+        text = path.read_text()
+        assert "Python.h" not in text, path
+        assert "nanobind" not in text, path
+        assert path.name.startswith("bullet_") or not re.search(r"#include <bt|#include <Bullet", text), path
+
+
+# ---- files -------------------------------------------------------------------------------------------------------
+
+
+def test_no_source_file_is_longer_than_400_lines() -> None:
+    files = [*SOURCES, *(path for path in (ROOT / "native").rglob("*") if path.suffix in (".h", ".cpp"))]
+    long = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in files}
+    assert {name: count for name, count in long.items() if count > 400} == {}
+
+
+def test_every_path_in_the_architecture_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    paths = {word for word in re.findall(r"`([^`\s]+)`", text) if re.fullmatch(r"[\w.-]+(/[\w.-]*)+", word)}
+    assert len(paths) > 10
+    assert sorted(path for path in paths if not (ROOT / path).exists()) == []
+
+
+# ---- precisions --------------------------------------------------------------------------------------------------
+
+TRACE = """
+import sys
+import numpy as np
+from lapjoint import Params, make_engine, scenes
+from lapjoint.measures import state_hash
+
+precisions = sys.argv[1:]
+for name in ("plank", "chain"):
+    scene = scenes.build(name)
+    engines = [make_engine(scene, Params(precision=precision)) for precision in precisions]
+    for engine in engines:
+        engine.activate(np.arange(scene.body_count), scene.states)
+    for _ in range(60):
+        for engine in engines:
+            engine.step()
+    for precision, engine in zip(precisions, engines):
+        print(name, precision, state_hash(engine.get_states()), len(engine.contacts()))
+"""
+
+
+def test_both_precisions_live_in_one_process_as_if_alone() -> None:
+    """They are two builds of the same library; where they shared a static they would corrupt each other."""
+    together = run_python(TRACE, "float32", "float64").splitlines()
+    alone = [run_python(TRACE, precision).splitlines() for precision in ("float32", "float64")]
+    assert sorted(together) == sorted(alone[0] + alone[1])
+    assert len({line.split()[2] for line in together}) == 4

@@ -1,0 +1,279 @@
+"""What every runtime promises, on every runtime; and what happens to the process runtime when a worker dies."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import psutil
+import pytest
+from parallel_support import children, finish, poll
+
+from lapjoint import LapjointError, Params, Plane, Scene, Sphere, make_engine
+from lapjoint.errors import WorkerError
+from lapjoint.messages import StepCommand, StepReply
+from lapjoint.runtimes import Runtime, make_runtime, runtime_names
+from lapjoint.runtimes.process import ProcessRuntime
+
+Start = Callable[..., Runtime]
+
+A, B, SHARED, RESTING = range(4)
+
+
+def ids(*bodies: int) -> np.ndarray:
+    return np.array(bodies, np.int32)
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Three balls in the air, one on the ground."""
+    scene = Scene("balls", iterations=10)
+    scene.add_static(Plane())
+    scene.add_bodies(Sphere(0.5), [[0, 0, 5], [3, 0, 5], [6, 0, 5], [9, 0, 0.499]], linear_velocities=[1.0, 0, 0])
+    return scene
+
+
+@pytest.fixture(params=runtime_names())
+def runtime_name(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def start(runtime_name: str, scene: Scene) -> Iterator[Start]:
+    """`start(worker_count)`: a runtime that holds the scene's states, closed after the test."""
+    yield from starter(runtime_name, scene)
+
+
+@pytest.fixture
+def start_processes(scene: Scene) -> Iterator[Start]:
+    yield from starter("process", scene)
+
+
+def starter(name: str, scene: Scene) -> Iterator[Start]:
+    started: list[Runtime] = []
+
+    def build(worker_count: int = 2) -> Runtime:
+        started.append(make_runtime(scene, Params(runtime=name), worker_count))
+        started[-1].states[:] = scene.states
+        return started[-1]
+
+    yield build
+    for runtime in started:
+        runtime.close()
+
+
+@pytest.fixture
+def fall(scene: Scene) -> Callable[[int], np.ndarray]:
+    """States of all bodies after some steps of the plain engine."""
+
+    def states(steps: int) -> np.ndarray:
+        engine = make_engine(scene)
+        engine.activate(np.arange(scene.body_count), scene.states)
+        engine.step(steps)
+        return engine.get_states()
+
+    return states
+
+
+# ---- every runtime ---------------------------------------------------------------------------------------------------
+
+
+def test_workers_start_empty(start: Start, scene: Scene) -> None:
+    runtime = start()
+    assert runtime.states.shape == (4, 13)
+    assert runtime.worker_states.shape == (8, 13)
+    replies = runtime.step([StepCommand(), StepCommand()])
+    assert [len(reply.contact_bodies) for reply in replies] == [0, 0]
+    assert np.array_equal(runtime.states, scene.states)
+
+
+def test_a_worker_writes_the_rows_of_its_own_bodies(start: Start, scene: Scene, fall: Callable) -> None:
+    runtime = start()
+    replies = runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B, RESTING))])
+    assert all(isinstance(reply, StepReply) for reply in replies)
+    assert np.array_equal(runtime.states[[A, B, RESTING]], fall(1)[[A, B, RESTING]])
+    assert np.array_equal(runtime.states[SHARED], scene.states[SHARED])
+    runtime.step([StepCommand(), StepCommand()])
+    assert np.array_equal(runtime.states[[A, B, RESTING]], fall(2)[[A, B, RESTING]])
+
+
+def test_overlap_bodies_go_to_their_slots(start: Start, scene: Scene, fall: Callable) -> None:
+    runtime = start()
+    overlap = {"activate": ids(SHARED), "overlap": ids(SHARED)}
+    runtime.step([StepCommand(**overlap, slot=ids(1)), StepCommand(**overlap, slot=ids(6))])
+    after = fall(1)[SHARED]
+    assert np.array_equal(runtime.worker_states[[1, 6]], [after, after])
+    assert not runtime.worker_states[[0, 2, 3, 4, 5, 7]].any()
+    assert np.array_equal(runtime.states[SHARED], scene.states[SHARED]), "its row is the server's"
+
+
+def test_reset_sets_back_to_the_table(start: Start, scene: Scene) -> None:
+    runtime = start()
+    runtime.step([StepCommand(activate=ids(A, B)), StepCommand()])
+    runtime.states[[A, B], 2] = 50.0
+    runtime.step([StepCommand(reset=ids(A)), StepCommand()])
+    assert runtime.states[A, 2] == pytest.approx(50.0, abs=0.01)
+    assert runtime.states[B, 2] == pytest.approx(5.0, abs=0.01), "without reset, the worker's own state goes on"
+
+
+def test_a_body_moves_from_worker_to_worker(start: Start, scene: Scene, fall: Callable) -> None:
+    runtime = start()
+    runtime.step([StepCommand(activate=ids(A, B)), StepCommand()])
+    runtime.step([StepCommand(deactivate=ids(A)), StepCommand(activate=ids(A))])
+    assert runtime.states[[A, B]] == pytest.approx(fall(2)[[A, B]], abs=1e-6)
+    runtime.step([StepCommand(), StepCommand(deactivate=ids(A))])
+    before = runtime.states[A].copy()
+    runtime.step([StepCommand(), StepCommand()])
+    assert np.array_equal(runtime.states[A], before), "nobody has it any more"
+
+
+def test_forces_last_one_step(start: Start, scene: Scene) -> None:
+    runtime, mass = start(), scene.bodies.mass[A]
+    push = StepCommand(activate=ids(A), force_ids=ids(A), forces=np.array([[0.0, mass * 100, 0.0, 0.0, 0.0, 0.0]]))
+    for command in (push, StepCommand(), StepCommand()):
+        runtime.step([command, StepCommand()])
+        assert runtime.states[A, 8] == pytest.approx(100 * scene.timestep, rel=1e-5)
+
+
+def test_replies_tell_contacts_and_measures(start: Start) -> None:
+    runtime = start()
+    empty, reply = runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B, RESTING))])
+    assert reply.contact_bodies.tolist() == [[RESTING, -1]]
+    assert reply.contact_point_count.tolist() == [1]
+    assert reply.contact_depth == pytest.approx([0.001], abs=1e-5)
+    assert len(empty.contact_depth) == 0
+    for cpu_s, residual in (empty.measures, reply.measures):
+        assert cpu_s > 0
+        assert residual >= 0
+
+
+def test_an_exception_reaches_the_user_with_the_workers_traceback(start: Start) -> None:
+    runtime = start(3)
+    runtime.step([StepCommand(), StepCommand(activate=ids(B)), StepCommand()])
+    with pytest.raises(WorkerError) as caught:
+        runtime.step([StepCommand(), StepCommand(activate=ids(B)), StepCommand()])
+    text = str(caught.value)
+    assert text.startswith("worker 1 failed:\nTraceback (most recent call last):")
+    assert "worker.py" in text
+    assert text.endswith("LapjointError: body 1 is already active")
+    assert children() == []
+    with pytest.raises(WorkerError, match="the workers have ended"):
+        runtime.step([StepCommand()] * 3)
+
+
+def test_closing_twice_and_stepping_after(start: Start) -> None:
+    runtime = start()
+    runtime.step([StepCommand(activate=ids(A)), StepCommand()])
+    runtime.close()
+    runtime.close()
+    assert children() == []
+    assert np.isfinite(runtime.states).all(), "states outlive the workers"
+    with pytest.raises(WorkerError, match="the workers have ended"):
+        runtime.step([StepCommand(), StepCommand()])
+
+
+def test_a_worker_that_cannot_start(runtime_name: str, scene: Scene) -> None:
+    params = Params(runtime=runtime_name, engine="no-such-engine")
+    with pytest.raises(LapjointError, match="no engine named 'no-such-engine'"):
+        make_runtime(scene, params, 2)
+    assert children() == []
+
+
+def test_nothing_is_left_of_a_runtime_that_nobody_closed(runtime_name: str, scene: Scene) -> None:
+    gc.collect()
+    descriptors = psutil.Process().num_fds()
+    runtime = make_runtime(scene, Params(runtime=runtime_name), 3)
+    runtime.step([StepCommand()] * 3)
+    del runtime
+    gc.collect()
+    assert children() == []
+    assert psutil.Process().num_fds() == descriptors
+
+
+def test_an_unknown_runtime(scene: Scene) -> None:
+    with pytest.raises(LapjointError, match="no runtime named 'cloud'; known runtimes: inline, process"):
+        make_runtime(scene, Params(runtime="cloud"), 1)
+
+
+# ---- when a worker process dies --------------------------------------------------------------------------------------
+
+
+def pid_of(runtime: Runtime, worker: int) -> int:
+    assert isinstance(runtime, ProcessRuntime)
+    assert sorted(process.pid for process in children()) == sorted(runtime.process_ids)
+    return runtime.process_ids[worker]
+
+
+def assert_killed(error: BaseException | None, worker: int, pid: int) -> None:
+    assert isinstance(error, WorkerError)
+    assert str(error) == f"worker {worker} (process {pid}) is gone: killed by SIGKILL"
+    assert children() == []
+
+
+def test_a_worker_that_died_while_idle_is_named(start_processes: Start) -> None:
+    runtime = start_processes(3)
+    pid = pid_of(runtime, 1)
+    os.kill(pid, signal.SIGKILL)
+    assert_killed(finish(lambda: runtime.step([StepCommand()] * 3)), 1, pid)
+
+
+def test_a_worker_that_dies_while_it_steps_is_named(start_processes: Start) -> None:
+    runtime = start_processes(3)
+    pid = pid_of(runtime, 2)
+    os.kill(pid, signal.SIGSTOP)  # so that its step lasts until it dies
+    killer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
+    killer.start()
+    assert_killed(finish(lambda: runtime.step([StepCommand()] * 3)), 2, pid)
+    killer.join()
+
+
+def test_a_worker_that_is_told_to_end_is_named(start_processes: Start) -> None:
+    runtime = start_processes(2)
+    pid = pid_of(runtime, 0)
+    os.kill(pid, signal.SIGTERM)
+    error = finish(lambda: runtime.step([StepCommand()] * 2))
+    assert isinstance(error, WorkerError)
+    assert str(error) == f"worker 0 (process {pid}) is gone: killed by SIGTERM"
+
+
+def test_a_worker_that_hangs_is_killed_at_close(start_processes: Start) -> None:
+    runtime = start_processes(3)
+    os.kill(pid_of(runtime, 0), signal.SIGSTOP)
+    assert finish(runtime.close) is None
+    assert children() == []
+
+
+def test_an_interrupt_ends_the_workers(start_processes: Start) -> None:
+    """A step that was broken off cannot be gone on from: answers of it would be taken for those of the next."""
+    runtime = start_processes(2)
+    pid = pid_of(runtime, 1)
+    os.kill(pid, signal.SIGSTOP)
+    main = threading.main_thread().ident
+    assert main is not None
+    interrupt = threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT))
+    rescue = threading.Timer(30.0, psutil.Process(pid).kill)  # a failure then, and no hang
+    interrupt.start()
+    rescue.start()
+    with pytest.raises(KeyboardInterrupt):
+        runtime.step([StepCommand(), StepCommand()])
+    rescue.cancel()
+    interrupt.join()
+    rescue.join()
+    assert children() == []
+    with pytest.raises(WorkerError, match="the workers have ended"):
+        runtime.step([StepCommand(), StepCommand()])
+
+
+def test_workers_end_by_themselves_when_the_server_lets_go(start_processes: Start) -> None:
+    runtime = start_processes(2)
+    assert isinstance(runtime, ProcessRuntime)
+    workers = children()
+    for link in runtime._sockets:  # as the kernel does when the server is killed
+        link.close()
+    assert len(workers) == 2
+    assert poll(lambda: not children(), 10)
