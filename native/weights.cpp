@@ -33,4 +33,34 @@ void compute_weights(int search_depth, const Graph& graph, const Membership& mem
   }
 }
 
+void depth_weights(int search_depth, const Graph& graph, const Membership& membership, const int* overlap,
+                   int overlap_count, const int* offset, int* worker, double* weight) {
+  Search search(graph);
+  for (int k = 0; k < overlap_count; ++k) {
+    int* const workers = worker + offset[k];
+    double* const depth = weight + offset[k];
+    int count = 0;
+    membership.workers(overlap[k]).each([&](int w) {
+      workers[count] = w;
+      depth[count++] = 0;
+    });
+    int missing = count;
+    search.within(overlap[k], search_depth, [&](int near, int geodesic) {
+      const Word* row = membership.row(near);
+      for (int i = 0; i < count; ++i) {
+        if (depth[i] != 0 || row[workers[i] / 64] >> (workers[i] % 64) & 1) continue;
+        depth[i] = geodesic;
+        --missing;
+      }
+      return missing > 0;
+    });
+    double total = 0;
+    for (int i = 0; i < count; ++i) {
+      if (depth[i] == 0) depth[i] = search_depth + 1;
+      total += depth[i];
+    }
+    for (int i = 0; i < count; ++i) depth[i] /= total;
+  }
+}
+
 }  // namespace lapjoint

@@ -12,4 +12,8 @@ namespace lapjoint {
 void compute_weights(int search_depth, const Graph& graph, const Membership& membership, const int* overlap,
                      int overlap_count, const int* offset, int* worker, double* weight);
 
+// The same by depth: the geodesic to the nearest body that a worker does not have.
+void depth_weights(int search_depth, const Graph& graph, const Membership& membership, const int* overlap,
+                   int overlap_count, const int* offset, int* worker, double* weight);
+
 }  // namespace lapjoint

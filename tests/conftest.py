@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from parallel_support import has_children, shared_memory_names, worker_processes
 
 from lapjoint import Engine, Params, Scene, make_engine
+from parallel_support import has_children, shared_memory_names, worker_processes
 
 ENGINES = [("bullet", "float32"), ("bullet", "float64")]
 

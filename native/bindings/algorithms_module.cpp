@@ -95,6 +95,15 @@ NB_MODULE(_algorithms, m) {
       "search_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), "overlap"_a, "offset"_a,
       "worker"_a.noconvert(), "weight"_a.noconvert(), Unlocked());
   m.def(
+      "depth_weights",
+      [](int search_depth, Input<int> start, Input<int> neighbor, Output<std::uint64_t> bits, Output<std::int64_t> load,
+         Input<int> overlap, Input<int> offset, Output<int> worker, Output<double> weight) {
+        lapjoint::depth_weights(search_depth, graph_view(start, neighbor), membership_view(bits, load), overlap.data(),
+                                static_cast<int>(overlap.shape(0)), offset.data(), worker.data(), weight.data());
+      },
+      "search_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), "overlap"_a, "offset"_a,
+      "worker"_a.noconvert(), "weight"_a.noconvert(), Unlocked());
+  m.def(
       "blend",
       [](Input<int> offset, Input<double> weight, Input<double> worker_states, Input<int> body, Output<double> states) {
         lapjoint::blend(static_cast<int>(body.shape(0)), offset.data(), weight.data(), worker_states.data(),

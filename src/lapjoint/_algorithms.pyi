@@ -33,6 +33,17 @@ def compute_weights(
     worker: Ids,
     weight: Array,
 ) -> None: ...
+def depth_weights(
+    search_depth: int,
+    start: Ids,
+    neighbor: Ids,
+    bits: NDArray[np.uint64],
+    load: NDArray[np.int64],
+    overlap: Ids,
+    offset: Ids,
+    worker: Ids,
+    weight: Array,
+) -> None: ...
 def blend(offset: Ids, weight: Array, worker_states: Array, body: Ids, states: Array) -> None: ...
 
 class PairFinder:

@@ -83,8 +83,8 @@ def run(
         str, typer.Option("--balance", help="How bodies leave workers: pruned, guarded, or printed (the paper's text).")
     ] = "pruned",
     weights: Annotated[
-        str, typer.Option("--weights", help="Weights of workers: computed (Algorithm 5), or equal.")
-    ] = "computed",
+        str, typer.Option("--weights", help="Weights of workers: depth, computed (Algorithm 5), or equal.")
+    ] = "depth",
     algorithms: Annotated[
         str, typer.Option("--algorithms", help="native, or reference: the readable Python.")
     ] = "native",

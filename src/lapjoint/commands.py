@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import Membership
-from .checks import as_rows
+from .checks import as_rows, integer_rows
 from .errors import LapjointError
 from .messages import StepCommand
 from .scene import STATE_SIZE, Scene
@@ -30,7 +30,7 @@ class CommandBuilder:
         self._reset = overlap
 
     def add_forces(self, scene: Scene, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None) -> None:
-        ids = np.atleast_1d(np.asarray(body_ids, int))
+        ids = integer_rows("body", body_ids, np.size(body_ids), "add_forces")
         for body in ids[(ids < 0) | (ids >= scene.body_count)]:
             raise LapjointError(f"add_forces: body {body} does not exist, the scene has {scene.body_count} bodies")
 
@@ -40,7 +40,7 @@ class CommandBuilder:
         both = np.concatenate(
             [
                 as_rows("force", forces, len(ids), (3,), title),
-                as_rows("torque", 0.0 if torques is None else torques, len(ids), (3,), title),
+                as_rows("torque", np.zeros(3) if torques is None else torques, len(ids), (3,), title),
             ],
             axis=1,
         )

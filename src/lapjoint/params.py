@@ -15,7 +15,7 @@ CHOICES = {
     "coupling": ("blend",),
     "detect": ("workers", "server"),
     "balance": ("pruned", "guarded", "printed"),
-    "weights": ("computed", "equal"),
+    "weights": ("depth", "computed", "equal"),
     "algorithms": ("native", "reference"),
 }
 
@@ -43,8 +43,8 @@ class Params:
     balance: str = "pruned"
     """How bodies leave workers: pruned, guarded (pruned without tidying up), or printed (the paper's text, which can
     leave constraints without a worker)."""
-    weights: str = "computed"
-    """computed (Algorithm 5), or equal, for comparison."""
+    weights: str = "depth"
+    """depth (the same as Algorithm 5 between two workers, sound among more), computed (Algorithm 5), or equal."""
     algorithms: str = "native"
     """native, or reference: the readable Python, for study."""
     validate: bool = False

@@ -147,9 +147,10 @@ class Simulation:
     def _weigh(self) -> None:
         """Lines 13 to 15: Algorithm 5."""
         self.overlap = self.membership.overlap()
-        search_depth = self.search_depth if self.params.weights == "computed" else 0
-        self.weight_offset, self.weight_worker, self.weight = self._algorithms.compute_weights(
-            search_depth, self.graph, self.membership, self.overlap
+        kind, depth = self.params.weights, self.search_depth
+        weigh = self._algorithms.depth_weights if kind == "depth" else self._algorithms.compute_weights
+        self.weight_offset, self.weight_worker, self.weight = weigh(
+            0 if kind == "equal" else depth, self.graph, self.membership, self.overlap
         )
         if self.params.validate:
             validate_weights(self.weight_offset, self.weight)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -22,5 +24,6 @@ def blend(offset: ArrayLike, weight: ArrayLike, worker_states: ArrayLike, bodies
             blended[10:13] += w * state[10:13]  # line 6
             same_side = state[3:7] @ first >= 0  # line 7: q and -q are one rotation; compared with the first
             blended[3:7] += w * (state[3:7] if same_side else -state[3:7])  # lines 8 to 10
-        blended[3:7] /= np.linalg.norm(blended[3:7])  # line 12
+        q = blended[3:7].tolist()
+        blended[3:7] /= math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])  # line 12
         states[body] = blended

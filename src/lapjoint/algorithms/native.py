@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -58,13 +60,24 @@ def compute_weights(
     search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
 ) -> tuple[Ids, Ids, Array]:
     """Algorithm 5; see weights.py."""
+    return _weights(_algorithms.compute_weights, search_depth, graph, membership, overlap)
+
+
+def depth_weights(
+    search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
+) -> tuple[Ids, Ids, Array]:
+    """Weights by depth; see weights.py."""
+    return _weights(_algorithms.depth_weights, search_depth, graph, membership, overlap)
+
+
+def _weights(
+    fill: Callable[..., None], search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
+) -> tuple[Ids, Ids, Array]:
     bodies = np.ascontiguousarray(overlap, np.int32)
     offset = np.zeros(len(bodies) + 1, np.int32)
     np.cumsum(np.bitwise_count(membership.bits[bodies]).sum(axis=1), out=offset[1:])
     worker, weight = np.empty(offset[-1], np.int32), np.empty(offset[-1])
-    _algorithms.compute_weights(
-        search_depth, graph.start, graph.neighbor, membership.bits, membership.load, bodies, offset, worker, weight
-    )
+    fill(search_depth, graph.start, graph.neighbor, membership.bits, membership.load, bodies, offset, worker, weight)
     return offset, worker, weight
 
 

@@ -7,6 +7,6 @@ from .blend import blend
 from .graph import Graph
 from .near_pairs import PairFinder
 from .overlap import assign_overlap
-from .weights import compute_weights
+from .weights import compute_weights, depth_weights
 
-__all__ = ["Graph", "PairFinder", "assign_overlap", "balance", "blend", "compute_weights"]
+__all__ = ["Graph", "PairFinder", "assign_overlap", "balance", "blend", "compute_weights", "depth_weights"]

@@ -33,6 +33,31 @@ def compute_weights(
     return np.array(offset, np.int32), np.array(worker, np.int32), np.array(weight, np.float64)
 
 
+def depth_weights(
+    search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
+) -> tuple[Ids, Ids, Array]:
+    """Weights by how deep a body lies in each worker: its geodesic to the nearest body that the worker does not have.
+
+    Between two workers that is Algorithm 5: the nearest body that worker 1 lacks is the nearest that worker 2 has
+    alone, so w_1 = D_2 / (D_1 + D_2), the same as 1/D_1 over 1/D_1 + 1/D_2. Among more, or where the overlap has
+    left a worker no body of its own, Algorithm 5 gives a worker nothing to say in the middle of its own bodies; depth
+    still tells. Beyond the search depth all is equally deep. Returns what compute_weights returns.
+    """
+    offset, worker, weight = [0], [], []
+    for body in np.asarray(overlap).tolist():
+        own = sorted(membership.workers(body))
+        depth: dict[int, int] = {}
+        for near, geodesic in graph.within(body, search_depth).items():  # nearest first
+            for w in own:
+                if w not in depth and not membership.has(near, w):
+                    depth[w] = geodesic
+        depths = [depth.get(w, search_depth + 1) for w in own]
+        worker += own
+        weight += [d / sum(depths) for d in depths]
+        offset.append(len(worker))
+    return np.array(offset, np.int32), np.array(worker, np.int32), np.array(weight, np.float64)
+
+
 def inverse_distances(body: int, search_depth: int, graph: Graph, membership: Membership) -> dict[int, float]:
     """1 / D(o, i) of Eq. 16 for each worker i of the body; 0 where no body of i alone is within the search depth."""
     own = membership.workers(body)

@@ -63,9 +63,19 @@ def bowl_size(shape: tuple[int, int, int]) -> tuple[float, float]:
 
 
 def _labels(cell: NDArray[np.int64], shape: tuple[int, int, int]) -> NDArray[np.int64]:
-    x, y = cell[:, 0] // 2, cell[:, 1] // 3
-    rows = -(-shape[1] // 3)
-    return np.asarray(x * rows + np.where(x % 2 == 0, y, rows - 1 - y))
+    """64 blocks of columns: the longer side is halved six times, so consecutive labels make compact blocks."""
+    rows = np.arange(len(cell))
+    low = np.zeros((len(cell), 2))
+    high = np.tile(np.array(shape[:2], float), (len(cell), 1))
+    label = np.zeros(len(cell), np.int64)
+    for _ in range(6):
+        axis = np.argmax(high - low, axis=1)
+        middle = (low[rows, axis] + high[rows, axis]) / 2
+        upper = cell[rows, axis] + 0.5 > middle
+        low[rows, axis] = np.where(upper, middle, low[rows, axis])
+        high[rows, axis] = np.where(upper, high[rows, axis], middle)
+        label = 2 * label + upper
+    return label
 
 
 def _add_bowl(scene: Scene, a: float, height: float) -> None:

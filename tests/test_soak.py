@@ -1,0 +1,74 @@
+"""A wall that stands, while its bricks change workers at random in every step. It still stands at the end.
+
+`LAPJOINT_SOAK_STEPS=10000 python -m pytest tests/test_soak.py` runs it for 10,000 steps.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from lapjoint import Box, Material, Params, Plane, Scene, Simulation
+
+STEPS = int(os.environ.get("LAPJOINT_SOAK_STEPS", "1500"))
+COURSES, COLUMNS = 8, 6
+BRICK = (0.2, 0.4, 0.2)  # thickness, along the wall, height [m]
+WORKERS = 4
+CHANGES = 4  # bricks that join a worker in each step, and as many that leave one
+
+
+def wall() -> Scene:
+    """Bricks in running bond that touch from the start."""
+    scene = Scene("wall", iterations=30)
+    rough = Material(friction=0.7)
+    scene.add_static(Plane(), material=rough)
+    course, column = (grid.ravel() for grid in np.indices((COURSES, COLUMNS)))
+    along = (column + np.where(course % 2, 0.25, 0.0)) * (BRICK[1] + 0.004)  # no brick overhangs by half
+    places = np.stack([np.zeros(len(course)), along, (course + 0.5) * BRICK[2]], axis=1)
+    scene.add_bodies(Box(BRICK), places, density=1800.0, material=rough, labels=column)
+    return scene
+
+
+class Shuffler:
+    """Moves bodies between workers, whatever the load, and never so that a constraint loses its last worker."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.joined = self.left = 0
+
+    def shuffle(self, simulation: Simulation) -> None:
+        membership, graph = simulation.membership, simulation.graph
+        for body in self.rng.integers(0, membership.body_count, CHANGES).tolist():
+            worker = int(self.rng.integers(WORKERS))
+            self.joined += not membership.has(body, worker)
+            membership.activate([worker], body)
+        for body in self.rng.permutation(membership.overlap())[: 2 * CHANGES].tolist():
+            worker = int(self.rng.choice(sorted(membership.workers(body))))
+            left = membership.workers(body) - {worker}
+            if all(membership.workers(near) & left for near in graph.neighbors(body)):
+                membership.deactivate([worker], body)
+                self.left += 1
+        membership.validate(graph)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("balance", ["guarded", "pruned"])
+def test_a_wall_stands_while_its_bricks_change_workers(balance: str) -> None:
+    scene, shuffler = wall(), Shuffler(seed=1)
+    start, seen = scene.states[:, :3], set()
+    with Simulation(scene, Params(workers=WORKERS, runtime="inline", balance=balance, validate=True)) as simulation:
+        for _ in range(STEPS):
+            simulation.step()
+            seen |= {(body, worker) for worker in range(WORKERS) for body in simulation.membership.active(worker)}
+            shuffler.shuffle(simulation)
+        moved = np.linalg.norm(simulation.states[:, :3] - start, axis=1)
+        speed = np.linalg.norm(simulation.states[:, 7:10], axis=1)
+        tilt = 1 - np.abs(simulation.states[:, 3])
+    assert shuffler.joined > 2 * STEPS
+    assert shuffler.left > STEPS
+    assert len(seen) == scene.body_count * WORKERS, "every brick has been in every worker"
+    assert moved.max() < 0.1 * BRICK[2]
+    assert speed.max() < 0.2
+    assert tilt.max() < 1e-3
