@@ -21,7 +21,7 @@ $(STAMP): .venv/bin/python $(NATIVE)
 demo: setup  ## the main job on the embedded default: a scene simulated, summed up and pictured
 	@mkdir -p out
 	$(BIN)/lapjoint scenes
-	$(BIN)/lapjoint run building --seconds 2 --picture out/building.png --json out/building.json
+	$(BIN)/lapjoint run building --workers 2 --seconds 2 --picture out/building.png --json out/building.json
 
 test: setup  ## every test
 	$(BIN)/python -m pytest

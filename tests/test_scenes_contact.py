@@ -83,7 +83,7 @@ def test_too_small_is_refused(module: object, size: int) -> None:
 
 def test_building_has_six_equal_storeys_of_slabs_columns_and_bricks() -> None:
     scene = scenes.build("building")
-    assert building.storey_count(5) == 25 + 36 + 340 == 401
+    assert building.storey_body_count(5) == 25 + 36 + 340 == 401
     storey = scene.bodies.label[:-2] // 4
     np.testing.assert_array_equal(np.bincount(storey), np.full(6, 401))
     assert scene.body_names == {2406: "cannon ball 1", 2407: "cannon ball 2"}

@@ -21,7 +21,8 @@ class CommandBuilder:
 
     def __init__(self, body_count: int, worker_count: int) -> None:
         self._worker_count = worker_count
-        self._known = np.zeros((body_count, -(-worker_count // 64)), np.uint64)  # bits the workers have acted on
+        self.known = np.zeros((body_count, -(-worker_count // 64)), np.uint64)
+        """Membership bits that the workers have acted on."""
         self._reset = np.empty(0, np.int32)
         self._forces: dict[int, NDArray[np.float64]] = {}
 
@@ -50,7 +51,7 @@ class CommandBuilder:
     def build(self, membership: Membership, overlap: Ids, offset: Ids, worker: Ids) -> list[StepCommand]:
         """One command per worker. `offset` and `worker` list the workers of each overlap body; a body's slot for a
         worker is its place in that list."""
-        bits, known = membership.bits, self._known
+        bits, known = membership.bits, self.known
         changed = np.flatnonzero((bits != known).any(axis=1)).astype(np.int32)
         added = self._by_worker(changed, bits[changed] & ~known[changed])
         removed = self._by_worker(changed, known[changed] & ~bits[changed])
@@ -66,7 +67,7 @@ class CommandBuilder:
             command = StepCommand(removed[w], added[w], stayed[w], bodies[slot], slot, pushes[w])
             command.forces = np.array([self._forces[b] for b in pushes[w].tolist()]).reshape(-1, 6)
             commands.append(command)
-        self._known = bits.copy()
+        self.known = bits.copy()
         self._forces.clear()
         return commands
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .algorithms import Membership
+from .algorithms.membership import shared_before
 from .algorithms.near_pairs import PairFinder
 from .engines import Contacts, make_engine
 from .errors import PenetrationWarning
@@ -83,14 +84,16 @@ class WorkerDetector:
         return pairs[self._engine.touching(pairs, self._states)] if len(pairs) else pairs
 
 
-def merge_contacts(replies: Sequence[StepReply], membership: Membership) -> Contacts:
-    """The workers' contacts as one list, ascending; of a contact that several workers have, that of the first."""
+def merge_contacts(replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> Contacts:
+    """The workers' contacts as one list, ascending; of a contact that several workers have, that of the first.
+
+    `bits` is the membership of that step."""
     if len(replies) == 1:
         (reply,) = replies
         return Contacts(reply.contact_bodies, reply.contact_point_count, reply.contact_depth)
     kept = []
     for worker, reply in enumerate(replies):
-        earlier = membership.shared_before(worker, reply.contact_bodies)
+        earlier = shared_before(worker, bits, reply.contact_bodies)
         kept.append([part[~earlier] for part in (reply.contact_bodies, reply.contact_point_count, reply.contact_depth)])
     bodies, points, depth = (np.concatenate(parts) for parts in zip(*kept, strict=True))
     order = np.lexsort((bodies[:, 1], bodies[:, 0]))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .engines import Contacts
 
 PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
 
@@ -18,11 +21,8 @@ class StepProfile:
     """Times and counters of one step."""
 
     phases_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
-    contact_count: int = 0
-    """Touching pairs at the start of the step, static bodies included."""
-    contact_point_count: int = 0
-    penetration: float = 0.0
-    """Deepest, at the start of the step [m]."""
+    find_contacts: Callable[[], Contacts] = field(default=Contacts.none, repr=False)
+    """Puts the workers' contacts together; called when they are first asked for."""
     residual: float = 0.0
     """Largest of all workers [m/s]."""
     overlap_count: int = 0
@@ -36,6 +36,25 @@ class StepProfile:
     worker_body_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_contact_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_cpu_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    @cached_property
+    def contacts(self) -> Contacts:
+        """All contacts of the step, as it began."""
+        return self.find_contacts()
+
+    @property
+    def contact_count(self) -> int:
+        """Touching pairs at the start of the step, static bodies included."""
+        return len(self.contacts)
+
+    @property
+    def contact_point_count(self) -> int:
+        return int(self.contacts.point_count.sum())
+
+    @property
+    def penetration(self) -> float:
+        """Deepest, at the start of the step [m]."""
+        return self.contacts.penetration
 
     @property
     def step_ms(self) -> float:

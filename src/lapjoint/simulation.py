@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 
 import numpy as np
@@ -73,13 +74,13 @@ class Simulation:
         self.graph: Graph = self._algorithms.Graph(scene.body_count, self._joint_edges)
         self._algorithms.assign_overlap(self.growth_depth, self.graph, self.membership)  # Alg. 1 line 2
         whole = ServerDetector(scene, params)
-        self._contacts: Contacts | None = whole.contacts(scene.states)
-        warn_of_penetration(scene, self._contacts)
+        contacts = whole.contacts(scene.states)
+        warn_of_penetration(scene, contacts)
         self._detector: Detector = whole
         if params.detect == "workers":
             margin = CONTACT_MARGIN * (params.length_unit or 1.0)
             self._detector = WorkerDetector(scene, params, self._algorithms.PairFinder(scene, margin))
-        self._replies: list[StepReply] = [StepReply(self._contacts.bodies)]
+        self._replies: list[StepReply] = [StepReply(contacts.bodies)]
         self._commands = CommandBuilder(scene.body_count, params.workers)
         self._weigh()
         self._closed = False
@@ -171,11 +172,8 @@ class Simulation:
             )
 
     def _count(self, replies: list[StepReply]) -> None:
-        self._replies, self._contacts = replies, None
-        profile, contacts = self.profile, self.contacts()
-        profile.contact_count = len(contacts)
-        profile.contact_point_count = int(contacts.point_count.sum())
-        profile.penetration = contacts.penetration
+        profile, self._replies = self.profile, replies
+        profile.find_contacts = partial(merge_contacts, replies, self._commands.known)
         profile.residual = max(float(reply.measures[1]) for reply in replies)
         profile.overlap_count = len(self.overlap)
         profile.worker_body_count = self.membership.load.copy()
@@ -202,9 +200,7 @@ class Simulation:
 
     def contacts(self) -> Contacts:
         """Contacts of the last step, as it began."""
-        if self._contacts is None:
-            self._contacts = merge_contacts(self._replies, self.membership)
-        return self._contacts
+        return self.profile.contacts
 
     def joint_gaps(self) -> Array:
         """Gap of every joint now [m]."""

@@ -93,16 +93,6 @@ class Membership:
         shared = self.bits[pairs[:, 0]] & self.bits[pairs[:, 1]]
         return pairs[~shared.any(axis=1)]
 
-    def shared_before(self, worker: int, pairs: ArrayLike) -> NDArray[np.bool_]:
-        """Of pairs that a worker has: which a worker of a lower number has too. The second body of a pair may be
-        static (negative): in every worker."""
-        a, b = np.asarray(pairs, np.int32).reshape(-1, 2).T
-        words = worker // WORD + 1
-        common = self.bits[a, :words]
-        common = common & np.where((b >= 0)[:, None], self.bits[b, :words], ~np.uint64(0))
-        common[:, -1] &= np.uint64((1 << (worker % WORD)) - 1)
-        return np.asarray(common.any(axis=1))
-
     def validate(self, graph: Graph) -> None:
         """Raise AssertionError unless every body has a worker, every edge is covered and the loads are right."""
         homeless = np.flatnonzero(self.worker_counts() == 0)
@@ -120,3 +110,13 @@ def validate_weights(offset: ArrayLike, weight: ArrayLike) -> None:
     if len(starts) > 1:
         sums = np.add.reduceat(values, starts[:-1])
         assert np.allclose(sums, 1.0, rtol=0, atol=1e-12), f"weights sum to {sums[np.abs(sums - 1).argmax()]}"
+
+
+def shared_before(worker: int, bits: NDArray[np.uint64], pairs: ArrayLike) -> NDArray[np.bool_]:
+    """Of pairs that a worker has: which a worker of a lower number has too. The second body of a pair may be static
+    (negative): in every worker."""
+    a, b = np.asarray(pairs, np.int32).reshape(-1, 2).T
+    words = worker // WORD + 1
+    common = bits[a, :words] & np.where((b >= 0)[:, None], bits[b, :words], ~np.uint64(0))
+    common[:, -1] &= np.uint64((1 << (worker % WORD)) - 1)
+    return np.asarray(common.any(axis=1))

@@ -31,6 +31,11 @@ class Contacts:
     depth: Array
     """(n,) depth of the deepest point [m]; negative for a pair that is near but apart."""
 
+    @staticmethod
+    def none() -> Contacts:
+        """No contacts."""
+        return Contacts(np.empty((0, 2), np.int32), np.empty(0, np.int32), np.empty(0))
+
     def __len__(self) -> int:
         return len(self.bodies)
 

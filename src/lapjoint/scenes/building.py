@@ -34,7 +34,7 @@ STONE = Material(friction=0.5, linear_damping=0.1, angular_damping=0.2)
 IRON = Material(friction=0.5, rolling_friction=0.05)
 BALL_RADIUS = 0.14  # [m] for each bay of the building, three to ten of them
 BALL_SPEED = 22.0  # [m/s]
-HIT_TIME = 0.4  # [s] from the launch of a ball until its middle reaches the wall's face
+HIT_TIME = 0.4  # [s] from the launch of a ball until it reaches the wall
 
 
 def build(size: int | None = None, seed: int = 0) -> Scene:
@@ -51,20 +51,20 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
     return scene
 
 
-def storey_count(bays: int) -> int:
+def storey_body_count(bays: int) -> int:
     """Bodies of one storey: slabs, columns and bricks."""
     return bays**2 + (bays + 1) ** 2 + 17 * 4 * bays
 
 
 def storeys_and_bays(size: int) -> tuple[int, int]:
     """Storeys and bays of the building with about `size` bodies that is nearest to six by five in its proportions."""
-    smallest = storey_count(1) + 2
+    smallest = storey_body_count(1) + 2
     if size < smallest:
         raise LapjointError(f"building: size is {size}, expected at least {smallest}: one storey of one bay, two balls")
     choices = []
     for bays in range(1, 1 + int(np.sqrt(size))):
-        storeys = max(1, round((size - 2) / storey_count(bays)))
-        off_size = abs(np.log((storeys * storey_count(bays) + 2) / size))
+        storeys = max(1, round((size - 2) / storey_body_count(bays)))
+        off_size = abs(np.log((storeys * storey_body_count(bays) + 2) / size))
         off_shape = abs(np.log(storeys / bays * BAYS / STOREYS))
         choices.append((off_size + 0.3 * off_shape, storeys, bays))
     return min(choices)[1:]
