@@ -25,7 +25,7 @@ struct WorldSettings {
   int iterations = 50;
   double residual_threshold = 0;  // m/s
   double joint_erp = 0.2;
-  double contact_erp = 0.2;
+  double contact_erp = 0.05;
   double warm_start = 0.85;
   bool split_impulse = true;
   bool two_friction_directions = true;

@@ -8,13 +8,19 @@ namespace lapjoint {
 
 namespace {
 
-constexpr int kMostCells = 64;        // a body in more cells than this is compared with all others instead
-constexpr double kBodiesPerCell = 2;  // edge of a cell, in typical bodies
+constexpr int kMostCells = 64;           // a body in more cells than this is compared with all others instead
+constexpr double kBodiesPerCell = 1.75;  // edge of a cell, in typical bodies
 
 std::uint64_t cell_key(int x, int y, int z) {
   constexpr std::uint64_t kBits = 21, kMask = (1u << kBits) - 1;
   return (static_cast<std::uint64_t>(x) & kMask) << (2 * kBits) | (static_cast<std::uint64_t>(y) & kMask) << kBits |
          (static_cast<std::uint64_t>(z) & kMask);
+}
+
+// std::floor is a call on the x86-64 baseline.
+int floor_to_int(double x) {
+  const int truncated = static_cast<int>(x);
+  return truncated - (truncated > x);
 }
 
 std::size_t hash_of(std::uint64_t key, std::size_t mask) { return (key * 0x9E3779B97F4A7C15ull >> 32) & mask; }
@@ -62,8 +68,8 @@ void PairFinder::place(const double* states) {
       box.low[i] = static_cast<float>(middle - reach - slack);
       box.high[i] = static_cast<float>(middle + reach + slack);
       box.position[i] = static_cast<float>(s[i]);
-      cells_[b][i] = static_cast<int>(std::floor(box.low[i] * per_cell_));
-      cells_[b][3 + i] = static_cast<int>(std::floor(box.high[i] * per_cell_));
+      cells_[b][i] = floor_to_int(box.low[i] * per_cell_);
+      cells_[b][3 + i] = floor_to_int(box.high[i] * per_cell_);
     }
     const double far = std::abs(s[0]) + std::abs(s[1]) + std::abs(s[2]);
     box.radius = static_cast<float>(bodies_.radius[b] + margin_ + 1e-6 * far);
@@ -121,20 +127,26 @@ std::vector<PairFinder::Pair> PairFinder::find(const double* states, const Membe
   for (int b = 0; b < bodies_.body_count; ++b) insert(b);
   std::vector<Pair> out;
   std::vector<Word> common(membership.words);
+  std::vector<const Entry*> bucket;
   for (const int first : head_) {
     if (first < 0 || entries_[first].next < 0) continue;
     // Most buckets lie inside one worker, which sees all their pairs.
+    bucket.clear();
     std::copy_n(membership.row(entries_[first].body), membership.words, common.begin());
-    for (int i = entries_[first].next; i >= 0; i = entries_[i].next)
-      for (int k = 0; k < membership.words; ++k) common[k] &= membership.row(entries_[i].body)[k];
-    if (std::any_of(common.begin(), common.end(), [](Word word) { return word != 0; })) continue;
     for (int i = first; i >= 0; i = entries_[i].next) {
-      for (int j = entries_[i].next; j >= 0; j = entries_[j].next) {
-        const int a = entries_[i].body, b = entries_[j].body;
-        if (entries_[i].cell != entries_[j].cell || membership.share(a, b)) continue;
+      bucket.push_back(&entries_[i]);
+      const Word* row = membership.row(entries_[i].body);
+      for (int k = 0; k < membership.words; ++k) common[k] &= row[k];
+    }
+    if (std::any_of(common.begin(), common.end(), [](Word word) { return word != 0; })) continue;
+    for (std::size_t i = 0; i < bucket.size(); ++i) {
+      const int a = bucket[i]->body;
+      for (std::size_t j = i + 1; j < bucket.size(); ++j) {
+        const int b = bucket[j]->body;
+        if (membership.share(a, b) || bucket[i]->cell != bucket[j]->cell) continue;
         // Bodies that share several cells meet in the first of them only.
         const auto &p = cells_[a], &q = cells_[b];
-        if (cell_key(std::max(p[0], q[0]), std::max(p[1], q[1]), std::max(p[2], q[2])) == entries_[i].cell)
+        if (cell_key(std::max(p[0], q[0]), std::max(p[1], q[1]), std::max(p[2], q[2])) == bucket[i]->cell)
           consider(a, b, out);
       }
     }

@@ -64,8 +64,9 @@ class Params:
     (0.02 and 0.04) are absolute: bodies much smaller than the unit are slow, much larger ones are stiff."""
     joint_erp: float = 0.2
     """Share of a joint's gap that one step tries to close, 0 to 1. More: smaller gaps, more jerk."""
-    contact_erp: float = 0.2
-    """Share of a penetration that one step tries to resolve, 0 to 1. More: less sinking, more bounce."""
+    contact_erp: float = 0.05
+    """Share of a penetration that one step tries to resolve, 0 to 1. More: less sinking, more shaking. The default
+    suits timesteps of a few milliseconds: at 0.2 the standing building moves eight times as much."""
     warm_start: float = 0.85
     """Share of the last step's contact impulses that the solver starts from, 0 to 1."""
     split_impulse: bool = True

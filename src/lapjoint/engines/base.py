@@ -2,7 +2,7 @@
 
 Bodies go by their numbers in the scene. States are (n, 13) float64 arrays: position, quaternion w x y z, linear
 velocity, angular velocity, world frame, SI. Static bodies are in every engine from the start. `tests/test_contract.py`
-checks every rule below on every engine.
+and `tests/test_contract_contacts.py` check every rule below on every engine.
 """
 
 from __future__ import annotations
