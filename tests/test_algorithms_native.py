@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parallel_support import WORKER_COUNTS, Case, pairs_array, random_cases, random_pairs, same_membership
 from scipy.spatial import cKDTree
 
 from lapjoint import _algorithms
 from lapjoint.algorithms import Balance, Membership, native, reference
 from lapjoint.algorithms.membership import validate_weights
+from parallel_support import WORKER_COUNTS, Case, pairs_array, random_cases, random_pairs, same_membership
 
 growth_depths = st.integers(0, 3)
 search_depths = st.integers(0, 6)
@@ -57,21 +57,20 @@ def test_balance(data: st.DataObject, case: Case, growth_depth: int, mode: Balan
     for _ in range(3):
         contacts = pairs_array(data.draw(random_pairs(case.body_count)))
         edges = np.concatenate([pairs_array(case.joints), contacts])
-        near = data.draw(st.none() | random_pairs(case.body_count))
         for module, changed in ((native, membership), (reference, expected)):
-            graph = module.Graph(case.body_count, edges)
-            about = None if near is None else module.Graph(case.body_count, near)
-            module.balance(contacts, growth_depth, graph, changed, mode, jointed, about)
+            module.balance(contacts, growth_depth, module.Graph(case.body_count, edges), changed, mode, jointed)
         assert same_membership(membership, expected)
 
 
+@pytest.mark.parametrize("name", ["compute_weights", "depth_weights"])
 @many
-@given(random_cases(), growth_depths, search_depths)
-def test_compute_weights_to_the_last_bit(case: Case, growth_depth: int, search_depth: int) -> None:
+@given(case=random_cases(), growth_depth=growth_depths, search_depth=search_depths)
+def test_weights_to_the_last_bit(name: str, case: Case, growth_depth: int, search_depth: int) -> None:
     graph, membership = overlapping(case, growth_depth)
     overlap = membership.overlap()
-    found = native.compute_weights(search_depth, graph, membership, overlap)
-    expected = reference.compute_weights(search_depth, graph, membership, overlap)
+    found, expected = (
+        getattr(module, name)(search_depth, graph, membership, overlap) for module in (native, reference)
+    )
     for array, twin in zip(found, expected, strict=True):
         assert array.dtype == twin.dtype
         assert np.array_equal(array, twin)
@@ -141,7 +140,9 @@ def test_a_larger_scene_in_motion(worker_count: int) -> None:
         for module, membership in zip((native, reference), memberships, strict=True):
             graph = module.Graph(body_count, edges)
             module.balance(contacts, step % 2, graph, membership, mode, jointed)
-            results.append(module.compute_weights(3, graph, membership, membership.overlap()))
+            overlap = membership.overlap()
+            results.append(module.compute_weights(3, graph, membership, overlap))
+            results[-1] += module.depth_weights(3, graph, membership, overlap)
         assert same_membership(*memberships)
         assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))
 

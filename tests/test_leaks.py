@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from parallel_support import poll, running, shared_memory_names, worker_processes
 
 WORKERS = 3

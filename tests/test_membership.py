@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from parallel_support import WORKER_COUNTS, Case, members, random_cases
 
 from lapjoint import LapjointError
 from lapjoint.algorithms import Membership, native, reference
 from lapjoint.algorithms.membership import validate_weights
+from parallel_support import WORKER_COUNTS, Case, members, random_cases
 
 
 @given(case=random_cases(), data=st.data())

@@ -195,5 +195,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_an_unknown_kind() -> None:
-    with pytest.raises(LapjointError, match="no partition named 'thirds'; known: auto, labels, metis, boxes, equal, or a"):
+    with pytest.raises(
+        LapjointError, match="no partition named 'thirds'; known: auto, labels, metis, boxes, equal, or a"
+    ):
         make_partition(row(3), 2, "thirds")

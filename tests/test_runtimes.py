@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import psutil
 import pytest
-from parallel_support import children, finish, poll
 
 from lapjoint import LapjointError, Params, Plane, Scene, Sphere, make_engine
 from lapjoint.errors import WorkerError
 from lapjoint.messages import StepCommand, StepReply
 from lapjoint.runtimes import Runtime, make_runtime, runtime_names
 from lapjoint.runtimes.process import ProcessRuntime
+from parallel_support import children, finish, poll
 
 Start = Callable[..., Runtime]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parallel_support import children
 
 from lapjoint import Ball, LapjointError, Params, Scene, Simulation, Sphere, make_engine, scenes
 from lapjoint.errors import WorkerError
 from lapjoint.profile import PHASES
 from lapjoint.runtimes import runtime_names
+from parallel_support import children
 
 every_runtime = pytest.mark.parametrize("runtime", runtime_names())
 
@@ -130,7 +130,7 @@ def test_a_push_reaches_an_overlap_body_once(runtime: str) -> None:
         assert simulation.states[1, 7:10] == pytest.approx(2 * speed, rel=1e-5)
 
 
-@pytest.mark.parametrize("growth_depth", [0, 1, 3])
+@pytest.mark.parametrize("growth_depth", [0, 1])
 def test_pushes_on_a_whole_chain_add_up(growth_depth: int) -> None:
     scene = row_of_balls(12, gap=0.1, growth_depth=growth_depth)
     scene.add_joints(Ball(), np.arange(11), np.arange(1, 12), np.arange(11)[:, None] * [1.1, 0, 0] + [0.55, 0, 0])
@@ -146,8 +146,8 @@ def test_pushes_on_a_whole_chain_add_up(growth_depth: int) -> None:
         assert momentum == pytest.approx(mass.sum() * push * simulation.time, rel=1e-9)
 
 
-def test_wrong_forces(runtime: str = "inline") -> None:
-    with Simulation(row_of_balls(), Params(workers=2, runtime=runtime)) as simulation:
+def test_wrong_forces() -> None:
+    with Simulation(row_of_balls(), Params(workers=2, runtime="inline")) as simulation:
         with pytest.raises(LapjointError, match="body 4 does not exist, the scene has 4 bodies"):
             simulation.add_forces(4, [1, 0, 0])
         with pytest.raises(LapjointError, match="body 2: force is"):
@@ -214,9 +214,13 @@ def test_a_closed_simulation(runtime: str) -> None:
 
 @every_runtime
 def test_an_exception_closes_what_with_opened(runtime: str) -> None:
-    with pytest.raises(RuntimeError, match="my mistake"), Simulation(row_of_balls(), Params(2, runtime)) as simulation:
-        simulation.step()
-        raise RuntimeError("my mistake")
+    def mistake() -> None:
+        with Simulation(row_of_balls(), Params(workers=2, runtime=runtime)) as simulation:
+            simulation.step()
+            raise RuntimeError("my mistake")
+
+    with pytest.raises(RuntimeError, match="my mistake"):
+        mistake()
     assert children() == []
 
 
@@ -258,7 +262,11 @@ def test_profile(runtime: str) -> None:
         # Workers that share two touching bodies both have the contact; each contact has at least one worker.
         assert profile.contact_point_count >= profile.contact_count > 100
         assert profile.worker_contact_count.sum() >= profile.contact_count
-        assert profile.byte_count > 0
+        contacts = simulation.contacts()
+        assert np.array_equal(contacts.bodies, np.unique(contacts.bodies, axis=0)), "ascending, each once"
+        # A contact of a worker takes 20 bytes of its reply, its two measures 16.
+        least = 20 * profile.worker_contact_count.sum() + 16 * 3 + 13 * 8 * profile.overlap_count
+        assert least < profile.byte_count < 3 * least
         assert profile.penetration == simulation.contacts().penetration
         assert profile.residual > 0
 

@@ -6,10 +6,10 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from parallel_support import chain_edges, members
 
 from lapjoint.algorithms import Membership, native, reference
 from lapjoint.algorithms.membership import validate_weights
+from parallel_support import chain_edges, members
 
 both = pytest.mark.parametrize("module", [native, reference], ids=["native", "reference"])
 

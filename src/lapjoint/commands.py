@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import Membership
 from .checks import as_rows, integer_rows
 from .errors import LapjointError
-from .messages import StepCommand
+from .messages import StepCommand, array_bytes
 from .scene import STATE_SIZE, Scene
 
 Ids = NDArray[np.int32]
@@ -83,6 +81,5 @@ class CommandBuilder:
     @staticmethod
     def byte_count(command: StepCommand) -> int:
         """Bytes that a command stands for: its arrays, and the states it makes a worker read and write."""
-        arrays = sum(int(getattr(command, field.name).nbytes) for field in fields(command))
         rows = len(command.activate) + len(command.reset) + len(command.overlap)
-        return arrays + 8 * STATE_SIZE * rows
+        return array_bytes(command) + 8 * STATE_SIZE * rows

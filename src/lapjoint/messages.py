@@ -55,6 +55,11 @@ MESSAGES = (StepCommand, StepReply)
 Message = TypeVar("Message", bound="StepCommand | StepReply")
 
 
+def array_bytes(message: Any) -> int:
+    """Bytes of a message's arrays."""
+    return sum(int(getattr(message, column.name).nbytes) for column in fields(message))
+
+
 def pack(message: Any, buffer: memoryview) -> int:
     """Write a message into a buffer; returns the bytes used. Raises ValueError where it does not fit."""
     arrays = [np.ascontiguousarray(getattr(message, f.name), f.metadata["dtype"]) for f in fields(message)]

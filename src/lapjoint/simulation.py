@@ -19,7 +19,7 @@ from .engines import Contacts
 from .errors import LapjointError
 from .joints import WORLD
 from .measures import joint_gaps, state_hash
-from .messages import StepReply
+from .messages import StepReply, array_bytes
 from .params import Params
 from .partition import make_partition
 from .profile import StepProfile
@@ -174,6 +174,7 @@ class Simulation:
     def _count(self, replies: list[StepReply]) -> None:
         profile, self._replies = self.profile, replies
         profile.find_contacts = partial(merge_contacts, replies, self._commands.known)
+        profile.byte_count += sum(array_bytes(reply) for reply in replies)
         profile.residual = max(float(reply.measures[1]) for reply in replies)
         profile.overlap_count = len(self.overlap)
         profile.worker_body_count = self.membership.load.copy()

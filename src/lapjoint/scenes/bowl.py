@@ -1,9 +1,9 @@
-"""Balls dropped in a square bowl: 5,040 bodies that end up in one heap.
+"""Balls dropped into a square bowl.
 
 The balls start as a grid of 14 x 18 x 20 that nowhere touches, each moved a little at random, so that columns topple.
 The bowl is an inverted truncated pyramid of static bodies, high enough that no ball leaves it.
 
-Labels are columns of the grid, two by three balls wide and as high as the heap, numbered to and fro.
+Labels are 64 blocks of columns of the grid, numbered so that consecutive ones make compact blocks.
 """
 
 from __future__ import annotations

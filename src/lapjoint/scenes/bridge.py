@@ -1,4 +1,4 @@
-"""A hanging footbridge, 25 m of planks and rails: 232 bodies, 396 joints (Fig. 5).
+"""A hanging footbridge (Fig. 5).
 
 A cell has 9 bodies: 2 stringers, 5 planks, 2 rails. An end has 8: two steel bars that hold the stringers to the world,
 and six loose boards that lie on the abutment.

@@ -1,4 +1,4 @@
-"""A building of loose bricks, slabs and columns, brought down by two cannon balls: 2,408 bodies.
+"""Loose stones and two cannon balls.
 
 Six storeys of five by five bays. A storey has 36 columns on the corners of the bays, 25 floor slabs that lie on them, a
 slab per bay, and outer walls of 340 bricks, 17 between two columns in five courses (3, 4, 3, 4, 3, with half bricks at

@@ -1,4 +1,4 @@
-"""A chain that hangs from the ceiling at both ends, swings and comes to rest: 40 links, 41 joints (Fig. 3).
+"""A chain hung at both ends (Fig. 3).
 
 A link is a rod, LINK_LENGTH long from joint to joint. Ball joints hold it to its neighbours, and the two ends to the
 world. The chain starts in its rest shape, the catenary of rigid links, but swung to the side; air drag stops it.

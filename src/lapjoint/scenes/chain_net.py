@@ -1,4 +1,4 @@
-"""A net of 3,724 interlocking rings that hangs from its rim and holds by contact alone.
+"""Interlocking rings, hung by the rim.
 
 European four-in-one mail, 49 rows of 76 rings: every ring passes through two rings of the row before and two of the
 row after. Rings of even rows lean to one side, rings of odd rows to the other, and every other row is set off by half a

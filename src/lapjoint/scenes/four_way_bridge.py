@@ -1,4 +1,4 @@
-"""Two crossing footbridges and two balls dropped on the crossing: 1,691 bodies, 3,712 joints (Table 2).
+"""Two crossing footbridges, two balls.
 
 Four arms of 42 cells hang between an abutment each and one platform in the middle. The deck is a lattice: 4 planks
 cross 2 stringers and 2 runners, with a joint at each of the 16 crossings, so a cell has 10 bodies and 18 joints (2 of

@@ -1,4 +1,4 @@
-"""Two brick walls and a long plank that falls across both and couples them (Fig. 7).
+"""Two walls under one plank (Fig. 7).
 
 Nothing touches at first: bricks float a little above each other, and the plank above both walls. Then everything lands,
 and bricks of one wall are a few edges away from those of the other, by way of the plank, though metres apart.

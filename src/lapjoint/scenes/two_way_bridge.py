@@ -1,4 +1,4 @@
-"""The same footbridge, 200 m long: 1,798 bodies, 3,180 joints (Table 2).
+"""The same footbridge, 200 m long.
 
 The pattern is that of `bridge`:
 
