@@ -1,0 +1,54 @@
+"""The same bits today, tomorrow, and wherever the workers live.
+
+The goldens change when the scenes, the engine or the algorithms change what they compute. Whoever means to do that
+prints the new ones with `python tests/test_determinism.py`, and says so in the changelog.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+import pytest
+
+from lapjoint import Params, Simulation, scenes
+
+STEPS, TIMESTEP = 100, 0.005
+CASES = {
+    # scene: about how many bodies, workers, growth depth
+    "bridge": (106, 2, 1),
+    "bowl": (120, 3, 0),
+    "plank": (81, 2, 0),
+}
+GOLDEN = {
+    "bridge": "763c2bb6d1b203ae",
+    "bowl": "eb5aa46f4380ee2c",
+    "plank": "d6a99b50fec52f29",
+}
+# Elsewhere, compilers and mathematical libraries round in other places.
+HERE = sys.platform == "linux" and platform.machine() == "x86_64"
+
+
+def final_hash(name: str, runtime: str) -> str:
+    size, workers, growth_depth = CASES[name]
+    params = Params(workers=workers, runtime=runtime, timestep=TIMESTEP, growth_depth=growth_depth, validate=True)
+    with Simulation(scenes.build(name, size), params) as simulation:
+        overlap = 0
+        for _ in range(STEPS):
+            simulation.step()
+            overlap += len(simulation.overlap)
+        assert overlap > 0, "workers that never meet prove nothing"
+        return simulation.state_hash
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name: str) -> None:
+    hashes = [final_hash(name, runtime) for runtime in ("inline", "process", "inline", "process")]
+    assert len(set(hashes)) == 1, f"runs and runtimes differ: {hashes}"
+    if HERE:
+        assert hashes[0] == GOLDEN[name]
+
+
+if __name__ == "__main__":
+    for scene_name in CASES:
+        print(f'    "{scene_name}": "{final_hash(scene_name, "process")}",')
