@@ -116,12 +116,13 @@ def test_q_and_minus_q_are_one_rotation(module: ModuleType) -> None:
 
 @both
 def test_signs_are_compared_with_the_first(module: ModuleType) -> None:
-    # In quaternion space 0, 80 and 160 degrees apart: the last is on the far side of the first, not of the second.
-    first, second, last = (np.array(turned(np.radians(2 * angle))) for angle in (0, 80, 160))
+    # In quaternion space 0, 80 and 100 degrees: the last is on the far side of the first, but neither of the second
+    # nor of the sum so far.
+    first, second, last = (np.array(turned(np.radians(2 * angle))) for angle in (0, 80, 100))
     rows = np.zeros((3, 13))
     rows[:, 3:7] = first, second, last
-    mean = (first + second - last) / 3
-    assert blended(module, [1 / 3] * 3, rows)[3:7] == pytest.approx(mean / np.linalg.norm(mean))
+    mean = 0.1 * first + 0.8 * second - 0.1 * last
+    assert blended(module, [0.1, 0.8, 0.1], rows)[3:7] == pytest.approx(mean / np.linalg.norm(mean))
 
 
 @both

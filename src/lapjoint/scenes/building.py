@@ -47,7 +47,7 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
     _launch(scene, storeys, bays)
     width, top = BAY * bays, storeys * (HEIGHT + SLAB)
     reach = max(width, top)
-    scene.camera = ((-1.5 * reach, -2.5 * reach, 1.1 * reach), (-0.15 * reach, -0.1 * reach, 0.3 * top))
+    scene.camera = ((-1.3 * reach, -2.15 * reach, 0.97 * reach), (-0.15 * reach, -0.1 * reach, 0.3 * top))
     return scene
 
 
