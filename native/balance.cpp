@@ -59,10 +59,25 @@ class Balancer {
     overlap_.clear();
     for (int body = 0; body < membership_.body_count; ++body)
       if (membership_.worker_count_of(body) > 1) overlap_.push_back(body);
-    for (const int body : overlap_) leave(body, membership_.workers(body));
+    for (const int body : overlap_) {
+      while (membership_.worker_count_of(body) > 1) {
+        const int worker = fullest(body);
+        if (!may_leave(body, worker)) break;
+        membership_.deactivate(worker, body);
+      }
+    }
   }
 
  private:
+  // The most loaded worker of a body, ties by the lowest number.
+  int fullest(int body) const {
+    int found = -1;
+    membership_.workers(body).each([&](int w) {
+      if (found < 0 || membership_.load[w] > membership_.load[found]) found = w;
+    });
+    return found;
+  }
+
   // Algorithm 7.
   bool is_bridge(int body) const {
     Workers workers(membership_.words);

@@ -224,3 +224,13 @@ def test_algorithms_by_name() -> None:
     assert [load_algorithms(kind) for kind in KINDS] == [native, reference]
     with pytest.raises(LapjointError, match="'fast', expected one of native, reference"):
         load_algorithms("fast")
+
+
+@pytest.mark.parametrize("module", [native, reference])
+def test_pruning_never_empties_a_worker_into_another(module: ModuleType) -> None:
+    """Where the growth depth covers everything, all could follow the first body out of one worker."""
+    graph, membership = module.Graph(12, chain_edges(12)), Membership([0] * 6 + [1] * 6, 2)
+    module.assign_overlap(6, graph, membership)
+    for _ in range(5):
+        module.balance([], 6, graph, membership, Balance.PRUNED, np.ones(12, bool))
+    assert membership.load.min() > 4

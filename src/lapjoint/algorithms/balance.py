@@ -20,7 +20,7 @@ class Balance(str, Enum):
     GUARDED = "guarded"
     """Only where it keeps a worker in common with every body within reach (see `may_leave`)."""
     PRUNED = "pruned"
-    """Guarded, and then every overlap body leaves each worker it can, the most loaded first."""
+    """Guarded, and then every overlap body leaves its most loaded worker, if it can."""
 
 
 STAY = -1
@@ -61,9 +61,13 @@ def balance(
             smallest = min(workers_a, key=lambda w: (membership.load[w], w))  # line 21
             leave(a, workers_a - {smallest}, reach[a], graph, membership, mode)
             leave(b, workers_b - {smallest}, reach[b], graph, membership, mode)
-    if mode is Balance.PRUNED:  # every overlap body leaves each worker it can
+    if mode is Balance.PRUNED:  # every overlap body leaves its most loaded worker, if it can, again and again
         for body in membership.overlap().tolist():
-            leave(body, membership.workers(body), reach[body], graph, membership, mode)
+            while len(own := membership.workers(body)) > 1:
+                fullest = min(own, key=lambda w: (-membership.load[w], w))
+                leave(body, [fullest], reach[body], graph, membership, mode)
+                if membership.has(body, fullest):
+                    break
 
 
 def is_bridge(body: int, graph: Graph, membership: Membership) -> bool:
