@@ -234,3 +234,10 @@ def test_pruning_never_empties_a_worker_into_another(module: ModuleType) -> None
     for _ in range(5):
         module.balance([], 6, graph, membership, Balance.PRUNED, np.ones(12, bool))
     assert membership.load.min() > 4
+
+
+@pytest.mark.parametrize("module", [native, reference])
+@pytest.mark.parametrize("edge", [(0, 3), (-1, 0), (1, 1)])
+def test_edges_of_bodies_that_do_not_exist_are_refused(module: ModuleType, edge: tuple[int, int]) -> None:
+    with pytest.raises(LapjointError, match="3 bodies"):
+        module.Graph(3, [(0, 1), edge])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -94,12 +97,36 @@ class _Means:
         return [float(value) for value in np.atleast_1d(self.sums.get(name, 0.0)) / max(self.count, 1)]
 
 
+class _Interrupt:
+    """Within it, Ctrl-C is noted and the step at hand ends whole; a second one interrupts at once."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def __enter__(self) -> _Interrupt:
+        self._ours = threading.current_thread() is threading.main_thread()
+        if self._ours:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.came:
+            raise KeyboardInterrupt
+        self.came = True
+
+    def __exit__(self, *_: object) -> None:
+        if self._ours:
+            signal.signal(signal.SIGINT, self._before)
+
+
 def run(simulation: Simulation, steps: int, on_step: Callable[[int], None] | None = None) -> RunSummary:
-    """Take `steps` steps and measure each. An interrupt (Ctrl-C) ends the run early; what was done is summed up."""
+    """Take `steps` steps and measure each. Ctrl-C ends the run after the step at hand; what was done is summed up."""
     means = _Means()
     gap_max = depth_max = 0.0
-    try:
+    with _Interrupt() as interrupt:
         for done in range(1, steps + 1):
+            if interrupt.came:
+                break
             start = time.process_time()
             simulation.step()
             server_cpu_ms = 1e3 * (time.process_time() - start)
@@ -109,8 +136,6 @@ def run(simulation: Simulation, steps: int, on_step: Callable[[int], None] | Non
             means.add(gap_sum=float(gaps.sum()), **_measured(simulation, profile, server_cpu_ms))
             if on_step is not None:
                 on_step(done)
-    except KeyboardInterrupt:
-        pass
     params, scene = simulation.params, simulation.scene
     assert params.timestep is not None
     assert params.iterations is not None

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ..errors import LapjointError
 
 Ids = NDArray[np.int32]
 
@@ -18,6 +22,7 @@ class Graph:
 
     def __init__(self, body_count: int, edges: ArrayLike) -> None:
         pairs = np.asarray(edges, np.int64).reshape(-1, 2)
+        check_bodies(body_count, pairs)
         low, high = pairs.min(axis=1, initial=body_count), pairs.max(axis=1, initial=-1)
         keys = np.unique(low * body_count + high) if len(pairs) else np.empty(0, np.int64)
         self.body_count = body_count
@@ -45,3 +50,9 @@ class Graph:
                         reached.append(near)
             frontier = reached
         return geodesic
+
+
+def check_bodies(body_count: int, pairs: NDArray[Any]) -> None:
+    """Refuse pairs of bodies that do not exist, or of a body with itself."""
+    if pairs.size and not (pairs.min() >= 0 and pairs.max() < body_count and (pairs[:, 0] != pairs[:, 1]).all()):
+        raise LapjointError(f"an edge joins a body to itself or to one that is not among the {body_count} bodies")

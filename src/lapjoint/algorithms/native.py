@@ -24,6 +24,7 @@ class Graph(graph_twin.Graph):
 
     def __init__(self, body_count: int, edges: ArrayLike) -> None:
         pairs = np.ascontiguousarray(edges, np.int32).reshape(-1, 2)
+        graph_twin.check_bodies(body_count, pairs)
         self.body_count = body_count
         self.start, self.neighbor, flat = _algorithms.build_graph(body_count, pairs)
         self.edges = flat.reshape(-1, 2)
