@@ -20,12 +20,13 @@ import numpy as np
 
 from lapjoint import Params, Scene, make_engine, scenes
 from lapjoint.engines import Engine
-from lapjoint.joints import WORLD
-from lapjoint.shapes import Box, Sphere
+from lapjoint.joints import WORLD, JointKind
+from lapjoint.shapes import Box, Compound, Sphere
 
 ITERATIONS = (10, 50, 1000)
 PRECISIONS = ("float32", "float64")
 WARM_UP_STEPS = 5
+PEER_SHAPES = (Sphere, Box, Compound)
 
 
 def cpu_ms(step: Callable[[], None], budget_s: float, least: int = 3, most: int = 20) -> float:
@@ -60,7 +61,7 @@ def settle(scene: Scene, steps: int) -> tuple[np.ndarray, float, float]:
 
 
 class PyBulletWorld:
-    """The same scene in PyBullet: spheres, boxes and ball joints, which is what bowl and bridge are made of."""
+    """The same scene in PyBullet: spheres, boxes, compounds of boxes, ball and fixed joints make bowl and bridges."""
 
     def __init__(self, scene: Scene, states: np.ndarray, iterations: int) -> None:
         import pybullet
@@ -81,6 +82,15 @@ class PyBulletWorld:
                 shapes[i] = p.createCollisionShape(p.GEOM_SPHERE, radius=shape.radius, **at)
             elif isinstance(shape, Box):
                 shapes[i] = p.createCollisionShape(p.GEOM_BOX, halfExtents=[s / 2 for s in shape.size], **at)
+            elif isinstance(shape, Compound) and all(isinstance(part.shape, Box) for part in shape.parts):
+                turns = [(x, y, z, w) for w, x, y, z in (part.quaternion for part in shape.parts)]
+                shapes[i] = p.createCollisionShapeArray(
+                    shapeTypes=[p.GEOM_BOX] * len(shape.parts),
+                    halfExtents=[[s / 2 for s in part.shape.size] for part in shape.parts],
+                    collisionFramePositions=[part.position for part in shape.parts],
+                    collisionFrameOrientations=turns,
+                    **at,
+                )
         statics, bodies, joints = scene.statics, scene.bodies, scene.joints
         for s in range(scene.static_count):
             if int(statics.shape_id[s]) in shapes:
@@ -97,7 +107,7 @@ class PyBulletWorld:
                 -1,
                 states[b, :3],
                 (x, y, z, w),
-                useMaximalCoordinates=1,
+                useMaximalCoordinates=int(scene.joint_count == 0),  # there is no fixed joint between maximal bodies
                 **at,
             )
             p.resetBaseVelocity(body, states[b, 7:10], states[b, 10:13], **at)
@@ -105,12 +115,14 @@ class PyBulletWorld:
                 body, -1, lateralFriction=float(np.sqrt(bodies.friction[b])), linearDamping=0, angularDamping=0, **at
             )
             self.ids.append(body)
-        for a, b, frame_a, frame_b in zip(joints.body_a, joints.body_b, joints.frame_a, joints.frame_b, strict=True):
+        kinds = {JointKind.BALL: p.JOINT_POINT2POINT, JointKind.FIXED: p.JOINT_FIXED}
+        for j in range(scene.joint_count):
+            a, b, frame_a, frame_b = joints.body_a[j], joints.body_b[j], joints.frame_a[j], joints.frame_b[j]
             child = self.ids[b] if b != WORLD else -1
-            p.createConstraint(
-                self.ids[a], -1, child, -1, p.JOINT_POINT2POINT, (0, 0, 0), frame_a[:3], frame_b[:3], **at
-            )
-            if child >= 0:
+            turns = [(x, y, z, w) for w, x, y, z in (frame_a[3:], frame_b[3:])]
+            kind = kinds[JointKind(joints.kind[j])]
+            p.createConstraint(self.ids[a], -1, child, -1, kind, (0, 0, 0), frame_a[:3], frame_b[:3], *turns, **at)
+            if child >= 0 and not joints.collide[j]:
                 p.setCollisionFilterPair(self.ids[a], child, -1, -1, 0, **at)
 
     def step(self) -> None:
@@ -146,7 +158,7 @@ def measure(name: str, peer: bool) -> list[dict[str, object]]:
         one_direction = replace(Params(iterations=iterations), friction_directions=1)
         runs["float32, 1 friction direction"] = start(scene, states, one_direction).step
         world = None
-        if peer and all(isinstance(scene.shapes[i], Sphere | Box) for i in np.unique(scene.bodies.shape_id)):
+        if peer and all(isinstance(scene.shapes[i], PEER_SHAPES) for i in np.unique(scene.bodies.shape_id)):
             world = PyBulletWorld(scene, states, iterations)
             for _ in range(WARM_UP_STEPS):
                 world.step()
