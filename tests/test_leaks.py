@@ -112,6 +112,30 @@ def test_a_server_that_is_killed_while_idle(
     assert_nothing_left(program.workers, memory_before)
 
 
+ENDLESS = """
+endless = Simulation(scenes.build("bridge"), Params(workers=2, iterations=1_000_000))
+print("stepping", flush=True)
+endless.step()
+"""
+
+
+def test_a_server_that_is_killed_in_the_middle_of_a_long_step(programs: list[Program], memory_before: set[str]) -> None:
+    """The workers are inside the engine for many seconds; they leave all the same."""
+    program = Program(ENDLESS)
+    programs.append(program)
+    assert program.process.stdin is not None
+    assert program.process.stdout is not None
+    program.process.stdin.write("\n")
+    program.process.stdin.flush()
+    assert program.process.stdout.readline() == "stepping\n"
+    workers = worker_processes(program.process.pid)
+    assert len(workers) == WORKERS + 2
+    burnt = sum(worker.cpu_times().user for worker in workers)
+    assert poll(lambda: sum(worker.cpu_times().user for worker in workers) > burnt + 0.5, 60)
+    assert program.kill(signal.SIGKILL) == -signal.SIGKILL
+    assert_nothing_left(workers, memory_before)
+
+
 def wait_until_they_step(workers: list[psutil.Process]) -> None:
     """A worker that steps goes to sleep and wakes up hundreds of times a second, one that starts does not."""
 

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
@@ -26,7 +27,7 @@ from ..scene import STATE_SIZE, Scene
 from ..scene_file import scene_bytes
 from .shared import DONE, FAILED, GO, SharedMemory
 
-LEAVE_S = 1.0  # how long a worker may take to leave before it is killed
+LEAVE_S = 1.0  # how long all workers together may take to leave before they are killed
 
 
 def mailbox_size(body_count: int) -> int:
@@ -141,13 +142,14 @@ class ProcessRuntime:
 
 
 def _end(processes: list[subprocess.Popen[bytes]], sockets: list[socket.socket]) -> None:
-    """Ask the workers to leave; kill those that do not."""
+    """Hang up, which tells the workers to leave; kill those that have not left in time."""
     for link in sockets:
         link.close()
     sockets.clear()
+    deadline = time.monotonic() + LEAVE_S
     for process in processes:
         try:
-            process.wait(LEAVE_S)
+            process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import socket
 import sys
+import threading
 import traceback
 
 from ..messages import StepCommand, pack, unpack
@@ -15,9 +18,18 @@ from ..worker import Worker
 from .shared import DONE, FAILED, GO, SharedMemory
 
 
+def leave_with_server(link: socket.socket) -> None:
+    """End this process as soon as the server hangs up, in the middle of a step too."""
+    poll = select.poll()
+    poll.register(link, getattr(select, "POLLRDHUP", 0) | select.POLLHUP)
+    poll.poll()
+    os._exit(1)
+
+
 def main() -> None:
     task = json.loads(sys.argv[1])
     link = socket.socket(fileno=task["socket"])
+    threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
         states, worker_states, scene_block, mailbox = (SharedMemory(size, fd) for fd, size in task["memory"])
         scene = parse_scene(scene_block.map[:], "the server's scene")
