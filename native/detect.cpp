@@ -127,27 +127,33 @@ std::vector<PairFinder::Pair> PairFinder::find(const double* states, const Membe
   for (int b = 0; b < bodies_.body_count; ++b) insert(b);
   std::vector<Pair> out;
   std::vector<Word> common(membership.words);
-  std::vector<const Entry*> bucket;
+  struct Member {
+    Word workers;  // the first 64
+    std::uint64_t cell;
+    int body;
+  };
+  std::vector<Member> bucket;
   for (const int first : head_) {
     if (first < 0 || entries_[first].next < 0) continue;
     // Most buckets lie inside one worker, which sees all their pairs.
     bucket.clear();
     std::copy_n(membership.row(entries_[first].body), membership.words, common.begin());
     for (int i = first; i >= 0; i = entries_[i].next) {
-      bucket.push_back(&entries_[i]);
       const Word* row = membership.row(entries_[i].body);
+      bucket.push_back({row[0], entries_[i].cell, entries_[i].body});
       for (int k = 0; k < membership.words; ++k) common[k] &= row[k];
     }
     if (std::any_of(common.begin(), common.end(), [](Word word) { return word != 0; })) continue;
     for (std::size_t i = 0; i < bucket.size(); ++i) {
-      const int a = bucket[i]->body;
+      const Member& a = bucket[i];
       for (std::size_t j = i + 1; j < bucket.size(); ++j) {
-        const int b = bucket[j]->body;
-        if (membership.share(a, b) || bucket[i]->cell != bucket[j]->cell) continue;
+        const Member& b = bucket[j];
+        if ((a.workers & b.workers) || a.cell != b.cell) continue;
+        if (membership.words > 1 && membership.share(a.body, b.body)) continue;
         // Bodies that share several cells meet in the first of them only.
-        const auto &p = cells_[a], &q = cells_[b];
-        if (cell_key(std::max(p[0], q[0]), std::max(p[1], q[1]), std::max(p[2], q[2])) == bucket[i]->cell)
-          consider(a, b, out);
+        const auto &p = cells_[a.body], &q = cells_[b.body];
+        if (cell_key(std::max(p[0], q[0]), std::max(p[1], q[1]), std::max(p[2], q[2])) == a.cell)
+          consider(a.body, b.body, out);
       }
     }
   }
