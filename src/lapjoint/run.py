@@ -104,7 +104,8 @@ class _Interrupt:
         self.came = False
 
     def __enter__(self) -> _Interrupt:
-        self._ours = threading.current_thread() is threading.main_thread()
+        ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a background job of a script: leave it so
+        self._ours = threading.current_thread() is threading.main_thread() and not ignored
         if self._ours:
             self._before = signal.signal(signal.SIGINT, self._note)
         return self
