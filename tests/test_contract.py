@@ -231,6 +231,24 @@ def test_forces_add_up_wait_for_the_step_and_last_for_its_first_timestep(start: 
     np.testing.assert_allclose(engine.get_states()[0, 7:10], [0.02, 0.02, 0.0], rtol=10 * rounding)
 
 
+def test_iterations_can_change_between_steps(make: Make) -> None:
+    """As good as an engine that had them from the start."""
+    scene = four()
+    fresh, changed = make(scene, iterations=30), make(scene, iterations=1)
+    for engine in (fresh, changed):
+        engine.activate(np.arange(4), scene.states)
+    changed.set_iterations(30)
+    for engine in (fresh, changed):
+        engine.step(2)
+    assert snapshot(changed) == snapshot(fresh)
+    changed.set_iterations(1)
+    fresh.step(2)
+    changed.step(2)
+    assert snapshot(changed) != snapshot(fresh)
+    with pytest.raises(LapjointError, match="iterations is 0, expected 1 to"):
+        changed.set_iterations(0)
+
+
 def test_forces_do_not_outlive_a_body(make: Make) -> None:
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     scene.add_body(Sphere(0.5))

@@ -156,6 +156,24 @@ def test_wrong_forces() -> None:
         assert np.array_equal(simulation.states, row_of_balls().states), "a refused push leaves nothing behind"
 
 
+@every_runtime
+def test_iterations_change_with_the_next_step(runtime: str) -> None:
+    scene = row_of_balls(12, gap=0.1)
+    scene.add_joints(Ball(), np.arange(11), np.arange(1, 12), np.arange(11)[:, None] * [1.1, 0, 0] + [0.55, 0, 0])
+    hashes = []
+    for first in (40, 1):
+        with Simulation(scene, Params(workers=3, runtime=runtime, iterations=first)) as simulation:
+            if first != 40:
+                simulation.set_iterations(40)
+            simulation.add_forces(0, [0.0, 50.0, 0.0])
+            simulation.step(3)
+            assert simulation.params.iterations == 40
+            hashes.append(simulation.state_hash)
+            with pytest.raises(LapjointError, match="iterations is 0"):
+                simulation.set_iterations(0)
+    assert hashes[0] == hashes[1]
+
+
 # ---- what a user reads -----------------------------------------------------------------------------------------------
 
 

@@ -23,10 +23,15 @@ class CommandBuilder:
         """Membership bits that the workers have acted on."""
         self._reset = np.empty(0, np.int32)
         self._forces: dict[int, NDArray[np.float64]] = {}
+        self._iterations = np.empty(0, np.int32)
 
     def reset(self, overlap: Ids) -> None:
         """These bodies were blended after the last step; they start from the blend."""
         self._reset = overlap
+
+    def set_iterations(self, iterations: int) -> None:
+        """Tell the workers with their next command."""
+        self._iterations = np.array([iterations], np.int32)
 
     def add_forces(self, scene: Scene, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None) -> None:
         ids = integer_rows("body", body_ids, np.size(body_ids), "add_forces")
@@ -64,9 +69,11 @@ class CommandBuilder:
             slot = order[cuts[w] : cuts[w + 1]].astype(np.int32)
             command = StepCommand(removed[w], added[w], stayed[w], bodies[slot], slot, pushes[w])
             command.forces = np.array([self._forces[b] for b in pushes[w].tolist()]).reshape(-1, 6)
+            command.iterations = self._iterations
             commands.append(command)
         self.known = bits.copy()
         self._forces.clear()
+        self._iterations = self._iterations[:0]
         return commands
 
     def _by_worker(self, bodies: Ids, bits: NDArray[np.uint64]) -> list[Ids]:

@@ -37,6 +37,8 @@ class StepCommand:
     force_ids: Ids = _array(np.int32)
     """Active bodies with an external force and torque in this step."""
     forces: Array = _array(np.float64, 6)
+    iterations: Ids = _array(np.int32)
+    """One number if the sweeps per step change from this step on, else none."""
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 
@@ -217,6 +217,11 @@ class Simulation:
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
         """External forces [N] and torques [N m] on bodies, for the next step only, whichever workers have them."""
         self._commands.add_forces(self.scene, body_ids, forces, torques)
+
+    def set_iterations(self, iterations: int) -> None:
+        """Sweeps of the solver per step, from the next step on."""
+        self.params = replace(self.params, iterations=iterations)  # refuses what is no count
+        self._commands.set_iterations(iterations)
 
     def on_step(self, callback: Callable[[Simulation], None]) -> None:
         """Call `callback(simulation)` after every step."""

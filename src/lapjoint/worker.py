@@ -42,6 +42,8 @@ class Worker:
             self._active[command.activate] = True
         if len(command.force_ids):
             engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
+        if len(command.iterations):
+            engine.set_iterations(int(command.iterations[0]))
         engine.step()
         alone = self._active.copy()
         alone[command.overlap] = False

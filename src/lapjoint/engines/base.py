@@ -90,6 +90,10 @@ class Engine(Protocol):
         """Go on by `count` timesteps. A state that is not finite afterwards: LapjointError that names the body."""
         ...
 
+    def set_iterations(self, iterations: int) -> None:
+        """Sweeps of the solver per step from now on."""
+        ...
+
     def detect(self) -> None:
         """Find the contacts of the present states without stepping."""
         ...

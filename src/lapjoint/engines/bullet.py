@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,10 @@ class BulletEngine:
         if count < 0:
             raise LapjointError(f"count of steps is {count}, expected zero or more")
         self._call(self._world.step, self._timestep, count)
+
+    def set_iterations(self, iterations: int) -> None:
+        self.params = replace(self.params, iterations=iterations)  # refuses what is no count
+        self._world.set_iterations(iterations)
 
     def detect(self) -> None:
         self._world.detect()
