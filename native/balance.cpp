@@ -1,8 +1,11 @@
 #include "balance.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "depths.h"
 
 namespace lapjoint {
 
@@ -23,6 +26,7 @@ class Balancer {
   }
 
   void contact(int a, int b) {
+    if (membership_.same_single(a, b)) return;
     const int count_a = membership_.worker_count_of(a), count_b = membership_.worker_count_of(b);
     if (!membership_.share(a, b)) {  // line 4: Figure 9 (i), (ii)
       const Workers workers_a = membership_.workers(a), workers_b = membership_.workers(b);
@@ -30,13 +34,13 @@ class Balancer {
       both.add(workers_b.data());
       int root = a;
       if (membership_.total_load(workers_a) <= membership_.total_load(workers_b)) {  // line 5
-        membership_.activate(workers_a, b);
+        activate(workers_a, b);
         root = b;
       } else {
-        membership_.activate(workers_b, a);
+        activate(workers_b, a);
       }
       search_.within(root, growth_depth_, [&](int near, int) {  // lines 12 to 15
-        membership_.activate(both, near);
+        activate(both, near);
         return true;
       });
     } else if (count_a > 1 && count_b == 1) {
@@ -56,6 +60,7 @@ class Balancer {
   }
 
   void prune() {
+    if (grown_) depths_.reset();
     overlap_.clear();
     for (int body = 0; body < membership_.body_count; ++body)
       if (membership_.worker_count_of(body) > 1) overlap_.push_back(body);
@@ -63,12 +68,39 @@ class Balancer {
       while (membership_.worker_count_of(body) > 1) {
         const int worker = fullest(body);
         if (!may_leave(body, worker)) break;
-        membership_.deactivate(worker, body);
+        deactivate(worker, body);
       }
     }
   }
 
+  std::vector<int> left() {
+    std::sort(left_.begin(), left_.end());
+    left_.erase(std::unique(left_.begin(), left_.end()), left_.end());
+    return std::move(left_);
+  }
+
  private:
+  int reach(int body) const { return 1 + 2 * growth_depth_ + (jointed_[body] ? 1 : 0); }
+
+  Depths& depths() {
+    if (!depths_) {
+      depths_.emplace(graph_, membership_, 2 + 2 * growth_depth_);
+      grown_ = false;
+    }
+    return *depths_;
+  }
+
+  void activate(const Workers& workers, int body) {
+    if (!membership_.workers(body).contains(workers.data())) grown_ = true;
+    membership_.activate(workers, body);
+  }
+
+  void deactivate(int worker, int body) {
+    membership_.deactivate(worker, body);
+    left_.push_back(body);
+    if (depths_) depths_->leave(worker, body);
+  }
+
   // The most loaded worker of a body, ties by the lowest number.
   int fullest(int body) const {
     int found = -1;
@@ -97,16 +129,21 @@ class Balancer {
     workers.each([&](int w) { order_.push_back({-membership_.load[w], w}); });
     std::sort(order_.begin(), order_.end());
     for (const auto& [load, worker] : order_)
-      if (mode_ == Balance::kPrinted || may_leave(body, worker)) membership_.deactivate(worker, body);
+      if (mode_ == Balance::kPrinted || may_leave(body, worker)) deactivate(worker, body);
   }
 
+  // Whether the body would still share a worker with every body within its reach.
   bool may_leave(int body, int worker) {
     Workers left = membership_.workers(body);
     left.erase(worker);
-    if (left.count() == 0 || !was_overlap_[body]) return false;
+    const int count = left.count();
+    if (count == 0 || !was_overlap_[body]) return false;
+    bool deep = false;  // one worker has them all
+    left.each([&](int w) { deep = deep || depths().of(body, w) > reach(body); });
+    // Depths only grow while bodies join workers, so what was deep is deep; else they tell only of a single worker.
+    if (deep || (count == 1 && !grown_)) return deep;
     bool kept = true;
-    const int reach = 1 + 2 * growth_depth_ + (jointed_[body] ? 1 : 0);
-    search_.within(body, reach, [&](int near, int) {
+    search_.within(body, reach(body), [&](int near, int) {
       kept = near == body || left.meets(membership_.row(near));
       return kept;
     });
@@ -119,18 +156,21 @@ class Balancer {
   Balance mode_;
   const bool* jointed_;
   Search search_;
+  std::optional<Depths> depths_;  // once needed
+  bool grown_ = false;            // bodies have joined workers since the depths were found
   std::vector<std::pair<std::int64_t, int>> order_;
-  std::vector<int> overlap_;
+  std::vector<int> overlap_, left_;
   std::vector<char> was_overlap_;
 };
 
 }  // namespace
 
-void balance(const int* contacts, int contact_count, int growth_depth, const Graph& graph, Membership& membership,
-             Balance mode, const bool* jointed) {
+std::vector<int> balance(const int* contacts, int contact_count, int growth_depth, const Graph& graph,
+                         Membership& membership, Balance mode, const bool* jointed) {
   Balancer balancer(growth_depth, graph, membership, mode, jointed);
   for (int i = 0; i < contact_count; ++i) balancer.contact(contacts[2 * i], contacts[2 * i + 1]);
   if (mode == Balance::kPruned) balancer.prune();
+  return balancer.left();
 }
 
 }  // namespace lapjoint

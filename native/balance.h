@@ -1,6 +1,8 @@
 // Algorithms 6 and 7. Twin: src/lapjoint/algorithms/balance.py
 #pragma once
 
+#include <vector>
+
 #include "graph.h"
 #include "membership.h"
 
@@ -8,8 +10,8 @@ namespace lapjoint {
 
 enum class Balance { kPrinted, kGuarded, kPruned };
 
-// `jointed` says of every body whether it has a joint to another.
-void balance(const int* contacts, int contact_count, int growth_depth, const Graph& graph, Membership& membership,
-             Balance mode, const bool* jointed);
+// `jointed` says of every body whether it has a joint to another. Returns the bodies that left a worker, ascending.
+std::vector<int> balance(const int* contacts, int contact_count, int growth_depth, const Graph& graph,
+                         Membership& membership, Balance mode, const bool* jointed);
 
 }  // namespace lapjoint

@@ -60,6 +60,9 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
   // One step of exactly this length; without motion states and interpolation.
   void step_once(btScalar timestep);
 
+  // Of the last step, in canonical order; not with sleep. They are gone as soon as a body leaves.
+  const std::vector<ContactKey>& solved_contacts() const { return contacts_; }
+
  protected:
   void calculateSimulationIslands() override;
   void solveConstraints(btContactSolverInfo& info) override;

@@ -210,6 +210,7 @@ void BulletWorld::deactivate(const int* ids, int count) {
     mark_[ids[i]] = 1;
   }
   wake_neighbours();
+  contacts_solved_ = false;
   const auto leaving = [this](int body) { return body != kWorld && mark_[body]; };
   std::erase_if(joints_, [&](const LiveJoint& joint) {
     const bool gone = leaving(joint_columns_.body_a[joint.id]) || leaving(joint_columns_.body_b[joint.id]);
@@ -251,6 +252,7 @@ void BulletWorld::commit() {
 }
 
 void BulletWorld::clear_contacts() {
+  contacts_solved_ = false;
   struct Every : btOverlapCallback {
     bool processOverlap(btBroadphasePair&) override { return true; }
   } every;
@@ -273,7 +275,7 @@ void BulletWorld::set_states(const int* ids, int count, const double* states) {
   }
 }
 
-void BulletWorld::get_states(const int* ids, int count, double* states) const {
+void BulletWorld::get_states(const int* ids, int count, double* states, const int* rows) const {
   require(ids, count, true);
   const double unit = settings_.length_unit;
   for (int i = 0; i < count; ++i) {
@@ -284,7 +286,7 @@ void BulletWorld::get_states(const int* ids, int count, double* states) const {
     const btVector3& position = place.getOrigin();
     const btVector3& linear = from.body.getLinearVelocity();
     const btVector3& angular = from.body.getAngularVelocity();
-    double* out = states + kStateSize * i;
+    double* out = states + kStateSize * static_cast<std::size_t>(rows ? rows[i] : i);
     for (int k = 0; k < 3; ++k) {
       out[k] = position[k] * unit;
       out[7 + k] = linear[k] * unit;
@@ -320,11 +322,13 @@ void BulletWorld::step(double timestep, int count) {
   commit();
   solver_.clear_residual();
   for (int i = 0; i < count; ++i) world_->step_once(btScalar(timestep));
+  contacts_solved_ = count > 0 && !settings_.sleeping;
   check_finite();
 }
 
 void BulletWorld::detect() {
   commit();
+  contacts_solved_ = false;
   world_->performDiscreteCollisionDetection();
 }
 
@@ -341,20 +345,21 @@ void BulletWorld::check_finite() const {
 }
 
 const std::vector<Contact>& BulletWorld::contacts() {
-  collect_contacts(dispatcher_, contact_keys_);
+  if (!contacts_solved_) collect_contacts(dispatcher_, contact_keys_);
+  const std::vector<ContactKey>& keys = contacts_solved_ ? world_->solved_contacts() : contact_keys_;
   contacts_.clear();
   const auto body_number = [](std::uint64_t number) {
     const int id = static_cast<int>(number);
     return id >= kStaticBase ? -1 - (id - kStaticBase) : id;
   };
-  for (std::size_t i = 0; i < contact_keys_.size(); ++i) {
-    const ContactKey& key = contact_keys_[i];
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const ContactKey& key = keys[i];
     double depth = -1e30;
     for (int k = 0; k < key.manifold->getNumContacts(); ++k)
       depth = std::max(depth, -static_cast<double>(key.manifold->getContactPoint(k).getDistance()));
     depth *= settings_.length_unit;
     // A compound touches with several parts: they are one contact.
-    if (i > 0 && contact_keys_[i - 1].bodies == key.bodies) {
+    if (i > 0 && keys[i - 1].bodies == key.bodies) {
       contacts_.back().point_count += key.manifold->getNumContacts();
       contacts_.back().depth = std::max(contacts_.back().depth, depth);
     } else {

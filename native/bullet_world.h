@@ -78,15 +78,17 @@ class BulletWorld {
   void activate(const int* ids, int count, const double* states);
   void deactivate(const int* ids, int count);
   void set_states(const int* ids, int count, const double* states);
-  void get_states(const int* ids, int count, double* states) const;
+  // The i-th state goes to row rows[i], or i where there are no rows.
+  void get_states(const int* ids, int count, double* states, const int* rows = nullptr) const;
   void add_forces(const int* ids, int count, const double* forces, const double* torques);
   void clear_contacts();  // forget cached contact points and impulses
 
   void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
   void step(double timestep, int count);
   void detect();
-  // Which pairs of bodies, active or not, touch at the given states (one row per body of the scene).
-  void touching(const int* pairs, int count, const double* states, bool* touch);
+  // How far pairs of bodies, active or not, are from a contact at the given states (one row per body of the scene):
+  // 0 where they have one, else at least so much [m].
+  void clearances(const int* pairs, int count, const double* states, double* clearance);
 
   int active_count() const { return static_cast<int>(bodies_.size()); }
   void active_ids(int* ids) const;
@@ -142,8 +144,9 @@ class BulletWorld {
   std::vector<ContactKey> contact_keys_;
   std::vector<Contact> contacts_;
   bool members_changed_ = false;
+  bool contacts_solved_ = false;  // the world has the contacts of the last step, in order
 
-  struct Probe {  // a body's shape, held for `touching`
+  struct Probe {  // a body's shape, held for `clearances`
     btCollisionShape* shape;
     btQuaternion turn;
   };

@@ -1,190 +1,268 @@
 #include "detect.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace lapjoint {
 
 namespace {
 
-constexpr int kMostCells = 64;           // a body in more cells than this is compared with all others instead
-constexpr double kBodiesPerCell = 1.75;  // edge of a cell, in typical bodies
+constexpr double kBodiesPerCell = 1.75;               // edge of a cell, in typical bodies
+constexpr double kLeastSkin = 0.05, kMostSkin = 0.5;  // how much larger boxes are, in typical bodies
+constexpr int kAllTogether = 8;     // once one in so many bodies was refit, it is cheaper to look up all at once
+constexpr double kWayAhead = 1.5;   // of the last step: what a body may move in the next
+constexpr double kStepsInSkin = 8;  // a moving body's box holds about so many steps
 
-std::uint64_t cell_key(int x, int y, int z) {
-  constexpr std::uint64_t kBits = 21, kMask = (1u << kBits) - 1;
-  return (static_cast<std::uint64_t>(x) & kMask) << (2 * kBits) | (static_cast<std::uint64_t>(y) & kMask) << kBits |
-         (static_cast<std::uint64_t>(z) & kMask);
+double typical_extent(const BodyBounds& bodies, double margin) {
+  std::vector<double> extent(bodies.body_count);
+  for (int b = 0; b < bodies.body_count; ++b)
+    extent[b] = 2 * std::max({bodies.half[3 * b], bodies.half[3 * b + 1], bodies.half[3 * b + 2]}) + 2 * margin;
+  if (extent.empty()) return 1;
+  const auto middle = extent.begin() + extent.size() / 2;
+  std::nth_element(extent.begin(), middle, extent.end());
+  return *middle;
 }
-
-// std::floor is a call on the x86-64 baseline.
-int floor_to_int(double x) {
-  const int truncated = static_cast<int>(x);
-  return truncated - (truncated > x);
-}
-
-std::size_t hash_of(std::uint64_t key, std::size_t mask) { return (key * 0x9E3779B97F4A7C15ull >> 32) & mask; }
 
 }  // namespace
 
 PairFinder::PairFinder(const BodyBounds& bodies, double margin)
     : bodies_(bodies),
       margin_(margin),
+      typical_(typical_extent(bodies, margin)),
+      grid_(bodies.body_count, kBodiesPerCell * typical_),
+      turn_reach_(bodies.body_count),
+      last_(bodies.body_count),
+      moved_(bodies.body_count),
+      way_(bodies.body_count),
+      fit_at_(bodies.body_count),
+      fit_until_(bodies.body_count, -1),
+      fit_step_(bodies.body_count),
+      larger_(bodies.body_count),
       boxes_(bodies.body_count),
-      cells_(bodies.body_count),
-      head_(std::bit_ceil(4 * static_cast<std::size_t>(std::max(bodies.body_count, 1)))),
-      is_large_(bodies.body_count) {
-  std::vector<double> extent(bodies.body_count);
-  for (int b = 0; b < bodies.body_count; ++b)
-    extent[b] = 2 * std::max({bodies.half[3 * b], bodies.half[3 * b + 1], bodies.half[3 * b + 2]}) + 2 * margin;
-  double typical = 1;
-  if (!extent.empty()) {
-    const auto middle = extent.begin() + extent.size() / 2;
-    std::nth_element(extent.begin(), middle, extent.end());
-    typical = *middle;
+      box_step_(bodies.body_count, -1),
+      is_marked_(bodies.body_count) {
+  for (int b = 0; b < bodies.body_count; ++b) {
+    const double *c = bodies.center + 3 * b, *h = bodies.half + 3 * b;
+    const bool ball = std::all_of(h, h + 3, [&](double x) { return x == bodies.radius[b]; }) && !c[0] && !c[1] && !c[2];
+    turn_reach_[b] = ball ? 0 : std::hypot(c[0], c[1], c[2]) + std::hypot(h[0], h[1], h[2]);
   }
-  per_cell_ = 1 / (kBodiesPerCell * typical);
 }
 
-// The box of every body along the world's axes.
-void PairFinder::place(const double* states) {
+// The box of a body along the world's axes.
+PairFinder::Box PairFinder::box_at(const double* s, int body) const {
+  Box box;
+  const double far = std::abs(s[0]) + std::abs(s[1]) + std::abs(s[2]);
+  box.radius = static_cast<float>(bodies_.radius[body] + margin_ + 1e-6 * far);
+  if (turn_reach_[body] == 0) {  // a ball
+    for (int i = 0; i < 3; ++i) {
+      box.position[i] = static_cast<float>(s[i]);
+      box.low[i] = static_cast<float>(s[i] - box.radius);
+      box.high[i] = static_cast<float>(s[i] + box.radius);
+    }
+    return box;
+  }
+  const double w = s[3], x = s[4], y = s[5], z = s[6];
+  const double r[3][3] = {{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)},
+                          {2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)},
+                          {2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)}};
+  const double* c = bodies_.center + 3 * body;
+  const double* h = bodies_.half + 3 * body;
+  for (int i = 0; i < 3; ++i) {
+    const double middle = s[i] + r[i][0] * c[0] + r[i][1] * c[1] + r[i][2] * c[2];
+    // No box is wider than the body's sphere.
+    const double reach = std::min(std::abs(r[i][0]) * h[0] + std::abs(r[i][1]) * h[1] + std::abs(r[i][2]) * h[2],
+                                  bodies_.radius[body] + std::abs(middle - s[i])) +
+                         margin_;
+    // Rounding to float must not make the box smaller.
+    const double slack = 1e-6 * (std::abs(middle) + reach);
+    box.low[i] = static_cast<float>(middle - reach - slack);
+    box.high[i] = static_cast<float>(middle + reach + slack);
+    box.position[i] = static_cast<float>(s[i]);
+  }
+  return box;
+}
+
+const PairFinder::Box& PairFinder::box(int body) {
+  if (box_step_[body] != step_) {
+    box_step_[body] = step_;
+    boxes_[body] = box_at(last_[body].data(), body);
+  }
+  return boxes_[body];
+}
+
+void PairFinder::track(const double* states) {
   for (int b = 0; b < bodies_.body_count; ++b) {
     const double* s = states + 13 * static_cast<std::size_t>(b);
-    const double w = s[3], x = s[4], y = s[5], z = s[6];
-    const double r[3][3] = {{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)},
-                            {2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)},
-                            {2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)}};
-    const double* c = bodies_.center + 3 * b;
-    const double* h = bodies_.half + 3 * b;
-    Box& box = boxes_[b];
-    for (int i = 0; i < 3; ++i) {
-      const double middle = s[i] + r[i][0] * c[0] + r[i][1] * c[1] + r[i][2] * c[2];
-      // No box is wider than the body's sphere.
-      const double reach = std::min(std::abs(r[i][0]) * h[0] + std::abs(r[i][1]) * h[1] + std::abs(r[i][2]) * h[2],
-                                    bodies_.radius[b] + std::abs(middle - s[i])) +
-                           margin_;
-      // Rounding to float must not make the box smaller.
-      const double slack = 1e-6 * (std::abs(middle) + reach);
-      box.low[i] = static_cast<float>(middle - reach - slack);
-      box.high[i] = static_cast<float>(middle + reach + slack);
-      box.position[i] = static_cast<float>(s[i]);
-      cells_[b][i] = floor_to_int(box.low[i] * per_cell_);
-      cells_[b][3 + i] = floor_to_int(box.high[i] * per_cell_);
+    auto& last = last_[b];
+    double shift = 0;
+    for (int i = 0; i < 3; ++i) shift += (s[i] - last[i]) * (s[i] - last[i]);
+    double way = std::sqrt(shift);
+    if (turn_reach_[b] > 0) {
+      double turn = 0, dot = 0;
+      for (int i = 3; i < 7; ++i) dot += s[i] * last[i];
+      for (int i = 3; i < 7; ++i) {
+        const double difference = dot < 0 ? s[i] + last[i] : s[i] - last[i];
+        turn += difference * difference;
+      }
+      // A point at distance r moves by 2 r sin(angle / 2), which is at most 2 r |dq|.
+      way += 2 * turn_reach_[b] * std::sqrt(turn);
     }
-    const double far = std::abs(s[0]) + std::abs(s[1]) + std::abs(s[2]);
-    box.radius = static_cast<float>(bodies_.radius[b] + margin_ + 1e-6 * far);
+    moved_[b] += way_[b] = way;
+    std::copy(s, s + 7, last.begin());
+    if (!(moved_[b] < fit_until_[b])) mark(b);  // not for NaN either
   }
 }
 
-template <typename Visit>
-void PairFinder::each_cell(int body, Visit&& visit) const {
-  const auto& c = cells_[body];
-  for (int x = c[0]; x <= c[3]; ++x)
-    for (int y = c[1]; y <= c[4]; ++y)
-      for (int z = c[2]; z <= c[5]; ++z) visit(cell_key(x, y, z));
+void PairFinder::mark(int body) {
+  if (is_marked_[body]) return;
+  is_marked_[body] = true;
+  marked_.push_back(body);
 }
 
-void PairFinder::insert(int body) {
-  const auto& c = cells_[body];
-  std::int64_t count = 1;
-  for (int i = 0; i < 3; ++i) count *= c[3 + i] - c[i] + 1;
-  is_large_[body] = count > kMostCells;
-  if (is_large_[body]) {
-    large_.push_back(body);
-    return;
-  }
-  each_cell(body, [&](std::uint64_t key) {
-    int& head = head_[hash_of(key, head_.size() - 1)];
-    entries_.push_back({key, body, head});
-    head = static_cast<int>(entries_.size()) - 1;
-  });
-}
-
-// Adds the pair if it is near and may touch; its bodies share no worker.
-void PairFinder::consider(int a, int b, std::vector<Pair>& out) const {
-  const Box &p = boxes_[a], &q = boxes_[b];
-  float square = 0;
+void PairFinder::fit(int body) {
+  const double speed = (moved_[body] - fit_at_[body]) / std::max(step_ - fit_step_[body], 1);
+  const bool first = fit_until_[body] < 0;
+  const double skin = typical_ * std::clamp(first ? 0 : kStepsInSkin * speed / typical_, kLeastSkin, kMostSkin);
+  Box& larger = larger_[body] = box(body);
   for (int i = 0; i < 3; ++i) {
+    larger.low[i] -= static_cast<float>(skin);
+    larger.high[i] += static_cast<float>(skin);
+  }
+  grid_.insert(body, larger.low, larger.high);
+  fit_at_[body] = moved_[body];
+  fit_until_[body] = moved_[body] + (1 - 1e-6) * skin;
+  fit_step_[body] = step_;
+}
+
+bool PairFinder::may_touch(int a, int b) const {
+  if (!(bodies_.group[a] & bodies_.mask[b]) || !(bodies_.group[b] & bodies_.mask[a])) return false;
+  if (bodies_.ignored_count == 0) return true;
+  const std::int64_t key = static_cast<std::int64_t>(std::min(a, b)) * bodies_.body_count + std::max(a, b);
+  return !std::binary_search(bodies_.ignored, bodies_.ignored + bodies_.ignored_count, key);
+}
+
+void PairFinder::meet(int a, int b, const Membership& membership) {
+  if (is_marked_[b] && b < a) return;  // b's turn
+  if (membership.share(a, b)) return;
+  const Box &p = larger_[a], &q = larger_[b];
+  for (int i = 0; i < 3; ++i)
     if (p.low[i] > q.high[i] || q.low[i] > p.high[i]) return;
+  if (!may_touch(a, b)) return;
+  candidates_.push_back({std::min(a, b), std::max(a, b), -1});
+}
+
+// Brings the candidates up to date for the marked bodies and those with other workers than before.
+void PairFinder::look_up(const Membership& membership) {
+  const std::size_t size = static_cast<std::size_t>(membership.body_count) * membership.words;
+  if (known_.size() != size) known_.assign(size, 0);
+  for (int b = 0; b < membership.body_count; ++b) {
+    Word* known = known_.data() + static_cast<std::size_t>(b) * membership.words;
+    if (std::equal(known, known + membership.words, membership.row(b))) continue;
+    std::copy_n(membership.row(b), membership.words, known);
+    mark(b);
+  }
+  if (marked_.empty()) return;
+  std::erase_if(candidates_, [&](const Candidate& pair) { return is_marked_[pair.a] || is_marked_[pair.b]; });
+  for (const int body : marked_) grid_.each_near(body, [&](int other) { meet(body, other, membership); });
+  for (const int body : marked_) is_marked_[body] = false;
+  marked_.clear();
+}
+
+void PairFinder::look_up_all(const Membership& membership) {
+  grid_.clear();
+  for (int b = 0; b < bodies_.body_count; ++b) fit(b);
+  for (const int body : marked_) is_marked_[body] = false;
+  marked_.clear();
+  refit_count_ = 0;
+  known_.assign(membership.bits, membership.bits + static_cast<std::size_t>(membership.body_count) * membership.words);
+  candidates_.clear();
+  std::vector<Word> common(membership.words);
+  grid_.each_bucket([&](const std::vector<int>& bodies, auto&& share_first_cell) {
+    // Most buckets lie inside one worker, which sees all their pairs.
+    std::copy_n(membership.row(bodies[0]), membership.words, common.begin());
+    for (const int body : bodies)
+      for (int k = 0; k < membership.words; ++k) common[k] &= membership.row(body)[k];
+    if (std::any_of(common.begin(), common.end(), [](Word word) { return word != 0; })) return;
+    for (std::size_t i = 0; i < bodies.size(); ++i)
+      for (std::size_t j = i + 1; j < bodies.size(); ++j)
+        if (!membership.share(bodies[i], bodies[j]) && share_first_cell(i, j)) meet(bodies[i], bodies[j], membership);
+  });
+  for (const int body : grid_.large()) is_marked_[body] = true;
+  for (const int body : grid_.large()) grid_.each_near(body, [&](int other) { meet(body, other, membership); });
+  for (const int body : grid_.large()) is_marked_[body] = false;
+}
+
+// Whether the pair is near now; if not, how long it cannot be.
+bool PairFinder::near(Candidate& pair) {
+  const double moved = moved_[pair.a] + moved_[pair.b];
+  if (moved < pair.until) return false;
+  const Box &p = box(pair.a), &q = box(pair.b);
+  float square = 0, apart = 0;
+  for (int i = 0; i < 3; ++i) {
+    apart = std::max({apart, p.low[i] - q.high[i], q.low[i] - p.high[i]});
     square += (p.position[i] - q.position[i]) * (p.position[i] - q.position[i]);
   }
-  const float reach = p.radius + q.radius;
-  if (square > reach * reach) return;
-  if (!(bodies_.group[a] & bodies_.mask[b]) || !(bodies_.group[b] & bodies_.mask[a])) return;
-  const int low = std::min(a, b), high = std::max(a, b);
-  if (bodies_.ignored_count > 0) {
-    const std::int64_t key = static_cast<std::int64_t>(low) * bodies_.body_count + high;
-    if (std::binary_search(bodies_.ignored, bodies_.ignored + bodies_.ignored_count, key)) return;
+  if (apart > 0) {
+    pair.until = moved + 0.999 * apart;
+    return false;
   }
-  out.push_back({low, high});
+  const float reach = p.radius + q.radius;
+  return square <= reach * reach;
+}
+
+std::vector<PairFinder::Pair> PairFinder::answer() {
+  std::sort(asked_.begin(), asked_.end(), [&](int i, int j) {
+    const Candidate &p = candidates_[i], &q = candidates_[j];
+    return p.a != q.a ? p.a < q.a : p.b < q.b;
+  });
+  std::vector<Pair> out;
+  out.reserve(asked_.size());
+  for (const int i : asked_) out.push_back({candidates_[i].a, candidates_[i].b});
+  return out;
+}
+
+// Larger boxes for the marked bodies, and the candidates brought up to date.
+void PairFinder::refresh(const Membership& membership) {
+  refit_count_ += static_cast<int>(marked_.size());
+  if (kAllTogether * refit_count_ > bodies_.body_count) return look_up_all(membership);
+  for (const int body : marked_) fit(body);
+  look_up(membership);
 }
 
 std::vector<PairFinder::Pair> PairFinder::find(const double* states, const Membership& membership) {
-  place(states);
-  std::fill(head_.begin(), head_.end(), -1);
-  entries_.clear();
-  large_.clear();
-  for (int b = 0; b < bodies_.body_count; ++b) insert(b);
-  std::vector<Pair> out;
-  std::vector<Word> common(membership.words);
-  struct Member {
-    Word workers;  // the first 64
-    std::uint64_t cell;
-    int body;
-  };
-  std::vector<Member> bucket;
-  for (const int first : head_) {
-    if (first < 0 || entries_[first].next < 0) continue;
-    // Most buckets lie inside one worker, which sees all their pairs.
-    bucket.clear();
-    std::copy_n(membership.row(entries_[first].body), membership.words, common.begin());
-    for (int i = first; i >= 0; i = entries_[i].next) {
-      const Word* row = membership.row(entries_[i].body);
-      bucket.push_back({row[0], entries_[i].cell, entries_[i].body});
-      for (int k = 0; k < membership.words; ++k) common[k] &= row[k];
-    }
-    if (std::any_of(common.begin(), common.end(), [](Word word) { return word != 0; })) continue;
-    for (std::size_t i = 0; i < bucket.size(); ++i) {
-      const Member& a = bucket[i];
-      for (std::size_t j = i + 1; j < bucket.size(); ++j) {
-        const Member& b = bucket[j];
-        if ((a.workers & b.workers) || a.cell != b.cell) continue;
-        if (membership.words > 1 && membership.share(a.body, b.body)) continue;
-        // Bodies that share several cells meet in the first of them only.
-        const auto &p = cells_[a.body], &q = cells_[b.body];
-        if (cell_key(std::max(p[0], q[0]), std::max(p[1], q[1]), std::max(p[2], q[2])) == a.cell)
-          consider(a.body, b.body, out);
-      }
-    }
-  }
-  for (const int a : large_)
-    for (int b = 0; b < bodies_.body_count; ++b)
-      if (b != a && (!is_large_[b] || a < b) && !membership.share(a, b)) consider(a, b, out);
-  std::sort(out.begin(), out.end());
-  return out;
+  ++step_;
+  track(states);
+  refresh(membership);
+  asked_.clear();
+  for (std::size_t i = 0; i < candidates_.size(); ++i)
+    if (near(candidates_[i])) asked_.push_back(static_cast<int>(i));
+  return answer();
 }
 
-std::vector<PairFinder::Pair> PairFinder::find_again(const int* changed, int count,
-                                                     const Membership& membership) const {
-  std::vector<Pair> out;
-  for (int i = 0; i < count; ++i) {
-    const int a = changed[i];
-    const auto meet = [&](int b) {
-      if (b != a && !membership.share(a, b)) consider(a, b, out);
-    };
-    if (is_large_[a]) {
-      for (int b = 0; b < bodies_.body_count; ++b) meet(b);
-      continue;
-    }
-    each_cell(a, [&](std::uint64_t key) {
-      for (int e = head_[hash_of(key, head_.size() - 1)]; e >= 0; e = entries_[e].next)
-        if (entries_[e].cell == key) meet(entries_[e].body);
-    });
-    for (const int b : large_) meet(b);
+std::vector<PairFinder::Pair> PairFinder::find_again(const int* changed, int count, const Membership& membership) {
+  asked_.clear();
+  if (count == 0) return {};
+  look_up(membership);
+  for (int i = 0; i < count; ++i) is_marked_[changed[i]] = true;
+  for (std::size_t i = 0; i < candidates_.size(); ++i)
+    if ((is_marked_[candidates_[i].a] || is_marked_[candidates_[i].b]) && near(candidates_[i]))
+      asked_.push_back(static_cast<int>(i));
+  for (int i = 0; i < count; ++i) is_marked_[changed[i]] = false;
+  return answer();
+}
+
+void PairFinder::prepare(const Membership& membership) {
+  for (int b = 0; b < bodies_.body_count; ++b)
+    if (!(moved_[b] + kWayAhead * way_[b] < fit_until_[b])) mark(b);
+  asked_.clear();
+  refresh(membership);
+}
+
+void PairFinder::keep_apart(const double* gaps, int count) {
+  for (int i = 0; i < count && i < static_cast<int>(asked_.size()); ++i) {
+    Candidate& pair = candidates_[asked_[i]];
+    if (gaps[i] > 0) pair.until = moved_[pair.a] + moved_[pair.b] + gaps[i];
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
 }
 
 }  // namespace lapjoint

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "grid.h"
 #include "membership.h"
 
 namespace lapjoint {
@@ -23,44 +24,71 @@ struct BodyBounds {
 };
 
 // Two bodies are near when their boxes along the world's axes and their spheres, each wider by `margin`, overlap.
+//
+// From step to step only what changed is looked at again. The grid holds boxes that are larger than their bodies, and a
+// body is looked up anew when it may have left its larger box, or when its workers changed. In between, the pairs of
+// larger boxes that share no worker are candidates; of those only the ones that are near now go out.
 class PairFinder {
  public:
   using Pair = std::array<int, 2>;
 
   PairFinder(const BodyBounds& bodies, double margin);
 
-  // All near pairs a < b that share no worker, ascending.
+  // All near pairs a < b that share no worker, ascending; without those known to be apart.
   std::vector<Pair> find(const double* states, const Membership& membership);
 
-  // Of the pairs near at the last find: those that share no worker now and have one of these bodies, ascending.
-  std::vector<Pair> find_again(const int* changed, int count, const Membership& membership) const;
+  // At the states of the last find: those that share no worker now and have one of these bodies, ascending.
+  std::vector<Pair> find_again(const int* changed, int count, const Membership& membership);
+
+  // The pairs of the last answer are at least so far from touching [m]: they do not go out again before their bodies
+  // can have moved that far.
+  void keep_apart(const double* gaps, int count);
+
+  // Does now what the next find would have to do anyway, as far as it can be foreseen.
+  void prepare(const Membership& membership);
 
  private:
   struct Box {
     float low[3], high[3];
     float position[3], radius;
   };
-  struct Entry {
-    std::uint64_t cell;
-    int body;
-    int next;
+  struct Candidate {
+    int a, b;
+    double until;  // of the moved_ of both: before it, they are known to be apart
   };
 
-  void place(const double* states);
-  void insert(int body);
-  template <typename Visit>
-  void each_cell(int body, Visit&& visit) const;
-  void consider(int a, int b, std::vector<Pair>& out) const;
+  Box box_at(const double* state, int body) const;
+  const Box& box(int body);
+  void track(const double* states);  // who moved how far
+  void mark(int body);
+  void fit(int body);
+  void refresh(const Membership& membership);
+  void look_up(const Membership& membership);  // the marked bodies, and those with other workers than before
+  void look_up_all(const Membership& membership);
+  void meet(int a, int b, const Membership& membership);
+  bool may_touch(int a, int b) const;
+  bool near(Candidate& pair);
+  std::vector<Pair> answer();
 
   BodyBounds bodies_;
-  double margin_;
-  double per_cell_;  // cells per metre
-  std::vector<Box> boxes_;
-  std::vector<std::array<int, 6>> cells_;  // first and last cell of each body, x y z
-  std::vector<int> head_;                  // by hash of the cell
-  std::vector<Entry> entries_;
-  std::vector<int> large_;
-  std::vector<char> is_large_;
+  double margin_, typical_;
+  Grid grid_;
+  std::vector<double> turn_reach_;           // of the farthest corner: how far a turn can move it
+  std::vector<std::array<double, 7>> last_;  // position and quaternion at the last find
+  std::vector<double> moved_;                // way of the farthest corner so far, an upper bound [m]
+  std::vector<double> way_;                  // of that, in the last step
+  std::vector<double> fit_at_, fit_until_;   // of moved_: when the larger box was made, and how long it holds
+  std::vector<int> fit_step_;
+  std::vector<Box> larger_;
+  std::vector<Box> boxes_;  // as they are now, where box_step_ says so
+  std::vector<int> box_step_;
+  std::vector<Word> known_;  // the membership that the candidates are for
+  std::vector<Candidate> candidates_;
+  std::vector<int> marked_;  // bodies to look up
+  std::vector<char> is_marked_;
+  std::vector<int> asked_;  // candidates of the last answer
+  int step_ = 0;
+  int refit_count_ = 0;  // since all were looked up together
 };
 
 }  // namespace lapjoint

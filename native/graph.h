@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace lapjoint {
@@ -14,21 +15,24 @@ struct Graph {
 };
 
 struct GraphArrays {
-  std::vector<int> start, neighbor, edges;  // edges: pairs a < b, ascending
+  std::vector<int> start, neighbor;
+  std::vector<int> edges, contacts;  // all edges, and those with a contact: pairs a < b, ascending
 };
 
-// From pairs of bodies in any order, with repetitions.
-GraphArrays build_graph(int body_count, const int* pairs, int pair_count);
+// From pairs of bodies in any order, with repetitions; `contacts` are several lists, whose pairs with a static body
+// (a negative number) are left out. A body that does not exist, or is joined to itself, is an std::invalid_argument.
+GraphArrays build_graph(int body_count, std::span<const int> joints, const std::vector<std::span<const int>>& contacts);
 
 // Breadth-first search: nearest first, ascending among neighbours. One object serves many searches.
 class Search {
  public:
-  explicit Search(const Graph& graph) : graph_(graph), seen_(graph.body_count, 0) {}
+  explicit Search(const Graph& graph) : graph_(graph) {}
 
   // Calls visit(body, geodesic) for every body within `depth` edges of root, root included; stops when it returns
   // false.
   template <typename Visit>
   void within(int root, int depth, Visit&& visit) {
+    if (seen_.empty()) seen_.resize(graph_.body_count);
     if (++stamp_ == 0) {
       seen_.assign(seen_.size(), 0);
       stamp_ = 1;

@@ -62,8 +62,11 @@ class Workers {
 struct Membership {
   int body_count = 0;
   int words = 0;
-  Word* bits = nullptr;          // body_count x words
-  std::int64_t* load = nullptr;  // per worker
+  Word* bits = nullptr;  // body_count x words
+  // What balancing evens out; not needed by those who only read the bits.
+  std::int64_t* load = nullptr;        // per worker: rate x the costs of its bodies
+  const std::int64_t* rate = nullptr;  // per worker
+  const std::int64_t* cost = nullptr;  // per body
 
   const Word* row(int body) const { return bits + static_cast<std::size_t>(body) * words; }
   Word* row(int body) { return bits + static_cast<std::size_t>(body) * words; }
@@ -78,20 +81,23 @@ struct Membership {
       if (row(a)[i] & row(b)[i]) return true;
     return false;
   }
+  // Both in the same worker and no other, as most bodies that touch are.
+  bool same_single(int a, int b) const { return std::equal(row(a), row(a) + words, row(b)) && worker_count_of(a) == 1; }
   void activate(const Workers& workers, int body) {
     Word* own = row(body);
     for (int i = 0; i < words; ++i) {
       for (Word fresh = workers.data()[i] & ~own[i]; fresh; fresh &= fresh - 1)
-        ++load[64 * i + std::countr_zero(fresh)];
+        add_load(64 * i + std::countr_zero(fresh), cost[body]);
       own[i] |= workers.data()[i];
     }
   }
   void deactivate(int worker, int body) {
     Word& word = row(body)[worker / 64];
     const Word bit = Word{1} << (worker % 64);
-    if (word & bit) --load[worker];
+    if (word & bit) add_load(worker, -cost[body]);
     word &= ~bit;
   }
+  void add_load(int worker, std::int64_t amount) { load[worker] += rate[worker] * amount; }
   std::int64_t total_load(const Workers& workers) const {
     std::int64_t total = 0;
     workers.each([&](int w) { total += load[w]; });

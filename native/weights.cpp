@@ -1,5 +1,7 @@
 #include "weights.h"
 
+#include "depths.h"
+
 namespace lapjoint {
 
 void compute_weights(int search_depth, const Graph& graph, const Membership& membership, const int* overlap,
@@ -35,31 +37,17 @@ void compute_weights(int search_depth, const Graph& graph, const Membership& mem
 
 void depth_weights(int search_depth, const Graph& graph, const Membership& membership, const int* overlap,
                    int overlap_count, const int* offset, int* worker, double* weight) {
-  Search search(graph);
+  if (overlap_count == 0) return;
+  const Depths depths(graph, membership, search_depth);
   for (int k = 0; k < overlap_count; ++k) {
-    int* const workers = worker + offset[k];
-    double* const depth = weight + offset[k];
-    int count = 0;
-    membership.workers(overlap[k]).each([&](int w) {
-      workers[count] = w;
-      depth[count++] = 0;
-    });
-    int missing = count;
-    search.within(overlap[k], search_depth, [&](int near, int geodesic) {
-      const Word* row = membership.row(near);
-      for (int i = 0; i < count; ++i) {
-        if (depth[i] != 0 || row[workers[i] / 64] >> (workers[i] % 64) & 1) continue;
-        depth[i] = geodesic;
-        --missing;
-      }
-      return missing > 0;
-    });
+    int place = offset[k];
     double total = 0;
-    for (int i = 0; i < count; ++i) {
-      if (depth[i] == 0) depth[i] = search_depth + 1;
-      total += depth[i];
-    }
-    for (int i = 0; i < count; ++i) depth[i] /= total;
+    membership.workers(overlap[k]).each([&](int w) {
+      worker[place] = w;
+      weight[place] = depths.of(overlap[k], w);
+      total += weight[place++];
+    });
+    for (int i = offset[k]; i < place; ++i) weight[i] /= total;
   }
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -26,15 +28,24 @@ def overlapping(case: Case, growth_depth: int) -> tuple[native.Graph, Membership
 
 
 @many
-@given(random_cases())
-def test_graph(case: Case) -> None:
-    built, twin = (module.Graph(case.body_count, case.joints) for module in (native, reference))
-    for name in ("start", "neighbor", "edges"):
+@given(random_cases(), st.randoms(use_true_random=False))
+def test_graph(case: Case, random: Random) -> None:
+    bodies = range(case.body_count)
+    lists = [
+        [(a, -1 if random.random() < 0.2 else b) for a in bodies for b in bodies if a != b and random.random() < 0.2]
+        for _ in range(3)
+    ]
+    contacts = [np.array(pairs, np.int32).reshape(-1, 2) for pairs in lists]
+    built, twin = (module.Graph(case.body_count, case.joints, contacts) for module in (native, reference))
+    for name in ("start", "neighbor", "edges", "contacts"):
         array, expected = getattr(built, name), getattr(twin, name)
         assert array.dtype == expected.dtype
         assert array.shape == expected.shape
         assert np.array_equal(array, expected), name
-    assert {tuple(edge) for edge in built.edges.tolist()} == {(min(pair), max(pair)) for pair in case.joints}
+    touching = {(min(pair), max(pair)) for pairs in lists for pair in pairs if pair[1] >= 0}
+    assert {tuple(edge) for edge in built.contacts.tolist()} == touching
+    joined = {(min(pair), max(pair)) for pair in case.joints}
+    assert {tuple(edge) for edge in built.edges.tolist()} == touching | joined
 
 
 @many

@@ -125,6 +125,8 @@ MISTAKES: dict[str, tuple[Callable[[Engine, np.ndarray], object], str]] = {
     "read an inactive body": (lambda e, s: e.get_states([0, 2]), "body 2 ('cy') is not active"),
     "read into float32": (lambda e, s: e.get_states([0], np.empty((1, 13), np.float32)), "float64"),
     "read into too little room": (lambda e, s: e.get_states([0, 1], np.empty((1, 13))), "expected (2, 13)"),
+    "read into too few rows": (lambda e, s: e.get_states([0, 1], np.empty((4, 13)), [2]), "rows are 1 for 2 bodies"),
+    "read into a row beyond": (lambda e, s: e.get_states([0], np.empty((4, 13)), [4]), "from 0 to 3"),
     "read into every other row": (lambda e, s: e.get_states([0, 1], np.empty((4, 13))[::2]), "contiguous"),
     "push an inactive body": (lambda e, s: e.add_forces([1, 2], np.ones((2, 3))), "body 2 ('cy') is not active"),
     "push with a NaN": (lambda e, s: e.add_forces([1], [[0.0, np.nan, 0.0]]), "body 1 ('bob')"),
@@ -184,6 +186,10 @@ def test_states_are_written_into_the_array_given(make: Make) -> None:
     out = np.full((2, 13), -1.0)
     assert engine.get_states([1, 0], out) is out
     np.testing.assert_array_equal(out, engine.get_states([1, 0]))
+    table = np.full((5, 13), 7.0)
+    assert engine.get_states([1, 0], table, rows=[3, 1]) is table
+    np.testing.assert_array_equal(table[[3, 1]], out)
+    assert (table[[0, 2, 4]] == 7.0).all()
     assert out.dtype == np.float64
 
 

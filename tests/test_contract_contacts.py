@@ -203,7 +203,7 @@ def test_cleared_contacts_are_found_again_without_their_impulses(start: Make) ->
 
 
 @pytest.mark.parametrize("gap", [0.3, 0.9, 1.4])
-def test_touching_says_what_detection_would_and_leaves_no_trace(make: Make, start: Make, gap: float) -> None:
+def test_clearances_say_what_detection_would_and_leave_no_trace(make: Make, start: Make, gap: float) -> None:
     """For pairs at random places and turns, some of which touch, none of them active."""
     rng = np.random.default_rng(9)
     shapes = list(SHAPES.values())
@@ -218,9 +218,9 @@ def test_touching_says_what_detection_would_and_leaves_no_trace(make: Make, star
     detected.detect()
     found = {tuple(pair) for pair in detected.contacts().bodies.tolist()}
     engine, untouched = make(scene), make(scene)
-    touch = engine.touching(pairs, scene.states)
+    touch = engine.clearances(pairs, scene.states) == 0
     assert [tuple(pair) in found for pair in pairs.tolist()] == touch.tolist()
-    assert engine.touching(pairs[:, ::-1], scene.states).tolist() == touch.tolist()
+    assert (engine.clearances(pairs[:, ::-1], scene.states) == 0).tolist() == touch.tolist()
     assert touch.sum() > 5
     assert len(engine.contacts()) == 0
     for one in (engine, untouched):
@@ -229,17 +229,41 @@ def test_touching_says_what_detection_would_and_leaves_no_trace(make: Make, star
     assert engine.get_states().tobytes() == untouched.get_states().tobytes()
 
 
-def test_touching_refuses_what_is_not_there(make: Make) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_bodies_that_moved_less_than_their_clearance_do_not_touch(make: Make, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shapes = list(SHAPES.values())
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    places = np.repeat(np.arange(50)[:, None] * [10.0, 0.0, 0.0], 2, axis=0)
+    places[1::2] += 1.5 * rng.normal(size=(50, 3)) / np.sqrt(3)
+    turns = rng.normal(size=(100, 4))
+    turns /= np.linalg.norm(turns, axis=1, keepdims=True)
+    scene.add_bodies([shapes[k] for k in rng.integers(len(shapes), size=100)], places, turns)
+    engine, pairs, states = make(scene), np.arange(100).reshape(50, 2), scene.states
+    clearance = engine.clearances(pairs, states)
+    apart = clearance > 0
+    assert (clearance[apart] > 0.05).sum() > 5, "far pairs have a useful clearance"
+    for _ in range(20):
+        way = rng.normal(size=(50, 3))
+        way *= (clearance / np.linalg.norm(way, axis=1))[:, None]
+        moved = states.copy()
+        share = rng.random((50, 1))
+        moved[0::2, :3] += share * way
+        moved[1::2, :3] -= (1 - share) * way
+        assert (engine.clearances(pairs, moved)[apart] > 0).all()
+
+
+def test_clearances_refuse_what_is_not_there(make: Make) -> None:
     scene = pair()
     engine = make(scene)
-    assert engine.touching(np.empty((0, 2), int), scene.states).tolist() == []
+    assert engine.clearances(np.empty((0, 2), int), scene.states).tolist() == []
     for pairs, states, message in (
         ([(0, 2)], scene.states, "body 2 does not exist"),
         ([(-1, 0)], scene.states, "body -1 does not exist"),
         ([(0, 1)], scene.states[:1], "expected \\(2, 13\\)"),
     ):
         with pytest.raises(LapjointError, match=message):
-            engine.touching(pairs, states)
+            engine.clearances(pairs, states)
 
 
 # ---- who may touch whom ------------------------------------------------------------------------------------------

@@ -80,6 +80,57 @@ def test_grid_equals_its_twin(seed: int, count: int, workers: int, spread: float
     np.testing.assert_array_equal(again, twin)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    count=st.integers(2, 30),
+    workers=st.sampled_from([2, 70]),
+    pace=st.sampled_from([0.0, 0.003, 0.05, 1.0]),
+)
+def test_grid_equals_its_twin_while_bodies_move_and_change_workers(
+    seed: int, count: int, workers: int, pace: float
+) -> None:
+    scene = random_scene(seed, count, 1.0)
+    random = np.random.default_rng(seed + 1)
+    membership, states = Membership(random.integers(0, workers, count), workers), scene.states
+    finders = [module.PairFinder(scene, 0.02) for module in (native, reference)]
+    for _ in range(12):
+        found, expected = (finder.find(states, membership) for finder in finders)
+        np.testing.assert_array_equal(found, expected)
+        changed = random.integers(0, count, 3).astype(np.int32)
+        for body in set(changed.tolist()):
+            membership.activate([int(random.integers(workers))], body)
+            membership.deactivate(sorted(membership.workers(body))[1:], body)
+        again, twin = (finder.find_again(changed, membership) for finder in finders)
+        np.testing.assert_array_equal(again, twin)
+        if random.random() < 0.5:
+            finders[0].prepare(membership)
+        some = random.random(count) < 0.5
+        states[some, :3] += pace * random.normal(size=(some.sum(), 3))
+        states[some, 3:7] += pace * random.normal(size=(some.sum(), 4))
+        states[:, 3:7] *= random.choice([-1.0, 1.0]) / np.linalg.norm(states[:, 3:7], axis=1, keepdims=True)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), pace=st.sampled_from([0.002, 0.02, 0.2]))
+def test_pairs_known_to_be_apart_come_back_before_they_can_touch(seed: int, pace: float) -> None:
+    """The engine's clearances spare the finder most pairs, and it misses none that touches."""
+    scene = random_scene(seed, 24, 0.9)
+    random = np.random.default_rng(seed + 1)
+    membership, states = Membership(random.integers(0, 3, 24), 3), scene.states
+    sparing, full = (native.PairFinder(scene, 0.02) for _ in range(2))
+    engine = make_engine(scene, Params(length_unit=1.0))
+    for _ in range(20):
+        every, fewer = full.find(states, membership), sparing.find(states, membership)
+        clearances = engine.clearances(fewer, states)
+        sparing.keep_apart(clearances)
+        touching = every[engine.clearances(every, states) == 0]
+        np.testing.assert_array_equal(fewer[clearances == 0], touching)
+        states[:, :3] += pace * random.normal(size=(24, 3))
+        states[:, 3:7] += pace * random.normal(size=(24, 4))
+        states[:, 3:7] /= np.linalg.norm(states[:, 3:7], axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
 def test_a_bounding_box_holds_the_shape(shape: object) -> None:
     """The engine finds a contact with a small ball just outside the box nowhere, and just inside a face somewhere."""
@@ -95,11 +146,11 @@ def test_a_bounding_box_holds_the_shape(shape: object) -> None:
     assert len(outside) > 20
     for place in outside:
         states[1, :3] = place
-        assert not engine.touching([[0, 1]], states)[0]
+        assert engine.clearances([[0, 1]], states)[0] > 0
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_touching_is_what_a_step_finds(precision: str) -> None:
+def test_a_clearance_of_zero_is_what_a_step_finds(precision: str) -> None:
     scene = random_scene(11, 60, 0.8)
     scene_free = Scene("all pairs may touch")
     for b in range(scene.body_count):
@@ -107,7 +158,7 @@ def test_touching_is_what_a_step_finds(precision: str) -> None:
         scene_free.add_body(shape, scene.bodies.position[b], scene.bodies.quaternion[b])  # type: ignore[arg-type]
     engine = make_engine(scene_free, Params(precision=precision))
     pairs = np.array([(a, b) for a in range(60) for b in range(a + 1, 60)], np.int32)
-    touch = pairs[engine.touching(pairs, scene_free.states)]
+    touch = pairs[engine.clearances(pairs, scene_free.states) == 0]
     engine.activate(np.arange(60), scene_free.states)
     engine.detect()
     assert len(touch) > 20
@@ -146,7 +197,7 @@ def test_both_ways_find_the_same_contacts_between_workers() -> None:
             contacts = whole.contacts(states)
             touching = contacts.bodies[contacts.between_bodies & (contacts.depth > 0)]
             expected = {tuple(pair) for pair in membership.uncovered(touching).tolist()}
-            found = simulation._detector.find(states, membership, [])
+            (found,) = simulation._detector.find(states, membership, [])
             assert expected <= {tuple(pair) for pair in found.tolist()}
             assert len(found) <= len(membership.uncovered(contacts.bodies[contacts.between_bodies])) + len(expected)
             count += len(expected)

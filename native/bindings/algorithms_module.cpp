@@ -1,9 +1,11 @@
 // Registers the paper's algorithms with Python. Arrays in, arrays out; the Python front checks and allocates.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
 
 #include "balance.h"
 #include "blend.h"
+#include "command_lists.h"
 #include "detect.h"
 #include "graph.h"
 #include "membership.h"
@@ -27,24 +29,41 @@ Graph graph_view(const Input<int>& start, const Input<int>& neighbor) {
   return {static_cast<int>(start.shape(0)) - 1, start.data(), neighbor.data()};
 }
 
-Membership membership_view(const Output<std::uint64_t>& bits, const Output<std::int64_t>& load) {
-  return {static_cast<int>(bits.shape(0)), static_cast<int>(bits.shape(1)), bits.data(), load.data()};
+using Bits = Output<std::uint64_t>;
+
+// To read only.
+Membership membership_view(const Bits& bits) {
+  return {static_cast<int>(bits.shape(0)), static_cast<int>(bits.shape(1)), bits.data()};
+}
+
+Membership membership_view(const Bits& bits, const Output<std::int64_t>& load, const Input<std::int64_t>& rate,
+                           const Input<std::int64_t>& cost) {
+  return {static_cast<int>(bits.shape(0)),
+          static_cast<int>(bits.shape(1)),
+          bits.data(),
+          load.data(),
+          rate.data(),
+          cost.data()};
+}
+
+template <typename T>
+nb::capsule owner_of(std::vector<T>* kept) {
+  return {kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); }};
 }
 
 nb::ndarray<nb::numpy, int> to_array(std::vector<int>&& values) {
   auto* kept = new std::vector<int>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<int>*>(p); });
-  return {kept->data(), {kept->size()}, owner};
+  return {kept->data(), {kept->size()}, owner_of(kept)};
 }
 
-}  // namespace
+nb::ndarray<nb::numpy, int> to_pairs(std::vector<int>&& values) {
+  auto* kept = new std::vector<int>(std::move(values));
+  return {kept->data(), {kept->size() / 2, 2}, owner_of(kept)};
+}
 
-namespace {
-
-nb::ndarray<nb::numpy, int> to_pairs(const std::vector<lapjoint::PairFinder::Pair>& pairs) {
-  auto* kept = new std::vector<lapjoint::PairFinder::Pair>(pairs);
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<lapjoint::PairFinder::Pair>*>(p); });
-  return {kept->empty() ? nullptr : kept->front().data(), {kept->size(), 2}, owner};
+nb::ndarray<nb::numpy, int> to_pairs(std::vector<lapjoint::PairFinder::Pair>&& pairs) {
+  auto* kept = new std::vector<lapjoint::PairFinder::Pair>(std::move(pairs));
+  return {kept->empty() ? nullptr : kept->front().data(), {kept->size(), 2}, owner_of(kept)};
 }
 
 }  // namespace
@@ -55,54 +74,73 @@ NB_MODULE(_algorithms, m) {
 
   m.def(
       "build_graph",
-      [](int body_count, Input<int> pairs) {
+      [](int body_count, Input<int> joints, const std::vector<Input<int>>& contacts) {
         lapjoint::GraphArrays arrays;
+        std::vector<std::span<const int>> lists;
+        for (const auto& list : contacts) lists.emplace_back(list.data(), list.size());
         {
           nb::gil_scoped_release unlocked;
-          arrays = lapjoint::build_graph(body_count, pairs.data(), static_cast<int>(pairs.shape(0)));
+          arrays = lapjoint::build_graph(body_count, {joints.data(), joints.size()}, lists);
         }
         return nb::make_tuple(to_array(std::move(arrays.start)), to_array(std::move(arrays.neighbor)),
-                              to_array(std::move(arrays.edges)));
+                              to_pairs(std::move(arrays.edges)), to_pairs(std::move(arrays.contacts)));
       },
-      "body_count"_a, "pairs"_a);
+      "body_count"_a, "joints"_a, "contacts"_a);
   m.def(
       "assign_overlap",
-      [](int growth_depth, Input<int> start, Input<int> neighbor, Output<std::uint64_t> bits,
-         Output<std::int64_t> load) {
-        Membership membership = membership_view(bits, load);
+      [](int growth_depth, Input<int> start, Input<int> neighbor, Bits bits, Output<std::int64_t> load,
+         Input<std::int64_t> rate, Input<std::int64_t> cost) {
+        Membership membership = membership_view(bits, load, rate, cost);
         lapjoint::assign_overlap(growth_depth, graph_view(start, neighbor), membership);
       },
-      "growth_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), Unlocked());
+      "growth_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), "rate"_a, "cost"_a,
+      Unlocked());
   m.def(
       "balance",
-      [](Input<int> contacts, int growth_depth, Input<int> start, Input<int> neighbor, Output<std::uint64_t> bits,
-         Output<std::int64_t> load, int mode, Input<bool> jointed) {
-        Membership membership = membership_view(bits, load);
-        lapjoint::balance(contacts.data(), static_cast<int>(contacts.shape(0)), growth_depth,
-                          graph_view(start, neighbor), membership, static_cast<lapjoint::Balance>(mode),
-                          jointed.data());
+      [](Input<int> contacts, int growth_depth, Input<int> start, Input<int> neighbor, Bits bits,
+         Output<std::int64_t> load, Input<std::int64_t> rate, Input<std::int64_t> cost, int mode, Input<bool> jointed) {
+        Membership membership = membership_view(bits, load, rate, cost);
+        std::vector<int> left;
+        {
+          nb::gil_scoped_release unlocked;
+          left = lapjoint::balance(contacts.data(), static_cast<int>(contacts.shape(0)), growth_depth,
+                                   graph_view(start, neighbor), membership, static_cast<lapjoint::Balance>(mode),
+                                   jointed.data());
+        }
+        return to_array(std::move(left));
       },
-      "contacts"_a, "growth_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), "mode"_a,
-      "jointed"_a, Unlocked());
+      "contacts"_a, "growth_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), "rate"_a,
+      "cost"_a, "mode"_a, "jointed"_a);
   m.def(
       "compute_weights",
-      [](int search_depth, Input<int> start, Input<int> neighbor, Output<std::uint64_t> bits, Output<std::int64_t> load,
-         Input<int> overlap, Input<int> offset, Output<int> worker, Output<double> weight) {
-        lapjoint::compute_weights(search_depth, graph_view(start, neighbor), membership_view(bits, load),
-                                  overlap.data(), static_cast<int>(overlap.shape(0)), offset.data(), worker.data(),
-                                  weight.data());
+      [](int search_depth, Input<int> start, Input<int> neighbor, Bits bits, Input<int> overlap, Input<int> offset,
+         Output<int> worker, Output<double> weight) {
+        lapjoint::compute_weights(search_depth, graph_view(start, neighbor), membership_view(bits), overlap.data(),
+                                  static_cast<int>(overlap.shape(0)), offset.data(), worker.data(), weight.data());
       },
-      "search_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), "overlap"_a, "offset"_a,
-      "worker"_a.noconvert(), "weight"_a.noconvert(), Unlocked());
+      "search_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "overlap"_a, "offset"_a, "worker"_a.noconvert(),
+      "weight"_a.noconvert(), Unlocked());
   m.def(
       "depth_weights",
-      [](int search_depth, Input<int> start, Input<int> neighbor, Output<std::uint64_t> bits, Output<std::int64_t> load,
-         Input<int> overlap, Input<int> offset, Output<int> worker, Output<double> weight) {
-        lapjoint::depth_weights(search_depth, graph_view(start, neighbor), membership_view(bits, load), overlap.data(),
+      [](int search_depth, Input<int> start, Input<int> neighbor, Bits bits, Input<int> overlap, Input<int> offset,
+         Output<int> worker, Output<double> weight) {
+        lapjoint::depth_weights(search_depth, graph_view(start, neighbor), membership_view(bits), overlap.data(),
                                 static_cast<int>(overlap.shape(0)), offset.data(), worker.data(), weight.data());
       },
-      "search_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), "overlap"_a, "offset"_a,
-      "worker"_a.noconvert(), "weight"_a.noconvert(), Unlocked());
+      "search_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "overlap"_a, "offset"_a, "worker"_a.noconvert(),
+      "weight"_a.noconvert(), Unlocked());
+  m.def(
+      "command_lists",
+      [](Bits bits, Bits known, int worker_count, Input<int> reset, Input<int> worker) {
+        const auto lists =
+            lapjoint::command_lists(membership_view(bits), known.data(), worker_count, reset.data(),
+                                    static_cast<int>(reset.shape(0)), worker.data(), static_cast<int>(worker.shape(0)));
+        nb::list out;
+        for (const lapjoint::ByWorker* list : {&lists.activate, &lists.deactivate, &lists.reset, &lists.slot})
+          out.append(nb::make_tuple(to_array(std::vector(list->start)), to_array(std::vector(list->value))));
+        return out;
+      },
+      "bits"_a.noconvert(), "known"_a.noconvert(), "worker_count"_a, "reset"_a, "worker"_a);
   m.def(
       "blend",
       [](Input<int> offset, Input<double> weight, Input<double> worker_states, Input<int> body, Output<double> states) {
@@ -133,22 +171,29 @@ NB_MODULE(_algorithms, m) {
           nb::keep_alive<1, 7>())
       .def(
           "find",
-          [](lapjoint::PairFinder& finder, Input<double> states, Output<std::uint64_t> bits,
-             Output<std::int64_t> load) {
+          [](lapjoint::PairFinder& finder, Input<double> states, Bits bits) {
             std::vector<lapjoint::PairFinder::Pair> found;
             {
               nb::gil_scoped_release unlocked;
-              found = finder.find(states.data(), membership_view(bits, load));
+              found = finder.find(states.data(), membership_view(bits));
             }
-            return to_pairs(found);
+            return to_pairs(std::move(found));
           },
-          "states"_a, "bits"_a.noconvert(), "load"_a.noconvert())
+          "states"_a, "bits"_a.noconvert())
       .def(
           "find_again",
-          [](const lapjoint::PairFinder& finder, Input<int> changed, Output<std::uint64_t> bits,
-             Output<std::int64_t> load) {
+          [](lapjoint::PairFinder& finder, Input<int> changed, Bits bits) {
             return to_pairs(
-                finder.find_again(changed.data(), static_cast<int>(changed.shape(0)), membership_view(bits, load)));
+                finder.find_again(changed.data(), static_cast<int>(changed.shape(0)), membership_view(bits)));
           },
-          "changed"_a, "bits"_a.noconvert(), "load"_a.noconvert());
+          "changed"_a, "bits"_a.noconvert())
+      .def(
+          "prepare", [](lapjoint::PairFinder& finder, Bits bits) { finder.prepare(membership_view(bits)); },
+          "bits"_a.noconvert(), Unlocked())
+      .def(
+          "keep_apart",
+          [](lapjoint::PairFinder& finder, Input<double> gaps) {
+            finder.keep_apart(gaps.data(), static_cast<int>(gaps.shape(0)));
+          },
+          "gaps"_a);
 }

@@ -142,6 +142,12 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           },
           "ids"_a, "states"_a.noconvert(), Unlocked())
       .def(
+          "get_states_into",
+          [](const BulletWorld& w, Input<int> ids, Output<double> states, Input<int> places) {
+            w.get_states(ids.data(), rows(ids), states.data(), places.data());
+          },
+          "ids"_a, "states"_a.noconvert(), "rows"_a, Unlocked())
+      .def(
           "add_forces",
           [](BulletWorld& w, Input<int> ids, Input<double> forces, Input<double> torques) {
             w.add_forces(ids.data(), rows(ids), forces.data(), torques.data());
@@ -152,11 +158,11 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())
       .def("detect", &BulletWorld::detect, Unlocked())
       .def(
-          "touching",
-          [](BulletWorld& w, Input<int> pairs, Input<double> states, Output<bool> touch) {
-            w.touching(pairs.data(), static_cast<int>(pairs.shape(0)), states.data(), touch.data());
+          "clearances",
+          [](BulletWorld& w, Input<int> pairs, Input<double> states, Output<double> clearance) {
+            w.clearances(pairs.data(), static_cast<int>(pairs.shape(0)), states.data(), clearance.data());
           },
-          "pairs"_a, "states"_a, "touch"_a.noconvert(), Unlocked())
+          "pairs"_a, "states"_a, "clearance"_a.noconvert(), Unlocked())
       .def("active_count", &BulletWorld::active_count)
       .def(
           "active_ids", [](const BulletWorld& w, Output<int> ids) { w.active_ids(ids.data()); }, "ids"_a.noconvert())

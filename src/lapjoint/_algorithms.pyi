@@ -5,45 +5,34 @@ from numpy.typing import NDArray
 
 Ids = NDArray[np.int32]
 Array = NDArray[np.float64]
+Bits = NDArray[np.uint64]
+Integers = NDArray[np.int64]
 
 max_workers: int
 
-def build_graph(body_count: int, pairs: Ids) -> tuple[Ids, Ids, Ids]: ...
+def build_graph(body_count: int, joints: Ids, contacts: list[Ids]) -> tuple[Ids, Ids, Ids, Ids]: ...
 def assign_overlap(
-    growth_depth: int, start: Ids, neighbor: Ids, bits: NDArray[np.uint64], load: NDArray[np.int64]
+    growth_depth: int, start: Ids, neighbor: Ids, bits: Bits, load: Integers, rate: Integers, cost: Integers
 ) -> None: ...
 def balance(
     contacts: Ids,
     growth_depth: int,
     start: Ids,
     neighbor: Ids,
-    bits: NDArray[np.uint64],
-    load: NDArray[np.int64],
+    bits: Bits,
+    load: Integers,
+    rate: Integers,
+    cost: Integers,
     mode: int,
     jointed: NDArray[np.bool_],
-) -> None: ...
+) -> Ids: ...
 def compute_weights(
-    search_depth: int,
-    start: Ids,
-    neighbor: Ids,
-    bits: NDArray[np.uint64],
-    load: NDArray[np.int64],
-    overlap: Ids,
-    offset: Ids,
-    worker: Ids,
-    weight: Array,
+    search_depth: int, start: Ids, neighbor: Ids, bits: Bits, overlap: Ids, offset: Ids, worker: Ids, weight: Array
 ) -> None: ...
 def depth_weights(
-    search_depth: int,
-    start: Ids,
-    neighbor: Ids,
-    bits: NDArray[np.uint64],
-    load: NDArray[np.int64],
-    overlap: Ids,
-    offset: Ids,
-    worker: Ids,
-    weight: Array,
+    search_depth: int, start: Ids, neighbor: Ids, bits: Bits, overlap: Ids, offset: Ids, worker: Ids, weight: Array
 ) -> None: ...
+def command_lists(bits: Bits, known: Bits, worker_count: int, reset: Ids, worker: Ids) -> list[tuple[Ids, Ids]]: ...
 def blend(offset: Ids, weight: Array, worker_states: Array, body: Ids, states: Array) -> None: ...
 
 class PairFinder:
@@ -57,5 +46,7 @@ class PairFinder:
         ignored: NDArray[np.int64],
         margin: float,
     ) -> None: ...
-    def find(self, states: Array, bits: NDArray[np.uint64], load: NDArray[np.int64]) -> Ids: ...
-    def find_again(self, changed: Ids, bits: NDArray[np.uint64], load: NDArray[np.int64]) -> Ids: ...
+    def find(self, states: Array, bits: Bits) -> Ids: ...
+    def find_again(self, changed: Ids, bits: Bits) -> Ids: ...
+    def prepare(self, bits: Bits) -> None: ...
+    def keep_apart(self, gaps: Array) -> None: ...

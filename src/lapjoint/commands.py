@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -12,13 +14,16 @@ from .messages import StepCommand, array_bytes
 from .scene import STATE_SIZE, Scene
 
 Ids = NDArray[np.int32]
+CommandLists = Callable[[Membership, NDArray[np.uint64], Ids, Ids], list[list[Ids]]]
+"""See algorithms/command_lists.py."""
 
 
 class CommandBuilder:
     """Remembers what the workers know, and tells them what is new."""
 
-    def __init__(self, body_count: int, worker_count: int) -> None:
+    def __init__(self, body_count: int, worker_count: int, command_lists: CommandLists) -> None:
         self._worker_count = worker_count
+        self._command_lists = command_lists
         self.known = np.zeros((body_count, -(-worker_count // 64)), np.uint64)
         """Membership bits that the workers have acted on."""
         self._reset = np.empty(0, np.int32)
@@ -54,36 +59,21 @@ class CommandBuilder:
     def build(self, membership: Membership, overlap: Ids, offset: Ids, worker: Ids) -> list[StepCommand]:
         """One command per worker. `offset` and `worker` list the workers of each overlap body; a body's slot for a
         worker is its place in that list."""
-        bits, known = membership.bits, self.known
-        changed = np.flatnonzero((bits != known).any(axis=1)).astype(np.int32)
-        added = self._by_worker(changed, bits[changed] & ~known[changed])
-        removed = self._by_worker(changed, known[changed] & ~bits[changed])
-        stayed = self._by_worker(self._reset, bits[self._reset] & known[self._reset])
-        order = np.argsort(worker, kind="stable")
-        cuts = np.searchsorted(worker[order], np.arange(self._worker_count + 1))
+        activate, deactivate, reset, slots = self._command_lists(membership, self.known, self._reset, worker)
         bodies = np.repeat(overlap, np.diff(offset))
-        pushed = np.array(sorted(self._forces), np.int32)
-        pushes = self._by_worker(pushed, bits[pushed])
         commands = []
         for w in range(self._worker_count):
-            slot = order[cuts[w] : cuts[w + 1]].astype(np.int32)
-            command = StepCommand(removed[w], added[w], stayed[w], bodies[slot], slot, pushes[w])
-            command.forces = np.array([self._forces[b] for b in pushes[w].tolist()]).reshape(-1, 6)
+            command = StepCommand(deactivate[w], activate[w], reset[w], bodies[slots[w]], slots[w])
+            if self._forces:
+                pushed = [body for body in sorted(self._forces) if membership.has(body, w)]
+                command.force_ids = np.array(pushed, np.int32)
+                command.forces = np.array([self._forces[body] for body in pushed]).reshape(-1, 6)
             command.iterations = self._iterations
             commands.append(command)
-        self.known = bits.copy()
+        self.known = membership.bits.copy()
         self._forces.clear()
         self._iterations = self._iterations[:0]
         return commands
-
-    def _by_worker(self, bodies: Ids, bits: NDArray[np.uint64]) -> list[Ids]:
-        """For each worker, the bodies whose bit is set."""
-        flags = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=self._worker_count)
-        row, worker = np.nonzero(flags)
-        order = np.argsort(worker, kind="stable")
-        cuts = np.searchsorted(worker[order], np.arange(self._worker_count + 1))
-        named = bodies[row[order]]
-        return [named[cuts[w] : cuts[w + 1]] for w in range(self._worker_count)]
 
     @staticmethod
     def byte_count(command: StepCommand) -> int:

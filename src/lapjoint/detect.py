@@ -26,15 +26,19 @@ DEEP = 0.1
 
 
 class Detector(Protocol):
-    """Finds the contacts that decide who simulates what. Pairs of bodies, (n, 2), static bodies left out."""
+    """Finds the contacts that decide who simulates what, as lists of pairs of bodies, (n, 2)."""
 
-    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> Ids:
-        """Contacts of the present states, in any order, perhaps twice; `last` is what the workers reported of the
-        step before."""
+    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
+        """Contacts of the present states, in any order, perhaps twice, perhaps with static bodies (negative); `last`
+        is what the workers reported of the step before."""
         ...
 
     def find_lost(self, changed: Ids, membership: Membership) -> Ids:
         """After bodies left workers: contacts that `find` did not report and that have lost their last worker."""
+        ...
+
+    def prepare(self, membership: Membership) -> None:
+        """While the workers step: whatever can be done already for the next `find`."""
         ...
 
 
@@ -51,12 +55,14 @@ class ServerDetector:
         self._engine.detect()
         return self._engine.contacts()
 
-    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> Ids:
-        contacts = self.contacts(states)
-        return contacts.bodies[contacts.between_bodies]
+    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
+        return [self.contacts(states).bodies]
 
     def find_lost(self, changed: Ids, membership: Membership) -> Ids:
         return np.empty((0, 2), np.int32)
+
+    def prepare(self, membership: Membership) -> None:
+        pass
 
 
 class WorkerDetector:
@@ -72,16 +78,23 @@ class WorkerDetector:
         self._finder = finder
         self._states = scene.states
 
-    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> Ids:
+    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
         self._states = states
-        known = [reply.contact_bodies[reply.contact_bodies[:, 1] >= 0] for reply in last]
-        return np.concatenate([*known, self._touching(self._finder.find(states, membership))])
+        between = self._touching(self._finder.find(states, membership))
+        return [*(reply.contact_bodies for reply in last), between]
 
     def find_lost(self, changed: Ids, membership: Membership) -> Ids:
         return self._touching(self._finder.find_again(changed, membership))
 
+    def prepare(self, membership: Membership) -> None:
+        self._finder.prepare(membership)
+
     def _touching(self, pairs: Ids) -> Ids:
-        return pairs[self._engine.touching(pairs, self._states)] if len(pairs) else pairs
+        if len(pairs) == 0:
+            return pairs
+        clearances = self._engine.clearances(pairs, self._states)
+        self._finder.keep_apart(clearances)
+        return pairs[clearances == 0]
 
 
 def merge_contacts(replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> Contacts:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields
+import struct
+from dataclasses import dataclass, field, fields
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,43 +52,51 @@ class StepReply:
     contact_point_count: Ids = _array(np.int32)
     contact_depth: Array = _array(np.float64)
     measures: Array = _array(np.float64)
-    """CPU time [s], residual [m/s]."""
+    """CPU time [s], residual [m/s], active bodies."""
 
 
 MESSAGES = (StepCommand, StepReply)
 Message = TypeVar("Message", bound="StepCommand | StepReply")
 
+# Name, type and shape of a row of each message's arrays, and the head: how many rows each has.
+_LAYOUT = {kind: [(f.name, np.dtype(f.metadata["dtype"]), f.metadata["shape"]) for f in fields(kind)] for kind in MESSAGES}
+_HEAD = {kind: struct.Struct(f"{len(_LAYOUT[kind])}q") for kind in MESSAGES}
 
-def array_bytes(message: Any) -> int:
+
+def _padded(size: int) -> int:
+    return -(-size // 8) * 8
+
+
+def array_bytes(message: StepCommand | StepReply) -> int:
     """Bytes of a message's arrays."""
-    return sum(int(getattr(message, column.name).nbytes) for column in fields(message))
+    return sum(getattr(message, name).nbytes for name, _, _ in _LAYOUT[type(message)])
 
 
-def pack(message: Any, buffer: memoryview) -> int:
+def pack(message: StepCommand | StepReply, buffer: memoryview) -> int:
     """Write a message into a buffer; returns the bytes used. Raises ValueError where it does not fit."""
-    arrays = [np.ascontiguousarray(getattr(message, f.name), f.metadata["dtype"]) for f in fields(message)]
-    head = np.array([len(a) for a in arrays], np.int64)
-    size = head.nbytes + sum(-(-a.nbytes // 8) * 8 for a in arrays)
+    kind = type(message)
+    arrays = [np.ascontiguousarray(getattr(message, name), dtype) for name, dtype, _ in _LAYOUT[kind]]
+    head = _HEAD[kind]
+    size = head.size + sum(_padded(array.nbytes) for array in arrays)
     if size > len(buffer):
-        raise ValueError(f"a {type(message).__name__} of {size} bytes does not fit into {len(buffer)}")
-    buffer[: head.nbytes] = head.tobytes()
-    place = head.nbytes
+        raise ValueError(f"a {kind.__name__} of {size} bytes does not fit into {len(buffer)}")
+    head.pack_into(buffer, 0, *(len(array) for array in arrays))
+    place = head.size
     for array in arrays:
         if array.nbytes:
-            buffer[place : place + array.nbytes] = array.reshape(-1).view(np.uint8).data
-        place += -(-array.nbytes // 8) * 8
+            buffer[place : place + array.nbytes] = memoryview(array).cast("B")
+            place += _padded(array.nbytes)
     return size
 
 
 def unpack(kind: type[Message], buffer: memoryview) -> Message:
-    """Read a message out of a buffer, copied."""
-    layout: tuple[Field[Any], ...] = fields(kind)
-    rows: list[int] = np.frombuffer(buffer, np.int64, len(layout)).tolist()
-    place = 8 * len(layout)
-    values: dict[str, NDArray[Any]] = {}
-    for column, count in zip(layout, rows, strict=True):
-        shape: tuple[int, ...] = (count, *column.metadata["shape"])
-        array = np.frombuffer(buffer, column.metadata["dtype"], int(np.prod(shape)), place).reshape(shape).copy()
-        values[column.name] = array
-        place += -(-array.nbytes // 8) * 8
+    """Read a message out of a buffer. It keeps a copy of its own, which its arrays share."""
+    layout, head = _LAYOUT[kind], _HEAD[kind]
+    rows = head.unpack_from(buffer)
+    sizes = [count * dtype.itemsize * prod(shape) for count, (_, dtype, shape) in zip(rows, layout, strict=True)]
+    data = np.array(buffer[head.size : head.size + sum(map(_padded, sizes))])
+    values, place = {}, 0
+    for (name, dtype, shape), count, size in zip(layout, rows, sizes, strict=True):
+        values[name] = data[place : place + size].view(dtype).reshape(count, *shape)
+        place += _padded(size)
     return kind(**values)

@@ -23,6 +23,8 @@ class StepProfile:
     phases_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     find_contacts: Callable[[], Contacts] = field(default=Contacts.none, repr=False)
     """Puts the workers' contacts together; called when they are first asked for."""
+    wait_ms: float = 0.0
+    """Of the step phase: from the last command to the last reply, while the workers step."""
     residual: float = 0.0
     """Largest of all workers [m/s]."""
     overlap_count: int = 0
@@ -60,6 +62,11 @@ class StepProfile:
     def step_ms(self) -> float:
         """The whole step, server and workers [ms]."""
         return sum(self.phases_ms.values())
+
+    @property
+    def server_ms(self) -> float:
+        """Of the step: what the workers wait for the server [ms]."""
+        return self.step_ms - self.wait_ms
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

@@ -81,7 +81,8 @@ class Simulation:
             margin = CONTACT_MARGIN * (params.length_unit or 1.0)
             self._detector = WorkerDetector(scene, params, self._algorithms.PairFinder(scene, margin))
         self._replies: list[StepReply] = [StepReply(contacts.bodies)]
-        self._commands = CommandBuilder(scene.body_count, params.workers)
+        self._commands = CommandBuilder(scene.body_count, params.workers, self._algorithms.command_lists)
+        self._settled = self._same_contacts = False
         self._weigh()
         self._closed = False
         self._runtime = make_runtime(scene, params, params.workers)
@@ -120,25 +121,29 @@ class Simulation:
         """Lines 10 and 11: contacts of the present states, and the constraint graph they make with the joints."""
         self._set_contacts(self._detector.find(self._runtime.states, self.membership, self._replies))
 
-    def _set_contacts(self, pairs: Ids) -> None:
-        Graph = self._algorithms.Graph
-        self._contact_edges: Ids = Graph(self.scene.body_count, pairs).edges  # ascending, each once
-        self.graph = Graph(self.scene.body_count, np.concatenate([self._joint_edges, self._contact_edges]))
+    def _set_contacts(self, contacts: list[Ids]) -> None:
+        graph = self._algorithms.Graph(self.scene.body_count, self._joint_edges, contacts)
+        self._same_contacts = np.array_equal(graph.contacts, self.graph.contacts)
+        if not self._same_contacts:
+            self.graph = graph
 
     def _balance(self) -> None:
         """Line 12: Algorithms 6 and 7."""
+        # Where the last step changed nothing and contacts are as they were, it would change nothing again.
+        self._settled = self._settled and self._same_contacts
+        self._settled = self._settled and np.array_equal(self.membership.bits, self._commands.known)
+        if self._settled:
+            return
         mode = Balance(self.params.balance)
-        before = self.membership.bits.copy()
-        self._algorithms.balance(
-            self._contact_edges, self.growth_depth, self.graph, self.membership, mode, self._jointed
+        left = self._algorithms.balance(
+            self.graph.contacts, self.growth_depth, self.graph, self.membership, mode, self._jointed
         )
         if mode is Balance.PRINTED:
             self.profile.uncovered_count = len(self.membership.uncovered(self.graph.edges))
             return
-        left = np.flatnonzero((before & ~self.membership.bits).any(axis=1)).astype(np.int32)
         lost = self._detector.find_lost(left, self.membership)
         if len(lost):
-            self._set_contacts(np.concatenate([self._contact_edges, lost]))
+            self._set_contacts([self.graph.contacts, lost])
             self._algorithms.balance(
                 lost, self.growth_depth, self.graph, self.membership, Balance.GUARDED, self._jointed
             )
@@ -147,6 +152,8 @@ class Simulation:
 
     def _weigh(self) -> None:
         """Lines 13 to 15: Algorithm 5."""
+        if self._settled:
+            return
         self.overlap = self.membership.overlap()
         kind, depth = self.params.weights, self.search_depth
         weigh = self._algorithms.depth_weights if kind == "depth" else self._algorithms.compute_weights
@@ -161,8 +168,12 @@ class Simulation:
         commands = self._commands.build(self.membership, self.overlap, self.weight_offset, self.weight_worker)
         self.profile.activation_count = sum(len(command.activate) for command in commands)
         self.profile.deactivation_count = sum(len(command.deactivate) for command in commands)
+        self._settled = self.profile.activation_count + self.profile.deactivation_count == 0
         self.profile.byte_count = sum(self._commands.byte_count(command) for command in commands)
-        return self._runtime.step(commands)
+        meanwhile = partial(self._detector.prepare, self.membership) if self.params.workers > 1 else None
+        replies = self._runtime.step(commands, meanwhile)
+        self.profile.wait_ms = 1e3 * self._runtime.wait_s
+        return replies
 
     def _blend(self) -> None:
         """Lines 18 to 20: Algorithm 4."""
@@ -177,7 +188,7 @@ class Simulation:
         profile.byte_count += sum(array_bytes(reply) for reply in replies)
         profile.residual = max(float(reply.measures[1]) for reply in replies)
         profile.overlap_count = len(self.overlap)
-        profile.worker_body_count = self.membership.load.copy()
+        profile.worker_body_count = np.array([int(reply.measures[2]) for reply in replies])
         profile.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
         profile.worker_cpu_ms = np.array([1e3 * reply.measures[0] for reply in replies])
 

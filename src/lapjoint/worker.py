@@ -13,6 +13,7 @@ from .params import Params
 from .scene import Scene
 
 Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
 
 
 class Worker:
@@ -28,31 +29,40 @@ class Worker:
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)
+        self._active_count = 0
+        self._overlap = self._own = np.empty(0, np.int32)
 
     def step(self, command: StepCommand) -> StepReply:
         start = time.thread_time()
         engine, states = self._engine, self._states
         if len(command.deactivate):
             engine.deactivate(command.deactivate)
+            self._active_count -= len(command.deactivate)
             self._active[command.deactivate] = False
         if len(command.reset):
             engine.set_states(command.reset, states[command.reset])
         if len(command.activate):
             engine.activate(command.activate, states[command.activate])
             self._active[command.activate] = True
+            self._active_count += len(command.activate)
         if len(command.force_ids):
             engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
         if len(command.iterations):
             engine.set_iterations(int(command.iterations[0]))
         engine.step()
-        alone = self._active.copy()
-        alone[command.overlap] = False
-        own = np.flatnonzero(alone)
-        if len(own) == len(states):
-            engine.get_states(own, out=states)
-        else:
-            states[own] = engine.get_states(own)
-        self._worker_states[command.slot] = engine.get_states(command.overlap)
+        own = self._own_bodies(command)
+        engine.get_states(own, out=states, rows=own)
+        engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
         contacts = engine.contacts()
-        measures = np.array([time.thread_time() - start, engine.residual()])
+        measures = np.array([time.thread_time() - start, engine.residual(), self._active_count])
         return StepReply(contacts.bodies, contacts.point_count, contacts.depth, measures)
+
+    def _own_bodies(self, command: StepCommand) -> Ids:
+        """Active bodies that no other worker has."""
+        changed = len(command.activate) or len(command.deactivate)
+        if changed or not np.array_equal(command.overlap, self._overlap):
+            self._overlap = command.overlap
+            alone = self._active.copy()
+            alone[command.overlap] = False
+            self._own = np.flatnonzero(alone).astype(np.int32)
+        return self._own

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from enum import Enum
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .graph import Graph
 from .membership import Membership
+
+Ids = NDArray[np.int32]
 
 
 class Balance(str, Enum):
@@ -34,10 +36,10 @@ def balance(
     membership: Membership,
     mode: Balance = Balance.PRUNED,
     jointed: ArrayLike | None = None,
-) -> None:
+) -> Ids:
     """Algorithm 6, LoadBalance. `contacts` are pairs of bodies, taken in the order given; `jointed` says of every
-    body whether it has a joint to another."""
-    mode = Balance(mode)
+    body whether it has a joint to another. Returns the bodies that left a worker, ascending."""
+    mode, before = Balance(mode), membership.bits.copy()
     has_joint = np.zeros(graph.body_count, bool) if jointed is None else np.asarray(jointed, bool)
     # A body that joins a worker now stays in its old ones for this step: only what was overlap before may leave.
     in_overlap = membership.worker_counts() > 1
@@ -68,6 +70,7 @@ def balance(
                 leave(body, [fullest], reach[body], graph, membership, mode)
                 if membership.has(body, fullest):
                     break
+    return np.flatnonzero((before & ~membership.bits).any(axis=1)).astype(np.int32)
 
 
 def is_bridge(body: int, graph: Graph, membership: Membership) -> bool:

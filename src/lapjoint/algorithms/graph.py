@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,16 +17,18 @@ class Graph:
 
     Static bodies are no vertices: they transmit no forces. Two bodies have one edge, however many constraints they
     share. `edges` are all pairs (a, b) with a < b, in ascending order: every loop over edges takes this order, so
-    that results are reproducible.
+    that results are reproducible. `contacts` are those of them that are contacts.
     """
 
-    def __init__(self, body_count: int, edges: ArrayLike) -> None:
-        pairs = np.asarray(edges, np.int64).reshape(-1, 2)
-        check_bodies(body_count, pairs)
-        low, high = pairs.min(axis=1, initial=body_count), pairs.max(axis=1, initial=-1)
-        keys = np.unique(low * body_count + high) if len(pairs) else np.empty(0, np.int64)
+    def __init__(self, body_count: int, joints: ArrayLike, contacts: Sequence[ArrayLike] = ()) -> None:
+        """`contacts` are lists of pairs, of several workers perhaps; pairs with a static body (negative) are left
+        out."""
+        lists = [np.asarray(pairs, np.int64).reshape(-1, 2) for pairs in (joints, *contacts)]
+        touching = np.concatenate([np.empty((0, 2), np.int64), *lists[1:]])
+        touching = touching[touching[:, 1] >= 0]
         self.body_count = body_count
-        self.edges: Ids = np.stack([keys // max(body_count, 1), keys % max(body_count, 1)], axis=1).astype(np.int32)
+        self.contacts = unique_pairs(body_count, touching)
+        self.edges = unique_pairs(body_count, np.concatenate([lists[0], touching]))
         ends = np.concatenate([self.edges, self.edges[:, ::-1]])
         ends = ends[np.lexsort((ends[:, 1], ends[:, 0]))]
         self.start: Ids = np.searchsorted(ends[:, 0], np.arange(body_count + 1)).astype(np.int32)
@@ -52,7 +54,12 @@ class Graph:
         return geodesic
 
 
-def check_bodies(body_count: int, pairs: NDArray[Any]) -> None:
-    """Refuse pairs of bodies that do not exist, or of a body with itself."""
-    if pairs.size and not (pairs.min() >= 0 and pairs.max() < body_count and (pairs[:, 0] != pairs[:, 1]).all()):
+def unique_pairs(body_count: int, pairs: NDArray[np.int64]) -> Ids:
+    """Each pair once, a < b, ascending. Refuses bodies that do not exist, and a body with itself."""
+    if len(pairs) == 0:
+        return np.empty((0, 2), np.int32)
+    low, high = pairs.min(axis=1), pairs.max(axis=1)
+    if low.min() < 0 or high.max() >= body_count or (low == high).any():
         raise LapjointError(f"an edge joins a body to itself or to one that is not among the {body_count} bodies")
+    keys = np.unique(low * body_count + high)
+    return np.stack([keys // body_count, keys % body_count], axis=1).astype(np.int32)

@@ -18,7 +18,8 @@ class Membership:
     """One bit per body and worker, and the load of each worker.
 
     `bits` is (body_count, words) uint64: bit w % 64 of word w // 64 says whether the body is active in worker w.
-    `load` is the number of active bodies of each worker: what balancing evens out.
+    `load` is what balancing evens out: the number of active bodies of each worker, or, with other costs and rates than
+    one, the worker's rate times the costs of its bodies.
     """
 
     def __init__(self, partition: ArrayLike, worker_count: int) -> None:
@@ -35,12 +36,26 @@ class Membership:
         self.bits = np.zeros((len(first), -(-worker_count // WORD)), np.uint64)
         self.bits[np.arange(len(first)), first // WORD] = np.uint64(1) << (first % WORD).astype(np.uint64)
         self.load = np.bincount(first, minlength=worker_count).astype(np.int64)
+        self.cost = np.ones(len(first), np.int64)
+        """What each body costs the worker that has it."""
+        self.rate = np.ones(worker_count, np.int64)
+        """What a unit of cost takes each worker: more for a slower one."""
 
     def copy(self) -> Membership:
         twin = object.__new__(Membership)
         twin.body_count, twin.worker_count = self.body_count, self.worker_count
         twin.bits, twin.load = self.bits.copy(), self.load.copy()
+        twin.cost, twin.rate = self.cost.copy(), self.rate.copy()
         return twin
+
+    def set_costs(self, cost: ArrayLike, rate: ArrayLike = 1) -> None:
+        """Other costs of bodies and rates of workers, integers; the loads follow."""
+        self.cost[:], self.rate[:] = cost, rate
+        self.load[:] = self.rate * self.counted_costs()
+
+    def counted_costs(self) -> NDArray[np.int64]:
+        """Costs of the active bodies of each worker."""
+        return np.array([self.cost[self.column(w)].sum() for w in range(self.worker_count)], np.int64)
 
     # ---- one body ------------------------------------------------------------------------------------------------
 
@@ -56,17 +71,17 @@ class Membership:
         for worker in workers:
             if not self.has(body, worker):
                 self.bits[body, worker // WORD] |= np.uint64(1 << (worker % WORD))
-                self.load[worker] += 1
+                self.load[worker] += self.rate[worker] * self.cost[body]
 
     def deactivate(self, workers: Iterable[int], body: int) -> None:
         """deactivate(W, b) of Table 1."""
         for worker in workers:
             if self.has(body, worker):
                 self.bits[body, worker // WORD] &= np.uint64(~(1 << (worker % WORD)) & (2**WORD - 1))
-                self.load[worker] -= 1
+                self.load[worker] -= self.rate[worker] * self.cost[body]
 
     def total_load(self, workers: Iterable[int]) -> int:
-        """<W>: total number of active bodies in the workers W."""
+        """<W>: total load of the workers W."""
         return sum(int(self.load[w]) for w in workers)
 
     # ---- all bodies ----------------------------------------------------------------------------------------------
@@ -99,7 +114,7 @@ class Membership:
         assert len(homeless) == 0, f"body {homeless[0]} is active in no worker"
         open_edges = self.uncovered(graph.edges)
         assert len(open_edges) == 0, f"bodies {open_edges[0]} touch or are jointed, but share no worker"
-        load = np.array([self.column(w).sum() for w in range(self.worker_count)])
+        load = self.rate * self.counted_costs()
         assert np.array_equal(load, self.load), f"loads are {self.load}, counted {load}"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _algorithms
+from ..errors import LapjointError
 from ..scene import Scene
 from . import graph as graph_twin
 from . import near_pairs as near_twin
@@ -16,23 +18,26 @@ from .membership import Membership
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
+Integers = NDArray[np.int64]
 MODES = {mode: number for number, mode in enumerate(Balance)}
 
 
 class Graph(graph_twin.Graph):
     """A Graph whose lists are built natively."""
 
-    def __init__(self, body_count: int, edges: ArrayLike) -> None:
-        pairs = np.ascontiguousarray(edges, np.int32).reshape(-1, 2)
-        graph_twin.check_bodies(body_count, pairs)
+    def __init__(self, body_count: int, joints: ArrayLike, contacts: Sequence[ArrayLike] = ()) -> None:
         self.body_count = body_count
-        self.start, self.neighbor, flat = _algorithms.build_graph(body_count, pairs)
-        self.edges = flat.reshape(-1, 2)
+        try:
+            self.start, self.neighbor, self.edges, self.contacts = _algorithms.build_graph(
+                body_count, np.ascontiguousarray(joints, np.int32), [np.ascontiguousarray(c, np.int32) for c in contacts]
+            )
+        except ValueError as error:
+            raise LapjointError(str(error)) from None
 
 
 def assign_overlap(growth_depth: int, graph: Graph, membership: Membership) -> None:
     """Algorithm 2; see overlap.py."""
-    _algorithms.assign_overlap(growth_depth, graph.start, graph.neighbor, membership.bits, membership.load)
+    _algorithms.assign_overlap(growth_depth, graph.start, graph.neighbor, membership.bits, *_loads(membership))
 
 
 def balance(
@@ -42,19 +47,23 @@ def balance(
     membership: Membership,
     mode: Balance = Balance.PRUNED,
     jointed: ArrayLike | None = None,
-) -> None:
+) -> Ids:
     """Algorithms 6 and 7; see balance.py."""
     has_joint = np.zeros(graph.body_count, bool) if jointed is None else np.ascontiguousarray(jointed, bool)
-    _algorithms.balance(
+    return _algorithms.balance(
         np.ascontiguousarray(contacts, np.int32).reshape(-1, 2),
         growth_depth,
         graph.start,
         graph.neighbor,
         membership.bits,
-        membership.load,
+        *_loads(membership),
         MODES[Balance(mode)],
         has_joint,
     )
+
+
+def _loads(membership: Membership) -> tuple[Integers, Integers, Integers]:
+    return membership.load, membership.rate, membership.cost
 
 
 def compute_weights(
@@ -78,7 +87,7 @@ def _weights(
     offset = np.zeros(len(bodies) + 1, np.int32)
     np.cumsum(np.bitwise_count(membership.bits[bodies]).sum(axis=1), out=offset[1:])
     worker, weight = np.empty(offset[-1], np.int32), np.empty(offset[-1])
-    fill(search_depth, graph.start, graph.neighbor, membership.bits, membership.load, bodies, offset, worker, weight)
+    fill(search_depth, graph.start, graph.neighbor, membership.bits, bodies, offset, worker, weight)
     return offset, worker, weight
 
 
@@ -93,6 +102,20 @@ def blend(offset: ArrayLike, weight: ArrayLike, worker_states: ArrayLike, bodies
     )
 
 
+def command_lists(
+    membership: Membership, known: NDArray[np.uint64], reset: ArrayLike, worker: ArrayLike
+) -> list[list[Ids]]:
+    """What to tell each worker; see command_lists.py."""
+    lists = _algorithms.command_lists(
+        membership.bits,
+        known,
+        membership.worker_count,
+        np.ascontiguousarray(reset, np.int32),
+        np.ascontiguousarray(worker, np.int32),
+    )
+    return [[value[a:b] for a, b in pairwise(start.tolist())] for start, value in lists]
+
+
 class PairFinder(near_twin.PairFinder):
     """A PairFinder that searches over a uniform grid."""
 
@@ -103,7 +126,14 @@ class PairFinder(near_twin.PairFinder):
         )
 
     def find(self, states: Array, membership: Membership) -> Ids:
-        return self._finder.find(states, membership.bits, membership.load)
+        return self._finder.find(states, membership.bits)
 
     def find_again(self, changed: ArrayLike, membership: Membership) -> Ids:
-        return self._finder.find_again(np.ascontiguousarray(changed, np.int32), membership.bits, membership.load)
+        bodies = np.ascontiguousarray(changed, np.int32)
+        return self._finder.find_again(bodies, membership.bits)
+
+    def prepare(self, membership: Membership) -> None:
+        self._finder.prepare(membership.bits)
+
+    def keep_apart(self, clearances: Array) -> None:
+        self._finder.keep_apart(clearances)

@@ -36,7 +36,7 @@ class PairFinder:
         self._near: list[tuple[int, int]] = []
 
     def find(self, states: Array, membership: Membership) -> Ids:
-        """All near pairs a < b that share no worker, ascending."""
+        """All near pairs a < b that share no worker, ascending, but for those known to be apart."""
         turn = rotation.to_matrix(states[:, 3:7])
         middle = states[:, :3] + np.einsum("nij,nj->ni", turn, self.center)
         offset = np.abs(middle - states[:, :3])
@@ -55,6 +55,13 @@ class PairFinder:
         """Of the pairs near at the last find: those that share no worker now and have one of these bodies."""
         bodies = set(np.asarray(changed).tolist())
         return self._apart([(a, b) for a, b in self._near if a in bodies or b in bodies], membership)
+
+    def prepare(self, membership: Membership) -> None:
+        """Does now what the next find would have to do anyway, as far as it can be foreseen."""
+
+    def keep_apart(self, clearances: Array) -> None:
+        """The pairs of the last answer are at least so far from a contact [m]; a finder may leave them out until
+        their bodies can have moved that far."""
 
     def _apart(self, pairs: list[tuple[int, int]], membership: Membership) -> Ids:
         found = [pair for pair in pairs if not membership.workers(pair[0]) & membership.workers(pair[1])]

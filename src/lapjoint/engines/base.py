@@ -78,8 +78,11 @@ class Engine(Protocol):
         """Move active bodies. Values that are not finite: LapjointError, nothing changes."""
         ...
 
-    def get_states(self, body_ids: ArrayLike | None = None, out: Array | None = None) -> Array:
-        """States of active bodies (all, ascending, if not named), written to `out` where given."""
+    def get_states(
+        self, body_ids: ArrayLike | None = None, out: Array | None = None, rows: ArrayLike | None = None
+    ) -> Array:
+        """States of active bodies (all, ascending, if not named), written to `out` where given: row by row, or with
+        the i-th body in row `rows[i]`, the other rows untouched."""
         ...
 
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
@@ -98,10 +101,12 @@ class Engine(Protocol):
         """Find the contacts of the present states without stepping."""
         ...
 
-    def touching(self, pairs: ArrayLike, states: ArrayLike) -> NDArray[np.bool_]:
-        """Which pairs of bodies, active or not, have a contact at the given states (one row per body of the scene).
+    def clearances(self, pairs: ArrayLike, states: ArrayLike) -> Array:
+        """How far pairs of bodies, active or not, are from a contact [m] at the given states (one row per body of the
+        scene): 0 where a step would find one there, else at least so much; any positive number will do, but a small
+        one means that the pair is asked about again soon.
 
-        The same test that a step makes; groups, masks and ignored pairs are the caller's business.
+        Groups, masks and ignored pairs are the caller's business.
         """
         ...
 

@@ -125,16 +125,25 @@ class BulletEngine:
         ids = _ids(body_ids)
         self._call(self._world.set_states, ids, self._checked(ids, states))
 
-    def get_states(self, body_ids: ArrayLike | None = None, out: Array | None = None) -> Array:
+    def get_states(
+        self, body_ids: ArrayLike | None = None, out: Array | None = None, rows: ArrayLike | None = None
+    ) -> Array:
         ids = self.active_ids if body_ids is None else _ids(body_ids)
         if out is None:
             out = np.empty((len(ids), STATE_SIZE))
-        elif out.shape != (len(ids), STATE_SIZE) or out.dtype != np.float64 or not out.flags.carray:
+        places = None if rows is None else _ids(rows)
+        height = len(ids) if places is None else len(out)
+        if out.shape != (height, STATE_SIZE) or out.dtype != np.float64 or not out.flags.carray:
             raise LapjointError(
-                f"out has shape {out.shape} and type {out.dtype}, expected ({len(ids)}, 13) float64, "
+                f"out has shape {out.shape} and type {out.dtype}, expected ({height}, 13) float64, "
                 "contiguous and writable"
             )
-        self._call(self._world.get_states, ids, out)
+        if places is None:
+            self._call(self._world.get_states, ids, out)
+            return out
+        if len(places) != len(ids) or (len(places) and not 0 <= places.min() <= places.max() < height):
+            raise LapjointError(f"rows are {len(places)} for {len(ids)} bodies, expected as many, from 0 to {height - 1}")
+        self._call(self._world.get_states_into, ids, out, places)
         return out
 
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
@@ -156,16 +165,16 @@ class BulletEngine:
     def detect(self) -> None:
         self._world.detect()
 
-    def touching(self, pairs: ArrayLike, states: ArrayLike) -> NDArray[np.bool_]:
+    def clearances(self, pairs: ArrayLike, states: ArrayLike) -> Array:
         rows = _ids(pairs).reshape(-1, 2)
         for missing in rows[(rows < 0) | (rows >= self.scene.body_count)]:
             raise LapjointError(f"body {missing} does not exist, the scene has {self.scene.body_count} bodies")
         given, wanted = np.ascontiguousarray(states, np.float64), (self.scene.body_count, STATE_SIZE)
         if given.shape != wanted:
             raise LapjointError(f"states have shape {given.shape}, expected {wanted}")
-        touch = np.zeros(len(rows), bool)
-        self._world.touching(rows, given, touch)
-        return touch
+        clearance = np.empty(len(rows))
+        self._world.clearances(rows, given, clearance)
+        return clearance
 
     def contacts(self) -> Contacts:
         count = self._world.contact_count()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Protocol
 
@@ -30,8 +30,13 @@ class Runtime(Protocol):
 
     def __init__(self, scene: Scene, params: Params, worker_count: int) -> None: ...
 
-    def step(self, commands: Sequence[StepCommand]) -> list[StepReply]:
+    wait_s: float
+    """How long the server waited for the workers in the last step [s]: from the last command to the last reply."""
+
+    def step(self, commands: Sequence[StepCommand], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
         """One step of all workers, in parallel where the runtime can; returns when the last is done.
+
+        While they step, the server does what is left for `meanwhile`; it may not look at states then.
 
         A worker's exception and a worker's death are WorkerErrors that name the worker. After these, and after an
         interrupt, the runtime is closed; a step of a closed runtime is a WorkerError too.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..errors import WorkerError
 from ..messages import StepCommand, StepReply
@@ -21,12 +22,14 @@ class InlineRuntime:
         self.worker_states = blocks[1].array((bodies * worker_count, STATE_SIZE), float)
         for block in blocks:
             block.close()
+        self.wait_s = 0.0
         self._workers = [Worker(i, scene, params, self.states, self.worker_states) for i in range(worker_count)]
 
-    def step(self, commands: Sequence[StepCommand]) -> list[StepReply]:
+    def step(self, commands: Sequence[StepCommand], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
         if not self._workers:
             raise WorkerError("the workers have ended")
-        replies = []
+        replies: list[StepReply] = []
+        start = time.perf_counter()
         for worker, command in zip(self._workers, commands, strict=True):
             try:
                 replies.append(worker.step(command))
@@ -36,6 +39,9 @@ class InlineRuntime:
                     text = traceback.format_exc().rstrip()
                     raise WorkerError(f"worker {worker.index} failed:\n{text}") from error
                 raise
+        self.wait_s = time.perf_counter() - start
+        if meanwhile is not None:
+            meanwhile()
         return replies
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
@@ -45,6 +45,7 @@ class ProcessRuntime:
         scene_block.map[:] = description
         self.states = states.array((bodies, STATE_SIZE), float)
         self.worker_states = worker_states.array((bodies * worker_count, STATE_SIZE), float)
+        self.wait_s = 0.0
         self._processes: list[subprocess.Popen[bytes]] = []
         self._sockets: list[socket.socket] = []
         self._mailboxes: list[memoryview] = []
@@ -88,7 +89,7 @@ class ProcessRuntime:
                 )
             )
 
-    def step(self, commands: Sequence[StepCommand]) -> list[StepReply]:
+    def step(self, commands: Sequence[StepCommand], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
         if not self._sockets:
             raise WorkerError("the workers have ended")
         try:
@@ -96,7 +97,11 @@ class ProcessRuntime:
                 pack(command, mailbox)
                 with suppress(OSError):  # a worker that is gone is named by _gather
                     link.send(GO)
+            start = time.perf_counter()
+            if meanwhile is not None:
+                meanwhile()
             self._gather()
+            self.wait_s = time.perf_counter() - start
             return [unpack(StepReply, mailbox) for mailbox in self._mailboxes]
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
