@@ -1,0 +1,128 @@
+"""Simulations of all counts of workers, alive at the same time, take their steps in turn and are measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ..errors import LapjointError
+from ..profile import PHASES
+from ..scene import Scene
+from ..simulation import Simulation
+from .plan import SETTLE_STEPS, BenchPlan, step_work
+from .rows import BenchRow, Round, Turn, rows_of
+
+OnProgress = Callable[[str, float], None]
+"""Gets what is being done and which share of all work is done, 0 to 1, after every step."""
+
+
+def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]) -> Turn:
+    """Take `steps` steps and measure each; what `after_step` does is not measured."""
+    inline = simulation.params.runtime == "inline"
+    wall_s = server_s = 0.0
+    workers_ms: list[tuple[float, float]] = []
+    phases_ms = dict.fromkeys(PHASES, 0.0)
+    active = activations = 0
+    for _ in range(steps):
+        cpu_start, start = time.thread_time(), time.perf_counter()
+        simulation.step()
+        wall_s += time.perf_counter() - start
+        server_s += time.thread_time() - cpu_start
+        profile = simulation.profile
+        worker_cpu_ms = profile.worker_cpu_ms
+        if inline:  # the workers' CPU time is in the server's
+            server_s -= float(worker_cpu_ms.sum()) / 1e3
+        workers_ms.append((float(worker_cpu_ms.max()), float(worker_cpu_ms.mean())))
+        for phase, ms in profile.phases_ms.items():
+            phases_ms[phase] = phases_ms.get(phase, 0.0) + ms
+        active += int(profile.worker_body_count.sum())
+        activations += profile.activation_count
+        after_step()
+    largest, mean = np.mean(workers_ms, axis=0)
+    return Turn(
+        step_ms=1e3 * wall_s / steps,
+        server_ms=1e3 * server_s / steps,
+        worker_cpu_ms_largest=float(largest),
+        worker_cpu_ms_mean=float(mean),
+        phases_ms={phase: ms / steps for phase, ms in phases_ms.items()},
+        duplicated_share=active / steps / max(simulation.scene.body_count, 1) - 1,
+        activation_count=activations / steps,
+        contact_count=simulation.profile.contact_count,
+    )
+
+
+def measure(plan: BenchPlan, on_progress: OnProgress | None = None) -> Iterator[BenchRow]:
+    """Rows as they are complete, scene by scene.
+
+    All simulations of a scene are alive at the same time, their workers waiting. In each round each takes its steps in
+    turn, so that a round compares the same stretch of simulated time side by side. Ctrl-C and a failing worker come
+    through, after the rows of the rounds that were complete.
+    """
+    meter = _Meter(plan.work, on_progress)
+    for scene in plan.scenes:
+        with ExitStack() as alive:
+            simulations = {}
+            for count in plan.counts:
+                meter.say(f"{scene.name}: starting {_workers(count)}")
+                params = replace(plan.params, workers=count, iterations=plan.warmup_iterations)
+                simulations[count] = alive.enter_context(Simulation(scene, params))
+            for count, simulation in simulations.items():
+                for _ in range(plan.warmup):
+                    simulation.step()
+                    meter.add(step_work(scene, plan.warmup_iterations), f"{scene.name}, {_workers(count)}: warming up")
+            for iterations in map(int, plan.iterations):
+                yield from _measure_rounds(plan, scene, iterations, simulations, meter)
+
+
+def _measure_rounds(
+    plan: BenchPlan, scene: Scene, iterations: int, simulations: dict[int, Simulation], meter: _Meter
+) -> Iterator[BenchRow]:
+    work = step_work(scene, iterations)
+    for simulation in simulations.values():
+        simulation.set_iterations(iterations)
+        for _ in range(SETTLE_STEPS):
+            simulation.step()
+            meter.add(work, f"{scene.name}: {iterations} iterations")
+    complete: list[Round] = []
+    try:
+        for number in range(plan.rounds):
+            turns: Round = {}
+            for count in rotated(plan.counts, number):
+                doing = f"{scene.name}, {iterations} iterations: round {number + 1} of {plan.rounds}, {_workers(count)}"
+                turns[count] = take_turn(simulations[count], plan.steps, partial(meter.add, work, doing))
+            complete.append(turns)
+    except (KeyboardInterrupt, LapjointError):
+        yield from rows_of(plan, scene, iterations, complete)
+        raise
+    yield from rows_of(plan, scene, iterations, complete)
+
+
+def rotated(counts: Sequence[int], number: int) -> list[int]:
+    """The order of the counts in a round: another one comes first in each, so that none always follows the same."""
+    first = number % len(counts)
+    return [*counts[first:], *counts[:first]]
+
+
+class _Meter:
+    """Adds up what is done and tells of it."""
+
+    def __init__(self, total: float, on_progress: OnProgress | None) -> None:
+        self._total = total
+        self._done = 0.0
+        self._tell = on_progress or (lambda doing, share: None)
+
+    def say(self, doing: str) -> None:
+        self._tell(doing, self._done / self._total)
+
+    def add(self, work: float, doing: str) -> None:
+        self._done += work
+        self.say(doing)
+
+
+def _workers(count: int) -> str:
+    return f"{count} worker" + "s" * (count > 1)

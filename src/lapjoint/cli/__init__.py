@@ -1,0 +1,42 @@
+"""The command line: `lapjoint scenes`, `lapjoint run`, `lapjoint bench`, `lapjoint picture`. A file for each."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from ..errors import LapjointError
+from . import bench, picture, run, scenes
+from .many_values import ManyValuesCommand
+
+app = typer.Typer(
+    help="One rigid-body scene, simulated by many workers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(scenes.scenes)
+app.command()(run.run)
+app.command(cls=ManyValuesCommand)(bench.bench)
+app.command()(picture.picture)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    Console(stderr=True).print(f"[yellow]warning:[/] {escape(str(message))}", highlight=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Entry point: every LapjointError is one line on stderr and exit code 2."""
+    warnings.showwarning = _show_warning
+    try:
+        app()
+    except LapjointError as error:
+        Console(stderr=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

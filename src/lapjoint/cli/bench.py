@@ -1,0 +1,148 @@
+"""`lapjoint bench`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from ..bench import BenchPlan, BenchRow, OnProgress, measure, write_csv, write_json
+from ..errors import LapjointError
+from ..params import Params
+from .bench_tables import print_tables
+from .shared import (
+    AlgorithmsOption,
+    BalanceOption,
+    CouplingOption,
+    DetectOption,
+    EngineOption,
+    GrowthDepthOption,
+    PartitionOption,
+    PrecisionOption,
+    RuntimeOption,
+    SearchDepthOption,
+    SeedOption,
+    SizeOption,
+    TimestepOption,
+    WeightsOption,
+    check_writable,
+    console,
+    open_scene,
+)
+
+DRAW_S = 0.2  # the bar is drawn no more often than this, between two steps
+
+
+def bench(
+    scenes: Annotated[
+        list[str], typer.Argument(metavar="SCENE", help="Scenes' names (see `lapjoint scenes`) or saved scene files.")
+    ],
+    workers: Annotated[
+        list[int], typer.Option("--workers", metavar="N...", help="Counts of workers; 1 is measured in any case.")
+    ] = [1, 2, 4, 8],  # noqa: B006
+    iterations: Annotated[
+        list[int], typer.Option("--iterations", metavar="N...", help="Solver sweeps per step; rows for each.")
+    ] = [1000],  # noqa: B006
+    steps: Annotated[int, typer.Option("--steps", help="Measured steps per round.")] = 20,
+    rounds: Annotated[int, typer.Option("--rounds", help="Rounds; in each, every count takes its steps.")] = 3,
+    warmup: Annotated[
+        int, typer.Option("--warmup", help="Steps before anything is measured, with at most 10 iterations.")
+    ] = 200,
+    size: SizeOption = None,
+    seed: SeedOption = 0,
+    growth_depth: GrowthDepthOption = None,
+    search_depth: SearchDepthOption = None,
+    partition: PartitionOption = "auto",
+    runtime: RuntimeOption = "process",
+    coupling: CouplingOption = "blend",
+    detect: DetectOption = "workers",
+    balance: BalanceOption = "pruned",
+    weights: WeightsOption = "depth",
+    algorithms: AlgorithmsOption = "native",
+    engine: EngineOption = "bullet",
+    precision: PrecisionOption = "float32",
+    timestep: TimestepOption = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the rows to this file.")] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write the rows to this file.")] = None,
+) -> None:
+    """Measure scenes on several counts of workers, side by side.
+
+    Prints ms per step, the speed-up against one worker and, where there are more workers than cores, the projected one.
+
+    Example: lapjoint bench bowl building --workers 1 2 4 8 --iterations 1000 50 --json bench.json
+    """
+    params = Params(
+        runtime=runtime,
+        coupling=coupling,
+        partition=partition,
+        growth_depth=growth_depth,
+        search_depth=search_depth,
+        detect=detect,
+        balance=balance,
+        weights=weights,
+        algorithms=algorithms,
+        engine=engine,
+        precision=precision,
+        timestep=timestep,
+    )
+    check_writable("--json", json_file)
+    check_writable("--csv", csv_file)
+    if json_file is not None and csv_file is not None and json_file.resolve() == csv_file.resolve():
+        raise LapjointError(f"--json and --csv are both {json_file}, expected two files")
+    for scene in scenes:
+        if scenes.count(scene) > 1:
+            raise LapjointError(f"scene {scene!r} is given more than once")
+    built = [open_scene(scene, size, seed) for scene in scenes]
+    plan = BenchPlan(built, workers, params, iterations, steps, rounds, warmup)
+    rows: list[BenchRow] = []
+    try:
+        with _progress_bar() as progress:
+            for row in measure(plan, _drawing(progress)):
+                rows.append(row)
+                if json_file is not None:
+                    write_json(rows, json_file)
+                if csv_file is not None:
+                    write_csv(rows, csv_file)
+    except KeyboardInterrupt:
+        print_tables(rows)
+        done = sum(row.rounds for row in rows if row.workers == 1)
+        console.print(f"interrupted after {done} of {len(built) * len(iterations) * rounds} rounds")
+        raise typer.Exit(130) from None
+    except LapjointError:
+        print_tables(rows)
+        raise
+    print_tables(rows)
+
+
+def _progress_bar() -> Progress:
+    """Drawn by hand, between two steps: a thread that draws would take its time from the server's."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(
+        *columns,
+        console=console,
+        transient=True,
+        auto_refresh=False,
+        speed_estimate_period=3600,
+        disable=not console.is_terminal,
+    )
+
+
+def _drawing(progress: Progress) -> OnProgress:
+    task = progress.add_task("", total=1.0)
+    drawn = float("-inf")
+
+    def draw(doing: str, share: float) -> None:
+        nonlocal drawn
+        if time.monotonic() - drawn >= DRAW_S:
+            progress.update(task, description=doing, completed=share, refresh=True)
+            drawn = time.monotonic()
+
+    return draw

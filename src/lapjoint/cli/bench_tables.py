@@ -1,0 +1,99 @@
+"""Rows of a benchmark as tables for a screen of 100 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..bench import BenchRow
+from .shared import console
+
+WIDTH = 100
+
+
+def print_tables(rows: Sequence[BenchRow]) -> None:
+    """Speed, then where the time goes. Nothing if there are no rows."""
+    if not rows:
+        return
+    out = console if console.is_terminal else Console(width=max(WIDTH, console.width))
+    row = rows[0]
+    settings = [row.engine, row.precision, row.runtime, *(f"{name} {value}" for name, value in row.params.items())]
+    out.print(escape(", ".join(settings)), highlight=False)
+    out.print()
+    out.print(_speed_table(rows))
+    out.print()
+    out.print("ms a step: wall time of each phase, CPU time of the server and of the slowest worker", highlight=False)
+    out.print()
+    out.print(_phase_table(rows))
+    out.print()
+    cores = f"{row.cores} core" + "s" * (row.cores > 1)
+    out.print(
+        f"{cores} at hand; a speed-up measured with more workers than that is left out. [bold]projected[/]: from the "
+        "server's CPU time plus the slowest worker's, as if every worker had a core of its own. [bold]balance[/]: the "
+        "slowest worker's CPU time over the mean of all workers'.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def _speed_table(rows: Sequence[BenchRow]) -> Table:
+    table = _table(
+        ["ms a step", "speed-up", "projected\nspeed-up", "balance", "duplicated\nbodies", "activations\na step"]
+    )
+    for group in _groups(rows):
+        if table.row_count:
+            table.add_row()
+        for label, row in zip(_labels(group), group, strict=True):
+            fits = row.workers <= row.cores
+            table.add_row(
+                label,
+                f"{row.workers}",
+                _ms(row.step_ms) if fits else f"[dim]{_ms(row.step_ms)}[/]",
+                f"{row.speedup:.2f}" if fits else "[dim]-[/]",
+                f"{row.projected_speedup:.2f}",
+                f"{row.balance:.2f}",
+                f"{row.duplicated_share:.1%}",
+                f"{row.activation_count:.1f}",
+            )
+    return table
+
+
+def _phase_table(rows: Sequence[BenchRow]) -> Table:
+    phases = list(rows[0].phases_ms)
+    table = _table([*phases, "server\nCPU", "worker\nCPU"])
+    for group in _groups(rows):
+        if table.row_count:
+            table.add_row()
+        for label, row in zip(_labels(group), group, strict=True):
+            times = [*(row.phases_ms.get(phase, 0.0) for phase in phases), row.server_ms, row.worker_cpu_ms_largest]
+            table.add_row(label, f"{row.workers}", *map(_ms, times))
+    return table
+
+
+def _table(headings: Sequence[str]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("scene")
+    for heading in ("workers", *headings):
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _groups(rows: Sequence[BenchRow]) -> list[list[BenchRow]]:
+    """Rows of one scene and one number of iterations."""
+    return [list(group) for _, group in groupby(rows, lambda row: (row.scene, row.iterations))]
+
+
+def _labels(group: Sequence[BenchRow]) -> list[str]:
+    """The scene beside a group's first row, its iterations beside the second."""
+    labels = [escape(group[0].scene), f"{group[0].iterations} iterations"]
+    if len(group) == 1:
+        return ["\n".join(labels)]
+    return [*labels, *[""] * (len(group) - 2)]
+
+
+def _ms(ms: float) -> str:
+    return f"{ms:.2f}" if ms < 100 else f"{ms:.1f}"

@@ -1,0 +1,46 @@
+"""Options that take several values, as in `--workers 1 2 4 8`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from typer.core import TyperCommand
+
+NUMBER = re.compile(r"[-+]?\d[\d.]*")
+
+
+def spread(arguments: Sequence[str], options: Collection[str]) -> list[str]:
+    """`--workers 1 2 4` as `--workers 1 --workers 2 --workers 4`, for these options.
+
+    The word after an option belongs to it, whatever it is, and so do the numbers that follow. The first word that is no
+    number ends them: a scene or another option.
+    """
+    done: list[str] = []
+    option = ""
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        name, given, _ = word.partition("=")
+        if word == "--":
+            return [*done, word, *words]
+        if name in options:
+            option = name
+            done.append(word)
+            if words and not given:
+                done.append(words.pop(0))
+        elif option and NUMBER.fullmatch(word):
+            done += [option, word]
+        else:
+            option = ""
+            done.append(word)
+    return done
+
+
+class ManyValuesCommand(TyperCommand):
+    """A command whose options of list type take several values each."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        many = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
+        return super().parse_args(ctx, spread(args, many))

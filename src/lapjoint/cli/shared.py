@@ -1,0 +1,76 @@
+"""What commands share: options, opening scenes, checking files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from .. import scenes as scene_library
+from ..errors import LapjointError
+from ..scene import Scene
+
+console = Console()
+
+SceneArgument = Annotated[str, typer.Argument(help="A scene's name (see `lapjoint scenes`) or a saved scene file.")]
+SizeOption = Annotated[
+    int | None, typer.Option("--size", help="About how many bodies; the paper's count if not given.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="For scenes with chance in them.")]
+
+# ---- fields of Params; each command lists those it has and hands them on ------------------------------------------
+
+GrowthDepthOption = Annotated[
+    int | None,
+    typer.Option(
+        "--growth-depth", help="How far overlap grows: more is more accurate and slower. Default: the scene's."
+    ),
+]
+SearchDepthOption = Annotated[
+    int | None,
+    typer.Option("--search-depth", help="How far weights search for a worker's own bodies. Default: the scene's."),
+]
+PartitionOption = Annotated[
+    str, typer.Option("--partition", help="First division: auto, labels, metis, boxes, equal, or a file.")
+]
+RuntimeOption = Annotated[str, typer.Option("--runtime", help="Where workers live: process, or inline (in this one).")]
+CouplingOption = Annotated[str, typer.Option("--coupling", help="How results become one: blend.")]
+DetectOption = Annotated[
+    str, typer.Option("--detect", help="Who finds contacts: workers, or server (the paper's way, slower).")
+]
+BalanceOption = Annotated[
+    str, typer.Option("--balance", help="How bodies leave workers: pruned, guarded, or printed (the paper's text).")
+]
+WeightsOption = Annotated[
+    str, typer.Option("--weights", help="Weights of workers: depth, computed (Algorithm 5), or equal.")
+]
+AlgorithmsOption = Annotated[str, typer.Option("--algorithms", help="native, or reference: the readable Python.")]
+EngineOption = Annotated[str, typer.Option("--engine", help="The physics engine.")]
+PrecisionOption = Annotated[str, typer.Option("--precision", help="float32, or float64: slower, smaller gaps.")]
+TimestepOption = Annotated[float | None, typer.Option("--timestep", help="Seconds per step; the scene's if not given.")]
+
+
+def open_scene(name_or_file: str, size: int | None, seed: int) -> Scene:
+    if seed < 0:
+        raise LapjointError(f"--seed is {seed}, expected zero or more")
+    path = Path(name_or_file)
+    if name_or_file not in scene_library.names() and (path.suffix or path.exists()):
+        if size is not None:
+            raise LapjointError(f"--size is given, but {path} is a file: its size is fixed")
+        return Scene.load(path)
+    return scene_library.build(name_or_file, size, seed)
+
+
+def check_writable(option: str, path: Path | None) -> None:
+    """Refuse a file that cannot be written before anything starts."""
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise LapjointError(f"{option} {path}: the directory {path.parent} does not exist")
+    if path.is_dir():
+        raise LapjointError(f"{option} {path}: is a directory, expected a file")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise LapjointError(f"{option} {path}: no permission to write there")
