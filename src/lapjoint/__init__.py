@@ -8,6 +8,7 @@ from .errors import LapjointError, PenetrationWarning
 from .joints import FREE, LOCKED, WORLD, Ball, Fixed, Hinge, Motor, SixAxis, Slider, Spring
 from .materials import Material
 from .params import Params
+from .recording import Recording, RecordingWriter
 from .scene import Scene
 from .shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Sphere, TriangleMesh
 from .simulation import Simulation
@@ -33,6 +34,8 @@ __all__ = [
     "Part",
     "PenetrationWarning",
     "Plane",
+    "Recording",
+    "RecordingWriter",
     "Scene",
     "Simulation",
     "SixAxis",

@@ -1,0 +1,140 @@
+"""A Zarr array that grows, written by whole files that appear at once or not at all.
+
+Zarr's own writing takes one to two milliseconds of Python per array, which the step would feel. So chunks and
+descriptions are written here, as version 3 of the Zarr format has them; they are read by Zarr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .layout import ROOT, chunk_file
+
+LEVEL = 5
+
+
+def replace_file(path: str, content: Any) -> None:
+    """Write a file beside its place and move it there: a reader, or a process killed now, never sees a part of it."""
+    part = path + ".part"
+    try:
+        with open(part, "wb", buffering=0) as file:
+            left = memoryview(content)
+            while left:
+                left = left[file.write(left) :]
+        os.replace(part, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(part)
+        raise
+
+
+def write_group(folder: Path, attributes: dict[str, Any]) -> None:
+    """Describe a directory as a Zarr group."""
+    content = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+    replace_file(f"{folder}/{ROOT}", json.dumps(content, indent=1).encode())
+
+
+class GrowingArray:
+    """Rows come in by `append`, and count once `flush` has returned. `chunk` is the shape of a chunk."""
+
+    def __init__(
+        self, folder: Path, dtype: str, row_shape: Sequence[int], chunk: Sequence[int], dimensions: Sequence[str]
+    ) -> None:
+        from numcodecs.blosc import Blosc
+
+        self.row_count = 0
+        self._folder = folder
+        self._row_shape = tuple(row_shape)
+        self._chunk = tuple(chunk)
+        # A number changes little from one frame to the next: with frames innermost, states take a third less.
+        self._order = tuple(reversed(range(len(self._chunk)))) if len(self._chunk) > 2 else None
+        self._dimensions = list(dimensions)
+        self._buffer = np.zeros((self._chunk[0], *self._row_shape), np.dtype(dtype).newbyteorder("<"))
+        self._blosc = Blosc("lz4", LEVEL, Blosc.SHUFFLE)
+        self._flushed_count = 0
+        folder.mkdir()
+        self._describe()
+
+    def append(self, rows: ArrayLike) -> None:
+        """Copy rows into the chunk at hand; a chunk that is full goes to its file."""
+        given = np.asarray(rows)
+        size = self._chunk[0]
+        done = 0
+        while done < len(given):
+            filled = self.row_count % size
+            count = min(size - filled, len(given) - done)
+            self._buffer[filled : filled + count] = given[done : done + count]
+            self.row_count += count
+            done += count
+            if filled + count == size:
+                self._write_chunk(self.row_count // size - 1)
+
+    def flush(self) -> None:
+        """Write what is left of the last chunk, and the new shape. Rows that were there before stay as they were."""
+        if self.row_count == self._flushed_count:
+            return
+        filled = self.row_count % self._chunk[0]
+        if filled:
+            self._buffer[filled:] = 0
+            self._write_chunk(self.row_count // self._chunk[0])
+        self._describe()
+        self._flushed_count = self.row_count
+
+    def _write_chunk(self, number: int) -> None:
+        for index, block in self._blocks():
+            if self._order is not None:
+                block = block.transpose(self._order)
+            content = self._blosc.encode(np.ascontiguousarray(block))
+            replace_file(f"{self._folder}/{chunk_file(number, *index)}", content)
+
+    def _blocks(self) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
+        """The buffer in pieces along its second axis, filled up to the shape of a chunk."""
+        if len(self._chunk) == 1:
+            yield (), self._buffer
+            return
+        width, rest = self._chunk[1], len(self._chunk) - 2
+        for place, start in enumerate(range(0, self._row_shape[0], width)):
+            block = self._buffer[:, start : start + width]
+            missing = width - block.shape[1]
+            if missing:
+                block = np.concatenate([block, np.zeros_like(block, shape=(len(block), missing, *block.shape[2:]))], 1)
+            yield (place, *[0] * rest), block
+
+    def _describe(self) -> None:
+        dtype = self._buffer.dtype
+        codecs: list[dict[str, Any]] = [
+            {"name": "bytes", "configuration": {"endian": "little"}} if dtype.itemsize > 1 else {"name": "bytes"},
+            {
+                "name": "blosc",
+                "configuration": {
+                    "cname": "lz4",
+                    "clevel": LEVEL,
+                    "shuffle": "shuffle",
+                    "typesize": dtype.itemsize,
+                    "blocksize": 0,
+                },
+            },
+        ]
+        if self._order is not None:
+            codecs.insert(0, {"name": "transpose", "configuration": {"order": list(self._order)}})
+        content = {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": [self.row_count, *self._row_shape],
+            "data_type": dtype.name,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(self._chunk)}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
+            "fill_value": 0 if dtype.kind in "iu" else 0.0,
+            "codecs": codecs,
+            "dimension_names": self._dimensions,
+            "attributes": {},
+        }
+        replace_file(f"{self._folder}/{ROOT}", json.dumps(content).encode())

@@ -1,0 +1,52 @@
+"""What a recording consists of; docs/recording.md says it in words."""
+
+from __future__ import annotations
+
+FORMAT = "lapjoint recording"
+VERSION = 1
+ROOT = "zarr.json"
+CHUNK_FRAMES = 32
+BLOCK_BODIES = 4096
+"""At most so many bodies in one chunk, so that a body's track does not need all bodies."""
+
+# One row per frame: name -> dtype and dimensions after the first. `states` and `first_worker` come in chunks of
+# CHUNK_FRAMES frames.
+FRAME_ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "states": ("float32", ("body", "state")),
+    "first_worker": ("uint16", ("body",)),
+    "step_count": ("int64", ()),
+    "time": ("float64", ()),
+}
+
+# Rows of all frames one after the other; those of frame i are offset[i] to offset[i + 1].
+OVERLAP_OFFSET, CONTACT_OFFSET = "overlap_offset", "contact_offset"
+OVERLAP_ARRAYS = {"overlap_body": "int32", "overlap_worker": "int32", "overlap_weight": "float64"}
+CONTACT_ARRAYS = {"contact_bodies": "int32", "contact_point_count": "int32", "contact_depth": "float32"}
+
+# One row per step, under profile/. A dimension is named where a value is several numbers. A recording lists those it
+# has, so one more here is no new version.
+PROFILE_ARRAYS: dict[str, tuple[str, str | None]] = {
+    "step_count": ("int64", None),
+    "phases_ms": ("float64", "phase"),
+    "wait_ms": ("float64", None),
+    "residual": ("float64", None),
+    "overlap_count": ("int64", None),
+    "activation_count": ("int64", None),
+    "deactivation_count": ("int64", None),
+    "uncovered_count": ("int64", None),
+    "byte_count": ("int64", None),
+    "worker_body_count": ("int64", "worker"),
+    "worker_contact_count": ("int64", "worker"),
+    "worker_cpu_ms": ("float64", "worker"),
+}
+
+
+def chunk_file(*index: int) -> str:
+    """The file of a chunk, within its array's directory."""
+    return ".".join(["c", *map(str, index)])
+
+
+def block_size(count: int) -> int:
+    """Bodies per chunk: blocks as even as can be."""
+    block_count = max(1, -(-count // BLOCK_BODIES))
+    return max(1, -(-count // block_count))

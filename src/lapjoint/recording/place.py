@@ -1,0 +1,59 @@
+"""Where a recording may go: a new directory with room for it."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import LapjointError
+from ..scene import STATE_SIZE
+from .layout import CHUNK_FRAMES
+
+LEAST_SHARE = 1 / 3
+"""States compress to 0.6 to 0.7 of their size in motion, at rest to less: a recording is hardly smaller than this."""
+
+
+def check_place(path: Path) -> bool:
+    """Refuse a place that is taken, before anything starts; whether the directory is not there yet."""
+    if not path.parent.is_dir():
+        raise LapjointError(f"{path}: the directory {path.parent} does not exist")
+    if not path.exists():
+        return True
+    if not path.is_dir():
+        raise LapjointError(f"{path}: is a file, expected a new or empty directory")
+    if any(path.iterdir()):
+        raise LapjointError(f"{path}: is not empty, expected a new or empty directory")
+    return False
+
+
+def check_space(path: Path, scene_size: int, body_count: int, frame_count: int | None) -> None:
+    """Refuse if not even the first chunk can fit, warn if all frames, where their number is known, hardly will."""
+    free = shutil.disk_usage(path if path.exists() else path.parent).free
+    frame_size = LEAST_SHARE * 4 * STATE_SIZE * body_count
+    first_count = CHUNK_FRAMES if frame_count is None else min(frame_count, CHUNK_FRAMES)
+    needed = scene_size + first_count * frame_size
+    if needed > free:
+        raise LapjointError(
+            f"{path}: {free / 1e6:.3g} MB are free, expected at least {needed / 1e6:.3g} MB for the scene and "
+            f"{first_count} frames"
+        )
+    needed = scene_size + (frame_count or 0) * frame_size
+    if needed > free:
+        warnings.warn(
+            f"{path}: {free / 1e6:.3g} MB are free, but {frame_count} frames will take at least {needed / 1e6:.3g} MB",
+            stacklevel=3,
+        )
+
+
+def clear(path: Path, remove: bool) -> None:
+    """Take away what a failed start has left in a directory that was empty or not there."""
+    for child in path.iterdir() if path.is_dir() else ():
+        if child.is_dir():
+            shutil.rmtree(child, ignore_errors=True)
+        else:
+            child.unlink(missing_ok=True)
+    if remove:
+        with suppress(OSError):
+            path.rmdir()

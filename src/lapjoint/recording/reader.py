@@ -1,0 +1,260 @@
+"""Recording: a run read back. Nothing is loaded before it is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..checks import is_finite
+from ..engines import Contacts
+from ..errors import LapjointError
+from ..params import Params
+from ..scene import Scene
+from ..scene_file import parse_scene
+from ..simulation import Frame
+from .layout import CHUNK_FRAMES, CONTACT_OFFSET, FORMAT, OVERLAP_OFFSET, ROOT, VERSION, chunk_file
+
+if TYPE_CHECKING:
+    import pandas
+
+Array = NDArray[np.float64]
+
+
+class Recording:
+    """A recorded run.
+
+    >>> recording = Recording("run.zarr")
+    >>> recording.at_time(1.5).states[:, 2].max()
+    >>> recording.profile["overlap_count"].mean()
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        attributes = _read_root(self.path)
+        try:
+            self.frame_count = int(attributes["frame_count"])
+            self.body_count = int(attributes["body_count"])
+            self.worker_count = int(attributes["worker_count"])
+            self.every = int(attributes["every"])
+            """Steps from one frame to the next."""
+            self.timestep = float(attributes["timestep"])
+            """s"""
+            self.complete = bool(attributes["complete"])
+            """Whether the recording was closed. If not, it is still being written, or its end is missing."""
+            self.started = str(attributes["started"])
+            """When the recording began, by the clock, in ISO 8601."""
+            self.has_contacts = bool(attributes["contacts"])
+            self.versions: dict[str, str] = dict(attributes["versions"])
+            self.machine: dict[str, str | int] = dict(attributes["machine"])
+            self._params = dict(attributes["params"])
+            self._phases = list(attributes["phases"])
+            step_count = int(attributes["profile_count"])
+            profile, measures = list(attributes["profile"]), list(attributes["measures"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise LapjointError(f"{self.path}: damaged recording (missing or wrong {error})") from None
+        self.profile: Mapping[str, NDArray[Any]] = _Columns(self, "profile", profile, step_count)
+        """Times and counters by name, a row for every step."""
+        self.measures: Mapping[str, NDArray[Any]] = _Columns(self, "measures", measures, step_count)
+        """What else was measured in every step, by name."""
+        self._opened: dict[str, Any] = {}
+        self._chunk: tuple[int, NDArray[np.float32]] = (-1, np.empty(0, np.float32))
+
+    # ---- the run -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def scene(self) -> Scene:
+        content = self._open("scene")
+        return parse_scene(self.read("scene", 0, content.shape[0]).tobytes(), str(self.path))
+
+    @property
+    def params(self) -> Params:
+        """Parameters of the run; those that this lapjoint does not know are left out."""
+        return Params(**{name: self._params[name] for name in Params.__dataclass_fields__ if name in self._params})
+
+    # ---- frames ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """Steps taken up to each frame."""
+        return self.read("step_count", 0, self.frame_count)
+
+    @cached_property
+    def times(self) -> Array:
+        """Simulated time of each frame [s]."""
+        return self.read("time", 0, self.frame_count)
+
+    def frame(self, i: int) -> Frame:
+        """Frame number `i`; negative numbers count from the end."""
+        i = self._index(i)
+        number = i // CHUNK_FRAMES
+        if self._chunk[0] != number:  # the next frame asked for is likely a neighbour
+            start = number * CHUNK_FRAMES
+            self._chunk = number, self.read("states", start, min(start + CHUNK_FRAMES, self.frame_count))
+        states = self._chunk[1][i % CHUNK_FRAMES].astype(np.float64)
+        return Frame(int(self.steps[i]), float(self.times[i]), states)
+
+    def at_time(self, time: float) -> Frame:
+        """The frame nearest to a simulated time [s]."""
+        if not is_finite(time):
+            raise LapjointError(f"{self.path}: time is {time}, expected a finite number of seconds")
+        if self.frame_count == 0:
+            raise LapjointError(f"{self.path}: the recording has no frames")
+        return self.frame(int(np.abs(self.times - time).argmin()))
+
+    def track(self, body: int) -> Array:
+        """States of one body in all frames, (frame_count, 13)."""
+        if not (isinstance(body, int | np.integer) and 0 <= body < self.body_count):
+            raise LapjointError(f"{self.path}: no body {body}, expected 0 to {self.body_count - 1}")
+        return self.read("states", 0, self.frame_count, int(body)).astype(np.float64)
+
+    def membership(self, i: int) -> NDArray[np.bool_]:
+        """Which workers simulated which bodies, (body_count, worker_count)."""
+        i = self._index(i)
+        table = np.zeros((self.body_count, self.worker_count), bool)
+        table[np.arange(self.body_count), self.read("first_worker", i, i + 1)[0]] = True
+        start, stop = self.read(OVERLAP_OFFSET, i, i + 2)
+        table[self.read("overlap_body", start, stop), self.read("overlap_worker", start, stop)] = True
+        return table
+
+    def weights(self, i: int) -> Array:
+        """How much each worker had to say about each body, (body_count, worker_count); rows sum to one."""
+        i = self._index(i)
+        table = self.membership(i).astype(float)
+        start, stop = self.read(OVERLAP_OFFSET, i, i + 2)
+        body, worker = self.read("overlap_body", start, stop), self.read("overlap_worker", start, stop)
+        table[body, worker] = self.read("overlap_weight", start, stop)
+        return table
+
+    def contacts(self, i: int, worker: int | None = None) -> Contacts:
+        """Contacts of the frame's step as it began, all or those of one worker: both bodies are active there."""
+        i = self._index(i)
+        if not self.has_contacts:
+            raise LapjointError(f"{self.path}: recorded without contacts; RecordingWriter(contacts=True) keeps them")
+        if worker is not None and not 0 <= worker < self.worker_count:
+            raise LapjointError(f"{self.path}: no worker {worker}, expected 0 to {self.worker_count - 1}")
+        start, stop = self.read(CONTACT_OFFSET, i, i + 2)
+        names = ("contact_bodies", "contact_point_count", "contact_depth")
+        bodies, point_count, depth = (self.read(name, start, stop) for name in names)
+        if worker is not None:
+            active = self.membership(i)[:, worker]
+            there = active[bodies[:, 0]] & ((bodies[:, 1] < 0) | active[bodies[:, 1]])
+            bodies, point_count, depth = bodies[there], point_count[there], depth[there]
+        return Contacts(bodies, point_count, depth.astype(np.float64))
+
+    def __len__(self) -> int:
+        return self.frame_count
+
+    def __iter__(self) -> Iterator[Frame]:
+        return (self.frame(i) for i in range(self.frame_count))
+
+    def __repr__(self) -> str:
+        return f"Recording({str(self.path)!r}: {self.frame_count} frames of {self.body_count} bodies)"
+
+    # ---- tables ------------------------------------------------------------------------------------------------------
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Profile and measures as a table: a row for every step, a column for every number."""
+        try:
+            import pandas
+        except ImportError:
+            raise LapjointError("to_pandas needs pandas: pip install pandas") from None
+        table: dict[str, NDArray[Any]] = {}
+        for columns in (self.profile, self.measures):
+            for name, values in columns.items():
+                if values.ndim == 1:
+                    table[name] = values
+                    continue
+                for k in range(values.shape[1]):
+                    table[f"{name}_{self._phases[k] if name == 'phases_ms' else k}"] = values[:, k]
+        return pandas.DataFrame(table).set_index("step_count")
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+
+    def read(self, name: str, start: int, stop: int, body: int | None = None) -> NDArray[Any]:
+        """Rows of one array of the recording, as stored; of one body alone if named."""
+        if start >= stop and body is None:
+            array = self._open(name)
+            return np.empty((0, *array.shape[1:]), array.dtype)
+        array = self._open(name)
+        self._check_files(name, array, start, stop, body)
+        try:
+            rows = array[start:stop] if body is None else array[start:stop, body]
+        except Exception as error:  # whatever Zarr and Blosc make of a torn or foreign file
+            raise LapjointError(f"{self.path}: damaged recording ({name}: {error})") from None
+        values = np.asarray(rows)
+        if len(values) != stop - start:
+            raise LapjointError(f"{self.path}: damaged recording ({name} has {len(array)} rows, expected {stop})")
+        return values
+
+    def _open(self, name: str) -> Any:
+        if name not in self._opened:
+            import zarr
+
+            try:
+                self._opened[name] = zarr.open_array(self.path / name, mode="r")
+            except Exception as error:
+                raise LapjointError(f"{self.path}: damaged recording ({name}: {error})") from None
+        return self._opened[name]
+
+    def _check_files(self, name: str, array: Any, start: int, stop: int, body: int | None) -> None:
+        """Zarr takes a missing file for zeros; here every chunk has its file."""
+        first, *rest = array.chunks
+        blocks = [0] if not rest else range(-(-array.shape[1] // rest[0]))
+        if body is not None:
+            blocks = [body // rest[0]]
+        for number in range(start // first, -(-stop // first)):
+            for block in blocks:
+                index = (number, block, *[0] * (len(rest) - 1)) if rest else (number,)
+                file = self.path / name / chunk_file(*index)
+                if not file.exists():
+                    raise LapjointError(f"{self.path}: damaged recording ({file.relative_to(self.path)} is missing)")
+
+    def _index(self, i: int) -> int:
+        count = self.frame_count
+        if not (isinstance(i, int | np.integer) and -count <= i < count):
+            raise LapjointError(f"{self.path}: no frame {i}, the recording has {count} frames")
+        return int(i) % count
+
+
+class _Columns(Mapping[str, NDArray[Any]]):
+    """Arrays with a row for every step, read when asked for."""
+
+    def __init__(self, recording: Recording, group: str, names: list[str], row_count: int) -> None:
+        self._recording, self._group, self._names, self._row_count = recording, group, names, row_count
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._recording.read(f"{self._group}/{name}", 0, self._row_count)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"{self._group} of {self._row_count} steps: {', '.join(self._names)}"
+
+
+def _read_root(path: Path) -> dict[str, Any]:
+    try:
+        attributes = json.loads((path / ROOT).read_bytes())["attributes"]
+        if attributes["format"] != FORMAT:
+            raise KeyError("format")
+    except OSError as error:
+        reason = "it does not exist" if not path.exists() else f"{ROOT}: {error.strerror or error}"
+        raise LapjointError(f"{path}: not a lapjoint recording ({reason}), expected a directory of --record") from None
+    except (ValueError, KeyError, TypeError):
+        raise LapjointError(
+            f"{path}: not a lapjoint recording ({ROOT} is another's), expected a directory of --record"
+        ) from None
+    if attributes.get("version") != VERSION:
+        raise LapjointError(f"{path}: recording version {attributes.get('version')}, this lapjoint reads {VERSION}")
+    return dict(attributes)

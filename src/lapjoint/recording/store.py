@@ -1,0 +1,163 @@
+"""The arrays of a recording: samples in, files out. What counts is decided by one file, written last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms.membership import WORD
+from ..engines import Contacts
+from ..profile import PHASES
+from ..scene import STATE_SIZE
+from .growing import GrowingArray, write_group
+from .layout import (
+    CHUNK_FRAMES,
+    CONTACT_ARRAYS,
+    CONTACT_OFFSET,
+    FRAME_ARRAYS,
+    OVERLAP_ARRAYS,
+    OVERLAP_OFFSET,
+    PROFILE_ARRAYS,
+    block_size,
+)
+
+ROW_CHUNK_BYTES, LIST_CHUNK_BYTES, SCENE_CHUNK_BYTES = 1 << 15, 1 << 18, 1 << 24
+"""Sizes of chunks before compression: a row per step or frame, many rows per frame, the scene."""
+
+
+@dataclass(frozen=True)
+class FrameSample:
+    """What a frame is made of."""
+
+    step_count: int
+    time: float
+    states: NDArray[np.float64]
+    bits: NDArray[np.uint64]
+    overlap: Sequence[NDArray[Any]]
+    """Body, worker and weight: a row for each worker of each overlap body."""
+    contacts: Contacts | None
+
+
+@dataclass(frozen=True)
+class StepSample:
+    """What a step leaves in a recording."""
+
+    row: tuple[Any, ...]
+    """Its profile and measures, in the order of the arrays."""
+    frame: FrameSample | None
+
+
+class RecordingStore:
+    """A new recording in an empty or missing directory. `measures` says how many numbers each measure has."""
+
+    def __init__(self, path: Path, attributes: Mapping[str, Any], scene: bytes, measures: Mapping[str, int]) -> None:
+        self.path = path
+        self.frame_count = 0
+        """Frames that count."""
+        self._attributes = dict(attributes)
+        self._arrays: dict[str, GrowingArray] = {}
+        self._frame_total = 0
+        # What is small waits in lists until it counts: to append each number to its array would take longer.
+        self._step_rows: list[tuple[Any, ...]] = []
+        self._frame_rows: list[tuple[Any, ...]] = []
+        self._lists: dict[str, list[NDArray[Any]]] = {}
+        self._list_sizes: dict[str, int] = {}
+        path.mkdir(exist_ok=True)
+        for group in ("profile", "measures"):
+            (path / group).mkdir()
+            write_group(path / group, {})
+        content = GrowingArray(path / "scene", "uint8", (), [min(len(scene), SCENE_CHUNK_BYTES)], ["byte"])
+        content.append(np.frombuffer(scene, np.uint8))
+        content.flush()
+        self._make_arrays(measures)
+        self.commit()
+
+    def _make_arrays(self, measures: Mapping[str, int]) -> None:
+        bodies, workers = self._attributes["body_count"], self._attributes["worker_count"]
+        sizes = {"body": bodies, "state": STATE_SIZE, "worker": workers, "phase": len(PHASES), "side": 2}
+        for name, (dtype, dimensions) in FRAME_ARRAYS.items():
+            self._make(name, dtype, "frame", {dimension: sizes[dimension] for dimension in dimensions})
+        for name, (dtype, dimension) in PROFILE_ARRAYS.items():
+            self._make(f"profile/{name}", dtype, "step", {dimension: sizes[dimension]} if dimension else {})
+        for name, count in measures.items():
+            self._make(f"measures/{name}", "float64", "step", {f"{name}_number": count} if count > 1 else {})
+        offsets = {OVERLAP_OFFSET: OVERLAP_ARRAYS, CONTACT_OFFSET: CONTACT_ARRAYS}
+        if not self._attributes["contacts"]:
+            del offsets[CONTACT_OFFSET]
+        for offset, arrays in offsets.items():
+            self._make(offset, "int64", "frame_edge", {})
+            self._arrays[offset].append([0])
+            self._list_sizes[offset] = 0
+            for name, dtype in arrays.items():
+                rest = {"side": 2} if name == "contact_bodies" else {}
+                self._make(name, dtype, name.partition("_")[0], rest, LIST_CHUNK_BYTES)
+                self._lists[name] = []
+        self._step_names = [name for name in self._arrays if "/" in name]
+        self._frame_names = ["step_count", "time", *offsets]
+
+    def _make(
+        self, name: str, dtype: str, first: str, rest: Mapping[str, int], chunk_bytes: int = ROW_CHUNK_BYTES
+    ) -> None:
+        row = list(rest.values())
+        row_bytes = np.dtype(dtype).itemsize * int(np.prod(row))
+        chunk = [max(1, chunk_bytes // max(1, row_bytes)), *row]
+        if "body" in rest:
+            chunk[:2] = CHUNK_FRAMES, block_size(rest["body"])
+        self._arrays[name] = GrowingArray(self.path / name, dtype, row, chunk, [first, *rest])
+
+    def add(self, step: StepSample) -> bool:
+        """Take a step; whether a chunk of frames is full now."""
+        self._step_rows.append(step.row)
+        if step.frame is None:
+            return False
+        frame = step.frame
+        with np.errstate(over="ignore"):  # beyond float32 is infinite
+            self._arrays["states"].append(frame.states[None])
+        self._arrays["first_worker"].append(first_workers(frame.bits)[None])
+        self._add_list(OVERLAP_OFFSET, OVERLAP_ARRAYS, frame.overlap)
+        if frame.contacts is not None:
+            columns = (frame.contacts.bodies, frame.contacts.point_count, frame.contacts.depth)
+            self._add_list(CONTACT_OFFSET, CONTACT_ARRAYS, columns)
+        self._frame_rows.append((frame.step_count, frame.time, *self._list_sizes.values()))
+        self._frame_total += 1
+        return self._frame_total % CHUNK_FRAMES == 0
+
+    def _add_list(self, offset: str, names: Iterable[str], columns: Sequence[NDArray[Any]]) -> None:
+        self._list_sizes[offset] += len(columns[0])
+        for name, column in zip(names, columns, strict=True):
+            self._lists[name].append(column)
+
+    def commit(self, complete: bool = False) -> None:
+        """Make everything added so far count; `complete` if nothing comes any more.
+
+        First every array, last the one file that says how much of them counts: whatever happens in between, the
+        recording is what it was before.
+        """
+        for names, rows in ((self._step_names, self._step_rows), (self._frame_names, self._frame_rows)):
+            if rows:
+                for name, column in zip(names, zip(*rows, strict=True), strict=True):
+                    self._arrays[name].append(np.array(column))
+                rows.clear()
+        for name, parts in self._lists.items():
+            if parts:
+                self._arrays[name].append(np.concatenate(parts))
+                parts.clear()
+        for array in self._arrays.values():
+            array.flush()
+        counts = {"frame_count": self._frame_total, "profile_count": self._arrays[self._step_names[0]].row_count}
+        self._attributes |= counts | {"complete": complete}
+        write_group(self.path, self._attributes)
+        self.frame_count = self._frame_total
+
+
+def first_workers(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The lowest worker of each body."""
+    word = np.argmax(bits != 0, axis=1) if bits.shape[1] > 1 else np.zeros(len(bits), np.int64)
+    chosen = bits[np.arange(len(bits)), word]
+    below = (chosen & (~chosen + np.uint64(1))) - np.uint64(1)  # ones below the lowest bit
+    return np.asarray(word * WORD + np.bitwise_count(below), np.int64)

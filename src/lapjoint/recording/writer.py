@@ -1,0 +1,224 @@
+"""RecordingWriter: takes a sample after each step, and a thread of its own writes it."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import queue
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import LapjointError
+from ..profile import PHASES
+from ..scene import STATE_SIZE
+from ..scene_file import scene_bytes
+from ..simulation import Simulation
+from .layout import FORMAT, PROFILE_ARRAYS, VERSION
+from .origin import machine, versions
+from .place import check_place, check_space, clear
+from .store import FrameSample, RecordingStore, StepSample
+
+CHUNK_S, PART_S = 0.25, 10.0
+"""How often what was added is made to count: full chunks and parts of chunks. It takes some milliseconds."""
+QUEUE_BYTES = 64 << 20
+"""States that may wait for the disk, at least two frames; then the step waits."""
+
+
+class RecordingWriter:
+    """Records a simulation into a new directory.
+
+    >>> with RecordingWriter("run.zarr", simulation, every=10) as writer:
+    ...     for _ in range(1000):
+    ...         simulation.step()
+    ...         writer.add(simulation)
+
+    Every `every`-th step becomes a frame; the profile is kept of every step. `measures` names what `add` is given
+    besides: one number per step each, or as many as a dict says. `contacts` keeps the contacts of each frame. `steps`
+    is how many are to come, where that is known: the free space is compared with it.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        simulation: Simulation,
+        *,
+        every: int = 1,
+        measures: Sequence[str] | Mapping[str, int] = (),
+        contacts: bool = False,
+        steps: int | None = None,
+    ) -> None:
+        if not isinstance(every, int | np.integer) or every < 1:
+            raise LapjointError(f"every is {every}, expected a whole number of steps, at least 1")
+        self.path = Path(path)
+        self._every = int(every)
+        self._measures = _checked_measures(measures)
+        self._contacts = contacts
+        self._added_count = 0
+        self._closed = self._told = False
+        self._error: Exception | None = None
+        scene = scene_bytes(simulation.scene)
+        body_count = simulation.scene.body_count
+        is_new = check_place(self.path)
+        check_space(self.path, len(scene), body_count, None if steps is None else steps // self._every)
+        attributes = self._attributes(simulation)
+        try:
+            self._store = RecordingStore(self.path, attributes, scene, self._measures)
+        except OSError as error:
+            clear(self.path, is_new)
+            raise LapjointError(f"{self.path}: the recording cannot be written: {error.strerror or error}") from None
+        room = QUEUE_BYTES // (8 * STATE_SIZE * body_count + 1)
+        self._queue: queue.Queue[StepSample | None] = queue.Queue(min(max(room, 2), 256))
+        self._thread = threading.Thread(target=self._work, name="lapjoint-recording", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
+
+    def _attributes(self, simulation: Simulation) -> dict[str, Any]:
+        params = simulation.params
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "frame_count": 0,
+            "profile_count": 0,
+            "complete": False,
+            "every": self._every,
+            "timestep": simulation.timestep,
+            "body_count": simulation.scene.body_count,
+            "worker_count": params.workers,
+            "contacts": self._contacts,
+            "phases": list(PHASES),
+            "profile": list(PROFILE_ARRAYS),
+            "measures": list(self._measures),
+            "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "params": json.loads(json.dumps(asdict(params), default=_plain)),
+            "versions": versions(params.engine),
+            "machine": machine(),
+        }
+
+    # ---- the step's side -------------------------------------------------------------------------------------------
+
+    def add(self, simulation: Simulation, measures: Mapping[str, ArrayLike] | None = None) -> None:
+        """Take over what the last step did. It copies, and waits only where the disk is far behind."""
+        if self._closed:
+            raise LapjointError(f"{self.path}: the recording is closed")
+        self._raise_error()
+        values = self._checked_values(measures or {})
+        self._added_count += 1
+        frame = None
+        if self._added_count % self._every == 0:
+            bodies = np.repeat(simulation.overlap, np.diff(simulation.weight_offset))
+            frame = FrameSample(
+                simulation.step_count,
+                simulation.time,
+                simulation.states,
+                simulation.membership.bits.copy(),
+                (bodies, simulation.weight_worker.copy(), simulation.weight.copy()),
+                simulation.profile.contacts if self._contacts else None,
+            )
+        profile = simulation.profile
+        own = {"step_count": simulation.step_count, "phases_ms": list(profile.phases_ms.values())}
+        row = [own[name] if name in own else getattr(profile, name) for name in PROFILE_ARRAYS]
+        self._queue.put(StepSample((*row, *values), frame))
+
+    def close(self) -> None:
+        """Write what is left and end. Raises what went wrong, where nobody was told yet."""
+        if not self._closed:
+            self._queue.put(None)
+            self._closed = True
+        self._thread.join()
+        atexit.unregister(self.close)
+        if not self._told:
+            self._raise_error()
+
+    def __enter__(self) -> RecordingWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except LapjointError as own:
+            if error is None:
+                raise
+            error.add_note(str(own))
+
+    def _raise_error(self) -> None:
+        if self._error is None:
+            return
+        self._told = True
+        reason = self._error.strerror if isinstance(self._error, OSError) else None
+        raise LapjointError(
+            f"{self.path}: the recording cannot be written: {reason or repr(self._error)}; "
+            f"its first {self._store.frame_count} frames are kept"
+        ) from self._error
+
+    def _checked_values(self, measures: Mapping[str, ArrayLike]) -> list[NDArray[np.float64]]:
+        for name in measures.keys() ^ self._measures.keys():
+            what = "is missing" if name in self._measures else "was not named when the recording began"
+            raise LapjointError(f"measure {name!r} {what}; expected: {', '.join(self._measures) or 'none'}")
+        values = []
+        for name, count in self._measures.items():
+            try:
+                values.append(np.array(measures[name], float).reshape(() if count == 1 else count))
+            except (TypeError, ValueError):
+                kind = "one number" if count == 1 else f"{count} numbers"
+                raise LapjointError(f"measure {name!r} is {measures[name]!r}, expected {kind}") from None
+        return values
+
+    # ---- the thread's side -----------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            self._write()
+        except Exception as error:
+            self._error = error
+            while self._queue.get() is not None:  # go on taking, so that no step waits for ever
+                pass
+            return
+        try:
+            self._store.commit(complete=True)
+        except Exception as error:
+            self._error = error
+
+    def _write(self) -> None:
+        """Write what comes until the end is announced."""
+        counted_at, waiting = time.monotonic(), False
+        while True:
+            full = False
+            with suppress(queue.Empty):
+                step = self._queue.get(timeout=PART_S)
+                if step is None:
+                    return
+                full, waiting = self._store.add(step), True
+            if waiting and time.monotonic() - counted_at >= (CHUNK_S if full else PART_S):
+                self._store.commit()
+                counted_at, waiting = time.monotonic(), False
+
+
+def _plain(value: object) -> object:
+    """What JSON has no word for: NumPy's numbers, and whatever else a parameter may be."""
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def _checked_measures(measures: Sequence[str] | Mapping[str, int]) -> dict[str, int]:
+    """How many numbers each measure has per step."""
+    counts = dict(measures) if isinstance(measures, Mapping) else dict.fromkeys(measures, 1)
+    for name, count in counts.items():
+        if not (isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9_]*", name)):
+            raise LapjointError(f"measure {name!r}: expected a name of small letters, digits and underscores")
+        if name in PROFILE_ARRAYS:
+            raise LapjointError(f"measure {name!r}: the profile has that name already")
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise LapjointError(f"measure {name!r} has {count} numbers per step, expected at least 1")
+    return counts
