@@ -13,16 +13,12 @@ namespace {
 
 class Balancer {
  public:
-  Balancer(int growth_depth, const Graph& graph, Membership& membership, Balance mode, const bool* jointed)
-      : growth_depth_(growth_depth),
-        graph_(graph),
+  Balancer(const Graph& graph, Membership& membership, const BalanceRules& rules)
+      : graph_(graph),
         membership_(membership),
-        mode_(mode),
-        jointed_(jointed),
+        rules_(rules),
         search_(graph),
-        was_overlap_(graph.body_count) {
-    // A body that joins a worker now stays in its old ones for this step.
-    for (int body = 0; body < graph.body_count; ++body) was_overlap_[body] = membership.worker_count_of(body) > 1;
+        before_(membership.bits, membership.bits + static_cast<std::size_t>(membership.body_count) * membership.words) {
   }
 
   void contact(int a, int b) {
@@ -39,7 +35,7 @@ class Balancer {
       } else {
         activate(workers_b, a);
       }
-      search_.within(root, growth_depth_, [&](int near, int) {  // lines 12 to 15
+      search_.within(root, rules_.growth_depth, [&](int near, int) {  // lines 12 to 15
         activate(both, near);
         return true;
       });
@@ -67,37 +63,60 @@ class Balancer {
     for (const int body : overlap_) {
       while (membership_.worker_count_of(body) > 1) {
         const int worker = fullest(body);
-        if (!may_leave(body, worker)) break;
+        if (!may_leave(body, worker) || !is_time(body)) break;
         deactivate(worker, body);
       }
+    }
+  }
+
+  // A step more for those who left; a step less for those who wait, if they could have left now.
+  void count_steps() {
+    if (rules_.linger == 0) return;
+    std::sort(waiting_.begin(), waiting_.end());
+    auto next = waiting_.begin();
+    for (int body = 0; body < graph_.body_count; ++body) {
+      if (rules_.since_left[body] < rules_.linger) ++rules_.since_left[body];
+      if (rules_.must_wait[body] == 0) continue;
+      next = std::lower_bound(next, waiting_.end(), body);
+      const bool waited = next != waiting_.end() && *next == body;
+      rules_.must_wait[body] = waited ? rules_.must_wait[body] - 1 : rules_.linger;
     }
   }
 
   std::vector<int> left() {
     std::sort(left_.begin(), left_.end());
     left_.erase(std::unique(left_.begin(), left_.end()), left_.end());
+    std::erase_if(left_, [&](int body) { return membership_.workers(body).contains(before(body)); });
     return std::move(left_);
   }
 
  private:
-  int reach(int body) const { return 1 + 2 * growth_depth_ + (jointed_[body] ? 1 : 0); }
+  int reach(int body) const { return 1 + 2 * rules_.growth_depth + (rules_.jointed[body] ? 1 : 0); }
+
+  const Word* before(int body) const { return before_.data() + static_cast<std::size_t>(body) * membership_.words; }
+
+  // A body that joins a worker now stays in its old ones for this step.
+  bool was_overlap(int body) const { return Workers(before(body), membership_.words).count() > 1; }
 
   Depths& depths() {
     if (!depths_) {
-      depths_.emplace(graph_, membership_, 2 + 2 * growth_depth_);
+      depths_.emplace(graph_, membership_, 2 + 2 * rules_.growth_depth);
       grown_ = false;
     }
     return *depths_;
   }
 
   void activate(const Workers& workers, int body) {
-    if (!membership_.workers(body).contains(workers.data())) grown_ = true;
+    if (membership_.workers(body).contains(workers.data())) return;
+    grown_ = true;
     membership_.activate(workers, body);
+    if (rules_.since_left[body] < rules_.linger) rules_.must_wait[body] = rules_.linger;  // it has come back
   }
 
   void deactivate(int worker, int body) {
     membership_.deactivate(worker, body);
     left_.push_back(body);
+    rules_.since_left[body] = rules_.must_wait[body] = 0;
     if (depths_) depths_->leave(worker, body);
   }
 
@@ -129,7 +148,14 @@ class Balancer {
     workers.each([&](int w) { order_.push_back({-membership_.load[w], w}); });
     std::sort(order_.begin(), order_.end());
     for (const auto& [load, worker] : order_)
-      if (mode_ == Balance::kPrinted || may_leave(body, worker)) deactivate(worker, body);
+      if (rules_.mode == Balance::kPrinted || (may_leave(body, worker) && is_time(body))) deactivate(worker, body);
+  }
+
+  // Whether a body that may leave has waited long enough; if not, it waits on.
+  bool is_time(int body) {
+    if (rules_.must_wait[body] == 0) return true;
+    waiting_.push_back(body);
+    return false;
   }
 
   // Whether the body would still share a worker with every body within its reach.
@@ -137,7 +163,7 @@ class Balancer {
     Workers left = membership_.workers(body);
     left.erase(worker);
     const int count = left.count();
-    if (count == 0 || !was_overlap_[body]) return false;
+    if (count == 0 || !was_overlap(body)) return false;
     bool deep = false;  // one worker has them all
     left.each([&](int w) { deep = deep || depths().of(body, w) > reach(body); });
     // Depths only grow while bodies join workers, so what was deep is deep; else they tell only of a single worker.
@@ -150,26 +176,25 @@ class Balancer {
     return kept;
   }
 
-  int growth_depth_;
   Graph graph_;
   Membership& membership_;
-  Balance mode_;
-  const bool* jointed_;
+  BalanceRules rules_;
   Search search_;
   std::optional<Depths> depths_;  // once needed
   bool grown_ = false;            // bodies have joined workers since the depths were found
   std::vector<std::pair<std::int64_t, int>> order_;
-  std::vector<int> overlap_, left_;
-  std::vector<char> was_overlap_;
+  std::vector<int> overlap_, left_, waiting_;
+  std::vector<Word> before_;  // the membership at the start
 };
 
 }  // namespace
 
-std::vector<int> balance(const int* contacts, int contact_count, int growth_depth, const Graph& graph,
-                         Membership& membership, Balance mode, const bool* jointed) {
-  Balancer balancer(growth_depth, graph, membership, mode, jointed);
+std::vector<int> balance(const int* contacts, int contact_count, const Graph& graph, Membership& membership,
+                         const BalanceRules& rules) {
+  Balancer balancer(graph, membership, rules);
   for (int i = 0; i < contact_count; ++i) balancer.contact(contacts[2 * i], contacts[2 * i + 1]);
-  if (mode == Balance::kPruned) balancer.prune();
+  if (rules.mode == Balance::kPruned) balancer.prune();
+  balancer.count_steps();
   return balancer.left();
 }
 

@@ -65,12 +65,25 @@ def test_balance(data: st.DataObject, case: Case, growth_depth: int, mode: Balan
     _, membership = overlapping(case, growth_depth)
     expected = membership.copy()
     jointed = data.draw(st.none() | st.lists(st.booleans(), min_size=case.body_count, max_size=case.body_count))
+    linger = data.draw(st.integers(0, 2))
+    if data.draw(st.booleans()):
+        costs = st.lists(st.integers(1, 9), min_size=case.body_count, max_size=case.body_count)
+        rates = st.lists(st.integers(1, 9), min_size=case.worker_count, max_size=case.worker_count)
+        drawn = data.draw(costs), data.draw(rates)
+        for each in (membership, expected):
+            each.set_costs(*drawn)
     for _ in range(3):
         contacts = pairs_array(data.draw(random_pairs(case.body_count)))
         edges = np.concatenate([pairs_array(case.joints), contacts])
         for module, changed in ((native, membership), (reference, expected)):
-            module.balance(contacts, growth_depth, module.Graph(case.body_count, edges), changed, mode, jointed)
+            graph = module.Graph(case.body_count, edges)
+            before = changed.copy()
+            left = module.balance(contacts, growth_depth, graph, changed, mode, jointed, linger)
+            assert left.tolist() == np.flatnonzero((before.bits & ~changed.bits).any(axis=1)).tolist()
         assert same_membership(membership, expected)
+        assert membership.must_wait.tolist() == expected.must_wait.tolist()
+        assert membership.since_left.tolist() == expected.since_left.tolist()
+        assert np.array_equal(membership.load, membership.rate * membership.counted_costs())
 
 
 @pytest.mark.parametrize("name", ["compute_weights", "depth_weights"])

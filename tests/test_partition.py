@@ -139,9 +139,11 @@ def test_metis_keeps_joints_before_neighbours() -> None:
 
 
 def test_proximity_pairs() -> None:
-    pairs = proximity_pairs(balls([[0, 0, 0], [1.05, 0, 0], [3, 0, 0], [1.05, 1, 0]]))
+    scene = balls([[0, 0, 0], [1.05, 0, 0], [3, 0, 0], [1.05, 1, 0]])
+    pairs = proximity_pairs(scene, scene.bodies.position)
     assert sorted(sorted(pair) for pair in pairs.tolist()) == [[0, 1], [1, 3]]
-    assert proximity_pairs(balls([[0, 0, 0]])).shape == (0, 2)
+    single = balls([[0, 0, 0]])
+    assert proximity_pairs(single, single.bodies.position).shape == (0, 2)
 
 
 def test_auto_takes_labels_where_there_are_some() -> None:

@@ -98,19 +98,30 @@ NB_MODULE(_algorithms, m) {
   m.def(
       "balance",
       [](Input<int> contacts, int growth_depth, Input<int> start, Input<int> neighbor, Bits bits,
-         Output<std::int64_t> load, Input<std::int64_t> rate, Input<std::int64_t> cost, int mode, Input<bool> jointed) {
+         Output<std::int64_t> load, Input<std::int64_t> rate, Input<std::int64_t> cost, int mode, Input<bool> jointed,
+         int linger, Output<int> must_wait, Output<int> since_left) {
         Membership membership = membership_view(bits, load, rate, cost);
+        const lapjoint::BalanceRules rules{growth_depth,     static_cast<lapjoint::Balance>(mode),
+                                           jointed.data(),   linger,
+                                           must_wait.data(), since_left.data()};
         std::vector<int> left;
         {
           nb::gil_scoped_release unlocked;
-          left = lapjoint::balance(contacts.data(), static_cast<int>(contacts.shape(0)), growth_depth,
-                                   graph_view(start, neighbor), membership, static_cast<lapjoint::Balance>(mode),
-                                   jointed.data());
+          left = lapjoint::balance(contacts.data(), static_cast<int>(contacts.shape(0)), graph_view(start, neighbor),
+                                   membership, rules);
         }
         return to_array(std::move(left));
       },
       "contacts"_a, "growth_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), "rate"_a,
-      "cost"_a, "mode"_a, "jointed"_a);
+      "cost"_a, "mode"_a, "jointed"_a, "linger"_a, "must_wait"_a.noconvert(), "since_left"_a.noconvert());
+  m.def(
+      "count_costs",
+      [](Bits bits, Input<std::int64_t> cost, Output<std::int64_t> total) {
+        const Membership membership = membership_view(bits);
+        for (int body = 0; body < membership.body_count; ++body)
+          membership.workers(body).each([&](int w) { total.data()[w] += cost.data()[body]; });
+      },
+      "bits"_a.noconvert(), "cost"_a, "total"_a.noconvert(), Unlocked());
   m.def(
       "compute_weights",
       [](int search_depth, Input<int> start, Input<int> neighbor, Bits bits, Input<int> overlap, Input<int> offset,

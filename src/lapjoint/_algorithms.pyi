@@ -25,7 +25,11 @@ def balance(
     cost: Integers,
     mode: int,
     jointed: NDArray[np.bool_],
+    linger: int,
+    must_wait: Ids,
+    since_left: Ids,
 ) -> Ids: ...
+def count_costs(bits: Bits, cost: Integers, total: Integers) -> None: ...
 def compute_weights(
     search_depth: int, start: Ids, neighbor: Ids, bits: Bits, overlap: Ids, offset: Ids, worker: Ids, weight: Array
 ) -> None: ...

@@ -94,7 +94,7 @@ class WorkerDetector:
             return pairs
         clearances = self._engine.clearances(pairs, self._states)
         self._finder.keep_apart(clearances)
-        return pairs[clearances == 0]
+        return np.asarray(pairs[clearances == 0])
 
 
 def merge_contacts(replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> Contacts:

@@ -59,8 +59,10 @@ MESSAGES = (StepCommand, StepReply)
 Message = TypeVar("Message", bound="StepCommand | StepReply")
 
 # Name, type and shape of a row of each message's arrays, and the head: how many rows each has.
-_LAYOUT = {kind: [(f.name, np.dtype(f.metadata["dtype"]), f.metadata["shape"]) for f in fields(kind)] for kind in MESSAGES}
-_HEAD = {kind: struct.Struct(f"{len(_LAYOUT[kind])}q") for kind in MESSAGES}
+_LAYOUT: dict[type, list[tuple[str, Any, Any]]] = {
+    kind: [(f.name, np.dtype(f.metadata["dtype"]), f.metadata["shape"]) for f in fields(kind)] for kind in MESSAGES
+}
+_HEAD: dict[type, struct.Struct] = {kind: struct.Struct(f"{len(_LAYOUT[kind])}q") for kind in MESSAGES}
 
 
 def _padded(size: int) -> int:
@@ -84,7 +86,7 @@ def pack(message: StepCommand | StepReply, buffer: memoryview) -> int:
     place = head.size
     for array in arrays:
         if array.nbytes:
-            buffer[place : place + array.nbytes] = memoryview(array).cast("B")
+            buffer[place : place + array.nbytes] = array.data.cast("B")
             place += _padded(array.nbytes)
     return size
 

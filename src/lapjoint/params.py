@@ -15,6 +15,7 @@ CHOICES = {
     "coupling": ("blend",),
     "detect": ("workers", "server"),
     "balance": ("pruned", "guarded", "printed"),
+    "load": ("contacts", "bodies", "time"),
     "weights": ("depth", "computed", "equal"),
     "algorithms": ("native", "reference"),
 }
@@ -43,6 +44,15 @@ class Params:
     balance: str = "pruned"
     """How bodies leave workers: pruned, guarded (pruned without tidying up), or printed (the paper's text, which can
     leave constraints without a worker)."""
+    load: str = "contacts"
+    """What balancing evens out: contacts (bodies, their joints and contacts), bodies (the paper), or time: the workers'
+    measured CPU time. Time suits machines of unequal speed; it is the one choice that gives up reproducible results."""
+    linger: int = 20
+    """A body that comes back to a worker within so many steps has to be free to leave for as many before it leaves
+    again: against bodies that flicker between workers while nothing moves. 0 is the paper's."""
+    repartition: float = 1.15
+    """Largest load over mean load from which the scene is divided anew by METIS, as it is then; also when the overlap
+    has become wide. Loads are evener, and a few bodies change workers at once. 0: never, as in the paper."""
     weights: str = "depth"
     """depth (the same as Algorithm 5 between two workers, sound among more), computed (Algorithm 5), or equal."""
     algorithms: str = "native"
@@ -85,7 +95,9 @@ class Params:
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise LapjointError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
-        for name in ("growth_depth", "search_depth"):
+        if not (is_finite(self.repartition) and (self.repartition == 0 or self.repartition > 1)):
+            raise LapjointError(f"repartition is {self.repartition}, expected 0 or a number above 1")
+        for name in ("growth_depth", "search_depth", "linger"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, np.integer)) and 0 <= value <= 1000):
                 raise LapjointError(f"{name} is {value}, expected 0 to 1000")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .algorithms import Membership
 from .errors import LapjointError
 from .joints import WORLD
 from .scene import Scene
@@ -73,30 +74,56 @@ def boxes(scene: Scene, worker_count: int) -> Ids:
 
 def metis(scene: Scene, worker_count: int) -> Ids:
     """METIS over joints and proximity: few edges between workers, equal body counts."""
-    import pymetis
-
-    pairs = proximity_pairs(scene)
-    joints = scene.joints
-    inner = joints.body_b != WORLD
-    # A joint is always there, a contact only maybe: cutting a joint costs as much as cutting four neighbours.
-    jointed = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
-    ends = np.concatenate([pairs, pairs[:, ::-1], *([jointed, jointed[:, ::-1]] * 4)])
-    keys, weight = np.unique(ends[:, 0].astype(np.int64) * scene.body_count + ends[:, 1], return_counts=True)
-    start = np.searchsorted(keys, np.arange(scene.body_count + 1, dtype=np.int64) * scene.body_count)
-    graph = pymetis.CSRAdjacency(start, keys % scene.body_count)
-    _, parts = pymetis.part_graph(worker_count, graph, eweights=weight, recursive=worker_count <= 8)
-    partition = np.asarray(parts, np.int32)
+    partition = _metis(scene, scene.bodies.position, worker_count)
     # With only a few bodies for each worker, METIS may leave some without any.
     return partition if len(np.unique(partition)) == worker_count else boxes(scene, worker_count)
 
 
-def proximity_pairs(scene: Scene) -> Ids:
+def divide_anew(scene: Scene, states: NDArray[np.float64], contacts: Ids, membership: Membership) -> Ids:
+    """METIS over joints, contacts and proximity as they are now, with equal loads. Of all ways to hand out its parts
+    to the workers, the one that leaves most bodies where they are."""
+    from scipy.optimize import linear_sum_assignment
+
+    count = membership.worker_count
+    parts = _metis(scene, states[:, :3], count, contacts, membership.cost)
+    kept = np.zeros((count, count))
+    for w in range(count):
+        has = membership.column(w)
+        kept[:, w] = np.bincount(parts[has], membership.cost[has], minlength=count)
+    part, worker = linear_sum_assignment(-kept)
+    return np.asarray(worker[np.argsort(part)][parts], np.int32)
+
+
+def _metis(
+    scene: Scene,
+    position: NDArray[np.float64],
+    worker_count: int,
+    contacts: Ids | None = None,
+    cost: NDArray[np.int64] | None = None,
+) -> Ids:
+    import pymetis
+
+    pairs = proximity_pairs(scene, position)
+    joints = scene.joints
+    inner = joints.body_b != WORLD
+    # A joint is always there, a contact only maybe: cutting a joint costs as much as cutting four neighbours.
+    jointed = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
+    lists = [pairs, *[jointed] * 4, *([] if contacts is None else [contacts] * 2)]
+    ends = np.concatenate([*lists, *(pair[:, ::-1] for pair in lists)])
+    keys, weight = np.unique(ends[:, 0].astype(np.int64) * scene.body_count + ends[:, 1], return_counts=True)
+    start = np.searchsorted(keys, np.arange(scene.body_count + 1, dtype=np.int64) * scene.body_count)
+    graph = pymetis.CSRAdjacency(start, keys % scene.body_count)
+    _, parts = pymetis.part_graph(worker_count, graph, vweights=cost, eweights=weight, recursive=worker_count <= 8)
+    return np.asarray(parts, np.int32)
+
+
+def proximity_pairs(scene: Scene, position: NDArray[np.float64]) -> Ids:
     """Pairs of bodies whose bounding spheres nearly touch, (n, 2)."""
     from scipy.spatial import cKDTree
 
     radii = scene.bounding_radii()
     reach = 2.2 * float(np.median(radii)) if len(radii) else 0.0
-    pairs = cKDTree(scene.bodies.position).query_pairs(reach, output_type="ndarray")
+    pairs = cKDTree(position).query_pairs(reach, output_type="ndarray")
     return np.asarray(pairs, np.int32).reshape(-1, 2)
 
 

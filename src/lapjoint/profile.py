@@ -31,6 +31,8 @@ class StepProfile:
     """Bodies with more than one worker."""
     activation_count: int = 0
     deactivation_count: int = 0
+    divided: bool = False
+    """Whether the scene was divided anew."""
     uncovered_count: int = 0
     """Joints and contacts without a worker; counted for `balance printed`, impossible otherwise."""
     byte_count: int = 0

@@ -18,10 +18,11 @@ from .detect import Detector, ServerDetector, WorkerDetector, merge_contacts, wa
 from .engines import Contacts
 from .errors import LapjointError
 from .joints import WORLD
+from .loads import Loads
 from .measures import joint_gaps, state_hash
 from .messages import StepReply, array_bytes
 from .params import Params
-from .partition import make_partition
+from .partition import divide_anew, make_partition
 from .profile import StepProfile
 from .runtimes import make_runtime
 from .scene import Scene
@@ -80,8 +81,10 @@ class Simulation:
         if params.detect == "workers":
             margin = CONTACT_MARGIN * (params.length_unit or 1.0)
             self._detector = WorkerDetector(scene, params, self._algorithms.PairFinder(scene, margin))
-        self._replies: list[StepReply] = [StepReply(contacts.bodies)]
+        self._replies = [StepReply(contacts.bodies, contacts.point_count, contacts.depth)]
         self._commands = CommandBuilder(scene.body_count, params.workers, self._algorithms.command_lists)
+        self._loads = Loads(scene, params)
+        self._loads.divided(self.membership, 0)
         self._settled = self._same_contacts = False
         self._weigh()
         self._closed = False
@@ -130,14 +133,25 @@ class Simulation:
     def _balance(self) -> None:
         """Line 12: Algorithms 6 and 7."""
         # Where the last step changed nothing and contacts are as they were, it would change nothing again.
-        self._settled = self._settled and self._same_contacts
+        self._settled = self._settled and self._same_contacts and not self.membership.must_wait.any()
         self._settled = self._settled and np.array_equal(self.membership.bits, self._commands.known)
-        if self._settled:
+        if self._settled and self.params.load != "time":
             return
+        self._settled = False
         mode = Balance(self.params.balance)
-        left = self._algorithms.balance(
-            self.graph.contacts, self.growth_depth, self.graph, self.membership, mode, self._jointed
-        )
+        self._loads.weigh(self.membership, self._replies, self.params.iterations or 1, self.step_count)
+        if self._loads.are_uneven(self.membership, self.step_count):
+            left = self._divide_anew()
+        else:
+            left = self._algorithms.balance(
+                self.graph.contacts,
+                self.growth_depth,
+                self.graph,
+                self.membership,
+                mode,
+                self._jointed,
+                self.params.linger,
+            )
         if mode is Balance.PRINTED:
             self.profile.uncovered_count = len(self.membership.uncovered(self.graph.edges))
             return
@@ -149,6 +163,15 @@ class Simulation:
             )
         if self.params.validate:
             self.membership.validate(self.graph)
+
+    def _divide_anew(self) -> Ids:
+        """A new partition of the scene as it is now, and its overlap; returns the bodies that left a worker."""
+        membership, before = self.membership, self.membership.bits.copy()
+        membership.assign(divide_anew(self.scene, self._runtime.states, self.graph.contacts, membership))
+        self._algorithms.assign_overlap(self.growth_depth, self.graph, membership)
+        self._loads.divided(membership, self.step_count)
+        self.profile.divided = True
+        return np.flatnonzero((before & ~membership.bits).any(axis=1)).astype(np.int32)
 
     def _weigh(self) -> None:
         """Lines 13 to 15: Algorithm 5."""
@@ -191,6 +214,7 @@ class Simulation:
         profile.worker_body_count = np.array([int(reply.measures[2]) for reply in replies])
         profile.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
         profile.worker_cpu_ms = np.array([1e3 * reply.measures[0] for reply in replies])
+        self._loads.measure(profile.worker_cpu_ms)
 
     # ---- what a user reads and does --------------------------------------------------------------------------------
 

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import _algorithms
 from ..errors import LapjointError
 from .graph import Graph
 
 Ids = NDArray[np.int32]
 WORD = 64
+LONG_AGO = 1 << 30
 
 
 class Membership:
@@ -34,28 +36,44 @@ class Membership:
         self.body_count = len(first)
         self.worker_count = worker_count
         self.bits = np.zeros((len(first), -(-worker_count // WORD)), np.uint64)
-        self.bits[np.arange(len(first)), first // WORD] = np.uint64(1) << (first % WORD).astype(np.uint64)
-        self.load = np.bincount(first, minlength=worker_count).astype(np.int64)
+        self.load = np.zeros(worker_count, np.int64)
         self.cost = np.ones(len(first), np.int64)
         """What each body costs the worker that has it."""
         self.rate = np.ones(worker_count, np.int64)
         """What a unit of cost takes each worker: more for a slower one."""
+        self.since_left = np.full(len(first), LONG_AGO, np.int32)
+        """How many steps ago each body left a worker."""
+        self.must_wait = np.zeros(len(first), np.int32)
+        """How many steps each body has to linger before it may leave a worker; see balance.Lingerers."""
+
+        self.assign(first)
+
+    def assign(self, partition: ArrayLike) -> None:
+        """Each body to one worker, whatever it had before."""
+        worker = np.asarray(partition, np.int64)
+        self.bits[:] = 0
+        self.bits[np.arange(len(worker)), worker // WORD] = np.uint64(1) << (worker % WORD).astype(np.uint64)
+        self.load[:] = self.rate * self.counted_costs()
+        self.must_wait[:] = 0
 
     def copy(self) -> Membership:
         twin = object.__new__(Membership)
         twin.body_count, twin.worker_count = self.body_count, self.worker_count
         twin.bits, twin.load = self.bits.copy(), self.load.copy()
-        twin.cost, twin.rate = self.cost.copy(), self.rate.copy()
+        for name in ("cost", "rate", "since_left", "must_wait"):
+            setattr(twin, name, getattr(self, name).copy())
         return twin
 
     def set_costs(self, cost: ArrayLike, rate: ArrayLike = 1) -> None:
-        """Other costs of bodies and rates of workers, integers; the loads follow."""
-        self.cost[:], self.rate[:] = cost, rate
+        """Other costs of bodies and rates of workers, cut to integers; the loads follow."""
+        self.cost[:], self.rate[:] = np.asarray(cost).astype(np.int64), np.asarray(rate).astype(np.int64)
         self.load[:] = self.rate * self.counted_costs()
 
     def counted_costs(self) -> NDArray[np.int64]:
         """Costs of the active bodies of each worker."""
-        return np.array([self.cost[self.column(w)].sum() for w in range(self.worker_count)], np.int64)
+        total = np.zeros(self.worker_count, np.int64)
+        _algorithms.count_costs(self.bits, self.cost, total)
+        return total
 
     # ---- one body ------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,9 @@ class Graph(graph_twin.Graph):
         self.body_count = body_count
         try:
             self.start, self.neighbor, self.edges, self.contacts = _algorithms.build_graph(
-                body_count, np.ascontiguousarray(joints, np.int32), [np.ascontiguousarray(c, np.int32) for c in contacts]
+                body_count,
+                np.ascontiguousarray(joints, np.int32),
+                [np.ascontiguousarray(c, np.int32) for c in contacts],
             )
         except ValueError as error:
             raise LapjointError(str(error)) from None
@@ -47,6 +49,7 @@ def balance(
     membership: Membership,
     mode: Balance = Balance.PRUNED,
     jointed: ArrayLike | None = None,
+    linger: int = 0,
 ) -> Ids:
     """Algorithms 6 and 7; see balance.py."""
     has_joint = np.zeros(graph.body_count, bool) if jointed is None else np.ascontiguousarray(jointed, bool)
@@ -59,6 +62,9 @@ def balance(
         *_loads(membership),
         MODES[Balance(mode)],
         has_joint,
+        linger,
+        membership.must_wait,
+        membership.since_left,
     )
 
 

@@ -142,7 +142,9 @@ class BulletEngine:
             self._call(self._world.get_states, ids, out)
             return out
         if len(places) != len(ids) or (len(places) and not 0 <= places.min() <= places.max() < height):
-            raise LapjointError(f"rows are {len(places)} for {len(ids)} bodies, expected as many, from 0 to {height - 1}")
+            raise LapjointError(
+                f"rows are {len(places)} for {len(ids)} bodies, expected as many, from 0 to {height - 1}"
+            )
         self._call(self._world.get_states_into, ids, out, places)
         return out
 
