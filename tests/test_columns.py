@@ -59,3 +59,16 @@ def test_what_does_not_fit_adds_no_row() -> None:
 def test_a_missing_column_is_a_missing_attribute() -> None:
     with pytest.raises(AttributeError, match="colour"):
         _ = Columns(LAYOUT).colour
+
+
+def test_adopted_columns_are_not_copied_and_grow_elsewhere() -> None:
+    given = np.arange(6.0).reshape(2, 3)
+    columns = Columns({"place": ((3,), float), "number": ((), np.int32)})
+    columns.adopt({"place": given, "number": np.array([4, 5])})
+    assert np.shares_memory(columns.place, given)
+    assert columns.number.tolist() == [4, 5]
+    columns.append(1, {"place": 7.0, "number": 6})
+    assert columns.place[2].tolist() == [7.0] * 3
+    assert given.shape == (2, 3)
+    with pytest.raises(KeyError, match="place"):
+        columns.adopt({"place": given[:, :2], "number": np.array([4, 5])})

@@ -38,9 +38,11 @@ from lapjoint import (
     Sphere,
     Spring,
     TriangleMesh,
+    scenes,
 )
 from lapjoint import rotation as rot
 from lapjoint.scene_file import scene_bytes
+from lapjoint.scene_memory import SceneMemory, read_scene
 
 Arrays = dict[str, np.ndarray]
 
@@ -265,3 +267,23 @@ def _damaged(folder: Path, damage: Callable[[Arrays], object] = lambda arrays: N
     path = folder / "damaged.npz"
     path.write_bytes(_zip({f"{name}.npy": _npy(array) for name, array in arrays.items()}))
     return path
+
+
+# ---- in memory that processes share ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["bridge", "bowl", "chain-net", "plank"])
+def test_a_scene_laid_out_in_memory_is_the_same_and_is_not_copied(name: str) -> None:
+    scene = scenes.build(name, 120)
+    layout = SceneMemory(scene)
+    block = bytearray(layout.size)
+    layout.write(block)
+    read = read_scene(block)
+    assert scene_bytes(read) == scene_bytes(scene)
+    tables = read.bodies.to_arrays()
+    assert all(np.shares_memory(column, np.frombuffer(block, np.uint8)) for column in tables.values())
+    assert all(column.ctypes.data % 8 == 0 for column in tables.values()) or len(block) < 64
+    with pytest.raises(ValueError, match="read-only"):
+        read.bodies.mass[0] = 1.0
+    read.add_body(Sphere(0.1))  # grows into memory of its own
+    assert read.body_count == scene.body_count + 1

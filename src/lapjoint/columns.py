@@ -47,6 +47,17 @@ class Columns:
         self._count = end
         return range(start, end)
 
+    def adopt(self, values: Mapping[str, NDArray[Any]]) -> None:
+        """Take whole columns, in place of what is there; those of the right type are not copied. KeyError with the
+        name of a column that is missing or does not fit."""
+        count = len(next(iter(values.values())))
+        for name, (shape, dtype) in self._layout.items():
+            if values[name].shape != (count, *shape):
+                raise KeyError(name)
+            self._arrays[name] = np.ascontiguousarray(values[name], dtype)
+        self._count = count
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Copies of all columns, by name."""
-        return {name: getattr(self, name).copy() for name in self._layout}
+        """All columns, by name: copies, but for those that nobody can change."""
+        columns = {name: getattr(self, name) for name in self._layout}
+        return {name: array.copy() if array.flags.writeable else array for name, array in columns.items()}

@@ -38,8 +38,8 @@ TABLES = ("bodies", "statics", "joints")
 PLAIN_SHAPES = {kind.__name__: kind for kind in (Sphere, Box, Capsule, Cylinder, Plane)}
 
 
-def scene_bytes(scene: Scene) -> bytes:
-    """The file's content."""
+def describe_scene(scene: Scene) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Everything that a scene is, as a description for JSON and arrays by name."""
     arrays: dict[str, NDArray[Any]] = {}
     description = {
         "format": FORMAT,
@@ -58,6 +58,12 @@ def scene_bytes(scene: Scene) -> bytes:
     for table in TABLES:
         for name, column in getattr(scene, table).to_arrays().items():
             arrays[f"{table}/{name}"] = column
+    return description, arrays
+
+
+def scene_bytes(scene: Scene) -> bytes:
+    """The file's content."""
+    description, arrays = describe_scene(scene)
     text = json.dumps(description, sort_keys=True).encode()
     arrays["description"] = np.frombuffer(text, np.uint8)
     buffer = io.BytesIO()
@@ -98,7 +104,11 @@ def parse_scene(content: bytes, source: str) -> Scene:
     if description.get("version") != VERSION:
         raise LapjointError(f"{source}: scene file version {description.get('version')}, this lapjoint reads {VERSION}")
     try:
-        scene = _restore(description, arrays)
+        for table in TABLES:
+            for name in (name for name in arrays if name.startswith(f"{table}/")):
+                if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
+                    raise KeyError(name)
+        scene = restore_scene(description, arrays)
         _check(scene)
     except (KeyError, TypeError, IndexError, AttributeError, AssertionError) as error:
         raise LapjointError(f"{source}: damaged scene file (missing or wrong {error})") from None
@@ -133,7 +143,8 @@ def _check(scene: Scene) -> None:
         raise ValueError("limits or names")
 
 
-def _restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Scene:
+def restore_scene(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Scene:
+    """The scene that describe_scene described; its tables are these arrays, where they fit."""
     scene = Scene(
         description["name"],
         gravity=arrays["gravity"],
@@ -149,12 +160,7 @@ def _restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Sc
     for table in TABLES:
         columns: Columns = getattr(scene, table)
         values = {name: arrays[f"{table}/{name}"] for name in columns}
-        count = len(next(iter(values.values())))
-        for name, value in values.items():
-            kind = value.dtype.kind
-            if len(value) != count or (kind == "f" and np.isnan(value).any()):
-                raise KeyError(f"{table}/{name}")
-        columns.append(count, values)
+        columns.adopt(values)
     scene.body_names = {int(body_id): name for body_id, name in description["body_names"].items()}
     scene._body_ids = {name: body_id for body_id, name in scene.body_names.items()}
     if len(arrays["ignored"]):

@@ -30,8 +30,9 @@ class Runtime(Protocol):
 
     def __init__(self, scene: Scene, params: Params, worker_count: int) -> None: ...
 
-    wait_s: float
-    """How long the server waited for the workers in the last step [s]: from the last command to the last reply."""
+    wait_cpu_s: float
+    """CPU time of the server in the last step while the workers stepped [s]: from the last command to the last reply.
+    With workers in the server's own thread, theirs."""
 
     def step(self, commands: Sequence[StepCommand], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
         """One step of all workers, in parallel where the runtime can; returns when the last is done.

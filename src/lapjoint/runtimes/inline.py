@@ -22,26 +22,27 @@ class InlineRuntime:
         self.worker_states = blocks[1].array((bodies * worker_count, STATE_SIZE), float)
         for block in blocks:
             block.close()
-        self.wait_s = 0.0
+        self.wait_cpu_s = 0.0
         self._workers = [Worker(i, scene, params, self.states, self.worker_states) for i in range(worker_count)]
 
     def step(self, commands: Sequence[StepCommand], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
         if not self._workers:
             raise WorkerError("the workers have ended")
         replies: list[StepReply] = []
-        start = time.perf_counter()
+        start = time.thread_time()
         for worker, command in zip(self._workers, commands, strict=True):
             try:
                 replies.append(worker.step(command))
+                worker.prepare()
             except BaseException as error:
                 self.close()  # a step that was not finished by all cannot be gone on from
                 if isinstance(error, Exception):
                     text = traceback.format_exc().rstrip()
                     raise WorkerError(f"worker {worker.index} failed:\n{text}") from error
                 raise
-        self.wait_s = time.perf_counter() - start
         if meanwhile is not None:
             meanwhile()
+        self.wait_cpu_s = time.thread_time() - start
         return replies
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from ..errors import WorkerError
 from ..messages import StepCommand, StepReply, pack, unpack
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
-from ..scene_file import scene_bytes
+from ..scene_memory import SceneMemory
 from .shared import DONE, FAILED, GO, SharedMemory
 
 LEAVE_S = 1.0  # how long all workers together may take to leave before they are killed
@@ -38,14 +38,14 @@ def mailbox_size(body_count: int) -> int:
 class ProcessRuntime:
     def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
         bodies = scene.body_count
-        description = scene_bytes(scene)
+        description = SceneMemory(scene)
         states = SharedMemory(8 * STATE_SIZE * bodies)
         worker_states = SharedMemory(8 * STATE_SIZE * bodies * worker_count)
-        scene_block = SharedMemory(len(description))
-        scene_block.map[:] = description
+        scene_block = SharedMemory(description.size)
+        description.write(scene_block.map)
         self.states = states.array((bodies, STATE_SIZE), float)
         self.worker_states = worker_states.array((bodies * worker_count, STATE_SIZE), float)
-        self.wait_s = 0.0
+        self.wait_cpu_s = 0.0
         self._processes: list[subprocess.Popen[bytes]] = []
         self._sockets: list[socket.socket] = []
         self._mailboxes: list[memoryview] = []
@@ -97,11 +97,11 @@ class ProcessRuntime:
                 pack(command, mailbox)
                 with suppress(OSError):  # a worker that is gone is named by _gather
                     link.send(GO)
-            start = time.perf_counter()
+            start = time.thread_time()
             if meanwhile is not None:
                 meanwhile()
             self._gather()
-            self.wait_s = time.perf_counter() - start
+            self.wait_cpu_s = time.thread_time() - start
             return [unpack(StepReply, mailbox) for mailbox in self._mailboxes]
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from

@@ -13,7 +13,7 @@ import traceback
 from ..messages import StepCommand, pack, unpack
 from ..params import Params
 from ..scene import STATE_SIZE
-from ..scene_file import parse_scene
+from ..scene_memory import read_scene
 from ..worker import Worker
 from .shared import DONE, FAILED, GO, SharedMemory
 
@@ -32,7 +32,7 @@ def main() -> None:
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
         states, worker_states, scene_block, mailbox = (SharedMemory(size, fd) for fd, size in task["memory"])
-        scene = parse_scene(scene_block.map[:], "the server's scene")
+        scene = read_scene(scene_block.map)
         rows = scene.body_count
         worker = Worker(
             task["index"],
@@ -48,6 +48,7 @@ def main() -> None:
         while link.recv(1) == GO:  # an empty answer: the server is gone
             pack(worker.step(unpack(StepCommand, buffer)), buffer)
             link.send(DONE)
+            worker.prepare()
     except (BrokenPipeError, ConnectionResetError):
         pass
     except BaseException:
