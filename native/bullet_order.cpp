@@ -78,7 +78,9 @@ void BatchPairCache::remove_pairs_of(const std::vector<char>& leaving_by_id, btD
 OrderedWorld::OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
                            btCollisionConfiguration* configuration, bool sleeping)
     : btDiscreteDynamicsWorld(dispatcher, broadphase, solver, configuration), sleeping_(sleeping) {
-  setForceUpdateAllAabbs(false);                                 // static bodies do not move
+  setForceUpdateAllAabbs(false);  // static bodies do not move
+  // Boxes need not reach where a body will be: contacts are found where it is. So they do not wait for the step.
+  getDispatchInfo().m_useContinuous = false;
   getDispatchInfo().m_deterministicOverlappingPairs = sleeping;  // used by Bullet's islands only
 }
 
@@ -103,6 +105,42 @@ void OrderedWorld::step_once(btScalar timestep) {
   applyGravity();
   internalSingleStepSimulation(timestep);
   clearForces();
+}
+
+// Narrow phase of the pairs that are wanted.
+template <typename Wanted>
+void OrderedWorld::find_contacts(Wanted&& wanted) {
+  auto& dispatcher = *static_cast<btCollisionDispatcher*>(m_dispatcher1);
+  btBroadphasePairArray& pairs = m_broadphasePairCache->getOverlappingPairCache()->getOverlappingPairArray();
+  for (int i = 0; i < pairs.size(); ++i)
+    if (wanted(pairs[i])) dispatcher.getNearCallback()(pairs[i], dispatcher, getDispatchInfo());
+}
+
+void OrderedWorld::prepare(const std::vector<btRigidBody*>& moving) {
+  if (sleeping_ || prepared_) return;
+  for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i) m_nonStaticRigidBodies[i]->setUserIndex3(kPrepared);
+  for (btRigidBody* body : moving) body->setUserIndex3(0);
+  for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i)
+    if (is_prepared(*m_nonStaticRigidBodies[i])) updateSingleAabb(m_nonStaticRigidBodies[i]);
+  computeOverlappingPairs();
+  const auto stays = [](const btBroadphaseProxy* proxy) {
+    const auto* object = static_cast<const btCollisionObject*>(proxy->m_clientObject);
+    return object->isStaticObject() || object->getUserIndex3() == kPrepared;
+  };
+  find_contacts([&](btBroadphasePair& pair) {
+    pair.m_internalTmpValue = stays(pair.m_pProxy0) && stays(pair.m_pProxy1) ? kPrepared : 0;
+    return pair.m_internalTmpValue == kPrepared;
+  });
+  prepared_ = true;
+}
+
+void OrderedWorld::performDiscreteCollisionDetection() {
+  if (!prepared_) return btDiscreteDynamicsWorld::performDiscreteCollisionDetection();
+  for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i)
+    if (!is_prepared(*m_nonStaticRigidBodies[i])) updateSingleAabb(m_nonStaticRigidBodies[i]);
+  computeOverlappingPairs();
+  find_contacts([](const btBroadphasePair& pair) { return pair.m_internalTmpValue != kPrepared; });
+  prepared_ = false;
 }
 
 void OrderedWorld::calculateSimulationIslands() {

@@ -60,6 +60,15 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
   // One step of exactly this length; without motion states and interpolation.
   void step_once(btScalar timestep);
 
+  // Does now what the next step can do already, if only the moving bodies, and new ones, change before it: broad phase
+  // and narrow phase of all others. The step that follows does the rest; results are the same to the last bit.
+  void prepare(const std::vector<btRigidBody*>& moving);
+  // A body has changed although it was not named: the next step does everything.
+  void forget_prepared() { prepared_ = false; }
+  static bool is_prepared(const btRigidBody& body) { return body.getUserIndex3() == kPrepared; }
+
+  void performDiscreteCollisionDetection() override;
+
   // Of the last step, in canonical order; not with sleep. They are gone as soon as a body leaves.
   const std::vector<ContactKey>& solved_contacts() const { return contacts_; }
 
@@ -68,7 +77,13 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
   void solveConstraints(btContactSolverInfo& info) override;
 
  private:
+  static constexpr int kPrepared = 1;
+
+  template <typename Wanted>
+  void find_contacts(Wanted&& wanted);
+
   bool sleeping_;
+  bool prepared_ = false;
   std::vector<ContactKey> contacts_;
   std::vector<btPersistentManifold*> manifolds_;
 };

@@ -2,12 +2,14 @@
 #include <BulletCollision/CollisionDispatch/btCollisionObjectWrapper.h>
 #include <BulletCollision/CollisionDispatch/btManifoldResult.h>
 #include <BulletCollision/CollisionShapes/btCompoundShape.h>
+#include <BulletCollision/CollisionShapes/btSphereShape.h>
 #include <BulletCollision/NarrowPhaseCollision/btGjkPairDetector.h>
 #include <BulletCollision/NarrowPhaseCollision/btPointCollector.h>
 #include <BulletCollision/NarrowPhaseCollision/btVoronoiSimplexSolver.h>
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "bullet_frames.h"
 #include "bullet_world.h"
@@ -17,6 +19,11 @@ namespace lapjoint {
 namespace {
 
 btScalar distance(const btConvexShape& a, const btTransform& at_a, const btConvexShape& b, const btTransform& at_b) {
+  if (a.getShapeType() == SPHERE_SHAPE_PROXYTYPE && b.getShapeType() == SPHERE_SHAPE_PROXYTYPE) {
+    const btScalar radii =
+        static_cast<const btSphereShape&>(a).getRadius() + static_cast<const btSphereShape&>(b).getRadius();
+    return std::max((at_a.getOrigin() - at_b.getOrigin()).length() - radii, btScalar(0));
+  }
   btVoronoiSimplexSolver simplex;
   btGjkPairDetector detector(&a, &b, &simplex, nullptr);  // without a depth solver: 0 where they touch
   btDiscreteCollisionDetectorInterface::ClosestPointInput input;
@@ -36,18 +43,44 @@ void each_part(const btCollisionShape& shape, const btTransform& at, Visit&& vis
     each_part(*compound.getChildShape(i), at * compound.getChildTransform(i), visit);
 }
 
+struct PlacedPart {
+  const btConvexShape* shape;
+  btTransform at;
+  btVector3 low, high;
+};
+
+std::vector<PlacedPart> parts_of(const btCollisionObject& object) {
+  std::vector<PlacedPart> parts;
+  each_part(*object.getCollisionShape(), object.getWorldTransform(),
+            [&](const btConvexShape& shape, const btTransform& at) {
+              PlacedPart part{&shape, at, {}, {}};
+              shape.getAabb(at, part.low, part.high);
+              parts.push_back(part);
+            });
+  return parts;
+}
+
 btScalar distance(const btCollisionObject& a, const btCollisionObject& b) {
+  struct Candidate {
+    btScalar apart;  // their boxes
+    const PlacedPart *p, *q;
+  };
+  const std::vector<PlacedPart> parts_a = parts_of(a), parts_b = parts_of(b);
+  std::vector<Candidate> candidates;
+  for (const PlacedPart& p : parts_a) {
+    for (const PlacedPart& q : parts_b) {
+      btVector3 apart = p.low - q.high;
+      apart.setMax(q.low - p.high);
+      candidates.push_back({apart[apart.maxAxis()], &p, &q});
+    }
+  }
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& x, const Candidate& y) { return x.apart < y.apart; });
   btScalar least = BT_LARGE_FLOAT;
-  each_part(*a.getCollisionShape(), a.getWorldTransform(), [&](const btConvexShape& p, const btTransform& at_p) {
-    btVector3 low_p, high_p, low_q, high_q;
-    p.getAabb(at_p, low_p, high_p);
-    each_part(*b.getCollisionShape(), b.getWorldTransform(), [&](const btConvexShape& q, const btTransform& at_q) {
-      q.getAabb(at_q, low_q, high_q);
-      btVector3 apart = low_p - high_q;
-      apart.setMax(low_q - high_p);
-      if (apart[apart.maxAxis()] < least) least = std::min(least, distance(p, at_p, q, at_q));
-    });
-  });
+  for (const auto& [apart, p, q] : candidates) {
+    if (apart >= least) break;
+    least = std::min(least, distance(*p->shape, p->at, *q->shape, q->at));
+  }
   return least;
 }
 

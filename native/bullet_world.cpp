@@ -270,6 +270,7 @@ void BulletWorld::set_states(const int* ids, int count, const double* states) {
   for (int i = 0; i < count; ++i) mark_[ids[i]] = 1;
   wake_neighbours();
   for (int i = 0; i < count; ++i) {
+    if (OrderedWorld::is_prepared(slot(ids[i]).body)) world_->forget_prepared();
     place_body(slot(ids[i]), states + kStateSize * i);
     mark_[ids[i]] = 0;
   }
@@ -330,6 +331,15 @@ void BulletWorld::detect() {
   commit();
   contacts_solved_ = false;
   world_->performDiscreteCollisionDetection();
+}
+
+void BulletWorld::prepare(const int* moving, int count) {
+  require(moving, count, true);
+  commit();
+  contacts_solved_ = false;
+  std::vector<btRigidBody*> bodies;
+  for (int i = 0; i < count; ++i) bodies.push_back(&slot(moving[i]).body);
+  world_->prepare(bodies);
 }
 
 void BulletWorld::check_finite() const {

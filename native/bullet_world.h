@@ -86,6 +86,8 @@ class BulletWorld {
   void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
   void step(double timestep, int count);
   void detect();
+  // What the next step can do already if, of the active bodies, only these are moved before it.
+  void prepare(const int* moving, int count);
   // How far pairs of bodies, active or not, are from a contact at the given states (one row per body of the scene):
   // 0 where they have one, else at least so much [m].
   void clearances(const int* pairs, int count, const double* states, double* clearance);

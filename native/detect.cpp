@@ -23,6 +23,12 @@ double typical_extent(const BodyBounds& bodies, double margin) {
   return *middle;
 }
 
+double square_distance(const double* p, const double* q) {
+  double square = 0;
+  for (int i = 0; i < 3; ++i) square += (p[i] - q[i]) * (p[i] - q[i]);
+  return square;
+}
+
 }  // namespace
 
 PairFinder::PairFinder(const BodyBounds& bodies, double margin)
@@ -32,11 +38,9 @@ PairFinder::PairFinder(const BodyBounds& bodies, double margin)
       grid_(bodies.body_count, kBodiesPerCell * typical_),
       turn_reach_(bodies.body_count),
       last_(bodies.body_count),
-      moved_(bodies.body_count),
+      turned_(bodies.body_count),
       way_(bodies.body_count),
-      fit_at_(bodies.body_count),
-      fit_until_(bodies.body_count, -1),
-      fit_step_(bodies.body_count),
+      fits_(bodies.body_count),
       larger_(bodies.body_count),
       boxes_(bodies.body_count),
       box_step_(bodies.body_count, -1),
@@ -94,9 +98,7 @@ void PairFinder::track(const double* states) {
   for (int b = 0; b < bodies_.body_count; ++b) {
     const double* s = states + 13 * static_cast<std::size_t>(b);
     auto& last = last_[b];
-    double shift = 0;
-    for (int i = 0; i < 3; ++i) shift += (s[i] - last[i]) * (s[i] - last[i]);
-    double way = std::sqrt(shift);
+    double way = std::sqrt(square_distance(s, last.data()));
     if (turn_reach_[b] > 0) {
       double turn = 0, dot = 0;
       for (int i = 3; i < 7; ++i) dot += s[i] * last[i];
@@ -105,12 +107,21 @@ void PairFinder::track(const double* states) {
         turn += difference * difference;
       }
       // A point at distance r moves by 2 r sin(angle / 2), which is at most 2 r |dq|.
-      way += 2 * turn_reach_[b] * std::sqrt(turn);
+      turn = 2 * turn_reach_[b] * std::sqrt(turn);
+      turned_[b] += turn;
+      way += turn;
     }
-    moved_[b] += way_[b] = way;
+    way_[b] = way;
     std::copy(s, s + 7, last.begin());
-    if (!(moved_[b] < fit_until_[b])) mark(b);  // not for NaN either
+    if (leaves_box(b, 0)) mark(b);
   }
+}
+
+// Whether the body may have left its larger box, or may leave it if it goes on for `way`.
+bool PairFinder::leaves_box(int body, double way) const {
+  const Fit& fit = fits_[body];
+  const double room = fit.skin - (turned_[body] - fit.turned) - way;
+  return !(room > 0 && square_distance(last_[body].data(), fit.position) < room * room);  // for NaN too
 }
 
 void PairFinder::mark(int body) {
@@ -119,19 +130,20 @@ void PairFinder::mark(int body) {
   marked_.push_back(body);
 }
 
+// A larger box around the body as it is now: the larger, the faster it moves.
 void PairFinder::fit(int body) {
-  const double speed = (moved_[body] - fit_at_[body]) / std::max(step_ - fit_step_[body], 1);
-  const bool first = fit_until_[body] < 0;
-  const double skin = typical_ * std::clamp(first ? 0 : kStepsInSkin * speed / typical_, kLeastSkin, kMostSkin);
+  Fit& fit = fits_[body];
+  const double speed = fit.skin < 0 ? 0 : way_[body];
+  const double skin = std::clamp(kStepsInSkin * speed, kLeastSkin * typical_, kMostSkin * typical_);
   Box& larger = larger_[body] = box(body);
   for (int i = 0; i < 3; ++i) {
     larger.low[i] -= static_cast<float>(skin);
     larger.high[i] += static_cast<float>(skin);
   }
   grid_.insert(body, larger.low, larger.high);
-  fit_at_[body] = moved_[body];
-  fit_until_[body] = moved_[body] + (1 - 1e-6) * skin;
-  fit_step_[body] = step_;
+  std::copy_n(last_[body].begin(), 3, fit.position);
+  fit.turned = turned_[body];
+  fit.skin = (1 - 1e-6) * skin;
 }
 
 bool PairFinder::may_touch(int a, int b) const {
@@ -148,7 +160,7 @@ void PairFinder::meet(int a, int b, const Membership& membership) {
   for (int i = 0; i < 3; ++i)
     if (p.low[i] > q.high[i] || q.low[i] > p.high[i]) return;
   if (!may_touch(a, b)) return;
-  candidates_.push_back({std::min(a, b), std::max(a, b), -1});
+  candidates_.push_back({std::min(a, b), std::max(a, b), {}, 0});
 }
 
 // Brings the candidates up to date for the marked bodies and those with other workers than before.
@@ -192,22 +204,35 @@ void PairFinder::look_up_all(const Membership& membership) {
   for (const int body : grid_.large()) is_marked_[body] = false;
 }
 
-// Whether the pair is near now; if not, how long it cannot be.
+bool PairFinder::still_apart(const Candidate& pair) const {
+  const double room = pair.apart - (turned_[pair.a] + turned_[pair.b] - pair.turned);
+  if (!(room > 0)) return false;
+  double square = 0;
+  for (int i = 0; i < 3; ++i) {
+    const double moved = last_[pair.a][i] - last_[pair.b][i] - pair.offset[i];
+    square += moved * moved;
+  }
+  return square < room * room;
+}
+
+void PairFinder::set_apart(Candidate& pair, double distance) {
+  for (int i = 0; i < 3; ++i) pair.offset[i] = last_[pair.a][i] - last_[pair.b][i];
+  pair.turned = turned_[pair.a] + turned_[pair.b];
+  pair.apart = distance;
+}
+
 bool PairFinder::near(Candidate& pair) {
-  const double moved = moved_[pair.a] + moved_[pair.b];
-  if (moved < pair.until) return false;
+  if (still_apart(pair)) return false;
   const Box &p = box(pair.a), &q = box(pair.b);
   float square = 0, apart = 0;
   for (int i = 0; i < 3; ++i) {
     apart = std::max({apart, p.low[i] - q.high[i], q.low[i] - p.high[i]});
     square += (p.position[i] - q.position[i]) * (p.position[i] - q.position[i]);
   }
-  if (apart > 0) {
-    pair.until = moved + 0.999 * apart;
-    return false;
-  }
   const float reach = p.radius + q.radius;
-  return square <= reach * reach;
+  if (square > reach * reach) apart = std::max(apart, std::sqrt(square) - reach);
+  if (apart > 0) set_apart(pair, 0.999 * apart);
+  return !(apart > 0);
 }
 
 std::vector<PairFinder::Pair> PairFinder::answer() {
@@ -253,15 +278,14 @@ std::vector<PairFinder::Pair> PairFinder::find_again(const int* changed, int cou
 
 void PairFinder::prepare(const Membership& membership) {
   for (int b = 0; b < bodies_.body_count; ++b)
-    if (!(moved_[b] + kWayAhead * way_[b] < fit_until_[b])) mark(b);
+    if (leaves_box(b, kWayAhead * way_[b])) mark(b);
   asked_.clear();
   refresh(membership);
 }
 
 void PairFinder::keep_apart(const double* gaps, int count) {
   for (int i = 0; i < count && i < static_cast<int>(asked_.size()); ++i) {
-    Candidate& pair = candidates_[asked_[i]];
-    if (gaps[i] > 0) pair.until = moved_[pair.a] + moved_[pair.b] + gaps[i];
+    if (gaps[i] > 0) set_apart(candidates_[asked_[i]], gaps[i]);
   }
 }
 

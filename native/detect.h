@@ -54,12 +54,16 @@ class PairFinder {
   };
   struct Candidate {
     int a, b;
-    double until;  // of the moved_ of both: before it, they are known to be apart
+    // When they were last looked at: where a was, seen from b, and how far the corners of both had turned; and how far
+    // they were apart then [m]. Until they have come that much nearer, they are apart still.
+    double offset[3], turned;
+    double apart = -1;
   };
 
   Box box_at(const double* state, int body) const;
   const Box& box(int body);
   void track(const double* states);  // who moved how far
+  bool leaves_box(int body, double way) const;
   void mark(int body);
   void fit(int body);
   void refresh(const Membership& membership);
@@ -68,6 +72,8 @@ class PairFinder {
   void meet(int a, int b, const Membership& membership);
   bool may_touch(int a, int b) const;
   bool near(Candidate& pair);
+  bool still_apart(const Candidate& pair) const;
+  void set_apart(Candidate& pair, double distance);
   std::vector<Pair> answer();
 
   BodyBounds bodies_;
@@ -75,10 +81,13 @@ class PairFinder {
   Grid grid_;
   std::vector<double> turn_reach_;           // of the farthest corner: how far a turn can move it
   std::vector<std::array<double, 7>> last_;  // position and quaternion at the last find
-  std::vector<double> moved_;                // way of the farthest corner so far, an upper bound [m]
-  std::vector<double> way_;                  // of that, in the last step
-  std::vector<double> fit_at_, fit_until_;   // of moved_: when the larger box was made, and how long it holds
-  std::vector<int> fit_step_;
+  std::vector<double> turned_;               // how far turns have moved the farthest corner so far, at most [m]
+  std::vector<double> way_;                  // how far it moved in the last step, at most [m]
+  struct Fit {                               // the larger box
+    double position[3], turned;
+    double skin = -1;  // how much larger it is; negative before the first
+  };
+  std::vector<Fit> fits_;
   std::vector<Box> larger_;
   std::vector<Box> boxes_;  // as they are now, where box_step_ says so
   std::vector<int> box_step_;

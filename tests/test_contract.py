@@ -237,6 +237,47 @@ def test_forces_add_up_wait_for_the_step_and_last_for_its_first_timestep(start: 
     np.testing.assert_allclose(engine.get_states()[0, 7:10], [0.02, 0.02, 0.0], rtol=10 * rounding)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_preparing_changes_nothing(make: Make, seed: int) -> None:
+    """Bodies of all shapes fall on a heap, some are moved between steps, some come and go."""
+    rng = np.random.default_rng(seed)
+    shapes = [Sphere(0.3), Box((0.5, 0.4, 0.3)), Capsule(0.2, 0.4), ConvexHull(rng.random((12, 3)))]
+    scene = Scene("heap", timestep=0.01, iterations=10)
+    scene.add_static(Plane())
+    turns = rng.normal(size=(40, 4))
+    turns /= np.linalg.norm(turns, axis=1, keepdims=True)
+    places = rng.uniform(-0.8, 0.8, (40, 3)) * [1, 1, 2] + [0, 0, 2.2]
+    scene.add_bodies([shapes[k] for k in rng.integers(4, size=40)], places, turns)
+    scene.add_joints(Ball(), [0, 1, 2], [1, 2, 3], places[:3])
+    plain, prepared = make(scene), make(scene)
+    for engine in (plain, prepared):
+        engine.activate(np.arange(40), scene.states)
+    for k in range(60):
+        moving = np.sort(rng.choice(30, 6, replace=False))
+        prepared.prepare(moving)
+        states = plain.get_states(moving[:4])
+        states[:, :3] += 0.01 * rng.normal(size=(4, 3))
+        for engine in (plain, prepared):
+            if k % 10 == 3:
+                engine.deactivate(np.arange(35, 40))
+            engine.set_states(moving[:4], states)
+            if k % 10 == 5:
+                engine.activate(np.arange(35, 40), scene.states[35:] + np.eye(13)[2] * 3)
+            engine.step()
+        assert snapshot(prepared) == snapshot(plain), f"step {k}"
+        assert prepared.contacts().bodies.tobytes() == plain.contacts().bodies.tobytes()
+        assert prepared.contacts().depth.tobytes() == plain.contacts().depth.tobytes()
+    assert len(plain.contacts()) > 30
+    prepared.prepare([])
+    prepared.prepare([1])  # once is enough
+    prepared.set_states([5], plain.get_states([5]))  # not what was said: allowed, and the step is whole
+    prepared.step()
+    assert np.isfinite(prepared.get_states()).all()
+    prepared.deactivate([36])
+    with pytest.raises(LapjointError, match="body 36 is not active"):
+        prepared.prepare([36])
+
+
 def test_iterations_can_change_between_steps(make: Make) -> None:
     """As good as an engine that had them from the start."""
     scene = four()

@@ -148,7 +148,7 @@ def test_replies_tell_contacts_and_measures(start: Start) -> None:
     assert reply.contact_depth == pytest.approx([0.001], abs=1e-5)
     assert len(empty.contact_depth) == 0
     assert [reply.measures[2], empty.measures[2]] == [2, 1], "active bodies"
-    for cpu_s, residual, _ in (empty.measures, reply.measures):
+    for cpu_s, residual, *_ in (empty.measures, reply.measures):
         assert cpu_s > 0
         assert residual >= 0
 

@@ -158,6 +158,9 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())
       .def("detect", &BulletWorld::detect, Unlocked())
       .def(
+          "prepare", [](BulletWorld& w, Input<int> moving) { w.prepare(moving.data(), rows(moving)); }, "moving"_a,
+          Unlocked())
+      .def(
           "clearances",
           [](BulletWorld& w, Input<int> pairs, Input<double> states, Output<double> clearance) {
             w.clearances(pairs.data(), static_cast<int>(pairs.shape(0)), states.data(), clearance.data());

@@ -52,7 +52,7 @@ class StepReply:
     contact_point_count: Ids = _array(np.int32)
     contact_depth: Array = _array(np.float64)
     measures: Array = _array(np.float64)
-    """CPU time [s], residual [m/s], active bodies."""
+    """CPU time of the step [s], residual [m/s], active bodies, CPU time of what was prepared before the step [s]."""
 
 
 MESSAGES = (StepCommand, StepReply)

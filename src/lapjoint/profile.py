@@ -23,8 +23,9 @@ class StepProfile:
     phases_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     find_contacts: Callable[[], Contacts] = field(default=Contacts.none, repr=False)
     """Puts the workers' contacts together; called when they are first asked for."""
-    wait_ms: float = 0.0
-    """Of the step phase: from the last command to the last reply, while the workers step."""
+    server_ms: float = 0.0
+    """The server's own CPU time while the workers wait for it. CPU time, for with more workers than cores the server
+    may itself have to wait."""
     residual: float = 0.0
     """Largest of all workers [m/s]."""
     overlap_count: int = 0
@@ -40,6 +41,9 @@ class StepProfile:
     worker_body_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_contact_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_cpu_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """CPU time of each worker, what it prepared while it waited for the step included."""
+    worker_prepare_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """Of that, what it prepared while it waited."""
 
     @cached_property
     def contacts(self) -> Contacts:
@@ -66,9 +70,11 @@ class StepProfile:
         return sum(self.phases_ms.values())
 
     @property
-    def server_ms(self) -> float:
-        """Of the step: what the workers wait for the server [ms]."""
-        return self.step_ms - self.wait_ms
+    def projected_ms(self) -> float:
+        """What the step would take with a core for every worker and the server [ms]: the server's part, and after it
+        the slowest worker's own CPU time. What workers prepare while the server works counts only beyond that."""
+        late = np.maximum(self.worker_prepare_ms - self.server_ms, 0.0)
+        return self.server_ms + float((self.worker_cpu_ms - self.worker_prepare_ms + late).max(initial=0.0))
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

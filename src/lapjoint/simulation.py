@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -98,6 +99,7 @@ class Simulation:
         for _ in range(count):
             self._open()
             self.profile = profile = StepProfile()
+            start = time.thread_time()
             with profile.phase("reset"):
                 self._reset()
             if self.params.workers > 1:
@@ -112,6 +114,7 @@ class Simulation:
             with profile.phase("blend"):
                 self._blend()
             self._count(replies)
+            profile.server_ms = 1e3 * (time.thread_time() - start - self._runtime.wait_cpu_s)
             self.step_count += 1
             for callback in self._callbacks:
                 callback(self)
@@ -135,7 +138,7 @@ class Simulation:
         # Where the last step changed nothing and contacts are as they were, it would change nothing again.
         self._settled = self._settled and self._same_contacts and not self.membership.must_wait.any()
         self._settled = self._settled and np.array_equal(self.membership.bits, self._commands.known)
-        if self._settled and self.params.load != "time":
+        if self._settled and not self._loads.is_time_to_look(self.step_count):
             return
         self._settled = False
         mode = Balance(self.params.balance)
@@ -194,9 +197,7 @@ class Simulation:
         self._settled = self.profile.activation_count + self.profile.deactivation_count == 0
         self.profile.byte_count = sum(self._commands.byte_count(command) for command in commands)
         meanwhile = partial(self._detector.prepare, self.membership) if self.params.workers > 1 else None
-        replies = self._runtime.step(commands, meanwhile)
-        self.profile.wait_ms = 1e3 * self._runtime.wait_s
-        return replies
+        return self._runtime.step(commands, meanwhile)
 
     def _blend(self) -> None:
         """Lines 18 to 20: Algorithm 4."""
@@ -213,7 +214,8 @@ class Simulation:
         profile.overlap_count = len(self.overlap)
         profile.worker_body_count = np.array([int(reply.measures[2]) for reply in replies])
         profile.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
-        profile.worker_cpu_ms = np.array([1e3 * reply.measures[0] for reply in replies])
+        profile.worker_prepare_ms = np.array([1e3 * reply.measures[3] for reply in replies])
+        profile.worker_cpu_ms = np.array([1e3 * reply.measures[0] for reply in replies]) + profile.worker_prepare_ms
         self._loads.measure(profile.worker_cpu_ms)
 
     # ---- what a user reads and does --------------------------------------------------------------------------------

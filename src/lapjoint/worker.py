@@ -31,6 +31,7 @@ class Worker:
         self._active = np.zeros(scene.body_count, bool)
         self._active_count = 0
         self._overlap = self._own = np.empty(0, np.int32)
+        self._prepare_s = 0.0
 
     def step(self, command: StepCommand) -> StepReply:
         start = time.thread_time()
@@ -54,8 +55,15 @@ class Worker:
         engine.get_states(own, out=states, rows=own)
         engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
         contacts = engine.contacts()
-        measures = np.array([time.thread_time() - start, engine.residual(), self._active_count])
+        measures = np.array([time.thread_time() - start, engine.residual(), self._active_count, self._prepare_s])
         return StepReply(contacts.bodies, contacts.point_count, contacts.depth, measures)
+
+    def prepare(self) -> None:
+        """While the others still step and the server works: what the next step can do already. Of this worker's
+        bodies, only those in the overlap are reset before it."""
+        start = time.thread_time()
+        self._engine.prepare(self._overlap)
+        self._prepare_s = time.thread_time() - start
 
     def _own_bodies(self, command: StepCommand) -> Ids:
         """Active bodies that no other worker has."""

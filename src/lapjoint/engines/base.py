@@ -97,6 +97,11 @@ class Engine(Protocol):
         """Sweeps of the solver per step from now on."""
         ...
 
+    def prepare(self, moving: ArrayLike) -> None:
+        """Do now what the next step can do already if, of the active bodies, only `moving` are set to other states
+        before it. Results are the same to the last bit; an engine may do nothing here."""
+        ...
+
     def detect(self) -> None:
         """Find the contacts of the present states without stepping."""
         ...

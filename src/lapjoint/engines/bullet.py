@@ -164,6 +164,9 @@ class BulletEngine:
         self.params = replace(self.params, iterations=iterations)  # refuses what is no count
         self._world.set_iterations(iterations)
 
+    def prepare(self, moving: ArrayLike) -> None:
+        self._call(self._world.prepare, _ids(moving))
+
     def detect(self) -> None:
         self._world.detect()
 
