@@ -1,4 +1,4 @@
-# `make demo` and `make test` set everything up first, on a machine with Python 3.10+, a C++ compiler and make.
+# `make demo` and `make test` set everything up first, on a machine with Python 3.11+, a C++ compiler and make.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.lapjoint-installed

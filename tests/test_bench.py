@@ -110,14 +110,17 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
         return iter(())
 
     monkeypatch.setattr("lapjoint.cli.bench.measure", record)
-    more = "--rounds 2 --warmup 0 --size 40 --growth-depth 2 --detect server --weights equal --balance guarded"
+    more = "--rounds 2 --warmup 0 --size 40 --growth-depth 2 --detect server --weights equal --balance guarded "
+    more += "--load bodies --linger 3 --repartition 0"
     result = CliRunner().invoke(app, [*command.split(), *more.split()], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     (plan,) = plans
     assert [scene.name for scene in plan.scenes] == ["chain", "plank"]
     assert (plan.workers, plan.iterations) == ([1, 2, 4], [9, 8])
     assert (plan.steps, plan.rounds, plan.warmup) == (7, 2, 0)
-    assert plan.params == Params(growth_depth=2, detect="server", weights="equal", balance="guarded")
+    assert plan.params == Params(
+        growth_depth=2, detect="server", weights="equal", balance="guarded", load="bodies", linger=3, repartition=0
+    )
 
 
 def test_help_shows_options_with_several_values() -> None:
@@ -132,7 +135,8 @@ def test_help_shows_options_with_several_values() -> None:
 
 
 def turn(step_ms: float, server_ms: float, largest: float, mean: float) -> Turn:
-    return Turn(step_ms, server_ms, largest, mean, dict.fromkeys(PHASES, step_ms / 6), 0.25, 3.0, 7)
+    phases = dict.fromkeys(PHASES, step_ms / 6)
+    return Turn(step_ms, server_ms, server_ms + largest, largest, mean, largest / mean, phases, 0.25, 3.0, 7)
 
 
 def test_ratios_are_taken_within_a_round_and_then_their_median() -> None:
@@ -157,44 +161,56 @@ def test_no_complete_round_makes_no_row() -> None:
     assert rows_of(plan(2), plan(2).scenes[0], 5, []) == []
 
 
-@pytest.mark.parametrize(("runtime", "server_ms"), [("process", 3.0), ("inline", 0.75)])
-def test_a_turn_by_a_fake_clock(runtime: str, server_ms: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server's CPU time holds that of inline workers; drawing between steps is in no time at all."""
-    clock = SimpleNamespace(wall=0.0, cpu=0.0)
+def test_a_turn_by_a_fake_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing between steps is in no time at all."""
+    clock = SimpleNamespace(wall=0.0)
     monkeypatch.setattr("lapjoint.bench.rounds.time.perf_counter", lambda: clock.wall)
-    monkeypatch.setattr("lapjoint.bench.rounds.time.thread_time", lambda: clock.cpu)
 
     class FakeSimulation:
-        params = Params(runtime=runtime, workers=2)
+        params = Params(workers=2)
         scene = SimpleNamespace(body_count=10)
         steps = 0
 
         def step(self) -> None:
             self.steps += 1
             clock.wall += 0.008 * self.steps
-            clock.cpu += 0.003
             self.profile = StepProfile(
                 activation_count=self.steps,
+                server_ms=3.0,
                 worker_body_count=np.array([5, 7]),
                 worker_cpu_ms=np.array([[0.5, 1.0], [2.0, 1.0]][self.steps - 1]),
+                worker_prepare_ms=np.zeros(2),
             )
             self.profile.phases_ms["detect"] = 2.0 * self.steps
 
     def draw() -> None:
         clock.wall += 100.0
-        clock.cpu += 100.0
 
     simulation: Any = FakeSimulation()
     turn = take_turn(simulation, 2, draw)
     assert turn.step_ms == pytest.approx(12.0)
-    assert turn.server_ms == pytest.approx(server_ms)
+    assert turn.server_ms == pytest.approx(3.0)
     assert turn.worker_cpu_ms_largest == 1.5  # of 1 and 2, two different workers
     assert turn.worker_cpu_ms_mean == 1.125
-    assert turn.projected_step_ms == pytest.approx(server_ms + 1.5)
-    assert turn.balance == 1.5 / 1.125
+    assert turn.projected_step_ms == pytest.approx(3.0 + 1.5)
+    assert turn.balance == pytest.approx(1.25 / 1.125)  # of the means of each worker
     assert turn.duplicated_share == pytest.approx(0.2)
     assert turn.activation_count == 1.5
     assert turn.phases_ms["detect"] == 3.0
+
+
+def test_what_is_prepared_while_the_server_works_takes_no_time_of_its_own() -> None:
+    profile = StepProfile(server_ms=2.0, worker_cpu_ms=np.array([7.0, 6.0, 9.0]), worker_prepare_ms=np.zeros(3))
+    assert profile.projected_ms == 11.0
+    profile.worker_prepare_ms = np.array([2.0, 1.0, 2.0])  # within the server's two
+    assert profile.projected_ms == 9.0
+    profile.worker_prepare_ms = np.array([2.0, 1.0, 5.0])  # three beyond them
+    assert profile.projected_ms == 9.0
+    profile.worker_prepare_ms = np.array([0.0, 1.0, 2.0])  # now the first is the slowest
+    assert profile.projected_ms == 9.0
+    profile.worker_cpu_ms[0] = 8.0
+    assert profile.projected_ms == 10.0
+    assert StepProfile(server_ms=2.0).projected_ms == 2.0
 
 
 def test_every_count_comes_first_once() -> None:

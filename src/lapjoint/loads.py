@@ -60,12 +60,16 @@ class Loads:
         sweeps = iterations * (POINT_SWEEP * points / several + JOINT_SWEEP * self._joint_count)
         membership.set_costs(BODY + CONTACT * contacts / several + sweeps)
         if self._kind == "time" and self._cpu_ms is not None:
-            membership.set_costs(membership.cost, np.maximum(1, 1e6 * self._cpu_ms / np.maximum(membership.load, 1)))
+            membership.set_costs(membership.cost, np.maximum(1, 1e9 * self._cpu_ms / np.maximum(membership.load, 1)))
+
+    def is_time_to_look(self, step_count: int) -> bool:
+        """Whether a look at the shares is due."""
+        since = step_count - self._last_division
+        return bool(self._threshold) and since >= PATIENCE and since % LOOK_EVERY == 0
 
     def are_uneven(self, membership: Membership, step_count: int) -> bool:
         """Whether it is time to divide the scene anew."""
-        since = step_count - self._last_division
-        if not self._threshold or since < PATIENCE or since % LOOK_EVERY:
+        if not self.is_time_to_look(step_count):
             return False
         load = membership.load
         wide = self.duplicated_share(membership) > WIDER * self._duplicated + WIDER_BY

@@ -80,17 +80,19 @@ def metis(scene: Scene, worker_count: int) -> Ids:
 
 
 def divide_anew(scene: Scene, states: NDArray[np.float64], contacts: Ids, membership: Membership) -> Ids:
-    """METIS over joints, contacts and proximity as they are now, with equal loads. Of all ways to hand out its parts
-    to the workers, the one that leaves most bodies where they are."""
+    """METIS over joints, contacts and proximity as they are now, with equal loads; a slower worker gets less. Of all
+    ways to hand out the parts to workers of equal speed, the one that leaves most bodies where they are."""
     from scipy.optimize import linear_sum_assignment
 
-    count = membership.worker_count
-    parts = _metis(scene, states[:, :3], count, contacts, membership.cost)
+    count, speed = membership.worker_count, 1.0 / membership.rate
+    parts = _metis(scene, states[:, :3], count, contacts, membership.cost, speed / speed.sum())
     kept = np.zeros((count, count))
     for w in range(count):
         has = membership.column(w)
         kept[:, w] = np.bincount(parts[has], membership.cost[has], minlength=count)
-    part, worker = linear_sum_assignment(-kept)
+    # A part made for one speed is not for a worker of another: nothing that is kept is worth that.
+    unlike = np.abs(np.log(speed[:, None] / speed)) * membership.cost.sum()
+    part, worker = linear_sum_assignment(unlike - kept)
     return np.asarray(worker[np.argsort(part)][parts], np.int32)
 
 
@@ -100,6 +102,7 @@ def _metis(
     worker_count: int,
     contacts: Ids | None = None,
     cost: NDArray[np.int64] | None = None,
+    shares: NDArray[np.float64] | None = None,
 ) -> Ids:
     import pymetis
 
@@ -113,7 +116,14 @@ def _metis(
     keys, weight = np.unique(ends[:, 0].astype(np.int64) * scene.body_count + ends[:, 1], return_counts=True)
     start = np.searchsorted(keys, np.arange(scene.body_count + 1, dtype=np.int64) * scene.body_count)
     graph = pymetis.CSRAdjacency(start, keys % scene.body_count)
-    _, parts = pymetis.part_graph(worker_count, graph, vweights=cost, eweights=weight, recursive=worker_count <= 8)
+    _, parts = pymetis.part_graph(
+        worker_count,
+        graph,
+        vweights=None if cost is None else np.maximum(1, cost * 1000 // max(int(cost.max()), 1)),
+        eweights=weight,
+        tpwgts=None if shares is None else shares.tolist(),
+        recursive=worker_count <= 8,
+    )
     return np.asarray(parts, np.int32)
 
 

@@ -23,32 +23,31 @@ OnProgress = Callable[[str, float], None]
 
 def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]) -> Turn:
     """Take `steps` steps and measure each; what `after_step` does is not measured."""
-    inline = simulation.params.runtime == "inline"
-    wall_s = server_s = 0.0
-    workers_ms: list[tuple[float, float]] = []
+    wall_s = server_ms = projected_ms = largest_ms = 0.0
+    workers_ms = np.zeros(simulation.params.workers)
     phases_ms = dict.fromkeys(PHASES, 0.0)
     active = activations = 0
     for _ in range(steps):
-        cpu_start, start = time.thread_time(), time.perf_counter()
+        start = time.perf_counter()
         simulation.step()
         wall_s += time.perf_counter() - start
-        server_s += time.thread_time() - cpu_start
         profile = simulation.profile
-        worker_cpu_ms = profile.worker_cpu_ms
-        if inline:  # the workers' CPU time is in the server's
-            server_s -= float(worker_cpu_ms.sum()) / 1e3
-        workers_ms.append((float(worker_cpu_ms.max()), float(worker_cpu_ms.mean())))
+        server_ms += profile.server_ms
+        projected_ms += profile.projected_ms
+        largest_ms += float(profile.worker_cpu_ms.max())
+        workers_ms += profile.worker_cpu_ms
         for phase, ms in profile.phases_ms.items():
             phases_ms[phase] = phases_ms.get(phase, 0.0) + ms
         active += int(profile.worker_body_count.sum())
         activations += profile.activation_count
         after_step()
-    largest, mean = np.mean(workers_ms, axis=0)
     return Turn(
         step_ms=1e3 * wall_s / steps,
-        server_ms=1e3 * server_s / steps,
-        worker_cpu_ms_largest=float(largest),
-        worker_cpu_ms_mean=float(mean),
+        server_ms=server_ms / steps,
+        projected_step_ms=projected_ms / steps,
+        worker_cpu_ms_largest=largest_ms / steps,
+        worker_cpu_ms_mean=float(workers_ms.mean()) / steps,
+        balance=float(workers_ms.max() / max(workers_ms.mean(), 1e-9)),
         phases_ms={phase: ms / steps for phase, ms in phases_ms.items()},
         duplicated_share=active / steps / max(simulation.scene.body_count, 1) - 1,
         activation_count=activations / steps,

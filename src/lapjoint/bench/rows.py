@@ -21,20 +21,14 @@ class Turn:
 
     step_ms: float
     server_ms: float
+    projected_step_ms: float
     worker_cpu_ms_largest: float
     worker_cpu_ms_mean: float
+    balance: float
     phases_ms: dict[str, float]
     duplicated_share: float
     activation_count: float
     contact_count: int
-
-    @property
-    def projected_step_ms(self) -> float:
-        return self.server_ms + self.worker_cpu_ms_largest
-
-    @property
-    def balance(self) -> float:
-        return _ratio(self.worker_cpu_ms_largest, self.worker_cpu_ms_mean)
 
 
 Round = dict[int, Turn]
@@ -58,14 +52,15 @@ class BenchRow:
     projected_speedup: float
     """The same of projected_step_ms."""
     projected_step_ms: float
-    """Server's CPU time plus the slowest worker's: the step if every worker had a core of its own."""
+    """Server's CPU time plus the slowest worker's, as far as one waits for the other: the step if every worker had a
+    core of its own (see StepProfile.projected_ms)."""
     server_ms: float
-    """CPU time of the server."""
+    """CPU time of the server while the workers wait for it."""
     worker_cpu_ms_largest: float
     """CPU time of each step's slowest worker."""
     worker_cpu_ms_mean: float
     balance: float
-    """worker_cpu_ms_largest over worker_cpu_ms_mean: 1 is even."""
+    """Largest over mean of the workers' CPU times in a round: 1 is even."""
     duplicated_share: float
     """Active bodies of all workers over the bodies of the scene, minus one."""
     phases_ms: dict[str, float]

@@ -44,6 +44,26 @@ DetectOption = Annotated[
 BalanceOption = Annotated[
     str, typer.Option("--balance", help="How bodies leave workers: pruned, guarded, or printed (the paper's text).")
 ]
+LoadOption = Annotated[
+    str,
+    typer.Option(
+        "--load",
+        help="What balancing evens out: contacts, bodies (the paper), or time: measured, for machines of unequal "
+        "speed; the one choice whose results differ from run to run.",
+    ),
+]
+LingerOption = Annotated[
+    int,
+    typer.Option(
+        "--linger", help="Steps a body waits that came back to a worker, before it leaves again; 0 is the paper's."
+    ),
+]
+RepartitionOption = Annotated[
+    float,
+    typer.Option(
+        "--repartition", help="Largest load over mean from which the scene is divided anew; 0: never, as in the paper."
+    ),
+]
 WeightsOption = Annotated[
     str, typer.Option("--weights", help="Weights of workers: depth, computed (Algorithm 5), or equal.")
 ]
