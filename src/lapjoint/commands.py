@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .algorithms import Membership
 from .checks import as_rows, integer_rows
 from .errors import LapjointError
-from .messages import StepCommand, array_bytes
+from .messages import StepCommand, StepReply, array_bytes
 from .scene import STATE_SIZE, Scene
 
 Ids = NDArray[np.int32]
@@ -75,8 +75,8 @@ class CommandBuilder:
         self._iterations = self._iterations[:0]
         return commands
 
-    @staticmethod
-    def byte_count(command: StepCommand) -> int:
-        """Bytes that a command stands for: its arrays, and the states it makes a worker read and write."""
-        rows = len(command.activate) + len(command.reset) + len(command.overlap)
-        return array_bytes(command) + 8 * STATE_SIZE * rows
+
+def count_bytes(commands: Sequence[StepCommand], replies: Sequence[StepReply]) -> int:
+    """Bytes that a step's messages stand for: their arrays, and the states that commands make workers read and write."""
+    rows = sum(len(command.activate) + len(command.reset) + len(command.overlap) for command in commands)
+    return sum(map(array_bytes, (*commands, *replies))) + 8 * STATE_SIZE * rows

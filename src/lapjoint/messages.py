@@ -77,18 +77,20 @@ def array_bytes(message: StepCommand | StepReply) -> int:
 def pack(message: StepCommand | StepReply, buffer: memoryview) -> int:
     """Write a message into a buffer; returns the bytes used. Raises ValueError where it does not fit."""
     kind = type(message)
-    arrays = [np.ascontiguousarray(getattr(message, name), dtype) for name, dtype, _ in _LAYOUT[kind]]
     head = _HEAD[kind]
-    size = head.size + sum(_padded(array.nbytes) for array in arrays)
-    if size > len(buffer):
-        raise ValueError(f"a {kind.__name__} of {size} bytes does not fit into {len(buffer)}")
-    head.pack_into(buffer, 0, *(len(array) for array in arrays))
-    place = head.size
-    for array in arrays:
-        if array.nbytes:
-            buffer[place : place + array.nbytes] = array.data.cast("B")
-            place += _padded(array.nbytes)
-    return size
+    rows, place = [], head.size
+    for name, dtype, _ in _LAYOUT[kind]:
+        array = getattr(message, name)
+        rows.append(len(array))
+        if len(array):
+            data = np.ascontiguousarray(array, dtype).data.cast("B")
+            end = place + len(data)
+            if end > len(buffer):
+                raise ValueError(f"a {kind.__name__} of {end} bytes or more does not fit into {len(buffer)}")
+            buffer[place:end] = data
+            place = head.size + _padded(end - head.size)
+    head.pack_into(buffer, 0, *rows)
+    return place
 
 
 def unpack(kind: type[Message], buffer: memoryview) -> Message:

@@ -36,8 +36,8 @@ class StepProfile:
     """Whether the scene was divided anew."""
     uncovered_count: int = 0
     """Joints and contacts without a worker; counted for `balance printed`, impossible otherwise."""
-    byte_count: int = 0
-    """Bytes of commands, replies and states that server and workers exchanged."""
+    count_bytes: Callable[[], int] = field(default=int, repr=False)
+    """Adds up what server and workers exchanged; called when it is first asked for."""
     worker_body_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_contact_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_cpu_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
@@ -49,6 +49,11 @@ class StepProfile:
     def contacts(self) -> Contacts:
         """All contacts of the step, as it began."""
         return self.find_contacts()
+
+    @cached_property
+    def byte_count(self) -> int:
+        """Bytes of commands, replies and states that server and workers exchanged."""
+        return self.count_bytes()
 
     @property
     def contact_count(self) -> int:

@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from .algorithms import Balance, Membership, load_algorithms
 from .algorithms.graph import Graph
 from .algorithms.membership import validate_weights
-from .commands import CommandBuilder
+from .commands import CommandBuilder, count_bytes
 from .detect import Detector, ServerDetector, WorkerDetector, merge_contacts, warn_of_penetration
 from .engines import Contacts
 from .errors import LapjointError
 from .joints import WORLD
 from .loads import Loads
 from .measures import joint_gaps, state_hash
-from .messages import StepReply, array_bytes
+from .messages import StepReply
 from .params import Params
 from .partition import divide_anew, make_partition
 from .profile import StepProfile
@@ -195,7 +195,7 @@ class Simulation:
         self.profile.activation_count = sum(len(command.activate) for command in commands)
         self.profile.deactivation_count = sum(len(command.deactivate) for command in commands)
         self._settled = self.profile.activation_count + self.profile.deactivation_count == 0
-        self.profile.byte_count = sum(self._commands.byte_count(command) for command in commands)
+        self._told = commands
         meanwhile = partial(self._detector.prepare, self.membership) if self.params.workers > 1 else None
         return self._runtime.step(commands, meanwhile)
 
@@ -209,7 +209,7 @@ class Simulation:
     def _count(self, replies: list[StepReply]) -> None:
         profile, self._replies = self.profile, replies
         profile.find_contacts = partial(merge_contacts, replies, self._commands.known)
-        profile.byte_count += sum(array_bytes(reply) for reply in replies)
+        profile.count_bytes = partial(count_bytes, self._told, replies)
         profile.residual = max(float(reply.measures[1]) for reply in replies)
         profile.overlap_count = len(self.overlap)
         profile.worker_body_count = np.array([int(reply.measures[2]) for reply in replies])
