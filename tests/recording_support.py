@@ -59,15 +59,17 @@ def made(scene: Scene, step_count: int = 0, seed: int = 0, workers: int = 1, mos
         rng.integers(1, 5, contact_count).astype(np.int32),
         rng.random(contact_count, np.float32).astype(float),
     )
+    byte_count = int(rng.integers(0, 2**60))
     profile = StepProfile(
         phases_ms=dict(zip(StepProfile().phases_ms, rng.random(6).tolist(), strict=True)),
         find_contacts=lambda: contacts,
         residual=float(rng.random()),
         overlap_count=len(overlap),
-        byte_count=int(rng.integers(0, 2**60)),
+        count_bytes=lambda: byte_count,
         worker_body_count=membership.load.copy(),
         worker_contact_count=rng.integers(0, 9, workers),
         worker_cpu_ms=rng.random(workers),
+        worker_prepare_ms=rng.random(workers),
     )
     return Made(
         scene,

@@ -85,9 +85,17 @@ def test_contacts_of_a_worker_are_those_it_reported(run: SimpleNamespace) -> Non
 def test_profile_and_measures_have_every_step(run: SimpleNamespace) -> None:
     recording = Recording(run.path)
     assert recording.profile["step_count"].tolist() == list(range(1, 251))
-    for name in ("wait_ms", "residual", "overlap_count", "activation_count", "deactivation_count", "byte_count"):
+    for name in (
+        "server_ms",
+        "residual",
+        "overlap_count",
+        "activation_count",
+        "deactivation_count",
+        "divided",
+        "byte_count",
+    ):
         assert recording.profile[name].tolist() == [getattr(profile, name) for profile in run.profiles]
-    for name in ("worker_body_count", "worker_contact_count", "worker_cpu_ms"):
+    for name in ("worker_body_count", "worker_contact_count", "worker_cpu_ms", "worker_prepare_ms"):
         assert np.array_equal(recording.profile[name], [getattr(profile, name) for profile in run.profiles])
     phases = [list(profile.phases_ms.values()) for profile in run.profiles]
     assert np.array_equal(recording.profile["phases_ms"], phases)

@@ -5,20 +5,27 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from .profile import PHASES, StepProfile
+from .recording import RecordingWriter
 from .simulation import Simulation
+from .step_measures import ALWAYS, Measures, checked_names
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What a run did. These are the keys of `--json`; once here, they stay. Means are over the steps taken."""
+    """What a run did. These are the keys of `--json`; once here, they stay. Means are over the steps taken.
+
+    What was not measured is None, null in the file.
+    """
 
     scene: str
     engine: str
@@ -73,6 +80,32 @@ class RunSummary:
     worker_cpu_ms_mean: list[float]
     state_hash: str
     """Of the last states."""
+    divided_count: int
+    """How often the scene was divided anew."""
+    penetration_sum_mean: float
+    """Sum of all penetrations at the start of a step [m]."""
+    worker_residual_mean: list[float]
+    """The solver's residual of each worker [m/s]."""
+    kinetic_energy: float | None
+    """After the last step [J]; so are the next three."""
+    potential_energy: float | None
+    linear_momentum: list[float] | None
+    """kg m/s"""
+    angular_momentum: list[float] | None
+    """About the world's origin [kg m^2/s]."""
+    disagreement_position_max: float | None
+    """Largest distance between two workers' positions of an overlap body after any step, before blending [m]."""
+    disagreement_position_mean: float | None
+    """Mean over the overlap bodies and steps [m]."""
+    disagreement_velocity_max: float | None
+    """The same of velocities [m/s]."""
+    disagreement_velocity_mean: float | None
+    one_step_error_mean: float | None
+    """How far a step's velocities are from those that one engine makes of the same start, over the change that it
+    makes; mean over the steps that were compared."""
+    one_step_error_max: float | None
+    one_step_difference_mean: float | None
+    """The same per body, root of the mean square [m/s]."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -95,6 +128,40 @@ class _Means:
 
     def means(self, name: str) -> list[float]:
         return [float(value) for value in np.atleast_1d(self.sums.get(name, 0.0)) / max(self.count, 1)]
+
+
+class _Measured:
+    """Mean, largest and last of each measure, over the steps in which it is a number; None where there is none."""
+
+    def __init__(self) -> None:
+        self._count: dict[str, int] = {}
+        self._sum: dict[str, Any] = {}
+        self._max: dict[str, Any] = {}
+        self._last: dict[str, Any] = {}
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            if not np.isfinite(value).all():
+                continue
+            first = name not in self._count
+            self._count[name] = 1 if first else self._count[name] + 1
+            self._sum[name] = value if first else self._sum[name] + value
+            self._max[name] = value if first else np.maximum(self._max[name], value)
+            self._last[name] = value
+
+    def mean(self, name: str) -> Any:
+        return _plain(self._sum[name] / self._count[name]) if name in self._count else None
+
+    def max(self, name: str) -> Any:
+        return _plain(self._max.get(name))
+
+    def last(self, name: str) -> Any:
+        return _plain(self._last.get(name))
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 class _Interrupt:
@@ -120,21 +187,36 @@ class _Interrupt:
             signal.signal(signal.SIGINT, self._before)
 
 
-def run(simulation: Simulation, steps: int, on_step: Callable[[int], None] | None = None) -> RunSummary:
-    """Take `steps` steps and measure each. Ctrl-C ends the run after the step at hand; what was done is summed up."""
-    means = _Means()
-    gap_max = depth_max = 0.0
-    with _Interrupt() as interrupt:
+def run(
+    simulation: Simulation,
+    steps: int,
+    on_step: Callable[[int], None] | None = None,
+    *,
+    measure: str | Sequence[str] = (),
+    one_step_every: int = 1,
+    record: str | Path | None = None,
+    record_every: int = 1,
+) -> RunSummary:
+    """Take `steps` steps and measure each. Ctrl-C ends the run after the step at hand; what was done is summed up.
+
+    `measure` names measures besides those of every run (see Measures). `record` is a directory for a recording of all
+    that is measured, with a frame of every `record_every`-th step.
+    """
+    measures = Measures(simulation, (*ALWAYS, *checked_names(measure)), one_step_every)
+    means, measured = _Means(), _Measured()
+    with _Interrupt() as interrupt, _recorder(simulation, record, record_every, measures, steps) as recorder:
         for done in range(1, steps + 1):
             if interrupt.came:
                 break
-            start = time.process_time()
+            measures.before_step(simulation)
+            start = time.thread_time()
             simulation.step()
-            server_cpu_ms = 1e3 * (time.process_time() - start)
-            profile, gaps = simulation.profile, simulation.joint_gaps()
-            gap_max = max(gap_max, float(gaps.max(initial=0.0)))
-            depth_max = max(depth_max, profile.penetration)
-            means.add(gap_sum=float(gaps.sum()), **_measured(simulation, profile, server_cpu_ms))
+            server_cpu_ms = 1e3 * (time.thread_time() - start)
+            values = measures.after_step(simulation)
+            measured.add(values)
+            means.add(**_counted(simulation, simulation.profile, server_cpu_ms))
+            if recorder is not None:
+                recorder.add(simulation, values)
             if on_step is not None:
                 on_step(done)
     params, scene = simulation.params, simulation.scene
@@ -165,9 +247,9 @@ def run(simulation: Simulation, steps: int, on_step: Callable[[int], None] | Non
         steps_per_second=1 / step_s if step_s else 0.0,
         real_time_factor=params.timestep / step_s if step_s else 0.0,
         phases_ms=dict(zip(PHASES, means.means("phases_ms"), strict=False)),
-        joint_gap_max=gap_max,
-        joint_gap_sum_mean=means.mean("gap_sum"),
-        penetration_max=depth_max,
+        joint_gap_max=measured.max("joint_gap_max") or 0.0,
+        joint_gap_sum_mean=measured.mean("joint_gap_sum") or 0.0,
+        penetration_max=measured.max("penetration_max") or 0.0,
         residual_mean=means.mean("residual"),
         overlap_count_mean=means.mean("overlap_count"),
         duplicated_share=sum(means.means("worker_body_count")) / max(scene.body_count, 1) - 1 if means.count else 0.0,
@@ -178,10 +260,32 @@ def run(simulation: Simulation, steps: int, on_step: Callable[[int], None] | Non
         worker_contact_count_mean=means.means("worker_contact_count"),
         worker_cpu_ms_mean=means.means("worker_cpu_ms"),
         state_hash=simulation.state_hash,
+        divided_count=round(means.sums.get("divided", 0)),
+        penetration_sum_mean=measured.mean("penetration_sum") or 0.0,
+        worker_residual_mean=measured.mean("worker_residual") or [],
+        kinetic_energy=measured.last("kinetic_energy"),
+        potential_energy=measured.last("potential_energy"),
+        linear_momentum=measured.last("linear_momentum"),
+        angular_momentum=measured.last("angular_momentum"),
+        disagreement_position_max=measured.max("disagreement_position_max"),
+        disagreement_position_mean=measured.mean("disagreement_position_mean"),
+        disagreement_velocity_max=measured.max("disagreement_velocity_max"),
+        disagreement_velocity_mean=measured.mean("disagreement_velocity_mean"),
+        one_step_error_mean=measured.mean("one_step_error"),
+        one_step_error_max=measured.max("one_step_error"),
+        one_step_difference_mean=measured.mean("one_step_difference"),
     )
 
 
-def _measured(simulation: Simulation, profile: StepProfile, server_cpu_ms: float) -> dict[str, Any]:
+def _recorder(
+    simulation: Simulation, path: str | Path | None, every: int, measures: Measures, steps: int
+) -> RecordingWriter | nullcontext[None]:
+    if path is None:
+        return nullcontext()
+    return RecordingWriter(path, simulation, every=every, measures=measures.counts, steps=steps)
+
+
+def _counted(simulation: Simulation, profile: StepProfile, server_cpu_ms: float) -> dict[str, Any]:
     # With inline workers the server's CPU time holds theirs.
     apart = simulation.params.runtime != "inline"
     first = simulation.step_count == 1  # everything is activated before the first step; that is no change
@@ -198,6 +302,7 @@ def _measured(simulation: Simulation, profile: StepProfile, server_cpu_ms: float
                 "residual",
                 "overlap_count",
                 "uncovered_count",
+                "divided",
                 "byte_count",
                 "worker_body_count",
                 "worker_contact_count",

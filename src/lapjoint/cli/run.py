@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +15,11 @@ from rich.table import Table
 
 from ..errors import LapjointError
 from ..params import Params
+from ..recording.place import check_place
 from ..run import RunSummary
 from ..run import run as run_simulation
 from ..simulation import Simulation
+from ..step_measures import checked_names
 from .shared import (
     AlgorithmsOption,
     BalanceOption,
@@ -23,8 +27,11 @@ from .shared import (
     DetectOption,
     EngineOption,
     GrowthDepthOption,
+    LingerOption,
+    LoadOption,
     PartitionOption,
     PrecisionOption,
+    RepartitionOption,
     RuntimeOption,
     SceneArgument,
     SearchDepthOption,
@@ -52,6 +59,9 @@ def run(
     coupling: CouplingOption = "blend",
     detect: DetectOption = "workers",
     balance: BalanceOption = "pruned",
+    load: LoadOption = "contacts",
+    linger: LingerOption = 20,
+    repartition: RepartitionOption = 1.2,
     weights: WeightsOption = "depth",
     algorithms: AlgorithmsOption = "native",
     validate: Annotated[bool, typer.Option("--validate", help="Check every invariant in every step.")] = False,
@@ -66,6 +76,28 @@ def run(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the summary to this file.")] = None,
     picture_file: Annotated[
         Path | None, typer.Option("--picture", help="Write a picture of the last state (.png).")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="DIR", help="Record the run into this new directory.")
+    ] = None,
+    record_every: Annotated[
+        int | None, typer.Option("--record-every", help="Steps from one recorded frame to the next. Default 1.")
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            "--measure",
+            metavar="NAME,...",
+            help="Measure more than gaps, penetration and residuals: kinetic_energy, disagreement_velocity_max and so "
+            "on, or all. It takes time, but not of the steps. See docs/measures.md.",
+        ),
+    ] = None,
+    one_step_every: Annotated[
+        int | None,
+        typer.Option(
+            "--one-step-every",
+            help="Measure the one-step error in every so many-th step: one engine takes the same step. Default 1.",
+        ),
     ] = None,
 ) -> None:
     """Simulate a scene and sum up how fast and how accurate it was.
@@ -83,6 +115,9 @@ def run(
         search_depth=search_depth,
         detect=detect,
         balance=balance,
+        load=load,
+        linger=linger,
+        repartition=repartition,
         weights=weights,
         algorithms=algorithms,
         validate=validate,
@@ -91,6 +126,16 @@ def run(
         timestep=timestep,
         iterations=iterations,
     )
+    names = checked_names(measure) if measure is not None else ()
+    if one_step_every is not None:
+        names = checked_names((*names, "one_step_error", "one_step_difference"))
+    for option, every in (("--record-every", record_every), ("--one-step-every", one_step_every)):
+        if every is not None and every < 1:
+            raise LapjointError(f"{option} is {every}, expected at least 1")
+    if record is not None:
+        check_place(record)
+    elif record_every is not None:
+        raise LapjointError("--record-every is given without --record, expected both")
     check_writable("--json", json_file)
     check_writable("--picture", picture_file)
     if picture_file is not None:
@@ -107,8 +152,19 @@ def run(
     if count < 1:
         raise LapjointError(f"--steps is {count}, expected at least 1")
     with Simulation(built, params) as simulation:
-        summary = _run_with_progress(simulation, count)
+        with _progress(simulation.scene.name, count) as on_step:
+            summary = run_simulation(
+                simulation,
+                count,
+                on_step,
+                measure=names,
+                one_step_every=one_step_every or 1,
+                record=record,
+                record_every=record_every or 1,
+            )
         console.print(_summary_table(summary))
+        if record is not None:
+            console.print(f"recording: {record}", markup=False)
         if json_file is not None:
             json_file.write_text(json.dumps(summary.to_dict(), indent=2) + "\n")
         if picture_file is not None:
@@ -129,7 +185,8 @@ def _draw_last_state(simulation: Simulation, file: Path) -> None:
     console.print(f"picture of the last state: {file}", markup=False)
 
 
-def _run_with_progress(simulation: Simulation, count: int) -> RunSummary:
+@contextmanager
+def _progress(title: str, count: int) -> Iterator[Callable[[int], None]]:
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -138,8 +195,8 @@ def _run_with_progress(simulation: Simulation, count: int) -> RunSummary:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(simulation.scene.name, total=count)
-        return run_simulation(simulation, count, lambda done: progress.update(task, completed=done))
+        task = progress.add_task(title, total=count)
+        yield lambda done: progress.update(task, completed=done)
 
 
 def _summary_table(summary: RunSummary) -> Table:
@@ -160,6 +217,7 @@ def _summary_table(summary: RunSummary) -> Table:
         "phases": ", ".join(f"{name} {ms:.2f}" for name, ms in summary.phases_ms.items()) + " ms",
         "joint gap": f"{summary.joint_gap_max * 1e3:.3g} mm at most",
         "penetration": f"{summary.penetration_max * 1e3:.3g} mm at most",
+        **_measured_rows(summary),
         "state hash": summary.state_hash,
     }
     if summary.joint_count == 0:
@@ -169,3 +227,21 @@ def _summary_table(summary: RunSummary) -> Table:
     for name, value in rows.items():
         table.add_row(name, escape(value))
     return table
+
+
+def _measured_rows(summary: RunSummary) -> dict[str, str]:
+    """What --measure has asked for."""
+    rows: dict[str, str] = {}
+    energies = {"kinetic": summary.kinetic_energy, "potential": summary.potential_energy}
+    found = [f"{kind} {energy:.6g} J" for kind, energy in energies.items() if energy is not None]
+    if found:
+        rows["energy"] = ", ".join(found) + " at the end"
+    apart = {"mm": summary.disagreement_position_max, "mm/s": summary.disagreement_velocity_max}
+    found = [f"{1e3 * value:.3g} {unit}" for unit, value in apart.items() if value is not None]
+    if found:
+        rows["disagreement"] = ", ".join(found) + " at most"
+    if summary.one_step_error_mean is not None:
+        rows["one-step error"] = (
+            f"{summary.one_step_error_mean:.3g} in the mean, {summary.one_step_error_max:.3g} at most"
+        )
+    return rows

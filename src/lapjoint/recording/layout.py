@@ -28,16 +28,18 @@ CONTACT_ARRAYS = {"contact_bodies": "int32", "contact_point_count": "int32", "co
 PROFILE_ARRAYS: dict[str, tuple[str, str | None]] = {
     "step_count": ("int64", None),
     "phases_ms": ("float64", "phase"),
-    "wait_ms": ("float64", None),
+    "server_ms": ("float64", None),
     "residual": ("float64", None),
     "overlap_count": ("int64", None),
     "activation_count": ("int64", None),
     "deactivation_count": ("int64", None),
+    "divided": ("int64", None),
     "uncovered_count": ("int64", None),
     "byte_count": ("int64", None),
     "worker_body_count": ("int64", "worker"),
     "worker_contact_count": ("int64", "worker"),
     "worker_cpu_ms": ("float64", "worker"),
+    "worker_prepare_ms": ("float64", "worker"),
 }
 
 
