@@ -1,4 +1,4 @@
-"""The command line: `lapjoint scenes`, `lapjoint run`, `lapjoint bench`, `lapjoint picture`. A file for each."""
+"""The command line: a file for each command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import LapjointError
-from . import bench, picture, run, scenes
+from . import bench, compare, picture, report, run, scenes
 from .many_values import ManyValuesCommand
 
 app = typer.Typer(
@@ -24,6 +24,8 @@ app.command()(scenes.scenes)
 app.command()(run.run)
 app.command(cls=ManyValuesCommand)(bench.bench)
 app.command()(picture.picture)
+app.command()(compare.compare)
+app.command()(report.report)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
