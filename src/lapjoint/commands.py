@@ -77,6 +77,7 @@ class CommandBuilder:
 
 
 def count_bytes(commands: Sequence[StepCommand], replies: Sequence[StepReply]) -> int:
-    """Bytes that a step's messages stand for: their arrays, and the states that commands make workers read and write."""
+    """Bytes that a step's messages stand for: their arrays, and the states that workers are told to read and write."""
     rows = sum(len(command.activate) + len(command.reset) + len(command.overlap) for command in commands)
-    return sum(map(array_bytes, (*commands, *replies))) + 8 * STATE_SIZE * rows
+    arrays = sum(array_bytes(command) for command in commands) + sum(array_bytes(reply) for reply in replies)
+    return arrays + 8 * STATE_SIZE * rows

@@ -20,7 +20,7 @@ WEIGH_EVERY = 10
 """Steps between two counts of contacts."""
 SMOOTHING = 0.05
 """Of a new measured time: twenty steps or so decide."""
-PATIENCE = 100
+PATIENCE = 200
 """Steps between two divisions, at least: a division costs about a step."""
 LOOK_EVERY = 20
 """Steps between two looks at the shares."""

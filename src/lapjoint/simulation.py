@@ -85,6 +85,7 @@ class Simulation:
         self._replies = [StepReply(contacts.bodies, contacts.point_count, contacts.depth)]
         self._commands = CommandBuilder(scene.body_count, params.workers, self._algorithms.command_lists)
         self._loads = Loads(scene, params)
+        self._divided_bits: NDArray[np.uint64] | None = None
         self._loads.divided(self.membership, 0)
         self._settled = self._same_contacts = False
         self._weigh()
@@ -142,11 +143,13 @@ class Simulation:
             return
         self._settled = False
         mode = Balance(self.params.balance)
+        before = self.membership.bits.copy()
         self._loads.weigh(self.membership, self._replies, self.params.iterations or 1, self.step_count)
         if self._loads.are_uneven(self.membership, self.step_count):
-            left = self._divide_anew()
+            self._divide_anew()
         else:
-            left = self._algorithms.balance(
+            self._end_division()
+            self._algorithms.balance(
                 self.graph.contacts,
                 self.growth_depth,
                 self.graph,
@@ -155,6 +158,7 @@ class Simulation:
                 self._jointed,
                 self.params.linger,
             )
+        left = np.flatnonzero((before & ~self.membership.bits).any(axis=1)).astype(np.int32)
         if mode is Balance.PRINTED:
             self.profile.uncovered_count = len(self.membership.uncovered(self.graph.edges))
             return
@@ -167,14 +171,21 @@ class Simulation:
         if self.params.validate:
             self.membership.validate(self.graph)
 
-    def _divide_anew(self) -> Ids:
-        """A new partition of the scene as it is now, and its overlap; returns the bodies that left a worker."""
+    def _divide_anew(self) -> None:
+        """A new partition of the scene as it is now, and its overlap. For one step bodies are in their old workers and
+        in the new ones, so that these have felt a body's contacts before they are alone with it."""
         membership, before = self.membership, self.membership.bits.copy()
         membership.assign(divide_anew(self.scene, self._runtime.states, self.graph.contacts, membership))
         self._algorithms.assign_overlap(self.growth_depth, self.graph, membership)
         self._loads.divided(membership, self.step_count)
+        self._divided_bits = membership.bits.copy()
+        membership.set_bits(membership.bits | before)
         self.profile.divided = True
-        return np.flatnonzero((before & ~membership.bits).any(axis=1)).astype(np.int32)
+
+    def _end_division(self) -> None:
+        if self._divided_bits is not None:
+            self.membership.set_bits(self._divided_bits)
+            self._divided_bits = None
 
     def _weigh(self) -> None:
         """Lines 13 to 15: Algorithm 5."""

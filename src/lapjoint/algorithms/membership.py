@@ -56,6 +56,11 @@ class Membership:
         self.load[:] = self.rate * self.counted_costs()
         self.must_wait[:] = 0
 
+    def set_bits(self, bits: NDArray[np.uint64]) -> None:
+        """Another membership altogether; the loads follow."""
+        self.bits[:] = bits
+        self.load[:] = self.rate * self.counted_costs()
+
     def copy(self) -> Membership:
         twin = object.__new__(Membership)
         twin.body_count, twin.worker_count = self.body_count, self.worker_count
