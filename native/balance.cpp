@@ -164,10 +164,12 @@ class Balancer {
     left.erase(worker);
     const int count = left.count();
     if (count == 0 || !was_overlap(body)) return false;
-    bool deep = false;  // one worker has them all
-    left.each([&](int w) { deep = deep || depths().of(body, w) > reach(body); });
-    // Depths only grow while bodies join workers, so what was deep is deep; else they tell only of a single worker.
-    if (deep || (count == 1 && !grown_)) return deep;
+    if (rules_.growth_depth > 0) {  // else a look at the neighbours is quicker
+      bool deep = false;            // one worker has them all
+      left.each([&](int w) { deep = deep || depths().of(body, w) > reach(body); });
+      // Depths only grow while bodies join workers, so what was deep is deep; else they tell only of a single worker.
+      if (deep || (count == 1 && !grown_)) return deep;
+    }
     bool kept = true;
     search_.within(body, reach(body), [&](int near, int) {
       kept = near == body || left.meets(membership_.row(near));

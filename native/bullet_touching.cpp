@@ -100,8 +100,13 @@ const BulletWorld::Probe& BulletWorld::probe(int id) {
 void BulletWorld::clearances(const int* pairs, int count, const double* states, double* clearance) {
   // Closest points are found to about a part in a thousand; a contact begins at the breaking threshold.
   constexpr btScalar kSure = btScalar(0.99), kSlack = btScalar(0.004);
+  constexpr double kLeast = std::numeric_limits<double>::min();
   btCollisionObject objects[2];
   btManifoldArray manifolds;
+  const auto sphere = [](const btCollisionObject& object) {
+    const btCollisionShape* shape = object.getCollisionShape();
+    return shape->getShapeType() == SPHERE_SHAPE_PROXYTYPE ? static_cast<const btSphereShape*>(shape) : nullptr;
+  };
   for (int i = 0; i < count; ++i) {
     for (int side = 0; side < 2; ++side) {
       const int id = pairs[2 * i + side];
@@ -110,6 +115,14 @@ void BulletWorld::clearances(const int* pairs, int count, const double* states, 
       const btQuaternion turn = quaternion(state + 3) * body.turn;
       objects[side].setCollisionShape(body.shape);
       objects[side].setWorldTransform(btTransform(turn.normalized(), length(state)));
+    }
+    if (const btSphereShape *p = sphere(objects[0]), *q = sphere(objects[1]); p && q) {
+      // As Bullet's algorithm for two spheres decides, to the last bit.
+      const btVector3 apart = objects[0].getWorldTransform().getOrigin() - objects[1].getWorldTransform().getOrigin();
+      const btScalar distance = apart.length(), radii = p->getRadius() + q->getRadius();
+      clearance[i] =
+          distance > radii ? std::max(double(distance - radii) * (kSure * settings_.length_unit), kLeast) : 0;
+      continue;
     }
     const btCollisionObjectWrapper a(nullptr, objects[0].getCollisionShape(), &objects[0],
                                      objects[0].getWorldTransform(), -1, -1);
@@ -127,7 +140,7 @@ void BulletWorld::clearances(const int* pairs, int count, const double* states, 
     clearance[i] = 0;
     if (touch) continue;
     const btScalar far = kSure * distance(objects[0], objects[1]) - gContactBreakingThreshold - kSlack;
-    clearance[i] = std::max(double(far) * settings_.length_unit, std::numeric_limits<double>::min());
+    clearance[i] = std::max(double(far) * settings_.length_unit, kLeast);
   }
 }
 

@@ -7,11 +7,11 @@ namespace lapjoint {
 
 namespace {
 
-constexpr double kBodiesPerCell = 1.75;               // edge of a cell, in typical bodies
-constexpr double kLeastSkin = 0.05, kMostSkin = 0.5;  // how much larger boxes are, in typical bodies
+constexpr double kBodiesPerCell = 1.75;                // edge of a cell, in typical bodies
+constexpr double kLeastSkin = 0.04, kMostSkin = 0.25;  // how much larger boxes are, in typical bodies
 constexpr int kAllTogether = 8;     // once one in so many bodies was refit, it is cheaper to look up all at once
 constexpr double kWayAhead = 1.5;   // of the last step: what a body may move in the next
-constexpr double kStepsInSkin = 8;  // a moving body's box holds about so many steps
+constexpr double kStepsInSkin = 5;  // a moving body's box holds about so many steps
 
 double typical_extent(const BodyBounds& bodies, double margin) {
   std::vector<double> extent(bodies.body_count);
@@ -160,11 +160,11 @@ void PairFinder::meet(int a, int b, const Membership& membership) {
   for (int i = 0; i < 3; ++i)
     if (p.low[i] > q.high[i] || q.low[i] > p.high[i]) return;
   if (!may_touch(a, b)) return;
-  candidates_.push_back({std::min(a, b), std::max(a, b), {}, 0});
+  candidates_.push_back({std::min(a, b), std::max(a, b), {}, -1, 0});
 }
 
 // Brings the candidates up to date for the marked bodies and those with other workers than before.
-void PairFinder::look_up(const Membership& membership) {
+std::size_t PairFinder::look_up(const Membership& membership) {
   const std::size_t size = static_cast<std::size_t>(membership.body_count) * membership.words;
   if (known_.size() != size) known_.assign(size, 0);
   for (int b = 0; b < membership.body_count; ++b) {
@@ -173,11 +173,13 @@ void PairFinder::look_up(const Membership& membership) {
     std::copy_n(membership.row(b), membership.words, known);
     mark(b);
   }
-  if (marked_.empty()) return;
+  if (marked_.empty()) return candidates_.size();
   std::erase_if(candidates_, [&](const Candidate& pair) { return is_marked_[pair.a] || is_marked_[pair.b]; });
+  const std::size_t first = candidates_.size();
   for (const int body : marked_) grid_.each_near(body, [&](int other) { meet(body, other, membership); });
   for (const int body : marked_) is_marked_[body] = false;
   marked_.clear();
+  return first;
 }
 
 void PairFinder::look_up_all(const Membership& membership) {
@@ -216,9 +218,14 @@ bool PairFinder::still_apart(const Candidate& pair) const {
 }
 
 void PairFinder::set_apart(Candidate& pair, double distance) {
-  for (int i = 0; i < 3; ++i) pair.offset[i] = last_[pair.a][i] - last_[pair.b][i];
+  double size = 0;
+  for (int i = 0; i < 3; ++i) {
+    const double offset = last_[pair.a][i] - last_[pair.b][i];
+    pair.offset[i] = static_cast<float>(offset);
+    size += std::abs(offset);
+  }
   pair.turned = turned_[pair.a] + turned_[pair.b];
-  pair.apart = distance;
+  pair.apart = static_cast<float>((1 - 1e-6) * distance - 1e-6 * size);  // what rounding may have hidden
 }
 
 bool PairFinder::near(Candidate& pair) {
@@ -267,9 +274,10 @@ std::vector<PairFinder::Pair> PairFinder::find(const double* states, const Membe
 std::vector<PairFinder::Pair> PairFinder::find_again(const int* changed, int count, const Membership& membership) {
   asked_.clear();
   if (count == 0) return {};
-  look_up(membership);
+  for (int i = 0; i < count; ++i) mark(changed[i]);
+  const std::size_t first = look_up(membership);  // their candidates are the newest
   for (int i = 0; i < count; ++i) is_marked_[changed[i]] = true;
-  for (std::size_t i = 0; i < candidates_.size(); ++i)
+  for (std::size_t i = first; i < candidates_.size(); ++i)
     if ((is_marked_[candidates_[i].a] || is_marked_[candidates_[i].b]) && near(candidates_[i]))
       asked_.push_back(static_cast<int>(i));
   for (int i = 0; i < count; ++i) is_marked_[changed[i]] = false;

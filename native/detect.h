@@ -56,8 +56,9 @@ class PairFinder {
     int a, b;
     // When they were last looked at: where a was, seen from b, and how far the corners of both had turned; and how far
     // they were apart then [m]. Until they have come that much nearer, they are apart still.
-    double offset[3], turned;
-    double apart = -1;
+    float offset[3];
+    float apart = -1;
+    double turned;
   };
 
   Box box_at(const double* state, int body) const;
@@ -67,7 +68,8 @@ class PairFinder {
   void mark(int body);
   void fit(int body);
   void refresh(const Membership& membership);
-  void look_up(const Membership& membership);  // the marked bodies, and those with other workers than before
+  // The marked bodies, and those with other workers than before; returns where their candidates begin.
+  std::size_t look_up(const Membership& membership);
   void look_up_all(const Membership& membership);
   void meet(int a, int b, const Membership& membership);
   bool may_touch(int a, int b) const;

@@ -1,5 +1,8 @@
 #include "weights.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "depths.h"
 
 namespace lapjoint {
@@ -35,19 +38,46 @@ void compute_weights(int search_depth, const Graph& graph, const Membership& mem
   }
 }
 
+namespace {
+
+// The depth of one body in each of its workers, by a search from it.
+void search_depths(int body, const int* workers, int count, int search_depth, const Membership& membership,
+                   Search& search, double* depth) {
+  std::fill(depth, depth + count, 0);
+  int missing = count;
+  search.within(body, search_depth, [&](int near, int geodesic) {
+    const Word* row = membership.row(near);
+    for (int i = 0; i < count; ++i) {
+      if (depth[i] != 0 || row[workers[i] / 64] >> (workers[i] % 64) & 1) continue;
+      depth[i] = geodesic;
+      --missing;
+    }
+    return missing > 0;
+  });
+  std::replace(depth, depth + count, 0.0, search_depth + 1.0);
+}
+
+}  // namespace
+
 void depth_weights(int search_depth, const Graph& graph, const Membership& membership, const int* overlap,
                    int overlap_count, const int* offset, int* worker, double* weight) {
-  if (overlap_count == 0) return;
-  const Depths depths(graph, membership, search_depth);
+  // A thin overlap is searched body by body; for a wide one, all depths are found together.
+  constexpr int kThin = 5;
+  const bool thin = kThin * overlap_count < graph.body_count;
+  std::optional<Depths> depths;
+  if (!thin) depths.emplace(graph, membership, search_depth);
+  Search search(graph);
   for (int k = 0; k < overlap_count; ++k) {
-    int place = offset[k];
+    const int first = offset[k], count = offset[k + 1] - first;
+    int place = first;
+    membership.workers(overlap[k]).each([&](int w) { worker[place++] = w; });
+    if (thin)
+      search_depths(overlap[k], worker + first, count, search_depth, membership, search, weight + first);
+    else
+      for (int i = first; i < first + count; ++i) weight[i] = depths->of(overlap[k], worker[i]);
     double total = 0;
-    membership.workers(overlap[k]).each([&](int w) {
-      worker[place] = w;
-      weight[place] = depths.of(overlap[k], w);
-      total += weight[place++];
-    });
-    for (int i = offset[k]; i < place; ++i) weight[i] /= total;
+    for (int i = first; i < first + count; ++i) total += weight[i];
+    for (int i = first; i < first + count; ++i) weight[i] /= total;
   }
 }
 

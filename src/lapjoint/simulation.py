@@ -164,7 +164,6 @@ class Simulation:
             return
         lost = self._detector.find_lost(left, self.membership)
         if len(lost):
-            self._set_contacts([self.graph.contacts, lost])
             self._algorithms.balance(
                 lost, self.growth_depth, self.graph, self.membership, Balance.GUARDED, self._jointed
             )
