@@ -18,6 +18,11 @@ class OpenSolver : public btSequentialImpulseConstraintSolver {
   btScalar solveSingleIteration(int iteration, btCollisionObject** bodies, int body_count,
                                 btPersistentManifold** manifolds, int manifold_count, btTypedConstraint** joints,
                                 int joint_count, const btContactSolverInfo& info, btIDebugDraw* drawer) override;
+  // Bullet goes through all contacts in every sweep here, though few are pushed apart.
+  void solveGroupCacheFriendlySplitImpulseIterations(btCollisionObject** bodies, int body_count,
+                                                     btPersistentManifold** manifolds, int manifold_count,
+                                                     btTypedConstraint** joints, int joint_count,
+                                                     const btContactSolverInfo& info, btIDebugDraw* drawer) override;
 
  private:
   struct Bounce {
@@ -26,6 +31,7 @@ class OpenSolver : public btSequentialImpulseConstraintSolver {
   };
   void prepare_bounce(const btPersistentManifold& manifold, btManifoldPoint& point, const btContactSolverInfo& info);
 
+  std::vector<int> pushed_;                // rows of contacts that are pushed apart
   std::vector<Bounce> bounces_;            // points that were changed for one call, as they were
   btSolverConstraint* rolling_ = nullptr;  // rolling friction, three rows a point
   int rolling_count_ = 0;
