@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace lapjoint {
 
@@ -174,12 +175,28 @@ std::size_t PairFinder::look_up(const Membership& membership) {
     mark(b);
   }
   if (marked_.empty()) return candidates_.size();
-  std::erase_if(candidates_, [&](const Candidate& pair) { return is_marked_[pair.a] || is_marked_[pair.b]; });
+  const auto marked = [&](const Candidate& pair) { return is_marked_[pair.a] || is_marked_[pair.b]; };
+  const auto gone = std::stable_partition(candidates_.begin(), candidates_.end(), std::not_fn(marked));
+  former_.assign(gone, candidates_.end());
+  candidates_.erase(gone, candidates_.end());
   const std::size_t first = candidates_.size();
   for (const int body : marked_) grid_.each_near(body, [&](int other) { meet(body, other, membership); });
   for (const int body : marked_) is_marked_[body] = false;
   marked_.clear();
+  recall(first);
   return first;
+}
+
+// What was known of pairs that were candidates before holds still: it is about the bodies, not about their boxes.
+void PairFinder::recall(std::size_t first) {
+  const auto before = [](const Candidate& p, const Candidate& q) { return p.a != q.a ? p.a < q.a : p.b < q.b; };
+  std::erase_if(former_, [](const Candidate& pair) { return !(pair.apart > 0); });
+  if (former_.empty()) return;
+  std::sort(former_.begin(), former_.end(), before);
+  for (std::size_t i = first; i < candidates_.size(); ++i) {
+    const auto found = std::lower_bound(former_.begin(), former_.end(), candidates_[i], before);
+    if (found != former_.end() && !before(candidates_[i], *found)) candidates_[i] = *found;
+  }
 }
 
 void PairFinder::look_up_all(const Membership& membership) {
@@ -189,6 +206,7 @@ void PairFinder::look_up_all(const Membership& membership) {
   marked_.clear();
   refit_count_ = 0;
   known_.assign(membership.bits, membership.bits + static_cast<std::size_t>(membership.body_count) * membership.words);
+  former_.swap(candidates_);
   candidates_.clear();
   std::vector<Word> common(membership.words);
   grid_.each_bucket([&](const std::vector<int>& bodies, auto&& share_first_cell) {
@@ -204,6 +222,7 @@ void PairFinder::look_up_all(const Membership& membership) {
   for (const int body : grid_.large()) is_marked_[body] = true;
   for (const int body : grid_.large()) grid_.each_near(body, [&](int other) { meet(body, other, membership); });
   for (const int body : grid_.large()) is_marked_[body] = false;
+  recall(0);
 }
 
 bool PairFinder::still_apart(const Candidate& pair) const {

@@ -71,6 +71,7 @@ class PairFinder {
   // The marked bodies, and those with other workers than before; returns where their candidates begin.
   std::size_t look_up(const Membership& membership);
   void look_up_all(const Membership& membership);
+  void recall(std::size_t first);
   void meet(int a, int b, const Membership& membership);
   bool may_touch(int a, int b) const;
   bool near(Candidate& pair);
@@ -94,7 +95,7 @@ class PairFinder {
   std::vector<Box> boxes_;  // as they are now, where box_step_ says so
   std::vector<int> box_step_;
   std::vector<Word> known_;  // the membership that the candidates are for
-  std::vector<Candidate> candidates_;
+  std::vector<Candidate> candidates_, former_;
   std::vector<int> marked_;  // bodies to look up
   std::vector<char> is_marked_;
   std::vector<int> asked_;  // candidates of the last answer

@@ -50,7 +50,7 @@ class Params:
     linger: int = 20
     """A body that comes back to a worker within so many steps has to be free to leave for as many before it leaves
     again: against bodies that flicker between workers while nothing moves. 0 is the paper's."""
-    repartition: float = 1.2
+    repartition: float = 1.05
     """Largest load over mean load from which the scene is divided anew by METIS, as it is then; also when the overlap
     has become wide. Loads are evener, and a few bodies change workers at once. 0: never, as in the paper."""
     weights: str = "depth"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..simulation import Simulation
 from .plan import SETTLE_STEPS, BenchPlan, step_work
 from .rows import BenchRow, Round, Turn, rows_of
 
+T = TypeVar("T")
 OnProgress = Callable[[str, float], None]
 """Gets what is being done and which share of all work is done, 0 to 1, after every step."""
 
@@ -62,24 +64,30 @@ def measure(plan: BenchPlan, on_progress: OnProgress | None = None) -> Iterator[
     turn, so that a round compares the same stretch of simulated time side by side. Ctrl-C and a failing worker come
     through, after the rows of the rounds that were complete.
     """
-    meter = _Meter(plan.work, on_progress)
+    meter = Meter(plan.work, on_progress)
     for scene in plan.scenes:
         with ExitStack() as alive:
-            simulations = {}
-            for count in plan.counts:
-                meter.say(f"{scene.name}: starting {_workers(count)}")
-                params = replace(plan.params, workers=count, iterations=plan.warmup_iterations)
-                simulations[count] = alive.enter_context(Simulation(scene, params))
-            for count, simulation in simulations.items():
-                for _ in range(plan.warmup):
-                    simulation.step()
-                    meter.add(step_work(scene, plan.warmup_iterations), f"{scene.name}, {_workers(count)}: warming up")
+            simulations = start(plan, scene, alive, meter)
             for iterations in map(int, plan.iterations):
                 yield from _measure_rounds(plan, scene, iterations, simulations, meter)
 
 
+def start(plan: BenchPlan, scene: Scene, alive: ExitStack, meter: Meter) -> dict[int, Simulation]:
+    """A simulation for every count of workers, warmed up; they end with `alive`."""
+    simulations = {}
+    for count in plan.counts:
+        meter.say(f"{scene.name}: starting {workers_title(count)}")
+        params = replace(plan.params, workers=count, iterations=plan.warmup_iterations)
+        simulations[count] = alive.enter_context(Simulation(scene, params))
+    for count, simulation in simulations.items():
+        for _ in range(plan.warmup):
+            simulation.step()
+            meter.add(step_work(scene, plan.warmup_iterations), f"{scene.name}, {workers_title(count)}: warming up")
+    return simulations
+
+
 def _measure_rounds(
-    plan: BenchPlan, scene: Scene, iterations: int, simulations: dict[int, Simulation], meter: _Meter
+    plan: BenchPlan, scene: Scene, iterations: int, simulations: dict[int, Simulation], meter: Meter
 ) -> Iterator[BenchRow]:
     work = step_work(scene, iterations)
     for simulation in simulations.values():
@@ -92,7 +100,8 @@ def _measure_rounds(
         for number in range(plan.rounds):
             turns: Round = {}
             for count in rotated(plan.counts, number):
-                doing = f"{scene.name}, {iterations} iterations: round {number + 1} of {plan.rounds}, {_workers(count)}"
+                title = f"round {number + 1} of {plan.rounds}, {workers_title(count)}"
+                doing = f"{scene.name}, {iterations} iterations: {title}"
                 turns[count] = take_turn(simulations[count], plan.steps, partial(meter.add, work, doing))
             complete.append(turns)
     except (KeyboardInterrupt, LapjointError):
@@ -101,13 +110,13 @@ def _measure_rounds(
     yield from rows_of(plan, scene, iterations, complete)
 
 
-def rotated(counts: Sequence[int], number: int) -> list[int]:
+def rotated(counts: Sequence[T], number: int) -> list[T]:
     """The order of the counts in a round: another one comes first in each, so that none always follows the same."""
     first = number % len(counts)
     return [*counts[first:], *counts[:first]]
 
 
-class _Meter:
+class Meter:
     """Adds up what is done and tells of it."""
 
     def __init__(self, total: float, on_progress: OnProgress | None) -> None:
@@ -123,5 +132,5 @@ class _Meter:
         self.say(doing)
 
 
-def _workers(count: int) -> str:
+def workers_title(count: int) -> str:
     return f"{count} worker" + "s" * (count > 1)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import median
+from typing import Protocol
 
 from ..params import Params
 from ..scene import Scene
@@ -164,11 +165,20 @@ def _ratio(a: float, b: float) -> float:
 # ---- files -------------------------------------------------------------------------------------------------------
 
 
-def write_json(rows: Sequence[BenchRow], path: Path) -> None:
+class FileRow(Protocol):
+    """A row as files have it."""
+
+    @property
+    def params(self) -> dict[str, object]: ...
+
+    def to_dict(self) -> dict[str, object]: ...
+
+
+def write_json(rows: Sequence[FileRow], path: Path) -> None:
     path.write_text(json.dumps([row.to_dict() for row in rows], indent=2, default=int) + "\n")
 
 
-def write_csv(rows: Sequence[BenchRow], path: Path) -> None:
+def write_csv(rows: Sequence[FileRow], path: Path) -> None:
     table = [row.to_dict() | {"params": " ".join(f"{k}={v}" for k, v in row.params.items())} for row in rows]
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(table[0]))

@@ -65,7 +65,7 @@ def bench(
     balance: BalanceOption = "pruned",
     load: LoadOption = "contacts",
     linger: LingerOption = 20,
-    repartition: RepartitionOption = 1.2,
+    repartition: RepartitionOption = 1.05,
     weights: WeightsOption = "depth",
     algorithms: AlgorithmsOption = "native",
     engine: EngineOption = "bullet",

@@ -61,7 +61,7 @@ def run(
     balance: BalanceOption = "pruned",
     load: LoadOption = "contacts",
     linger: LingerOption = 20,
-    repartition: RepartitionOption = 1.2,
+    repartition: RepartitionOption = 1.05,
     weights: WeightsOption = "depth",
     algorithms: AlgorithmsOption = "native",
     validate: Annotated[bool, typer.Option("--validate", help="Check every invariant in every step.")] = False,

@@ -18,7 +18,7 @@ from .runs import Material, count_of, open_material
 from .style import check_matplotlib, figure_png, figure_svg, inline_svg, styled, write
 from .tables import bench_origins, run_origins
 
-__all__ = ["report"]
+__all__ = ["report", "write_page"]
 
 PAGE = "index.html"
 
@@ -40,11 +40,25 @@ def report(
     contents = sections(material)
     scenes = list(dict.fromkeys([*(run.scene for run in material.runs), *(row.scene for row in material.rows)]))
     title = title or f"lapjoint: {', '.join(scenes)}"
+    what = [count_of(len(material.runs), "recording")] if material.runs else []
+    what += [count_of(len({row.file for row in material.rows}), "benchmark")] if material.rows else []
+    return write_page(out, title, " and ".join(what), _header(material), contents, on_figure)
+
+
+def write_page(
+    out: Path,
+    title: str,
+    lead: str,
+    header: Sequence[str],
+    contents: Sequence[Section],
+    on_figure: Callable[[int, int], None] | None = None,
+) -> Path:
+    """Draw the figures of all sections into files and into a page; returns the page. `header` is HTML."""
     try:
         out.mkdir(exist_ok=True)
     except OSError as error:
         raise LapjointError(f"{out}: cannot be made: {error.strerror or error}") from None
-    parts = [*_header(material), page.links([(section.heading, _anchor(n)) for n, section in enumerate(contents)])]
+    parts = [*header, page.links([(section.heading, _anchor(n)) for n, section in enumerate(contents)])]
     total = sum(isinstance(item, Plot) for section in contents for item in section.items)
     done = 0
     names: set[str] = set()
@@ -52,6 +66,8 @@ def report(
         parts.append(page.heading(section.heading, _anchor(number)))
         if section.table is not None:
             parts.append(page.table(section.table))
+        if section.notes:
+            parts.append(page.bullets(section.notes))
         for item in section.items:
             if isinstance(item, Plot):
                 parts.append(_draw(item, out, file_name(section, item, names)))
@@ -61,10 +77,8 @@ def report(
             else:
                 parts.append(page.left_out(item.title, item.reason))
     made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-    what = [count_of(len(material.runs), "recording")] if material.runs else []
-    what += [count_of(len({row.file for row in material.rows}), "benchmark")] if material.rows else []
     path = out / PAGE
-    write(path, page.page(title, f"{' and '.join(what)}; made {made}", parts).encode())
+    write(path, page.page(title, f"{lead}; made {made}", parts).encode())
     return path
 
 

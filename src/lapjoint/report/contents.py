@@ -52,6 +52,8 @@ class Section:
     table: Table | None = None
     name: str = ""
     """Begins the names of its files."""
+    notes: Sequence[str] = ()
+    """What has to be said, below the table."""
 
 
 def sections(material: Material) -> list[Section]:

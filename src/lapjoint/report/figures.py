@@ -38,6 +38,7 @@ class Panel:
     from_zero: bool = True
     cut_peaks: bool = False
     log: bool = False
+    title: str = ""
 
 
 def over_time(panels: Sequence[Panel], x_axis: str = "simulated time [s]") -> Figure:
@@ -58,16 +59,13 @@ def over_time(panels: Sequence[Panel], x_axis: str = "simulated time [s]") -> Fi
 
 def _draw_panel(ax: Axes, panel: Panel) -> None:
     if panel.log:
-        from matplotlib.ticker import FuncFormatter, NullFormatter
-
-        ax.set_yscale("log", nonpositive="mask")
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        ax.yaxis.set_minor_formatter(NullFormatter())
+        _log_scale(ax)
     for line in panel.lines:
         x, y = thin(line.x, line.y)
         dot = "o" if len(x) == 1 else ""
         ax.plot(x, y, color=color(line.number), linestyle=dash(line.number), marker=dot, markersize=4)
     ax.set_ylabel(panel.axis)
+    ax.set_title(panel.title, loc="left")
     ax.margins(x=0.01)
     top = top_of_axis([line.y for line in panel.lines]) if panel.cut_peaks else None
     highest = max((float(line.y[np.isfinite(line.y)].max(initial=0.0)) for line in panel.lines), default=0.0)
@@ -79,11 +77,24 @@ def _draw_panel(ax: Axes, panel: Panel) -> None:
         ax.set_title("zero throughout", fontsize=8, loc="right")
 
 
+def _log_scale(ax: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    ax.set_yscale("log", nonpositive="mask")
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
 # ---- speed-up ----------------------------------------------------------------------------------------------------
 
 
-def speedup(lines: Sequence[SpeedupLine]) -> Figure:
-    """Figure 10. Measured: filled marks and full lines; projected: hollow marks and dashed lines."""
+def speedup(
+    lines: Sequence[SpeedupLine], stars: Mapping[str, tuple[int, float]] | None = None, stars_label: str = ""
+) -> Figure:
+    """Figure 10. Measured: filled marks and full lines; projected: hollow marks and dashed lines.
+
+    `stars` are workers and speed-up of something to compare with, by the label of a line.
+    """
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FixedLocator, NullLocator
 
@@ -102,6 +113,9 @@ def speedup(lines: Sequence[SpeedupLine]) -> Figure:
                 x, y, style, color=color(number), marker=marker(number), markerfacecolor=face, markersize=6, zorder=3
             )
             highest = max(highest, *y)
+        if stars and line.label in stars:
+            ax.plot(*stars[line.label], "*", color=color(number), markeredgecolor=INK, markersize=12, zorder=4)
+            highest = max(highest, stars[line.label][1])
     ax.plot([1, counts[-1]], [1, counts[-1]], ":", color=INK, linewidth=1, zorder=1)
     ax.set_ylim(0, min(counts[-1], 1.5 * highest) * 1.05)
     ax.set_xlabel("workers")
@@ -115,15 +129,24 @@ def speedup(lines: Sequence[SpeedupLine]) -> Figure:
         Line2D([], [], color=INK, marker="o", markersize=5, markerfacecolor=PAPER, linestyle="--"),
         Line2D([], [], color=INK, linestyle=":", linewidth=1),
     ]
-    _legend_below(figure, handles, [*labels, "measured", "projected", "ideal"])
+    labels += ["measured", "projected", "ideal"]
+    if stars:
+        handles.append(Line2D([], [], color=PAPER, marker="*", markeredgecolor=INK, markersize=11, linestyle=""))
+        labels.append(stars_label)
+    _legend_below(figure, handles, labels)
     return figure
 
 
 # ---- growth depth ------------------------------------------------------------------------------------------------
 
 
-def over_growth_depth(panels: Mapping[str, tuple[Sequence[GrowthLine], float | None]]) -> Figure:
-    """Errors by growth depth: mean over time as a full line, largest dashed; one worker's mean for comparison."""
+def over_growth_depth(
+    panels: Mapping[str, tuple[Sequence[GrowthLine], float | None]], x_axis: str = "growth depth", log: bool = False
+) -> Figure:
+    """Errors by growth depth: mean over time as a full line, largest dashed; one worker's mean for comparison.
+
+    With another `x_axis` the lines' growth depth is that.
+    """
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
 
@@ -147,11 +170,14 @@ def over_growth_depth(panels: Mapping[str, tuple[Sequence[GrowthLine], float | N
         if at_best is not None:
             ax.axhline(at_best, color=INK, linestyle=":", linewidth=1)
             single = True
-        ax.set_ylim(0, None)
+        if log:
+            _log_scale(ax)
+        else:
+            ax.set_ylim(0, None)
         ax.set_ylabel(axis)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         if place >= len(panels) - _columns(len(panels)):
-            ax.set_xlabel("growth depth")
+            ax.set_xlabel(x_axis)
     handles = [Line2D([], [], color=color(n), marker=marker(n), linestyle="") for n in numbers.values()]
     handles += [
         Line2D([], [], color=INK, marker="o", markersize=5),

@@ -18,6 +18,7 @@ h3 { font-size: 1.02rem; margin: 0 0 .3rem; }
 h1, h2, h3, dd { overflow-wrap: anywhere; }
 p { margin: .3rem 0; }
 .soft, figcaption { color: var(--soft); font-size: .88rem; }
+ul { margin: .6rem 0; padding-left: 1.2rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1.2rem; margin: .8rem 0; }
 dt { color: var(--soft); }
 dd { margin: 0; }
@@ -69,6 +70,10 @@ def links(targets: Sequence[tuple[str, str]]) -> str:
 def definitions(pairs: Sequence[tuple[str, str]]) -> str:
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
     return f"<dl>{rows}</dl>"
+
+
+def bullets(texts: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
 def table(content: Table, summary: str = "") -> str:
