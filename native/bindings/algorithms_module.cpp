@@ -69,6 +69,7 @@ nb::ndarray<nb::numpy, int> to_pairs(std::vector<lapjoint::PairFinder::Pair>&& p
 }  // namespace
 
 NB_MODULE(_algorithms, m) {
+  nb::set_leak_warnings(false);  // what an interpreter keeps until its end is no leak
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   m.attr("max_workers") = 64 * lapjoint::kMaxWords;
 

@@ -67,6 +67,7 @@ JointColumns joint_columns(const nb::dict& table, int count) {
 }  // namespace
 
 NB_MODULE(LAPJOINT_MODULE, m) {
+  nb::set_leak_warnings(false);  // what an interpreter keeps until its end is no leak
   m.attr("bullet_version") = btGetVersion();
   m.attr("precision") = sizeof(btScalar) == 8 ? "float64" : "float32";
 

@@ -13,6 +13,7 @@ template <typename T>
 using Output = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 
 NB_MODULE(_measures, m) {
+  nb::set_leak_warnings(false);  // what an interpreter keeps until its end is no leak
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   m.def(
       "joint_gaps",

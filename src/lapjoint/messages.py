@@ -78,19 +78,22 @@ def pack(message: StepCommand | StepReply, buffer: memoryview) -> int:
     """Write a message into a buffer; returns the bytes used. Raises ValueError where it does not fit."""
     kind = type(message)
     head = _HEAD[kind]
-    rows, place = [], head.size
+    arrays, size = [], head.size
     for name, dtype, _ in _LAYOUT[kind]:
         array = getattr(message, name)
-        rows.append(len(array))
         if len(array):
-            data = np.ascontiguousarray(array, dtype).data.cast("B")
-            end = place + len(data)
-            if end > len(buffer):
-                raise ValueError(f"a {kind.__name__} of {end} bytes or more does not fit into {len(buffer)}")
-            buffer[place:end] = data
-            place = head.size + _padded(end - head.size)
-    head.pack_into(buffer, 0, *rows)
-    return place
+            array = np.ascontiguousarray(array, dtype)
+            size += _padded(array.nbytes)
+        arrays.append(array)
+    if size > len(buffer):
+        raise ValueError(f"a {kind.__name__} of {size} bytes does not fit into {len(buffer)}")
+    head.pack_into(buffer, 0, *map(len, arrays))
+    place = head.size
+    for array in arrays:
+        if len(array):
+            buffer[place : place + array.nbytes] = array.data.cast("B")
+            place += _padded(array.nbytes)
+    return size
 
 
 def unpack(kind: type[Message], buffer: memoryview) -> Message:
