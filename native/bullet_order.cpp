@@ -138,8 +138,8 @@ void OrderedWorld::performDiscreteCollisionDetection() {
   if (!prepared_) return btDiscreteDynamicsWorld::performDiscreteCollisionDetection();
   for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i)
     if (!is_prepared(*m_nonStaticRigidBodies[i])) updateSingleAabb(m_nonStaticRigidBodies[i]);
-  // A box that moves finds its new pairs at once. The tree's own turn was in prepare: with two of them in a step it would
-  // take all bodies for resting ones and move them to and fro.
+  // A box that moves finds its new pairs at once. The tree's own turn was in prepare: with two of them in a step it
+  // would take all bodies for resting ones and move them to and fro.
   find_contacts([](const btBroadphasePair& pair) { return pair.m_internalTmpValue != kPrepared; });
   prepared_ = false;
 }
