@@ -12,7 +12,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from ..bench import BenchPlan, BenchRow, OnProgress, measure, write_csv, write_json
 from ..errors import LapjointError
 from ..params import Params
+from ..peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
 from .bench_tables import print_tables
+from .peer_tables import print_peers
 from .shared import (
     AlgorithmsOption,
     BalanceOption,
@@ -71,14 +73,21 @@ def bench(
     engine: EngineOption = "bullet",
     precision: PrecisionOption = "float32",
     timestep: TimestepOption = None,
+    peers: Annotated[
+        list[str] | None,
+        typer.Option("--peer", metavar="NAME...", help=f"Other engines on the same scene: {', '.join(PEER_NAMES)}."),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the rows to this file.")] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write the rows to this file.")] = None,
 ) -> None:
     """Measure scenes on several counts of workers, side by side.
 
     Prints ms per step, the speed-up against one worker and, where there are more workers than cores, the projected one.
+    With --peer also speed and error of other engines, at several settings each.
 
     Example: lapjoint bench bowl building --workers 1 2 4 8 --iterations 1000 50 --json bench.json
+
+    Example: lapjoint bench bowl --workers 1 2 --iterations 50 --peer pybullet mujoco rapier
     """
     params = Params(
         runtime=runtime,
@@ -106,24 +115,36 @@ def bench(
             raise LapjointError(f"scene {scene!r} is given more than once")
     built = [open_scene(scene, size, seed) for scene in scenes]
     plan = BenchPlan(built, workers, params, iterations, steps, rounds, warmup)
+    beside = PeerPlan(plan, peers) if peers else None
     rows: list[BenchRow] = []
+    compared: list[ComparedRow] = []
+
+    def show() -> None:
+        print_tables(rows)
+        if beside is not None:
+            print_peers(compared, beside.notes())
+
     try:
         with _progress_bar() as progress:
-            for row in measure(plan, _drawing(progress)):
-                rows.append(row)
+            tell = _drawing(progress)
+            for row in measure(plan, tell) if beside is None else measure_peers(beside, tell):
+                if isinstance(row, ComparedRow):
+                    compared.append(row)
+                if isinstance(row, BenchRow) or row.side.peer is None:
+                    rows.append(row if isinstance(row, BenchRow) else row.bench)
                 if json_file is not None:
-                    write_json(rows, json_file)
+                    write_json(compared or rows, json_file)
                 if csv_file is not None:
-                    write_csv(rows, csv_file)
+                    write_csv(compared or rows, csv_file)
     except KeyboardInterrupt:
-        print_tables(rows)
+        show()
         done = sum(row.rounds for row in rows if row.workers == 1)
         console.print(f"interrupted after {done} of {len(built) * len(iterations) * rounds} rounds")
         raise typer.Exit(130) from None
     except LapjointError:
-        print_tables(rows)
+        show()
         raise
-    print_tables(rows)
+    show()
 
 
 def _progress_bar() -> Progress:

@@ -1,21 +1,27 @@
-"""Options that take several values, as in `--workers 1 2 4 8`."""
+"""Options that take several values, as in `--workers 1 2 4 8` and `--peer pybullet rapier`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from typer.core import TyperCommand
 
+from ..peers import PEER_NAMES
+
 NUMBER = re.compile(r"[-+]?\d[\d.]*")
+WORDS = {"--peer": PEER_NAMES}
+"""Words that may be further values of an option, besides numbers."""
 
 
-def spread(arguments: Sequence[str], options: Collection[str]) -> list[str]:
+def spread(
+    arguments: Sequence[str], options: Collection[str], words_of: Mapping[str, Collection[str]] = WORDS
+) -> list[str]:
     """`--workers 1 2 4` as `--workers 1 --workers 2 --workers 4`, for these options.
 
-    The word after an option belongs to it, whatever it is, and so do the numbers that follow. The first word that is no
-    number ends them: a scene or another option.
+    The word after an option belongs to it, whatever it is, and so do the numbers that follow, or the words that are
+    values of it. The first word that is neither ends them: a scene or another option.
     """
     done: list[str] = []
     option = ""
@@ -30,7 +36,7 @@ def spread(arguments: Sequence[str], options: Collection[str]) -> list[str]:
             done.append(word)
             if words and not given:
                 done.append(words.pop(0))
-        elif option and NUMBER.fullmatch(word):
+        elif option and (word in words_of[option] if option in words_of else NUMBER.fullmatch(word)):
             done += [option, word]
         else:
             option = ""

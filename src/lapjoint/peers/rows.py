@@ -1,0 +1,127 @@
+"""From the turns of complete rounds to rows, of lapjoint and of its peers. Nothing here measures anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from ..bench.rows import BenchRow
+from .error import StateError
+
+
+@dataclass(frozen=True)
+class Side:
+    """Who takes part: lapjoint on some workers, or a setting of a peer."""
+
+    workers: int | None
+    peer: str | None = None
+    setting: str | None = None
+    version: str | None = None
+    precision: str | None = None
+
+
+@dataclass(frozen=True)
+class SideTurn:
+    """One side's steps in one round: means over the steps, and the error after the last."""
+
+    step_ms: float
+    cpu_ms: float
+    read_ms: float
+    error: StateError
+    own_penetration: float | None
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """One side on one scene. docs/peers.md explains the keys of `to_dict` that are not those of a BenchRow.
+
+    Times are per step; each number is the median over the rounds.
+    """
+
+    bench: BenchRow
+    """The row of lapjoint; for a peer, that of one worker beside which it was measured."""
+    side: Side
+    step_ms: float
+    """Wall time."""
+    cpu_ms: float
+    """CPU time of all threads and processes."""
+    read_ms: float
+    """Wall time of reading all states once, which is not part of a step."""
+    error: StateError
+    own_penetration_max: float | None
+    """By the peer's own contacts."""
+    cheapest_for: tuple[int, ...] | None
+    """Counts of workers whose error no cheaper setting of this peer stays within."""
+
+    @property
+    def params(self) -> dict[str, object]:
+        return self.bench.params if self.side.peer is None else {}
+
+    def to_dict(self) -> dict[str, object]:
+        """The row of a file: all keys of a BenchRow, null where a peer has no such thing, and those of a comparison."""
+        row, side = self.bench.to_dict(), self.side
+        if side.peer is not None:
+            same = ("scene", "iterations", "body_count", "joint_count", "rounds", "steps", "warmup", "cores")
+            row = {name: value if name in same else None for name, value in row.items()}
+            row |= {"step_ms": self.step_ms, "speedup": self.bench.step_ms / max(self.step_ms, 1e-9)}
+            row |= {"engine": side.peer, "precision": side.precision, "params": {}}
+        row |= {
+            "peer": side.peer,
+            "version": side.version,
+            "setting": side.setting,
+            "cpu_ms": self.cpu_ms,
+            "read_ms": self.read_ms,
+            "penetration_max": self.error.penetration_max,
+            "penetration_sum": self.error.penetration_sum,
+            "joint_gap_max": self.error.joint_gap_max,
+            "joint_gap_sum": self.error.joint_gap_sum,
+            "own_penetration_max": self.own_penetration_max,
+            "cheapest_for": None if self.cheapest_for is None else " ".join(map(str, self.cheapest_for)),
+        }
+        return {name: _plain(value) for name, value in row.items()}
+
+
+def compared_rows(
+    bench_rows: Sequence[BenchRow], rounds: Sequence[dict[Side, SideTurn]], sides: Sequence[Side]
+) -> list[ComparedRow]:
+    """Sum up complete rounds: a row for each side, lapjoint's first."""
+    if not rounds:
+        return []
+    benches = {row.workers: row for row in bench_rows}
+    errors, cpu_ms = {}, {}
+    for side in sides:
+        turns = [turns[side] for turns in rounds]
+        errors[side] = StateError(*(median(column) for column in zip(*(t.error.values for t in turns), strict=True)))
+        cpu_ms[side] = median(turn.cpu_ms for turn in turns)
+    cheapest: dict[Side, list[int]] = {side: [] for side in sides}
+    for ours in sides:
+        for peer in {side.peer for side in sides} if ours.workers is not None else ():
+            fitting = [side for side in sides if side.peer == peer and errors[side].is_within(errors[ours])]
+            if peer is not None and fitting and ours.workers is not None:
+                cheapest[min(fitting, key=lambda side: cpu_ms[side])].append(ours.workers)
+    rows = []
+    for side in sides:
+        turns = [turns[side] for turns in rounds]
+        own = [turn.own_penetration for turn in turns if turn.own_penetration is not None]
+        rows.append(
+            ComparedRow(
+                bench=benches[1 if side.workers is None else side.workers],
+                side=side,
+                step_ms=median(turn.step_ms for turn in turns),
+                cpu_ms=cpu_ms[side],
+                read_ms=median(turn.read_ms for turn in turns),
+                error=errors[side],
+                own_penetration_max=median(own) if own else None,
+                cheapest_for=None if side.peer is None else tuple(cheapest[side]),
+            )
+        )
+    return rows
+
+
+def _plain(value: object) -> object:
+    """Numbers with six digits, null where they are not finite."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
