@@ -88,13 +88,16 @@ LAYERS = [
     "compare",
     "run",
     "bench",
+    "peers",
     "view",
     "report",
+    "reproduce",
     "cli",
     "__init__",
 ]
 
 OPTIONAL = ["moderngl", "glcontext", "PIL", "trimesh", "coacd", "ray", "viser", "matplotlib"]
+OPTIONAL += ["pybullet", "mujoco", "rapier3d"]
 SLOW_TO_IMPORT = ["zarr", "numcodecs", "pandas"]
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import LapjointError
-from . import bench, compare, picture, report, run, scenes
+from . import bench, compare, picture, report, reproduce, run, scenes
 from .many_values import ManyValuesCommand
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.command(cls=ManyValuesCommand)(bench.bench)
 app.command()(picture.picture)
 app.command()(compare.compare)
 app.command()(report.report)
+app.command()(reproduce.reproduce)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -59,7 +59,11 @@ def over_time(panels: Sequence[Panel], x_axis: str = "simulated time [s]") -> Fi
 
 def _draw_panel(ax: Axes, panel: Panel) -> None:
     if panel.log:
-        _log_scale(ax)
+        from matplotlib.ticker import FuncFormatter, NullFormatter
+
+        ax.set_yscale("log", nonpositive="mask")
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.yaxis.set_minor_formatter(NullFormatter())
     for line in panel.lines:
         x, y = thin(line.x, line.y)
         dot = "o" if len(x) == 1 else ""
@@ -75,14 +79,6 @@ def _draw_panel(ax: Axes, panel: Panel) -> None:
         ax.set_title(f"peaks of up to {highest:.3g} are cut off", fontsize=8, loc="right")
     elif panel.from_zero and highest == 0:
         ax.set_title("zero throughout", fontsize=8, loc="right")
-
-
-def _log_scale(ax: Axes) -> None:
-    from matplotlib.ticker import FuncFormatter, NullFormatter
-
-    ax.set_yscale("log", nonpositive="mask")
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 # ---- speed-up ----------------------------------------------------------------------------------------------------
@@ -141,7 +137,7 @@ def speedup(
 
 
 def over_growth_depth(
-    panels: Mapping[str, tuple[Sequence[GrowthLine], float | None]], x_axis: str = "growth depth", log: bool = False
+    panels: Mapping[str, tuple[Sequence[GrowthLine], float | None]], x_axis: str = "growth depth"
 ) -> Figure:
     """Errors by growth depth: mean over time as a full line, largest dashed; one worker's mean for comparison.
 
@@ -170,10 +166,7 @@ def over_growth_depth(
         if at_best is not None:
             ax.axhline(at_best, color=INK, linestyle=":", linewidth=1)
             single = True
-        if log:
-            _log_scale(ax)
-        else:
-            ax.set_ylim(0, None)
+        ax.set_ylim(0, None)
         ax.set_ylabel(axis)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         if place >= len(panels) - _columns(len(panels)):
@@ -196,7 +189,7 @@ def over_growth_depth(
 
 def violins(panels: Mapping[str, NDArray[Any]], axis: str) -> Figure:
     """Figures 13 and 14: how a count of each worker was distributed over the steps. Panels are (steps, workers)."""
-    columns = 3 if len(panels) > 4 else _columns(len(panels))
+    columns = _columns(len(panels)) if len(panels) in (1, 2, 4) else 3
     figure, axes = _grid(len(panels), 2.9 if columns < 3 else 2.3, columns)
     for place, (ax, (label, counts)) in enumerate(zip(axes, panels.items(), strict=True)):
         workers = np.arange(counts.shape[1])
