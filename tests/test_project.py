@@ -34,6 +34,7 @@ PUBLIC = [
     "Hinge",
     "LapjointError",
     "Material",
+    "Measures",
     "Motor",
     "Params",
     "Part",

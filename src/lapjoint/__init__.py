@@ -12,6 +12,7 @@ from .recording import Recording, RecordingWriter
 from .scene import Scene
 from .shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Sphere, TriangleMesh
 from .simulation import Simulation
+from .step_measures import Measures
 
 __all__ = [
     "FREE",
@@ -29,6 +30,7 @@ __all__ = [
     "Hinge",
     "LapjointError",
     "Material",
+    "Measures",
     "Motor",
     "Params",
     "Part",

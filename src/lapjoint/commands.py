@@ -18,6 +18,14 @@ CommandLists = Callable[[Membership, NDArray[np.uint64], Ids, Ids], list[list[Id
 """See algorithms/command_lists.py."""
 
 
+def checked_bodies(scene: Scene, body_ids: ArrayLike, what: str) -> Ids:
+    """Numbers of bodies of the scene, or an error that says which is none."""
+    ids = integer_rows("body", body_ids, np.size(body_ids), what)
+    for body in ids[(ids < 0) | (ids >= scene.body_count)]:
+        raise LapjointError(f"{what}: body {body} does not exist, the scene has {scene.body_count} bodies")
+    return ids.astype(np.int32)
+
+
 class CommandBuilder:
     """Remembers what the workers know, and tells them what is new."""
 
@@ -27,21 +35,25 @@ class CommandBuilder:
         self.known = np.zeros((body_count, -(-worker_count // 64)), np.uint64)
         """Membership bits that the workers have acted on."""
         self._reset = np.empty(0, np.int32)
-        self._forces: dict[int, NDArray[np.float64]] = {}
+        self._moved: set[int] = set()
+        self.forces: dict[int, NDArray[np.float64]] = {}
+        """Force and torque of the next step on each body that has any."""
         self._iterations = np.empty(0, np.int32)
 
     def reset(self, overlap: Ids) -> None:
         """These bodies were blended after the last step; they start from the blend."""
         self._reset = overlap
 
+    def move(self, body_ids: Ids) -> None:
+        """These bodies were given other states in the table; they start from these."""
+        self._moved.update(body_ids.tolist())
+
     def set_iterations(self, iterations: int) -> None:
         """Tell the workers with their next command."""
         self._iterations = np.array([iterations], np.int32)
 
     def add_forces(self, scene: Scene, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None) -> None:
-        ids = integer_rows("body", body_ids, np.size(body_ids), "add_forces")
-        for body in ids[(ids < 0) | (ids >= scene.body_count)]:
-            raise LapjointError(f"add_forces: body {body} does not exist, the scene has {scene.body_count} bodies")
+        ids = checked_bodies(scene, body_ids, "add_forces")
 
         def title(row: int) -> str:
             return scene.body_title(ids[row])
@@ -54,24 +66,27 @@ class CommandBuilder:
             axis=1,
         )
         for body, push in zip(ids.tolist(), both, strict=True):
-            self._forces[body] = self._forces.get(body, 0.0) + push
+            self.forces[body] = self.forces.get(body, 0.0) + push
 
     def build(self, membership: Membership, overlap: Ids, offset: Ids, worker: Ids) -> list[StepCommand]:
         """One command per worker. `offset` and `worker` list the workers of each overlap body; a body's slot for a
         worker is its place in that list."""
+        if self._moved:
+            self._reset = np.union1d(self._reset, sorted(self._moved)).astype(np.int32)
+            self._moved.clear()
         activate, deactivate, reset, slots = self._command_lists(membership, self.known, self._reset, worker)
         bodies = np.repeat(overlap, np.diff(offset))
         commands = []
         for w in range(self._worker_count):
             command = StepCommand(deactivate[w], activate[w], reset[w], bodies[slots[w]], slots[w])
-            if self._forces:
-                pushed = [body for body in sorted(self._forces) if membership.has(body, w)]
+            if self.forces:
+                pushed = [body for body in sorted(self.forces) if membership.has(body, w)]
                 command.force_ids = np.array(pushed, np.int32)
-                command.forces = np.array([self._forces[body] for body in pushed]).reshape(-1, 6)
+                command.forces = np.array([self.forces[body] for body in pushed]).reshape(-1, 6)
             command.iterations = self._iterations
             commands.append(command)
         self.known = membership.bits.copy()
-        self._forces.clear()
+        self.forces.clear()
         self._iterations = self._iterations[:0]
         return commands
 

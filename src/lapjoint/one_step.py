@@ -41,7 +41,7 @@ class OneStep:
         self._start = None
         if -(simulation.step_count + 1) % self._every <= WARM_STEPS:
             self._start = simulation.states
-            self._forces = dict(simulation._commands._forces)
+            self._forces = simulation.forces
 
     def after_step(self, simulation: Simulation, states: Array) -> tuple[float, float]:
         """Error and difference of the step just taken, as `compare` has them; not numbers where it is not compared."""

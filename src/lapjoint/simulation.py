@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from .algorithms import Balance, Membership, load_algorithms
 from .algorithms.graph import Graph
 from .algorithms.membership import validate_weights
-from .commands import CommandBuilder, count_bytes
+from .checks import as_rows
+from .commands import CommandBuilder, checked_bodies, count_bytes
 from .detect import Detector, ServerDetector, WorkerDetector, merge_contacts, warn_of_penetration
 from .engines import Contacts
 from .errors import LapjointError
@@ -26,7 +27,7 @@ from .params import Params
 from .partition import divide_anew, make_partition
 from .profile import StepProfile
 from .runtimes import make_runtime
-from .scene import Scene
+from .scene import STATE_SIZE, Scene
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -82,12 +83,15 @@ class Simulation:
         if params.detect == "workers":
             margin = CONTACT_MARGIN * (params.length_unit or 1.0)
             self._detector = WorkerDetector(scene, params, self._algorithms.PairFinder(scene, margin))
-        self._replies = [StepReply(contacts.bodies, contacts.point_count, contacts.depth)]
+        self.replies = [StepReply(contacts.bodies, contacts.point_count, contacts.depth)]
+        """What each worker said of the last step."""
         self._commands = CommandBuilder(scene.body_count, params.workers, self._algorithms.command_lists)
         self._loads = Loads(scene, params)
+        self._wanted: Ids | None = None  # a partition for the next step
         self._divided_bits: NDArray[np.uint64] | None = None
         self._loads.divided(self.membership, 0)
         self._settled = self._same_contacts = False
+        self._frozen: dict[int, Array] = {}
         self._weigh()
         self._closed = False
         self._runtime = make_runtime(scene, params, params.workers)
@@ -114,6 +118,7 @@ class Simulation:
                 replies = self._step_workers()
             with profile.phase("blend"):
                 self._blend()
+            self._hold_frozen()
             self._count(replies)
             profile.server_ms = 1e3 * (time.thread_time() - start - self._runtime.wait_cpu_s)
             self.step_count += 1
@@ -126,7 +131,7 @@ class Simulation:
 
     def _detect(self) -> None:
         """Lines 10 and 11: contacts of the present states, and the constraint graph they make with the joints."""
-        self._set_contacts(self._detector.find(self._runtime.states, self.membership, self._replies))
+        self._set_contacts(self._detector.find(self._runtime.states, self.membership, self.replies))
 
     def _set_contacts(self, contacts: list[Ids]) -> None:
         graph = self._algorithms.Graph(self.scene.body_count, self._joint_edges, contacts)
@@ -144,9 +149,11 @@ class Simulation:
         self._settled = False
         mode = Balance(self.params.balance)
         before = self.membership.bits.copy()
-        self._loads.weigh(self.membership, self._replies, self.params.iterations or 1, self.step_count)
-        if self._loads.are_uneven(self.membership, self.step_count):
-            self._divide_anew()
+        self._loads.weigh(self.membership, self.replies, self.params.iterations or 1, self.step_count)
+        if self._wanted is None and self._loads.are_uneven(self.membership, self.step_count):
+            self._wanted = divide_anew(self.scene, self._runtime.states, self.graph.contacts, self.membership)
+        if self._wanted is not None:
+            self._divide(self._wanted)
         else:
             self._end_division()
             self._algorithms.balance(
@@ -170,11 +177,12 @@ class Simulation:
         if self.params.validate:
             self.membership.validate(self.graph)
 
-    def _divide_anew(self) -> None:
-        """A new partition of the scene as it is now, and its overlap. For one step bodies are in their old workers and
-        in the new ones, so that these have felt a body's contacts before they are alone with it."""
+    def _divide(self, partition: Ids) -> None:
+        """Another partition of the scene, and its overlap. For one step bodies are in their old workers and in the new
+        ones, so that these have felt a body's contacts before they are alone with it."""
         membership, before = self.membership, self.membership.bits.copy()
-        membership.assign(divide_anew(self.scene, self._runtime.states, self.graph.contacts, membership))
+        self._wanted = None
+        membership.assign(partition)
         self._algorithms.assign_overlap(self.growth_depth, self.graph, membership)
         self._loads.divided(membership, self.step_count)
         self._divided_bits = membership.bits.copy()
@@ -216,8 +224,12 @@ class Simulation:
                 self.weight_offset, self.weight, self._runtime.worker_states, self.overlap, self._runtime.states
             )
 
+    def _hold_frozen(self) -> None:
+        if self._frozen:
+            self.set_states(list(self._frozen), np.array(list(self._frozen.values())))
+
     def _count(self, replies: list[StepReply]) -> None:
-        profile, self._replies = self.profile, replies
+        profile, self.replies = self.profile, replies
         profile.find_contacts = partial(merge_contacts, replies, self._commands.known)
         profile.count_bytes = partial(count_bytes, self._told, replies)
         profile.residual = max(float(reply.measures[1]) for reply in replies)
@@ -264,6 +276,55 @@ class Simulation:
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
         """External forces [N] and torques [N m] on bodies, for the next step only, whichever workers have them."""
         self._commands.add_forces(self.scene, body_ids, forces, torques)
+
+    @property
+    def forces(self) -> dict[int, Array]:
+        """Force and torque that the next step has for each body with any."""
+        return dict(self._commands.forces)
+
+    @property
+    def worker_states(self) -> Array:
+        """States of the overlap bodies in each of their workers after the last step, as `weight_worker` lists them."""
+        return np.array(self._runtime.worker_states[: len(self.weight_worker)])
+
+    def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
+        """Put bodies elsewhere, or give them other velocities, in all their workers, before the next step."""
+        self._open()
+        ids = checked_bodies(self.scene, body_ids, "set_states")
+        self._runtime.states[ids] = as_rows("state", states, len(ids), (STATE_SIZE,), "set_states")
+        self._commands.move(ids)
+
+    def freeze(self, body_ids: ArrayLike) -> None:
+        """Hold bodies where they are: after every step they are put back there, at rest."""
+        for body in checked_bodies(self.scene, body_ids, "freeze").tolist():
+            self._frozen[body] = np.concatenate([self._runtime.states[body, :7], np.zeros(6)])
+        self._hold_frozen()
+
+    def release(self, body_ids: ArrayLike) -> None:
+        """Let frozen bodies go."""
+        for body in checked_bodies(self.scene, body_ids, "release").tolist():
+            self._frozen.pop(body, None)
+
+    @property
+    def frozen_ids(self) -> Ids:
+        """Bodies that are held, ascending."""
+        return np.array(sorted(self._frozen), np.int32)
+
+    def set_growth_depth(self, growth_depth: int) -> None:
+        """How far overlap grows, from the next step on: a body's heaviest worker keeps it, and overlap grows anew."""
+        self.params = replace(self.params, growth_depth=growth_depth)  # refuses what is no depth
+        self.growth_depth = growth_depth
+        if self.params.workers > 1:
+            self._wanted = np.argmax(self.weights(), axis=1).astype(np.int32)
+            self._settled = False
+
+    def set_load(self, load: str) -> None:
+        """What balancing evens out, from the next step on."""
+        self.params = replace(self.params, load=load)  # refuses what is none
+        self._loads = Loads(self.scene, self.params)
+        self.membership.set_costs(1)
+        self._loads.divided(self.membership, self.step_count)
+        self._settled = False
 
     def set_iterations(self, iterations: int) -> None:
         """Sweeps of the solver per step, from the next step on."""

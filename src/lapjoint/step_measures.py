@@ -101,7 +101,7 @@ def _penetration(simulation: Simulation, states: Array) -> Values:
 
 
 def _residual(simulation: Simulation, states: Array) -> Values:
-    return {"worker_residual": np.array([float(reply.measures[1]) for reply in simulation._replies])}
+    return {"worker_residual": np.array([float(reply.measures[1]) for reply in simulation.replies])}
 
 
 def _motion(simulation: Simulation, states: Array) -> Values:
@@ -114,7 +114,7 @@ def _potential(simulation: Simulation, states: Array) -> Values:
 
 
 def _disagreement(simulation: Simulation, states: Array) -> Values:
-    found = disagreements(simulation.weight_offset, simulation._runtime.worker_states)
+    found = disagreements(simulation.weight_offset, simulation.worker_states)
     values: Values = {}
     for what, apart in zip(("position", "velocity"), found, strict=True):
         values[f"disagreement_{what}_max"] = float(apart.max(initial=0.0))

@@ -1,0 +1,102 @@
+"""What a user changes while a simulation runs: states, frozen bodies, depths, loads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lapjoint import LapjointError, Params, Simulation, scenes
+
+
+def make(workers: int = 3, **params: object) -> Simulation:
+    return Simulation(
+        scenes.build("bridge"), Params.of(workers=workers, runtime="inline", validate=True, iterations=20, **params)
+    )
+
+
+def test_a_body_that_is_set_elsewhere_is_there_in_all_its_workers() -> None:
+    with make(growth_depth=2) as simulation:
+        simulation.step(5)
+        overlap, alone = int(simulation.overlap[0]), int(np.flatnonzero(simulation.membership.worker_counts() == 1)[0])
+        states = simulation.states[[overlap, alone]]
+        states[:, 7:10] = [[0.0, 0.0, 3.0], [0.0, 0.0, 2.0]]
+        simulation.set_states([overlap, alone], states)
+        assert np.array_equal(simulation.states[[overlap, alone]], states)
+        simulation.step()
+        moved = simulation.states[[overlap, alone], 2] - states[:, 2]
+        assert (moved > 1e-4).all()
+
+
+def test_set_states_is_the_same_with_one_worker_as_in_a_new_scene() -> None:
+    scene = scenes.build("chain")
+    with Simulation(scene, Params(runtime="inline")) as one, Simulation(scene, Params(runtime="inline")) as other:
+        one.step(3)
+        other.set_states(np.arange(scene.body_count), one.states)
+        assert other.state_hash == one.state_hash
+
+
+def test_frozen_bodies_stay_and_released_ones_go_on() -> None:
+    scene = scenes.build("bowl", size=200)
+    with Simulation(scene, Params(workers=2, runtime="inline", validate=True)) as simulation:
+        simulation.step(3)
+        body = 190
+        before = simulation.states[body, :7]
+        simulation.freeze([body])
+        assert simulation.frozen_ids.tolist() == [body]
+        simulation.step(40)
+        assert np.array_equal(simulation.states[body, :7], before)
+        assert not simulation.states[body, 7:].any()
+        simulation.release(body)
+        simulation.step(20)
+        assert simulation.states[body, 2] < before[2] - 1e-3
+        assert simulation.frozen_ids.tolist() == []
+
+
+@pytest.mark.parametrize("depths", [(0, 4), (4, 0)])
+def test_growth_depth_changes_the_width_of_the_overlap_while_running(depths: tuple[int, int]) -> None:
+    before, after = depths
+    with make(growth_depth=before) as simulation, make(growth_depth=after) as wanted:
+        simulation.step(5)
+        wanted.step(5)
+        start = len(simulation.overlap)
+        simulation.set_growth_depth(after)
+        simulation.step(5)
+        assert simulation.growth_depth == simulation.params.growth_depth == after
+        assert abs(len(simulation.overlap) - len(wanted.overlap)) < abs(start - len(wanted.overlap)) / 4
+
+
+def test_a_change_of_growth_depth_moves_no_body_by_itself() -> None:
+    with make(growth_depth=1) as simulation, make(growth_depth=1) as unchanged:
+        for each in (simulation, unchanged):
+            each.step(20)
+        simulation.set_growth_depth(5)
+        for each in (simulation, unchanged):
+            each.step()
+        apart = np.linalg.norm(simulation.states[:, :3] - unchanged.states[:, :3], axis=1)
+        assert apart.max() < 1e-3
+
+
+@pytest.mark.parametrize("load", ["bodies", "contacts", "time"])
+def test_the_load_can_change_while_running(load: str) -> None:
+    with make(load="contacts") as simulation:
+        simulation.step(12)
+        simulation.set_load(load)
+        simulation.step(12)
+        assert simulation.params.load == load
+        if load == "bodies":
+            assert simulation.membership.cost.tolist() == [1] * simulation.scene.body_count
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with make() as simulation:
+        with pytest.raises(LapjointError, match="set_states: body 999999 does not exist"):
+            simulation.set_states([999999], np.zeros((1, 13)))
+        with pytest.raises(LapjointError, match=r"set_states: state is .*nan.*expected finite"):
+            simulation.set_states([0], np.full((1, 13), np.nan))
+        with pytest.raises(LapjointError, match="freeze: body -1 does not exist"):
+            simulation.freeze([-1])
+        with pytest.raises(LapjointError, match="growth_depth is -1"):
+            simulation.set_growth_depth(-1)
+        with pytest.raises(LapjointError, match="load is 'weight', expected one of contacts, bodies, time"):
+            simulation.set_load("weight")
+        simulation.step()
