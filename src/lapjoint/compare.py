@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import LapjointError
 from .recording import Recording, RecordingWriter
-from .recording.layout import ROOT
 from .simulation import Simulation
 from .step_measures import UNITS, Measures
 
@@ -153,7 +151,7 @@ def step_values(recording: Recording) -> dict[str, NDArray[Any]]:
         values = recording.profile[name]
         if name == "phases_ms":
             found["step_ms"] = values.sum(axis=1)
-            for number, phase in enumerate(phase_names(recording)):
+            for number, phase in enumerate(recording.phases):
                 found["step_phase_ms" if phase == "step" else f"{phase}_ms"] = values[:, number]
         elif name == "activation_count":
             found[name] = np.where(recording.profile["step_count"] == 1, 0, values)
@@ -164,12 +162,6 @@ def step_values(recording: Recording) -> dict[str, NDArray[Any]]:
         is_vector = values.ndim > 1 and not name.startswith("worker_")
         found[name] = np.linalg.norm(values, axis=1) if is_vector else values
     return found
-
-
-def phase_names(recording: Recording) -> list[str]:
-    """The phases of `profile/phases_ms`, in its order."""
-    attributes = json.loads((recording.path / ROOT).read_bytes())["attributes"]
-    return [str(name) for name in attributes["phases"]]
 
 
 def compare_values(a: Recording, b: Recording) -> list[Value]:

@@ -53,7 +53,8 @@ class Recording:
             self.versions: dict[str, str] = dict(attributes["versions"])
             self.machine: dict[str, str | int] = dict(attributes["machine"])
             self._params = dict(attributes["params"])
-            self._phases = list(attributes["phases"])
+            self.phases = [str(name) for name in attributes["phases"]]
+            """What the columns of `profile["phases_ms"]` are."""
             step_count = int(attributes["profile_count"])
             profile, measures = list(attributes["profile"]), list(attributes["measures"])
         except (KeyError, TypeError, ValueError) as error:
@@ -171,7 +172,7 @@ class Recording:
                     table[name] = values
                     continue
                 for k in range(values.shape[1]):
-                    table[f"{name}_{self._phases[k] if name == 'phases_ms' else k}"] = values[:, k]
+                    table[f"{name}_{self.phases[k] if name == 'phases_ms' else k}"] = values[:, k]
         return pandas.DataFrame(table).set_index("step_count")
 
     # ---- arrays ------------------------------------------------------------------------------------------------------

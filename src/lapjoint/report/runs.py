@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compare import phase_names, step_values
+from ..compare import step_values
 from ..errors import LapjointError
 from ..recording import Recording
 from .bench_file import BenchPoint, read_bench
@@ -98,7 +98,7 @@ class Run:
     def phases_ms(self) -> dict[str, Array]:
         """Wall time of each phase in every step, by its name [ms]."""
         table = self.recording.profile["phases_ms"]
-        return {name: table[:, number] for number, name in enumerate(phase_names(self.recording))}
+        return {name: table[:, number] for number, name in enumerate(self.recording.phases)}
 
     @cached_property
     def timed(self) -> NDArray[np.bool_]:
