@@ -55,13 +55,14 @@ class GrowingArray:
         self._row_shape = tuple(row_shape)
         self._chunk = tuple(chunk)
         # A number changes little from one frame to the next: with frames innermost, states take a third less.
-        self._order = tuple(reversed(range(len(self._chunk)))) if len(self._chunk) > 2 else None
+        self._order = (*range(1, len(self._chunk)), 0) if len(self._chunk) > 2 else None
         self._dimensions = list(dimensions)
         self._buffer = np.zeros((self._chunk[0], *self._row_shape), np.dtype(dtype).newbyteorder("<"))
         self._blosc = Blosc("lz4", LEVEL, Blosc.SHUFFLE)
         self._flushed_count = 0
+        self._described_count = -1
         folder.mkdir()
-        self._describe()
+        self._describe(0)
 
     def append(self, rows: ArrayLike) -> None:
         """Copy rows into the chunk at hand; a chunk that is full goes to its file."""
@@ -77,16 +78,19 @@ class GrowingArray:
             if filled + count == size:
                 self._write_chunk(self.row_count // size - 1)
 
-    def flush(self) -> None:
-        """Write what is left of the last chunk, and the new shape. Rows that were there before stay as they were."""
-        if self.row_count == self._flushed_count:
-            return
-        filled = self.row_count % self._chunk[0]
-        if filled:
-            self._buffer[filled:] = 0
-            self._write_chunk(self.row_count // self._chunk[0])
-        self._describe()
-        self._flushed_count = self.row_count
+    def flush(self, complete: bool = False) -> None:
+        """Write what is left of the last chunk, and the new shape. Rows that were there before stay as they were.
+
+        Unless the array is complete, its shape ends with its last chunk, so that it seldom changes.
+        """
+        size = self._chunk[0]
+        if self.row_count != self._flushed_count:
+            filled = self.row_count % size
+            if filled:
+                self._buffer[filled:] = 0
+                self._write_chunk(self.row_count // size)
+            self._flushed_count = self.row_count
+        self._describe(self.row_count if complete else -(-self.row_count // size) * size)
 
     def _write_chunk(self, number: int) -> None:
         for index, block in self._blocks():
@@ -108,7 +112,9 @@ class GrowingArray:
                 block = np.concatenate([block, np.zeros_like(block, shape=(len(block), missing, *block.shape[2:]))], 1)
             yield (place, *[0] * rest), block
 
-    def _describe(self) -> None:
+    def _describe(self, row_count: int) -> None:
+        if row_count == self._described_count:
+            return
         dtype = self._buffer.dtype
         codecs: list[dict[str, Any]] = [
             {"name": "bytes", "configuration": {"endian": "little"}} if dtype.itemsize > 1 else {"name": "bytes"},
@@ -128,7 +134,7 @@ class GrowingArray:
         content = {
             "zarr_format": 3,
             "node_type": "array",
-            "shape": [self.row_count, *self._row_shape],
+            "shape": [row_count, *self._row_shape],
             "data_type": dtype.name,
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(self._chunk)}},
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
@@ -138,3 +144,4 @@ class GrowingArray:
             "attributes": {},
         }
         replace_file(f"{self._folder}/{ROOT}", json.dumps(content).encode())
+        self._described_count = row_count

@@ -62,6 +62,7 @@ class RecordingStore:
         self._attributes = dict(attributes)
         self._arrays: dict[str, GrowingArray] = {}
         self._frame_total = 0
+        self._last_bits, self._last_workers = np.empty(0, np.uint64), np.empty(0, np.int64)
         # What is small waits in lists until it counts: to append each number to its array would take longer.
         self._step_rows: list[tuple[Any, ...]] = []
         self._frame_rows: list[tuple[Any, ...]] = []
@@ -73,7 +74,7 @@ class RecordingStore:
             write_group(path / group, {})
         content = GrowingArray(path / "scene", "uint8", (), [min(len(scene), SCENE_CHUNK_BYTES)], ["byte"])
         content.append(np.frombuffer(scene, np.uint8))
-        content.flush()
+        content.flush(complete=True)
         self._make_arrays(measures)
         self.commit()
 
@@ -118,7 +119,9 @@ class RecordingStore:
         frame = step.frame
         with np.errstate(over="ignore"):  # beyond float32 is infinite
             self._arrays["states"].append(frame.states[None])
-        self._arrays["first_worker"].append(first_workers(frame.bits)[None])
+        if not np.array_equal(frame.bits, self._last_bits):
+            self._last_bits, self._last_workers = frame.bits, first_workers(frame.bits)
+        self._arrays["first_worker"].append(self._last_workers[None])
         self._add_list(OVERLAP_OFFSET, OVERLAP_ARRAYS, frame.overlap)
         if frame.contacts is not None:
             columns = (frame.contacts.bodies, frame.contacts.point_count, frame.contacts.depth)
@@ -148,7 +151,7 @@ class RecordingStore:
                 self._arrays[name].append(np.concatenate(parts))
                 parts.clear()
         for array in self._arrays.values():
-            array.flush()
+            array.flush(complete)
         counts = {"frame_count": self._frame_total, "profile_count": self._arrays[self._step_names[0]].row_count}
         self._attributes |= counts | {"complete": complete}
         write_group(self.path, self._attributes)
