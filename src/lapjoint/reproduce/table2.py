@@ -109,6 +109,9 @@ def _shown(point: SpeedupPoint) -> tuple[float, str]:
     return point.projected, "projected"
 
 
+MARKS = {"measured": "", "projected": "~", "": ""}
+
+
 # ---- formats -----------------------------------------------------------------------------------------------------
 
 
@@ -121,13 +124,12 @@ def shown_table(rows: Sequence[Table2Row]) -> Table:
                 "bodies: paper, ours": f"{row.paper_body_count:,}, {row.body_count:,}",
                 "joints: paper, ours": f"{row.paper_joint_count:,}, {row.joint_count:,}",
                 "contacts, mean: paper": f"{row.paper_contact_count:,}",
-                "ours, pairs": _contacts(row, row.contact_count),
-                "ours, points": _contacts(row, row.contact_point_count),
+                "ours: pairs, points": _contacts(row),
                 "speed-up: paper": f"{row.paper_speedup:.2f} ({row.paper_workers})",
                 "ours, same workers": NONE
                 if row.speedup is None
-                else f"{row.speedup:.2f} ({row.paper_workers}) {row.speedup_is}",
-                "ours, best": f"{row.best_speedup:.2f} ({row.best_workers}) {row.best_is}",
+                else f"{MARKS[row.speedup_is]}{row.speedup:.2f} ({row.paper_workers})",
+                "ours, best": f"{MARKS[row.best_is]}{row.best_speedup:.2f} ({row.best_workers})",
                 "2 workers: measured, projected": f"{_two(row.two_measured)}, {_two(row.two_projected)}",
             }
             for row in rows
@@ -140,8 +142,8 @@ def legend(rows: Sequence[Table2Row], cores: int) -> list[str]:
     iterations = ", ".join(f"{count:,}" for count in sorted({row.iterations for row in rows}))
     return [
         f"Speed-up: step time of one worker over that of as many as the brackets say, at {iterations} iterations. "
-        f"measured: wall times, where every worker had one of the {count_of(cores, 'core')} of this machine. "
-        "projected: from CPU times (the server's part plus the slowest worker), as if every worker had a core of its "
+        f"Measured: wall times, where every worker had one of the {count_of(cores, 'core')} of this machine. "
+        "Projected, with a ~: from CPU times (the server's part plus the slowest worker), as if every worker had a core of its "
         "own.",
         "Contacts: ours are means over the recorded steps of the run on one worker. Pairs are touching pairs of "
         "bodies, static bodies included; points are their contact points, up to four for a pair of simple shapes. "
@@ -169,11 +171,12 @@ def _digits(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
-def _contacts(row: Table2Row, count: float | None) -> str:
-    if count is None:
+def _contacts(row: Table2Row) -> str:
+    if row.contact_count is None or row.contact_point_count is None:
         return NONE
     smaller = row.contact_body_count != row.body_count
-    return f"{count:,.0f}" + f" (of {row.contact_body_count:,} bodies)" * smaller
+    text = f"{row.contact_count:,.0f}, {row.contact_point_count:,.0f}"
+    return text + f" of {row.contact_body_count:,} bodies" * smaller
 
 
 def _two(value: float | None) -> str:
