@@ -143,8 +143,8 @@ def legend(rows: Sequence[Table2Row], cores: int) -> list[str]:
     return [
         f"Speed-up: step time of one worker over that of as many as the brackets say, at {iterations} iterations. "
         f"Measured: wall times, where every worker had one of the {count_of(cores, 'core')} of this machine. "
-        "Projected, with a ~: from CPU times (the server's part plus the slowest worker), as if every worker had a core of its "
-        "own.",
+        "Projected, with a ~: from CPU times (the server's part plus the slowest worker), as if every worker had a "
+        "core of its own.",
         "Contacts: ours are means over the recorded steps of the run on one worker. Pairs are touching pairs of "
         "bodies, static bodies included; points are their contact points, up to four for a pair of simple shapes. "
         "The paper does not say which it counts.",
