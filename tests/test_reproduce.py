@@ -301,7 +301,7 @@ def test_a_table_without_the_papers_count_and_without_a_run() -> None:
     (row,) = table2(plan, done)
     assert (row.speedup, row.contact_count) == (None, None)
     assert (row.best_speedup, row.best_workers, row.best_is) == (1.75, 2, "measured")
-    assert "| - | - | 4.10 (7) | - | 1.75 (2) measured | 1.75, 1.90 |" in as_markdown([row], 2)
+    assert "| - | 4.10 (7) | - | 1.75 (2) | 1.75, 1.90 |" in as_markdown([row], 2)
     (line,) = csv.DictReader(io.StringIO(as_csv([row])))
     assert (line["speedup"], line["contact_count"]) == ("", "")
 
