@@ -55,6 +55,27 @@ class StepReply:
     """CPU time of the step [s], residual [m/s], active bodies, CPU time of what was prepared before the step [s]."""
 
 
+@dataclass(frozen=True)
+class WorkerFailure:
+    """What a runtime has in place of a reply where a worker did not take its step."""
+
+    worker: int
+    kind: str
+    """gone (its process ended, its node is lost), hung (no answer in time), failed (an exception), or not finite."""
+    text: str
+    """What happened: how it ended, how long it was waited for, or the worker's traceback."""
+    body_ids: tuple[int, ...] = ()
+    """Bodies that are known to be the cause: those with states that are not finite."""
+
+    @property
+    def title(self) -> str:
+        """All of it, the worker named."""
+        if self.kind == "not finite":
+            return f"worker {self.worker}: {self.text}"
+        verb = {"gone": "is gone: ", "hung": "hangs: ", "failed": "failed:\n"}[self.kind]
+        return f"worker {self.worker} {verb}{self.text}"
+
+
 MESSAGES = (StepCommand, StepReply)
 Message = TypeVar("Message", bound="StepCommand | StepReply")
 

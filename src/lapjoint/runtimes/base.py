@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError
-from ..messages import StepCommand, StepReply
+from ..messages import StepCommand, StepReply, WorkerFailure
 from ..params import Params
 from ..scene import Scene
 
@@ -26,7 +26,8 @@ class Runtime(Protocol):
     """The table of states, (body_count, 13): the workers' newest for bodies with one worker, the server's for overlap
     bodies."""
     worker_states: Array
-    """States of overlap bodies in each of their workers, by slot."""
+    """States of overlap bodies in each of their workers, by slot: (rows, 13), with body_count times the number of
+    workers rows or more. A change of the number of workers may make it another array."""
 
     def __init__(self, scene: Scene, params: Params, worker_count: int) -> None: ...
 
@@ -34,18 +35,34 @@ class Runtime(Protocol):
     """CPU time of the server in the last step while the workers stepped [s]: from the last command to the last reply.
     With workers in the server's own thread, theirs."""
 
-    def step(self, commands: Sequence[StepCommand], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
-        """One step of all workers, in parallel where the runtime can; returns when the last is done.
+    def step(
+        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None = None
+    ) -> list[StepReply | WorkerFailure | None]:
+        """One step of all workers that have a command, in parallel where the runtime can; returns when the last is
+        done or given up. A worker without a command does not step, and its answer is None.
 
         While they step, the server does what is left for `meanwhile`; it may not look at states then.
 
-        A worker's exception and a worker's death are WorkerErrors that name the worker. After these, and after an
-        interrupt, the runtime is closed; a step of a closed runtime is a WorkerError too.
+        A worker that fails, dies or does not answer in time (see AnswerLimits) has a WorkerFailure for an answer, then
+        and in every later step, until it is replaced. The others are not touched by it. Rows that a failed worker was
+        about to write may be half written. After an interrupt the runtime is closed; a step of a closed runtime is a
+        WorkerError.
         """
         ...
 
+    def replace(self, worker: int) -> None:
+        """End what is left of a worker, by force if it hangs, and start a fresh and empty one in its place. The memory
+        that it shared with the others stays as it is. A WorkerError, if the fresh one does not start."""
+        ...
+
+    def set_worker_count(self, worker_count: int) -> None:
+        """Start fresh and empty workers, or end workers, at the end of the list. `worker_states` has room for them
+        then. A WorkerError, if one does not start: the number is what it was."""
+        ...
+
     def close(self) -> None:
-        """End all workers. May be called twice; after it, no process and no memory of the runtime is left."""
+        """End all workers. May be called twice; after it, no process and no memory of the runtime is left but the
+        arrays, which can be read."""
         ...
 
 
