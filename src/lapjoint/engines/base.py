@@ -90,7 +90,8 @@ class Engine(Protocol):
         ...
 
     def step(self, count: int = 1) -> None:
-        """Go on by `count` timesteps. A state that is not finite afterwards: LapjointError that names the body."""
+        """Go on by `count` timesteps. A state that is not finite afterwards: NotFiniteError that names the
+        bodies; the engine is not to be used any more."""
         ...
 
     def set_iterations(self, iterations: int) -> None:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import LapjointError
+from ..errors import LapjointError, NotFiniteError
 from ..measures import joint_gaps
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
 from ..shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh
+from ..titles import body_titles
 from .base import Array, Contacts, Ids
 
 SHAPE_KINDS = {
@@ -158,7 +159,13 @@ class BulletEngine:
     def step(self, count: int = 1) -> None:
         if count < 0:
             raise LapjointError(f"count of steps is {count}, expected zero or more")
-        self._call(self._world.step, self._timestep, count)
+        try:
+            self._call(self._world.step, self._timestep, count)
+        except LapjointError as error:
+            first = re.match(r"body (\d+)\b.* has a state that is not finite", str(error))
+            if first is None:
+                raise
+            raise self._not_finite(int(first[1])) from None
 
     def set_iterations(self, iterations: int) -> None:
         self.params = replace(self.params, iterations=iterations)  # refuses what is no count
@@ -227,6 +234,13 @@ class BulletEngine:
             title = self.scene.body_title(ids[int(np.argmin(lengths))])
             raise LapjointError(f"{title}: the state's quaternion is zero, expected a rotation")
         return rows
+
+    def _not_finite(self, first: int) -> NotFiniteError:
+        """Body `first` is too far or too fast to compute with; others may have been drawn along."""
+        ids = self.active_ids
+        also = ids[~np.isfinite(self.get_states(ids)).all(axis=1)]
+        bodies = np.union1d(also, [first]).astype(int)
+        return NotFiniteError(f"{body_titles(self.scene, bodies)}: not finite after the step", bodies)
 
     def _call(self, function: Any, *arguments: Any) -> None:
         """Call the native world; its errors know bodies by number, ours also by name."""
