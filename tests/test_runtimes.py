@@ -14,8 +14,9 @@ import pytest
 
 from lapjoint import LapjointError, Params, Plane, Scene, Sphere, make_engine
 from lapjoint.errors import WorkerError
-from lapjoint.messages import StepCommand, StepReply
+from lapjoint.messages import StepCommand, StepReply, WorkerFailure
 from lapjoint.runtimes import Runtime, make_runtime, runtime_names
+from lapjoint.runtimes.answer_limits import AnswerLimits
 from lapjoint.runtimes.process import ProcessRuntime
 from parallel_support import children, finish, poll
 
@@ -153,18 +154,77 @@ def test_replies_tell_contacts_and_measures(start: Start) -> None:
         assert residual >= 0
 
 
-def test_an_exception_reaches_the_user_with_the_workers_traceback(start: Start) -> None:
+def test_an_exception_is_the_answer_of_its_worker_and_of_no_other(start: Start) -> None:
     runtime = start(3)
-    runtime.step([StepCommand(), StepCommand(activate=ids(B)), StepCommand()])
-    with pytest.raises(WorkerError) as caught:
-        runtime.step([StepCommand(), StepCommand(activate=ids(B)), StepCommand()])
-    text = str(caught.value)
-    assert text.startswith("worker 1 failed:\nTraceback (most recent call last):")
-    assert "worker.py" in text
-    assert text.endswith("LapjointError: body 1 is already active")
-    assert children() == []
-    with pytest.raises(WorkerError, match="the workers have ended"):
-        runtime.step([StepCommand()] * 3)
+    runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B)), StepCommand()])
+    first, failure, last = runtime.step([StepCommand(), StepCommand(activate=ids(B)), StepCommand()])
+    assert isinstance(first, StepReply)
+    assert isinstance(last, StepReply)
+    assert isinstance(failure, WorkerFailure)
+    assert (failure.worker, failure.kind) == (1, "failed")
+    assert failure.title.startswith("worker 1 failed:\nTraceback (most recent call last):")
+    assert "worker.py" in failure.text
+    assert failure.text.endswith("LapjointError: body 1 is already active")
+    first, *rest = runtime.step([StepCommand(), StepCommand(), None])
+    assert isinstance(first, StepReply), "the others go on"
+    assert rest == [failure, None]
+
+
+def test_a_worker_without_a_command_does_not_step(start: Start, fall: Callable) -> None:
+    runtime = start()
+    runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B))])
+    assert runtime.step([None, None]) == [None, None]
+    _, reply = runtime.step([None, StepCommand()])
+    assert isinstance(reply, StepReply)
+    assert np.array_equal(runtime.states[[A, B]], [fall(1)[A], fall(2)[B]])
+
+
+def test_states_that_are_not_finite_name_their_body(start: Start) -> None:
+    runtime, push = start(), np.full((1, 6), 3e30)
+    faster = StepCommand(activate=ids(A, B), force_ids=ids(B), forces=push)
+    answers = runtime.step([StepCommand(activate=ids(RESTING)), faster])
+    for _ in range(20):
+        answers = runtime.step([StepCommand(), StepCommand(force_ids=ids(B), forces=push)])
+        if not isinstance(answers[1], StepReply):
+            break
+    assert isinstance(answers[0], StepReply)
+    assert isinstance(answers[1], WorkerFailure)
+    assert answers[1].kind == "not finite"
+    assert answers[1].body_ids == (B,)
+    assert answers[1].title == "worker 1: body 1: not finite after the step"
+
+
+def test_a_replaced_worker_is_fresh_and_empty(start: Start, scene: Scene, fall: Callable) -> None:
+    runtime = start()
+    runtime.step([StepCommand(activate=ids(A, SHARED)), StepCommand(activate=ids(B))])
+    runtime.step([StepCommand(activate=ids(A)), StepCommand()])
+    runtime.replace(0)
+    first, second = runtime.step([StepCommand(), StepCommand()])
+    assert isinstance(first, StepReply)
+    assert first.measures[2] == 0, "it has no bodies"
+    assert isinstance(second, StepReply)
+    runtime.states[A] = scene.states[A]
+    runtime.step([StepCommand(activate=ids(A)), None])
+    assert np.array_equal(runtime.states[[A, B]], [fall(1)[A], fall(3)[B]])
+
+
+def test_workers_come_and_go_at_the_end_of_the_list(start: Start, fall: Callable) -> None:
+    runtime = start(2)
+    runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B))])
+    runtime.set_worker_count(5)
+    assert len(runtime.worker_states) >= 4 * 5
+    # A worker of before writes where there was no room before.
+    shared = StepCommand(activate=ids(SHARED), overlap=ids(SHARED), slot=ids(19))
+    replies = runtime.step([shared, StepCommand(), StepCommand(), StepCommand(), StepCommand(activate=ids(RESTING))])
+    assert [int(reply.measures[2]) for reply in replies if isinstance(reply, StepReply)] == [2, 1, 0, 0, 1]
+    assert np.array_equal(runtime.worker_states[19], fall(1)[SHARED])
+    runtime.set_worker_count(1)
+    assert len(runtime.step([StepCommand()])) == 1
+    assert np.array_equal(runtime.states[[A, B]], [fall(3)[A], fall(2)[B]])
+    runtime.set_worker_count(2)
+    _, reply = runtime.step([None, StepCommand()])
+    assert isinstance(reply, StepReply)
+    assert reply.measures[2] == 0, "another worker than the one that went"
 
 
 def test_closing_twice_and_stepping_after(start: Start) -> None:
@@ -210,17 +270,28 @@ def pid_of(runtime: Runtime, worker: int) -> int:
     return runtime.process_ids[worker]
 
 
-def assert_killed(error: BaseException | None, worker: int, pid: int) -> None:
-    assert isinstance(error, WorkerError)
-    assert str(error) == f"worker {worker} (process {pid}) is gone: killed by SIGKILL"
-    assert children() == []
+def answer_of(runtime: Runtime, worker: int, worker_count: int) -> StepReply | WorkerFailure | None:
+    """Of a step of all workers; the others have taken it."""
+    answers: list[StepReply | WorkerFailure | None] = []
+    assert finish(lambda: answers.extend(runtime.step([StepCommand()] * worker_count))) is None
+    assert all(isinstance(answer, StepReply) for index, answer in enumerate(answers) if index != worker)
+    return answers[worker]
 
 
-def test_a_worker_that_died_while_idle_is_named(start_processes: Start) -> None:
+def killed(worker: int, pid: int, by: str = "SIGKILL") -> WorkerFailure:
+    return WorkerFailure(worker, "gone", f"process {pid} was killed by {by}")
+
+
+def test_a_worker_that_died_while_idle_is_named_and_replaced(start_processes: Start) -> None:
     runtime = start_processes(3)
     pid = pid_of(runtime, 1)
     os.kill(pid, signal.SIGKILL)
-    assert_killed(finish(lambda: runtime.step([StepCommand()] * 3)), 1, pid)
+    assert answer_of(runtime, 1, 3) == killed(1, pid)
+    assert answer_of(runtime, 1, 3) == killed(1, pid), "until it is replaced"
+    runtime.replace(1)
+    assert isinstance(answer_of(runtime, 1, 3), StepReply)
+    assert pid_of(runtime, 1) != pid
+    assert len(children()) == 3
 
 
 def test_a_worker_that_dies_while_it_steps_is_named(start_processes: Start) -> None:
@@ -229,7 +300,7 @@ def test_a_worker_that_dies_while_it_steps_is_named(start_processes: Start) -> N
     os.kill(pid, signal.SIGSTOP)  # so that its step lasts until it dies
     killer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
     killer.start()
-    assert_killed(finish(lambda: runtime.step([StepCommand()] * 3)), 2, pid)
+    assert answer_of(runtime, 2, 3) == killed(2, pid)
     killer.join()
 
 
@@ -237,9 +308,52 @@ def test_a_worker_that_is_told_to_end_is_named(start_processes: Start) -> None:
     runtime = start_processes(2)
     pid = pid_of(runtime, 0)
     os.kill(pid, signal.SIGTERM)
-    error = finish(lambda: runtime.step([StepCommand()] * 2))
-    assert isinstance(error, WorkerError)
-    assert str(error) == f"worker 0 (process {pid}) is gone: killed by SIGTERM"
+    assert answer_of(runtime, 0, 2) == killed(0, pid, "SIGTERM")
+
+
+def test_a_worker_that_hangs_is_named_killed_and_replaced(scene: Scene) -> None:
+    runtime = make_runtime(scene, Params(runtime="process", hang_limit=0.2), 3)
+    try:
+        assert finish(lambda: runtime.step([StepCommand()] * 3)) is None
+        pid = pid_of(runtime, 1)
+        os.kill(pid, signal.SIGSTOP)
+        failure = answer_of(runtime, 1, 3)
+        assert isinstance(failure, WorkerFailure)
+        assert failure.kind == "hung"
+        assert failure.text.startswith(f"process {pid} has not answered within ")
+        assert not psutil.pid_exists(pid)
+        runtime.replace(1)
+        assert isinstance(answer_of(runtime, 1, 3), StepReply)
+    finally:
+        runtime.close()
+
+
+def test_the_limit_follows_the_usual_time() -> None:
+    limits = AnswerLimits(5.0)
+    assert limits.limit_s(0) == 60.0, "the first step activates everything"
+    limits.answered(0, 0.01)
+    assert limits.limit_s(0) == 5.0
+    limits.answered(0, 2.0)
+    assert limits.limit_s(0) == 40.0
+    assert limits.limit_s(1) == 60.0
+    for _ in range(50):
+        limits.answered(0, 0.5)
+    assert limits.limit_s(0) == 10.0, "what is long ago is forgotten"
+    limits.forget(0)
+    assert limits.limit_s(0) == 60.0
+
+
+def test_a_worker_that_cannot_be_replaced(start_processes: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = start_processes(2)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.executable", "/no/such/python")
+        with pytest.raises(WorkerError, match="worker 1 cannot be started: No such file or directory"):
+            runtime.replace(1)
+        with pytest.raises(WorkerError, match="worker 2 cannot be started"):
+            runtime.set_worker_count(4)
+    assert isinstance(answer_of(runtime, 1, 2), WorkerFailure)
+    runtime.replace(1)
+    assert isinstance(answer_of(runtime, 1, 2), StepReply)
 
 
 def test_a_worker_that_hangs_is_killed_at_close(start_processes: Start) -> None:
@@ -274,7 +388,7 @@ def test_workers_end_by_themselves_when_the_server_lets_go(start_processes: Star
     runtime = start_processes(2)
     assert isinstance(runtime, ProcessRuntime)
     workers = children()
-    for link in runtime._sockets:  # as the kernel does when the server is killed
-        link.close()
+    for child in runtime._children:  # as the kernel does when the server is killed
+        child.link.close()
     assert len(workers) == 2
     assert poll(lambda: not children(), 10)

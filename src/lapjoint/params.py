@@ -18,6 +18,7 @@ CHOICES = {
     "load": ("contacts", "bodies", "time"),
     "weights": ("depth", "computed", "equal"),
     "algorithms": ("native", "reference"),
+    "on_failure": ("replace", "stop"),
 }
 
 
@@ -87,8 +88,23 @@ class Params:
     sleeping: bool = False
     """Let resting bodies sleep. Saves time; results then depend on the order of arrival."""
 
+    max_workers: int | None = None
+    """With this, the number of workers follows the load, from `workers` to this (see elastic.py). None: it stays."""
+    on_failure: str = "replace"
+    """What happens when a worker dies, hangs, fails or answers with numbers that are not finite: replace it by a fresh
+    one that takes the step again, or stop."""
+    hang_limit: float = 5.0
+    """s. A worker counts as hung after so long without an answer, or after 20 times the slowest of its recent steps if
+    that is longer; in its first step after 12 times this."""
+    quarantine: bool = False
+    """Freeze bodies whose states do not stay finite, or that pass the speed limit, where they were before the step, and
+    go on with the rest. Otherwise a state that does not stay finite ends the run."""
+    speed_limit: float | None = None
+    """m/s. With quarantine, faster bodies are runaways. None: the speed that crosses the scene, as it began, in one
+    step."""
+
     def __post_init__(self) -> None:
-        for name, top in (("workers", 1024), ("iterations", 1_000_000)):
+        for name, top in (("workers", 1024), ("max_workers", 1024), ("iterations", 1_000_000)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, np.integer)) and 1 <= value <= top):
                 raise LapjointError(f"{name} is {value}, expected 1 to {top}")
@@ -105,7 +121,9 @@ class Params:
             raise LapjointError(f"precision is {self.precision!r}, expected float32 or float64")
         if self.friction_directions not in (1, 2):
             raise LapjointError(f"friction_directions is {self.friction_directions}, expected 1 or 2")
-        for name in ("timestep", "length_unit"):
+        if self.max_workers is not None and self.max_workers < self.workers:
+            raise LapjointError(f"max_workers is {self.max_workers}, expected at least workers, {self.workers}")
+        for name in ("timestep", "length_unit", "hang_limit", "speed_limit"):
             value = getattr(self, name)
             if value is not None and not (is_finite(value) and value > 0):
                 raise LapjointError(f"{name} is {value}, expected a positive number")
@@ -124,7 +142,15 @@ class Params:
             timestep=scene.timestep if self.timestep is None else self.timestep,
             iterations=scene.iterations if self.iterations is None else self.iterations,
             length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
+            speed_limit=self._speed_limit(scene),
         )
+
+    def _speed_limit(self, scene: Scene) -> float | None:
+        if self.speed_limit is not None or not self.quarantine or not scene.body_count:
+            return self.speed_limit
+        reach = scene.bounding_radii()[:, None]
+        corners = (scene.states[:, :3] - reach).min(axis=0), (scene.states[:, :3] + reach).max(axis=0)
+        return float(np.linalg.norm(corners[1] - corners[0])) / (self.timestep or scene.timestep)
 
     @staticmethod
     def of(**given: Any) -> Params:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import traceback
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .engines import make_engine
-from .messages import StepCommand, StepReply
+from .errors import NotFiniteError
+from .messages import StepCommand, StepReply, WorkerFailure
 from .params import Params
 from .scene import Scene
 
@@ -32,6 +34,10 @@ class Worker:
         self._active_count = 0
         self._overlap = self._own = np.empty(0, np.int32)
         self._prepare_s = 0.0
+
+    def set_worker_states(self, worker_states: Array) -> None:
+        """The table of overlap bodies is another one from now on: there are more workers."""
+        self._worker_states = worker_states
 
     def step(self, command: StepCommand) -> StepReply:
         start = time.thread_time()
@@ -74,3 +80,10 @@ class Worker:
             alone[command.overlap] = False
             self._own = np.flatnonzero(alone).astype(np.int32)
         return self._own
+
+
+def failure_of(index: int, error: BaseException) -> WorkerFailure:
+    """What the server is told of an exception in worker number `index`."""
+    if isinstance(error, NotFiniteError):
+        return WorkerFailure(index, "not finite", str(error), error.body_ids)
+    return WorkerFailure(index, "failed", "".join(traceback.format_exception(error)).rstrip())

@@ -3,47 +3,88 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable, Sequence
 
 from ..errors import WorkerError
-from ..messages import StepCommand, StepReply
+from ..messages import StepCommand, StepReply, WorkerFailure
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
-from ..worker import Worker
+from ..worker import Worker, failure_of
+from .base import Array
 from .shared import SharedMemory
 
 
 class InlineRuntime:
     def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
-        bodies = scene.body_count
-        blocks = [SharedMemory(8 * STATE_SIZE * rows) for rows in (bodies, bodies * worker_count)]
-        self.states = blocks[0].array((bodies, STATE_SIZE), float)
-        self.worker_states = blocks[1].array((bodies * worker_count, STATE_SIZE), float)
-        for block in blocks:
-            block.close()
+        self._scene, self._params = scene, params
+        self.states = self._table(scene.body_count)
+        self.worker_states = self._table(0)
         self.wait_cpu_s = 0.0
-        self._workers = [Worker(i, scene, params, self.states, self.worker_states) for i in range(worker_count)]
+        self._workers: list[Worker] = []
+        self._failures: dict[int, WorkerFailure] = {}
+        self._closed = False
+        self.set_worker_count(worker_count)
 
-    def step(self, commands: Sequence[StepCommand], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
-        if not self._workers:
-            raise WorkerError("the workers have ended")
-        replies: list[StepReply] = []
+    def step(
+        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None = None
+    ) -> list[StepReply | WorkerFailure | None]:
+        self._check_open()
         start = time.thread_time()
-        for worker, command in zip(self._workers, commands, strict=True):
-            try:
-                replies.append(worker.step(command))
-                worker.prepare()
-            except BaseException as error:
-                self.close()  # a step that was not finished by all cannot be gone on from
-                if isinstance(error, Exception):
-                    text = traceback.format_exc().rstrip()
-                    raise WorkerError(f"worker {worker.index} failed:\n{text}") from error
-                raise
-        if meanwhile is not None:
-            meanwhile()
+        try:
+            answers = [self._answer(w, command) for w, command in zip(self._workers, commands, strict=True)]
+            if meanwhile is not None:
+                meanwhile()
+        except BaseException:
+            self.close()  # a step that was not finished by all cannot be gone on from
+            raise
         self.wait_cpu_s = time.thread_time() - start
-        return replies
+        return answers
+
+    def _answer(self, worker: Worker, command: StepCommand | None) -> StepReply | WorkerFailure | None:
+        if command is None:
+            return None
+        if worker.index not in self._failures:
+            try:
+                reply = worker.step(command)
+                worker.prepare()
+                return reply
+            except Exception as error:
+                self._failures[worker.index] = failure_of(worker.index, error)
+        return self._failures[worker.index]
+
+    def replace(self, worker: int) -> None:
+        self._check_open()
+        self._workers[worker] = self._start(worker)
+        self._failures.pop(worker, None)
+
+    def set_worker_count(self, worker_count: int) -> None:
+        self._check_open()
+        rows = self._scene.body_count * worker_count
+        if rows > len(self.worker_states):
+            before = self.worker_states
+            self.worker_states = self._table(rows)
+            self.worker_states[: len(before)] = before
+            for worker in self._workers:
+                worker.set_worker_states(self.worker_states)
+        fresh = [self._start(index) for index in range(len(self._workers), worker_count)]
+        self._workers = self._workers[:worker_count] + fresh
+        self._failures = {w: failure for w, failure in self._failures.items() if w < worker_count}
+
+    def _start(self, index: int) -> Worker:
+        return Worker(index, self._scene, self._params, self.states, self.worker_states)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise WorkerError("the workers have ended")
+
+    @staticmethod
+    def _table(rows: int) -> Array:
+        """Zeros whose pages cost nothing before they are touched."""
+        block = SharedMemory(8 * STATE_SIZE * rows)
+        table = block.array((rows, STATE_SIZE), float)
+        block.close()
+        return table
 
     def close(self) -> None:
+        self._closed = True
         self._workers = []

@@ -7,27 +7,24 @@ whose server dies, however it dies, end by themselves. The memory has no name, s
 
 from __future__ import annotations
 
-import json
-import os
+import math
 import select
-import signal
-import socket
-import subprocess
-import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Sequence
 
 from ..errors import WorkerError
-from ..messages import StepCommand, StepReply, pack, unpack
+from ..messages import StepCommand, StepReply, WorkerFailure
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
 from ..scene_memory import SceneMemory
-from .shared import DONE, FAILED, GO, SharedMemory
+from .answer_limits import START_S, AnswerLimits
+from .base import Array
+from .child import Child
+from .shared import SharedMemory
 
 LEAVE_S = 1.0  # how long all workers together may take to leave before they are killed
+ROW_BYTES = 8 * STATE_SIZE
 
 
 def mailbox_size(body_count: int) -> int:
@@ -37,124 +34,136 @@ def mailbox_size(body_count: int) -> int:
 
 class ProcessRuntime:
     def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
-        bodies = scene.body_count
+        self._body_count, self._params = scene.body_count, params
         description = SceneMemory(scene)
-        states = SharedMemory(8 * STATE_SIZE * bodies)
-        worker_states = SharedMemory(8 * STATE_SIZE * bodies * worker_count)
+        states, worker_states = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0)
         scene_block = SharedMemory(description.size)
         description.write(scene_block.map)
-        self.states = states.array((bodies, STATE_SIZE), float)
-        self.worker_states = worker_states.array((bodies * worker_count, STATE_SIZE), float)
+        self.states: Array = states.array((scene.body_count, STATE_SIZE), float)
+        self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
         self.wait_cpu_s = 0.0
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._sockets: list[socket.socket] = []
-        self._mailboxes: list[memoryview] = []
-        self._finalizer = weakref.finalize(self, _end, self._processes, self._sockets)
-        shared = (states, worker_states, scene_block)
+        self._blocks = [states, worker_states, scene_block]
+        self._children: list[Child] = []
+        self._limits = AnswerLimits(params.hang_limit)
+        self._finalizer = weakref.finalize(self, _end, self._children, self._blocks)
         try:
-            for index in range(worker_count):
-                mailbox = SharedMemory(mailbox_size(bodies))
-                self._mailboxes.append(memoryview(mailbox.map))
-                self._start(index, params, worker_count, (*shared, mailbox))
-                mailbox.close()
-            self._gather()
+            self.set_worker_count(worker_count)
         except BaseException:
             self.close()
             raise
-        finally:
-            for block in shared:
-                block.close()
 
-    def _start(self, index: int, params: Params, worker_count: int, blocks: Sequence[SharedMemory]) -> None:
-        ours, theirs = socket.socketpair()
-        self._sockets.append(ours)
-        task = {
-            "index": index,
-            "worker_count": worker_count,
-            "params": asdict(params),
-            "socket": theirs.fileno(),
-            "memory": [[block.fd, block.size] for block in blocks],
-        }
-        # The same modules as here, whatever was done to sys.path; one thread each, for the workers are the threads.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
-        environment["OPENBLAS_NUM_THREADS"] = "1"
-        with theirs:
-            self._processes.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "lapjoint.runtimes.process_worker", json.dumps(task)],
-                    stdin=subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno(), *(block.fd for block in blocks)],
-                    env=environment,
-                    start_new_session=True,  # Ctrl-C is for the server; it ends the workers
-                )
-            )
-
-    def step(self, commands: Sequence[StepCommand], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
-        if not self._sockets:
-            raise WorkerError("the workers have ended")
+    def step(
+        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None = None
+    ) -> list[StepReply | WorkerFailure | None]:
+        self._check_open()
         try:
-            for mailbox, link, command in zip(self._mailboxes, self._sockets, commands, strict=True):
-                pack(command, mailbox)
-                with suppress(OSError):  # a worker that is gone is named by _gather
-                    link.send(GO)
-            start = time.thread_time()
+            told = []
+            for child, command in zip(self._children, commands, strict=True):
+                if command is not None and child.failure is None:
+                    child.tell(command)
+                    told.append(child)
+            start, sent = time.thread_time(), time.monotonic()
             if meanwhile is not None:
                 meanwhile()
-            self._gather()
+            self._gather({child: self._limits.limit_s(child.index) for child in told}, sent)
             self.wait_cpu_s = time.thread_time() - start
-            return [unpack(StepReply, mailbox) for mailbox in self._mailboxes]
+            return [
+                None if command is None else child.failure or child.reply()
+                for child, command in zip(self._children, commands, strict=True)
+            ]
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
 
-    def _gather(self) -> None:
-        """Wait until every worker has answered."""
+    def _gather(self, limits_s: dict[Child, float], sent: float, is_step: bool = True) -> None:
+        """Wait until all of these have answered, or have taken too long since they were told."""
         poll = select.poll()
-        waiting = {link.fileno(): index for index, link in enumerate(self._sockets)}
+        waiting = {child.link.fileno(): child for child in limits_s}
         for fd in waiting:
             poll.register(fd, select.POLLIN)
         while waiting:
-            for fd, _ in poll.poll():
-                index = waiting[fd]
-                try:
-                    answer = self._sockets[index].recv(1)
-                except OSError:
-                    answer = b""
-                if answer != DONE:
-                    self._fail(index, answer)
+            left_s = sent + min(limits_s[child] for child in waiting.values()) - time.monotonic()
+            ready = [fd for fd, _ in poll.poll(max(0, math.ceil(1e3 * left_s)))]
+            taken_s = time.monotonic() - sent
+            # Only where nothing has come is anybody late: the server itself may have been held up.
+            late = [fd for fd, child in waiting.items() if taken_s >= limits_s[child]] if not ready else []
+            for fd in [*ready, *late]:
+                child = waiting.pop(fd)
                 poll.unregister(fd)
-                del waiting[fd]
+                if fd in late:
+                    child.give_up(limits_s[child])
+                    continue
+                child.receive()
+                if is_step:
+                    self._limits.answered(child.index, taken_s)
 
-    def _fail(self, index: int, answer: bytes) -> None:
-        process = self._processes[index]
-        if answer == FAILED:
-            with self._sockets[index].makefile("rb") as stream:
-                text = stream.read().decode(errors="replace")
+    # ---- workers come and go -----------------------------------------------------------------------------------------
+
+    def replace(self, worker: int) -> None:
+        self._check_open()
+        self._children[worker].kill()
+        self._limits.forget(worker)
+        self._start([worker])
+
+    def set_worker_count(self, worker_count: int) -> None:
+        self._check_open()
+        before, rows = len(self._children), self._body_count * worker_count
+        block = self._blocks[1]
+        if rows > len(self.worker_states):
+            block.grow(max(1, ROW_BYTES * rows))
+            self.worker_states = block.array((rows, STATE_SIZE), float)
+        _leave(self._children[worker_count:])
+        del self._children[worker_count:]
+        for index in range(min(before, worker_count), max(before, worker_count)):
+            self._limits.forget(index)
+        try:
+            self._start(range(before, worker_count))
+        except WorkerError:
+            _leave(self._children[before:])
+            del self._children[before:]
+            raise
+
+    def _start(self, indices: Iterable[int]) -> None:
+        """Start these workers, at their places in the list or at its end, and wait until they are there."""
+        started = []
+        try:
+            for index in indices:
+                child = Child(index, self._params, self._blocks, mailbox_size(self._body_count))
+                started.append(child)
+                self._children[index : index + 1] = [child]
+            self._gather(dict.fromkeys(started, START_S), time.monotonic(), is_step=False)
+        except OSError as error:
+            raise WorkerError(f"worker {index} cannot be started: {error.strerror or error}") from None
+        except BaseException:
             self.close()
-            raise WorkerError(f"worker {index} failed:\n{text.rstrip()}")
-        code = process.wait()
-        self.close()
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        raise WorkerError(f"worker {index} (process {process.pid}) is gone: {how}")
+            raise
+        for child in started:
+            if child.failure is not None:
+                raise WorkerError(child.failure.title)
+
+    def _check_open(self) -> None:
+        if not self._finalizer.alive:
+            raise WorkerError("the workers have ended")
 
     def close(self) -> None:
         self._finalizer()
-        self._mailboxes.clear()
 
     @property
     def process_ids(self) -> list[int]:
-        return [process.pid for process in self._processes]
+        return [child.pid for child in self._children]
 
 
-def _end(processes: list[subprocess.Popen[bytes]], sockets: list[socket.socket]) -> None:
+def _leave(children: Sequence[Child]) -> None:
     """Hang up, which tells the workers to leave; kill those that have not left in time."""
-    for link in sockets:
-        link.close()
-    sockets.clear()
+    for child in children:
+        child.hang_up()
     deadline = time.monotonic() + LEAVE_S
-    for process in processes:
-        try:
-            process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    for child in children:
+        child.leave(deadline - time.monotonic())
+
+
+def _end(children: list[Child], blocks: list[SharedMemory]) -> None:
+    _leave(children)
+    children.clear()
+    for block in blocks:
+        block.close()

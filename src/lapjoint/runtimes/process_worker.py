@@ -8,14 +8,15 @@ import select
 import socket
 import sys
 import threading
-import traceback
 
 from ..messages import StepCommand, pack, unpack
 from ..params import Params
 from ..scene import STATE_SIZE
 from ..scene_memory import read_scene
-from ..worker import Worker
-from .shared import DONE, FAILED, GO, SharedMemory
+from ..worker import Worker, failure_of
+from .base import Array
+from .child import pack_failure
+from .shared import DONE, GO, SharedMemory
 
 
 def leave_with_server(link: socket.socket) -> None:
@@ -24,6 +25,11 @@ def leave_with_server(link: socket.socket) -> None:
     poll.register(link, getattr(select, "POLLRDHUP", 0) | select.POLLHUP)
     poll.poll()
     os._exit(1)
+
+
+def overlap_table(block: SharedMemory) -> Array:
+    rows = block.size // (8 * STATE_SIZE)
+    return block.array((rows, STATE_SIZE), float)
 
 
 def main() -> None:
@@ -39,23 +45,28 @@ def main() -> None:
             scene,
             Params(**task["params"]),
             states.array((rows, STATE_SIZE), float),
-            worker_states.array((rows * task["worker_count"], STATE_SIZE), float),
+            overlap_table(worker_states),
         )
-        for block in (states, worker_states, scene_block, mailbox):
+        for block in (states, scene_block, mailbox):
             block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
         while link.recv(1) == GO:  # an empty answer: the server is gone
-            pack(worker.step(unpack(StepCommand, buffer)), buffer)
+            command = unpack(StepCommand, buffer)
+            if len(command.slot) and (int(command.slot.max()) + 1) * 8 * STATE_SIZE > worker_states.size:
+                worker_states.look_again()  # there are more workers than before, and the server has made room
+                worker.set_worker_states(overlap_table(worker_states))
+            pack(worker.step(command), buffer)
             link.send(DONE)
             worker.prepare()
     except (BrokenPipeError, ConnectionResetError):
         pass
-    except BaseException:
+    except BaseException as error:
+        failure = failure_of(task["index"], error)
         try:
-            link.sendall(FAILED + traceback.format_exc().encode())
+            link.sendall(pack_failure(failure))
         except OSError:
-            traceback.print_exc()
+            print(failure.title, file=sys.stderr)
     link.close()
 
 

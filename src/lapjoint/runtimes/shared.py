@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# What the two sides of a socket say: the command is there; the reply is there; a traceback follows.
+# What the two sides of a socket say: the command is there; the reply is there; a failure follows, as text.
 GO, DONE, FAILED = b"g", b"d", b"f"
 
 
@@ -29,6 +29,17 @@ class SharedMemory:
         """The block as an array; it keeps the mapping alive."""
         count = int(np.prod(shape))
         return np.frombuffer(self.map, dtype, count).reshape(shape)
+
+    def grow(self, size: int) -> None:
+        """Make the block larger, with zeros. Arrays of before look at the same memory, as far as it went."""
+        os.ftruncate(self.fd, size)
+        self.size = size
+        self.map = mmap.mmap(self.fd, size)
+
+    def look_again(self) -> None:
+        """Map all of a block that another process has made larger."""
+        self.size = os.fstat(self.fd).st_size
+        self.map = mmap.mmap(self.fd, self.size)
 
     def close(self) -> None:
         """Let go of the descriptor; the memory stays while an array looks at it."""
