@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from . import scenes
 from .engines import Contacts, Engine, engine_names, make_engine
-from .errors import LapjointError, PenetrationWarning
+from .errors import LapjointError, PenetrationWarning, SimulationStopped
+from .events import Event
 from .joints import FREE, LOCKED, WORLD, Ball, Fixed, Hinge, Motor, SixAxis, Slider, Spring
 from .materials import Material
 from .params import Params
@@ -26,6 +27,7 @@ __all__ = [
     "ConvexHull",
     "Cylinder",
     "Engine",
+    "Event",
     "Fixed",
     "Hinge",
     "LapjointError",
@@ -40,6 +42,7 @@ __all__ = [
     "RecordingWriter",
     "Scene",
     "Simulation",
+    "SimulationStopped",
     "SixAxis",
     "Slider",
     "Sphere",

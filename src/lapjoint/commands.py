@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import Membership
+from .algorithms.membership import WORD, resized
 from .checks import as_rows, integer_rows
 from .errors import LapjointError
 from .messages import StepCommand, StepReply, array_bytes
@@ -39,6 +41,16 @@ class CommandBuilder:
         self.forces: dict[int, NDArray[np.float64]] = {}
         """Force and torque of the next step on each body that has any."""
         self._iterations = np.empty(0, np.int32)
+        self._removed = np.empty(0, np.int32)
+
+    def set_worker_count(self, worker_count: int) -> None:
+        """There are more workers, which know nothing, or fewer."""
+        self._worker_count = worker_count
+        self.known = resized(self.known, worker_count)
+
+    def remove(self, body_ids: Ids) -> None:
+        """Take these bodies out of every worker's engine for good, whatever the membership says."""
+        self._removed = np.union1d(self._removed, body_ids).astype(np.int32)
 
     def reset(self, overlap: Ids) -> None:
         """These bodies were blended after the last step; they start from the blend."""
@@ -74,21 +86,43 @@ class CommandBuilder:
         if self._moved:
             self._reset = np.union1d(self._reset, sorted(self._moved)).astype(np.int32)
             self._moved.clear()
-        activate, deactivate, reset, slots = self._command_lists(membership, self.known, self._reset, worker)
+        wanted = self._without_removed(membership)
+        activate, deactivate, reset, slots = self._command_lists(wanted, self.known, self._reset, worker)
         bodies = np.repeat(overlap, np.diff(offset))
         commands = []
         for w in range(self._worker_count):
-            command = StepCommand(deactivate[w], activate[w], reset[w], bodies[slots[w]], slots[w])
+            slot = slots[w]
+            if len(self._removed):
+                slot = slot[~np.isin(bodies[slot], self._removed)]
+            command = StepCommand(deactivate[w], activate[w], reset[w], bodies[slot], slot)
             if self.forces:
-                pushed = [body for body in sorted(self.forces) if membership.has(body, w)]
+                pushed = [body for body in sorted(self.forces) if wanted.has(body, w)]
                 command.force_ids = np.array(pushed, np.int32)
                 command.forces = np.array([self.forces[body] for body in pushed]).reshape(-1, 6)
             command.iterations = self._iterations
             commands.append(command)
-        self.known = membership.bits.copy()
+        self.known = wanted.bits.copy()
         self.forces.clear()
         self._iterations = self._iterations[:0]
         return commands
+
+    def rebuild(self, membership: Membership, command: StepCommand, worker: int, iterations: int) -> StepCommand:
+        """The whole command of a fresh worker that takes another's place: all its bodies, and what `command` told the
+        other for this step."""
+        full = replace(command, deactivate=command.deactivate[:0], reset=command.reset[:0])
+        full.activate = self._without_removed(membership).active(worker)
+        full.iterations = np.array([iterations], np.int32)
+        self.known[self._removed, worker // WORD] &= ~np.uint64(1 << (worker % WORD))
+        here = np.isin(command.overlap, full.activate)
+        full.overlap, full.slot = command.overlap[here], command.slot[here]
+        return full
+
+    def _without_removed(self, membership: Membership) -> Membership:
+        if not len(self._removed):
+            return membership
+        wanted = membership.copy()
+        wanted.bits[self._removed] = 0
+        return wanted
 
 
 def count_bytes(commands: Sequence[StepCommand], replies: Sequence[StepReply]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +21,9 @@ from .scene import Scene
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
+CONTACT_MARGIN = 0.02
+"""In length units: bodies whose boxes are farther apart than twice this do not touch, not even by Bullet's contact
+threshold, by which it widens its boxes too."""
 DEEP = 0.1
 """Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
 
@@ -95,6 +98,18 @@ class WorkerDetector:
         clearances = self._engine.clearances(pairs, self._states)
         self._finder.keep_apart(clearances)
         return np.asarray(pairs[clearances == 0])
+
+
+def make_detector(
+    scene: Scene, params: Params, make_finder: Callable[[Scene, float], PairFinder]
+) -> tuple[Detector, Contacts]:
+    """The detector that `params` names, and the contacts of the scene as it is."""
+    whole = ServerDetector(scene, params)
+    contacts = whole.contacts(scene.states)
+    if params.detect == "server":
+        return whole, contacts
+    margin = CONTACT_MARGIN * (params.length_unit or 1.0)
+    return WorkerDetector(scene, params, make_finder(scene, margin)), contacts
 
 
 def merge_contacts(replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> Contacts:

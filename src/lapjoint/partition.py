@@ -79,12 +79,18 @@ def metis(scene: Scene, worker_count: int) -> Ids:
     return partition if len(np.unique(partition)) == worker_count else boxes(scene, worker_count)
 
 
-def divide_anew(scene: Scene, states: NDArray[np.float64], contacts: Ids, membership: Membership) -> Ids:
+def divide_anew(
+    scene: Scene, states: NDArray[np.float64], contacts: Ids, membership: Membership, worker_count: int | None = None
+) -> Ids:
     """METIS over joints, contacts and proximity as they are now, with equal loads; a slower worker gets less. Of all
-    ways to hand out the parts to workers of equal speed, the one that leaves most bodies where they are."""
+    ways to hand out the parts to workers of equal speed, the one that leaves most bodies where they are. There may be
+    fewer parts than workers: the last ones get none."""
     from scipy.optimize import linear_sum_assignment
 
-    count, speed = membership.worker_count, 1.0 / membership.rate
+    count = membership.worker_count if worker_count is None else worker_count
+    speed = 1.0 / membership.rate[:count]
+    if count == 1:
+        return np.zeros(scene.body_count, np.int32)
     parts = _metis(scene, states[:, :3], count, contacts, membership.cost, speed / speed.sum())
     kept = np.zeros((count, count))
     for w in range(count):

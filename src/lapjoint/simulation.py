@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 
@@ -13,38 +13,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import Balance, Membership, load_algorithms
 from .algorithms.graph import Graph
-from .algorithms.membership import validate_weights
+from .algorithms.membership import WORD, resized, validate_weights
 from .checks import as_rows
 from .commands import CommandBuilder, checked_bodies, count_bytes
-from .detect import Detector, ServerDetector, WorkerDetector, merge_contacts, warn_of_penetration
+from .detect import make_detector, merge_contacts, warn_of_penetration
+from .division import Division
+from .elastic import Elastic
 from .engines import Contacts
-from .errors import LapjointError
+from .errors import LapjointError, SimulationStopped
+from .events import Event
+from .frame import Frame
 from .joints import WORLD
 from .loads import Loads
 from .measures import joint_gaps, state_hash
 from .messages import StepReply
 from .params import Params
-from .partition import divide_anew, make_partition
+from .partition import make_partition
 from .profile import StepProfile
+from .recovery import Recovery, Turn
 from .runtimes import make_runtime
 from .scene import STATE_SIZE, Scene
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
-
-CONTACT_MARGIN = 0.02
-"""In length units: bodies whose boxes are farther apart than twice this do not touch, not even by Bullet's contact
-threshold, by which it widens its boxes too."""
-
-
-@dataclass(frozen=True)
-class Frame:
-    """One sample of a simulation."""
-
-    step_count: int
-    time: float
-    """s"""
-    states: Array
 
 
 class Simulation:
@@ -76,19 +67,14 @@ class Simulation:
         self.membership = Membership(make_partition(scene, params.workers, params.partition), params.workers)
         self.graph: Graph = self._algorithms.Graph(scene.body_count, self._joint_edges)
         self._algorithms.assign_overlap(self.growth_depth, self.graph, self.membership)  # Alg. 1 line 2
-        whole = ServerDetector(scene, params)
-        contacts = whole.contacts(scene.states)
+        self._detector, contacts = make_detector(scene, params, self._algorithms.PairFinder)
         warn_of_penetration(scene, contacts)
-        self._detector: Detector = whole
-        if params.detect == "workers":
-            margin = CONTACT_MARGIN * (params.length_unit or 1.0)
-            self._detector = WorkerDetector(scene, params, self._algorithms.PairFinder(scene, margin))
         self.replies = [StepReply(contacts.bodies, contacts.point_count, contacts.depth)]
         """What each worker said of the last step."""
         self._commands = CommandBuilder(scene.body_count, params.workers, self._algorithms.command_lists)
         self._loads = Loads(scene, params)
-        self._wanted: Ids | None = None  # a partition for the next step
-        self._divided_bits: NDArray[np.uint64] | None = None
+        self._elastic = Elastic(params)
+        self._division = Division(scene, params.workers)
         self._loads.divided(self.membership, 0)
         self._settled = self._same_contacts = False
         self._frozen: dict[int, Array] = {}
@@ -96,6 +82,12 @@ class Simulation:
         self._closed = False
         self._runtime = make_runtime(scene, params, params.workers)
         self._runtime.states[:] = scene.states
+        self._recovery = Recovery(scene, params, self._runtime, self._commands, self.freeze)
+        self.events: list[Event] = self._recovery.events
+        """Failures, quarantines and changes of the number of workers so far."""
+        self.before_stop: list[Callable[[Simulation], None]] = []
+        """Called when a run has to stop, while states are those before the step that could not be taken."""
+        self._stopped: SimulationStopped | None = None
 
     # ---- Algorithm 1 ---------------------------------------------------------------------------------------------
 
@@ -103,11 +95,13 @@ class Simulation:
         """Go on by `count` timesteps."""
         for _ in range(count):
             self._open()
+            if self._stopped is not None:
+                raise self._stopped
             self.profile = profile = StepProfile()
             start = time.thread_time()
             with profile.phase("reset"):
                 self._reset()
-            if self.params.workers > 1:
+            if self.membership.worker_count > 1:
                 with profile.phase("detect"):
                     self._detect()
                 with profile.phase("balance"):
@@ -119,9 +113,11 @@ class Simulation:
             with profile.phase("blend"):
                 self._blend()
             self._hold_frozen()
+            self._recovery.contain_runaways(self.step_count, self.frozen_ids)
             self._count(replies)
             profile.server_ms = 1e3 * (time.thread_time() - start - self._runtime.wait_cpu_s)
             self.step_count += 1
+            self._follow_load()
             for callback in self._callbacks:
                 callback(self)
 
@@ -150,12 +146,10 @@ class Simulation:
         mode = Balance(self.params.balance)
         before = self.membership.bits.copy()
         self._loads.weigh(self.membership, self.replies, self.params.iterations or 1, self.step_count)
-        if self._wanted is None and self._loads.are_uneven(self.membership, self.step_count):
-            self._wanted = divide_anew(self.scene, self._runtime.states, self.graph.contacts, self.membership)
-        if self._wanted is not None:
-            self._divide(self._wanted)
+        if self._division.is_due(self.membership) or self._loads.are_uneven(self.membership, self.step_count):
+            self._divide()
         else:
-            self._end_division()
+            self._set_workers(self._division.end(self.membership))
             self._algorithms.balance(
                 self.graph.contacts,
                 self.growth_depth,
@@ -165,7 +159,8 @@ class Simulation:
                 self._jointed,
                 self.params.linger,
             )
-        left = np.flatnonzero((before & ~self.membership.bits).any(axis=1)).astype(np.int32)
+        after = resized(self.membership.bits, WORD * before.shape[1])
+        left = np.flatnonzero((before & ~after).any(axis=1)).astype(np.int32)
         if mode is Balance.PRINTED:
             self.profile.uncovered_count = len(self.membership.uncovered(self.graph.edges))
             return
@@ -177,22 +172,15 @@ class Simulation:
         if self.params.validate:
             self.membership.validate(self.graph)
 
-    def _divide(self, partition: Ids) -> None:
-        """Another partition of the scene, and its overlap. For one step bodies are in their old workers and in the new
-        ones, so that these have felt a body's contacts before they are alone with it."""
-        membership, before = self.membership, self.membership.bits.copy()
-        self._wanted = None
-        membership.assign(partition)
-        self._algorithms.assign_overlap(self.growth_depth, self.graph, membership)
-        self._loads.divided(membership, self.step_count)
-        self._divided_bits = membership.bits.copy()
-        membership.set_bits(membership.bits | before)
-        self.profile.divided = True
+    def _divide(self) -> None:
+        """Another partition of the scene, and its overlap."""
 
-    def _end_division(self) -> None:
-        if self._divided_bits is not None:
-            self.membership.set_bits(self._divided_bits)
-            self._divided_bits = None
+        def assign_overlap(membership: Membership) -> None:
+            self._algorithms.assign_overlap(self.growth_depth, self.graph, membership)
+            self._loads.divided(membership, self.step_count)
+
+        self._division.begin(self._runtime.states, self.graph.contacts, self.membership, assign_overlap)
+        self.profile.divided = True
 
     def _weigh(self) -> None:
         """Lines 13 to 15: Algorithm 5."""
@@ -214,8 +202,17 @@ class Simulation:
         self.profile.deactivation_count = sum(len(command.deactivate) for command in commands)
         self._settled = self.profile.activation_count + self.profile.deactivation_count == 0
         self._told = commands
-        meanwhile = partial(self._detector.prepare, self.membership) if self.params.workers > 1 else None
-        return self._runtime.step(commands, meanwhile)
+        meanwhile = partial(self._detector.prepare, self.membership) if len(commands) > 1 else None
+        bodies = np.repeat(self.overlap, np.diff(self.weight_offset))
+        iterations = self.params.iterations or 1
+        turn = Turn(self.step_count, iterations, self.membership, commands, bodies, self.weight_worker)
+        try:
+            return self._recovery.take_step(turn, meanwhile)
+        except SimulationStopped as error:
+            self._stopped = error
+            for hook in self.before_stop:
+                hook(self)
+            raise
 
     def _blend(self) -> None:
         """Lines 18 to 20: Algorithm 4."""
@@ -268,7 +265,8 @@ class Simulation:
 
     def weights(self) -> Array:
         """How much each worker has to say about each body, (body_count, workers); rows sum to one."""
-        table = np.stack([self.membership.column(w) for w in range(self.params.workers)], axis=1).astype(float)
+        count = self.membership.worker_count
+        table = np.stack([self.membership.column(w) for w in range(count)], axis=1).astype(float)
         rows = np.repeat(self.overlap, np.diff(self.weight_offset))
         table[rows, self.weight_worker] = self.weight
         return table
@@ -314,8 +312,9 @@ class Simulation:
         """How far overlap grows, from the next step on: a body's heaviest worker keeps it, and overlap grows anew."""
         self.params = replace(self.params, growth_depth=growth_depth)  # refuses what is no depth
         self.growth_depth = growth_depth
-        if self.params.workers > 1:
-            self._wanted = np.argmax(self.weights(), axis=1).astype(np.int32)
+        if self.membership.worker_count > 1:
+            heaviest = np.argmax(self.weights()[:, : self._division.worker_count], axis=1)
+            self._division.ask(heaviest.astype(np.int32))
             self._settled = False
 
     def set_load(self, load: str) -> None:
@@ -325,6 +324,35 @@ class Simulation:
         self.membership.set_costs(1)
         self._loads.divided(self.membership, self.step_count)
         self._settled = False
+
+    def set_worker_count(self, worker_count: int) -> None:
+        """More or fewer workers: the scene is divided among them in the next step. No state jumps, for bodies are in
+        their old workers and in the new ones for that step; workers that are not needed end after it."""
+        self._open()
+        replace(self.params, workers=worker_count)  # refuses what is no count
+        if worker_count > max(self.scene.body_count, 1):
+            raise LapjointError(f"{worker_count} workers for {self.scene.body_count} bodies: expected one per body")
+        self._set_workers(max(worker_count, self.membership.worker_count))
+        self._division.worker_count = worker_count
+        self._settled = False
+
+    def _set_workers(self, worker_count: int) -> None:
+        """Start or end workers without bodies."""
+        if worker_count == self.membership.worker_count:
+            return
+        text = f"workers: {worker_count}, before {self.membership.worker_count}"
+        for part in (self._runtime, self.membership, self._commands):
+            part.set_worker_count(worker_count)
+        self.params = replace(self.params, workers=worker_count)
+        self.events.append(Event(self.step_count, "workers", text))
+
+    def _follow_load(self) -> None:
+        """With `max_workers`, as many workers as the load is worth."""
+        if self._elastic.is_time_to_look(self.step_count):
+            self._loads.weigh(self.membership, self.replies, self.params.iterations or 1, self.step_count)
+            wanted = self._elastic.wanted(self._division.worker_count, self._loads.step_ms(self.membership))
+            if wanted != self._division.worker_count:
+                self.set_worker_count(wanted)
 
     def set_iterations(self, iterations: int) -> None:
         """Sweeps of the solver per step, from the next step on."""

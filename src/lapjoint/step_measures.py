@@ -53,7 +53,7 @@ class Measures:
 
     def __init__(self, simulation: Simulation, names: str | Sequence[str] = "all", one_step_every: int = 1) -> None:
         self.names = checked_names(names)
-        counts = {"worker_residual": simulation.params.workers, "linear_momentum": 3, "angular_momentum": 3}
+        counts = {"worker_residual": simulation.membership.worker_count, "linear_momentum": 3, "angular_momentum": 3}
         self.counts = {name: counts.get(name, 1) for name in self.names}
         """How many numbers each measure has, as RecordingWriter wants to know."""
         self._take = [take for names, take in _TAKERS.items() if not set(names).isdisjoint(self.names)]

@@ -56,6 +56,17 @@ class Membership:
         self.load[:] = self.rate * self.counted_costs()
         self.must_wait[:] = 0
 
+    def set_worker_count(self, worker_count: int) -> None:
+        """Add workers without bodies at the end, as fast as the others are in the mean, or take away the last ones."""
+        old = self.worker_count
+        self.worker_count = worker_count
+        self.bits = resized(self.bits, worker_count)
+        assert self.worker_counts().all(), "a body would be in no worker"
+        rate = np.full(worker_count, max(1, round(float(self.rate.mean()))), np.int64)
+        rate[: min(old, worker_count)] = self.rate[:worker_count]
+        self.rate = rate
+        self.load = rate * self.counted_costs()
+
     def set_bits(self, bits: NDArray[np.uint64]) -> None:
         """Another membership altogether; the loads follow."""
         self.bits[:] = bits
@@ -139,6 +150,17 @@ class Membership:
         assert len(open_edges) == 0, f"bodies {open_edges[0]} touch or are jointed, but share no worker"
         load = self.rate * self.counted_costs()
         assert np.array_equal(load, self.load), f"loads are {self.load}, counted {load}"
+
+
+def resized(bits: NDArray[np.uint64], worker_count: int) -> NDArray[np.uint64]:
+    """Bits for another number of workers. Those of workers beyond it are gone."""
+    words = -(-worker_count // WORD)
+    kept = min(words, bits.shape[1])
+    other = np.zeros((len(bits), words), np.uint64)
+    other[:, :kept] = bits[:, :kept]
+    if worker_count % WORD:
+        other[:, -1] &= np.uint64((1 << (worker_count % WORD)) - 1)
+    return other
 
 
 def validate_weights(offset: ArrayLike, weight: ArrayLike) -> None:

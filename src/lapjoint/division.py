@@ -1,0 +1,64 @@
+"""Division: another partition of a scene in motion, among as many workers as before or among others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .algorithms import Membership
+from .partition import divide_anew
+from .scene import Scene
+
+Ids = NDArray[np.int32]
+
+
+class Division:
+    """For one step bodies are in their old workers and in the new ones, so that these have felt a body's contacts
+    before they are alone with it, and no state jumps. Workers that are not wanted any more have no body after it."""
+
+    def __init__(self, scene: Scene, worker_count: int) -> None:
+        self.worker_count = worker_count
+        """How many workers are wanted."""
+        self._scene = scene
+        self._partition: Ids | None = None
+        self._count = worker_count  # of the last division
+        self._bits: NDArray[np.uint64] | None = None
+
+    def ask(self, partition: Ids) -> None:
+        """Divide the scene so in the next step."""
+        self._partition = partition
+
+    def is_due(self, membership: Membership) -> bool:
+        """Whether a partition was asked for, or other workers than there are."""
+        return self._partition is not None or self._is_other_count(membership)
+
+    def _is_other_count(self, membership: Membership) -> bool:
+        between = self._bits is not None
+        return self.worker_count != self._count or (not between and self.worker_count != membership.worker_count)
+
+    def begin(
+        self,
+        states: NDArray[np.float64],
+        contacts: Ids,
+        membership: Membership,
+        assign_overlap: Callable[[Membership], None],
+    ) -> None:
+        """Bodies go to their new workers and stay in the old ones too."""
+        partition, before = self._partition, membership.bits.copy()
+        if partition is None or self._is_other_count(membership):
+            partition = divide_anew(self._scene, states, contacts, membership, self.worker_count)
+        self._partition, self._count = None, self.worker_count
+        membership.assign(partition)
+        assign_overlap(membership)
+        self._bits = membership.bits.copy()
+        membership.set_bits(membership.bits | before)
+
+    def end(self, membership: Membership) -> int:
+        """If one began in the last step, bodies leave the old workers. Returns how many workers there should be."""
+        if self._bits is None:
+            return membership.worker_count
+        membership.set_bits(self._bits)
+        self._bits = None
+        return min(self._count, membership.worker_count)
