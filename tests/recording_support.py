@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lapjoint import Contacts, Params, RecordingWriter, Scene, Sphere
 from lapjoint.algorithms import Membership
+from lapjoint.events import Event
 from lapjoint.profile import StepProfile
 
 
@@ -36,6 +37,7 @@ class Made:
     profile: StepProfile = field(default_factory=StepProfile)
     step_count: int = 0
     timestep: float = 0.002
+    events: list[Event] = field(default_factory=list)
 
     @property
     def time(self) -> float:

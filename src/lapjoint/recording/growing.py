@@ -78,6 +78,20 @@ class GrowingArray:
             if filled + count == size:
                 self._write_chunk(self.row_count // size - 1)
 
+    def widen(self, width: int) -> None:
+        """Rows have so many numbers from now on; those before have zeros there."""
+        missing = width - self._row_shape[0]
+        if missing <= 0:
+            return
+        block_count = -(-self._row_shape[0] // self._chunk[1])
+        self._row_shape, self._described_count = (width,), -1
+        zeros = np.zeros_like(self._buffer, shape=(len(self._buffer), missing))
+        kept = np.concatenate([self._buffer, zeros], axis=1)
+        self._buffer = np.zeros_like(kept)
+        for number in range(self.row_count // self._chunk[0]):
+            self._write_chunk(number, block_count)
+        self._buffer = kept
+
     def flush(self, complete: bool = False) -> None:
         """Write what is left of the last chunk, and the new shape. Rows that were there before stay as they were.
 
@@ -92,8 +106,8 @@ class GrowingArray:
             self._flushed_count = self.row_count
         self._describe(self.row_count if complete else -(-self.row_count // size) * size)
 
-    def _write_chunk(self, number: int) -> None:
-        for index, block in self._blocks():
+    def _write_chunk(self, number: int, first_block: int = 0) -> None:
+        for index, block in list(self._blocks())[first_block:]:
             if self._order is not None:
                 block = block.transpose(self._order)
             content = self._blosc.encode(np.ascontiguousarray(block))

@@ -43,6 +43,11 @@ PROFILE_ARRAYS: dict[str, tuple[str, str | None]] = {
 }
 
 
+def is_of_workers(name: str, count: int, worker_count: int) -> bool:
+    """Whether a measure has a number for every worker: it follows their number."""
+    return name.startswith("worker_") and count == worker_count
+
+
 def chunk_file(*index: int) -> str:
     """The file of a chunk, within its array's directory."""
     return ".".join(["c", *map(str, index)])

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from ..checks import is_finite
 from ..engines import Contacts
 from ..errors import LapjointError
+from ..events import Event
+from ..frame import Frame
 from ..params import Params
 from ..scene import Scene
 from ..scene_file import parse_scene
-from ..simulation import Frame
 from .layout import CHUNK_FRAMES, CONTACT_OFFSET, FORMAT, OVERLAP_OFFSET, ROOT, VERSION, chunk_file
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class Recording:
             self.started = str(attributes["started"])
             """When the recording began, by the clock, in ISO 8601."""
             self.has_contacts = bool(attributes["contacts"])
+            self.events = [Event.from_dict(event) for event in attributes.get("events", [])]
+            """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
             self.versions: dict[str, str] = dict(attributes["versions"])
             self.machine: dict[str, str | int] = dict(attributes["machine"])
             self._params = dict(attributes["params"])

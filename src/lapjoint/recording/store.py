@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..algorithms.membership import WORD
 from ..engines import Contacts
+from ..events import Event
 from ..profile import PHASES
 from ..scene import STATE_SIZE
 from .growing import GrowingArray, write_group
@@ -24,6 +25,7 @@ from .layout import (
     OVERLAP_OFFSET,
     PROFILE_ARRAYS,
     block_size,
+    is_of_workers,
 )
 
 ROW_CHUNK_BYTES, LIST_CHUNK_BYTES, SCENE_CHUNK_BYTES = 1 << 15, 1 << 18, 1 << 24
@@ -55,11 +57,21 @@ class StepSample:
 class RecordingStore:
     """A new recording in an empty or missing directory. `measures` says how many numbers each measure has."""
 
-    def __init__(self, path: Path, attributes: Mapping[str, Any], scene: bytes, measures: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        attributes: Mapping[str, Any],
+        scene: bytes,
+        measures: Mapping[str, int],
+        events: Sequence[Event] = (),
+    ) -> None:
         self.path = path
         self.frame_count = 0
         """Frames that count."""
+        self.events = events
+        """What has happened so far; more may come."""
         self._attributes = dict(attributes)
+        self._worker_count = int(attributes["worker_count"])
         self._arrays: dict[str, GrowingArray] = {}
         self._frame_total = 0
         self._last_bits, self._last_workers = np.empty(0, np.uint64), np.empty(0, np.int64)
@@ -86,7 +98,8 @@ class RecordingStore:
         for name, (dtype, dimension) in PROFILE_ARRAYS.items():
             self._make(f"profile/{name}", dtype, "step", {dimension: sizes[dimension]} if dimension else {})
         for name, count in measures.items():
-            self._make(f"measures/{name}", "float64", "step", {f"{name}_number": count} if count > 1 else {})
+            several = count > 1 or is_of_workers(name, count, workers)
+            self._make(f"measures/{name}", "float64", "step", {f"{name}_number": count} if several else {})
         offsets = {OVERLAP_OFFSET: OVERLAP_ARRAYS, CONTACT_OFFSET: CONTACT_ARRAYS}
         if not self._attributes["contacts"]:
             del offsets[CONTACT_OFFSET]
@@ -99,6 +112,8 @@ class RecordingStore:
                 self._make(name, dtype, name.partition("_")[0], rest, LIST_CHUNK_BYTES)
                 self._lists[name] = []
         self._step_names = [name for name in self._arrays if "/" in name]
+        self._worker_names = {f"profile/{name}" for name, (_, along) in PROFILE_ARRAYS.items() if along == "worker"}
+        self._worker_names |= {f"measures/{name}" for name in measures if is_of_workers(name, measures[name], workers)}
         self._frame_names = ["step_count", "time", *offsets]
 
     def _make(
@@ -144,7 +159,7 @@ class RecordingStore:
         for names, rows in ((self._step_names, self._step_rows), (self._frame_names, self._frame_rows)):
             if rows:
                 for name, column in zip(names, zip(*rows, strict=True), strict=True):
-                    self._arrays[name].append(np.array(column))
+                    self._arrays[name].append(self._table(name, column))
                 rows.clear()
         for name, parts in self._lists.items():
             if parts:
@@ -153,9 +168,22 @@ class RecordingStore:
         for array in self._arrays.values():
             array.flush(complete)
         counts = {"frame_count": self._frame_total, "profile_count": self._arrays[self._step_names[0]].row_count}
-        self._attributes |= counts | {"complete": complete}
+        self._attributes |= counts | {"worker_count": self._worker_count, "complete": complete}
+        self._attributes["events"] = [event.to_dict() for event in tuple(self.events)]
         write_group(self.path, self._attributes)
         self.frame_count = self._frame_total
+
+    def _table(self, name: str, column: Sequence[Any]) -> NDArray[Any]:
+        """Values of several steps as rows. Where there is a number for every worker, and the number of workers has
+        changed, as many as there were at most: a worker that is not there has zeros."""
+        if name not in self._worker_names:
+            return np.array(column)
+        self._worker_count = max(self._worker_count, *map(len, column))
+        self._arrays[name].widen(self._worker_count)
+        table = np.zeros((len(column), self._worker_count), np.asarray(column[0]).dtype)
+        for row, values in zip(table, column, strict=True):
+            row[: len(values)] = values
+        return table
 
 
 def first_workers(bits: NDArray[np.uint64]) -> NDArray[np.int64]:

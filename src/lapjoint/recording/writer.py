@@ -24,7 +24,7 @@ from ..profile import PHASES
 from ..scene import STATE_SIZE
 from ..scene_file import scene_bytes
 from ..simulation import Simulation
-from .layout import FORMAT, PROFILE_ARRAYS, VERSION
+from .layout import FORMAT, PROFILE_ARRAYS, VERSION, is_of_workers
 from .origin import machine, versions
 from .place import check_place, check_space, clear
 from .store import FrameSample, RecordingStore, StepSample
@@ -64,6 +64,7 @@ class RecordingWriter:
         self._every = int(every)
         self._measures = _checked_measures(measures)
         self._contacts = contacts
+        self._worker_count = simulation.membership.worker_count
         self._added_count = 0
         self._closed = self._told = False
         self._error: Exception | None = None
@@ -73,7 +74,7 @@ class RecordingWriter:
         check_space(self.path, len(scene), body_count, None if steps is None else steps // self._every)
         attributes = self._attributes(simulation)
         try:
-            self._store = RecordingStore(self.path, attributes, scene, self._measures)
+            self._store = RecordingStore(self.path, attributes, scene, self._measures, simulation.events)
         except OSError as error:
             clear(self.path, is_new)
             raise LapjointError(f"{self.path}: the recording cannot be written: {error.strerror or error}") from None
@@ -94,7 +95,7 @@ class RecordingWriter:
             "every": self._every,
             "timestep": simulation.timestep,
             "body_count": simulation.scene.body_count,
-            "worker_count": params.workers,
+            "worker_count": self._worker_count,
             "contacts": self._contacts,
             "phases": list(PHASES),
             "profile": list(PROFILE_ARRAYS),
@@ -170,7 +171,10 @@ class RecordingWriter:
         values = []
         for name, count in self._measures.items():
             try:
-                values.append(np.array(measures[name], float).reshape(() if count == 1 else count))
+                shape: Any = () if count == 1 else count
+                if is_of_workers(name, count, self._worker_count):
+                    shape = -1
+                values.append(np.array(measures[name], float).reshape(shape))
             except (TypeError, ValueError):
                 kind = "one number" if count == 1 else f"{count} numbers"
                 raise LapjointError(f"measure {name!r} is {measures[name]!r}, expected {kind}") from None
