@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .errors import SimulationStopped
 from .profile import PHASES, StepProfile
 from .recording import RecordingWriter
 from .simulation import Simulation
@@ -76,6 +77,7 @@ class RunSummary:
     byte_count_mean: float
     """Bytes that server and workers exchange."""
     worker_body_count_mean: list[float]
+    """Of all workers that there were; one that was not there in a step counts as nothing. So do the next two."""
     worker_contact_count_mean: list[float]
     worker_cpu_ms_mean: list[float]
     state_hash: str
@@ -106,6 +108,15 @@ class RunSummary:
     one_step_error_max: float | None
     one_step_difference_mean: float | None
     """The same per body, root of the mean square [m/s]."""
+    failure_count: int
+    """How often a worker died, hung, failed or answered with numbers that are not finite."""
+    frozen_ids: list[int]
+    """Bodies that are held at the end, by quarantine or by the user."""
+    events: list[dict[str, object]]
+    """Failures, quarantines and changes of the number of workers: step_count, kind, text, worker, body_ids and
+    recovery_s of each (see docs/failures.md)."""
+    stopped: str | None
+    """Why the run could not go on, where it could not."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -121,7 +132,7 @@ class _Means:
     def add(self, **values: Any) -> None:
         self.count += 1
         for name, value in values.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value
+            self.sums[name] = _sum(self.sums.get(name, 0.0), value)
 
     def mean(self, name: str) -> float:
         return float(self.sums.get(name, 0.0)) / max(self.count, 1)
@@ -145,8 +156,8 @@ class _Measured:
                 continue
             first = name not in self._count
             self._count[name] = 1 if first else self._count[name] + 1
-            self._sum[name] = value if first else self._sum[name] + value
-            self._max[name] = value if first else np.maximum(self._max[name], value)
+            self._sum[name] = value if first else _sum(self._sum[name], value)
+            self._max[name] = value if first else np.maximum(*_as_long(self._max[name], value))
             self._last[name] = value
 
     def mean(self, name: str) -> Any:
@@ -157,6 +168,19 @@ class _Measured:
 
     def last(self, name: str) -> Any:
         return _plain(self._last.get(name))
+
+
+def _as_long(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two arrays with a number for every worker, where their number has changed in between."""
+    if np.ndim(a) == 0 or np.ndim(b) == 0 or len(a) == len(b):
+        return a, b
+    length = max(len(a), len(b))
+    return np.pad(a, (0, length - len(a))), np.pad(b, (0, length - len(b)))
+
+
+def _sum(a: Any, b: Any) -> Any:
+    a, b = _as_long(a, b)
+    return a + b
 
 
 def _plain(value: Any) -> Any:
@@ -197,20 +221,26 @@ def run(
     record: str | Path | None = None,
     record_every: int = 1,
 ) -> RunSummary:
-    """Take `steps` steps and measure each. Ctrl-C ends the run after the step at hand; what was done is summed up.
+    """Take `steps` steps and measure each. Ctrl-C ends the run after the step at hand; what was done is summed up, and
+    so it is where the run cannot go on: `stopped` says why.
 
     `measure` names measures besides those of every run (see Measures). `record` is a directory for a recording of all
     that is measured, with a frame of every `record_every`-th step.
     """
     measures = Measures(simulation, (*ALWAYS, *checked_names(measure)), one_step_every)
     means, measured = _Means(), _Measured()
+    stopped: str | None = None
     with _Interrupt() as interrupt, _recorder(simulation, record, record_every, measures, steps) as recorder:
         for done in range(1, steps + 1):
             if interrupt.came:
                 break
             measures.before_step(simulation)
             start = time.thread_time()
-            simulation.step()
+            try:
+                simulation.step()
+            except SimulationStopped as error:
+                stopped = str(error)
+                break
             server_cpu_ms = 1e3 * (time.thread_time() - start)
             values = measures.after_step(simulation)
             measured.add(values)
@@ -274,6 +304,10 @@ def run(
         one_step_error_mean=measured.mean("one_step_error"),
         one_step_error_max=measured.max("one_step_error"),
         one_step_difference_mean=measured.mean("one_step_difference"),
+        failure_count=sum(event.is_failure for event in simulation.events),
+        frozen_ids=simulation.frozen_ids.tolist(),
+        events=[event.to_dict() for event in simulation.events],
+        stopped=stopped,
     )
 
 

@@ -42,6 +42,7 @@ from .shared import (
     check_writable,
     console,
     open_scene,
+    worker_range,
 )
 
 
@@ -51,7 +52,14 @@ def run(
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="How much simulated time, in place of --steps.")
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", help="How many workers share the scene.")] = 1,
+    workers: Annotated[
+        str,
+        typer.Option(
+            "--workers",
+            metavar="N or N..M",
+            help="How many workers share the scene; 2..16: as many as the load is worth, from 2 to 16.",
+        ),
+    ] = "1",
     growth_depth: GrowthDepthOption = None,
     search_depth: SearchDepthOption = None,
     partition: PartitionOption = "auto",
@@ -72,6 +80,22 @@ def run(
     timestep: TimestepOption = None,
     iterations: Annotated[
         int | None, typer.Option("--iterations", help="Solver sweeps per step: more is more accurate and slower.")
+    ] = None,
+    on_failure: Annotated[
+        str,
+        typer.Option(
+            "--on-failure", help="When a worker dies, hangs or fails: replace it and repeat its step, or stop."
+        ),
+    ] = "replace",
+    hang_limit: Annotated[
+        float, typer.Option("--hang-limit", help="Seconds without an answer from which a worker hangs, at least.")
+    ] = 5.0,
+    quarantine: Annotated[
+        bool, typer.Option("--quarantine", help="Freeze bodies that run away or become NaN, and go on with the rest.")
+    ] = False,
+    speed_limit: Annotated[
+        float | None,
+        typer.Option("--speed-limit", help="m/s from which --quarantine freezes. Default: the scene in one step."),
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the summary to this file.")] = None,
     picture_file: Annotated[
@@ -106,8 +130,10 @@ def run(
     """
     if steps is not None and seconds is not None:
         raise LapjointError("--steps and --seconds are both given, expected one of them")
+    least, most = worker_range(workers)
     params = Params(
-        workers=workers,
+        workers=least,
+        max_workers=most,
         runtime=runtime,
         coupling=coupling,
         partition=partition,
@@ -125,6 +151,10 @@ def run(
         precision=precision,
         timestep=timestep,
         iterations=iterations,
+        on_failure=on_failure,
+        hang_limit=hang_limit,
+        quarantine=quarantine,
+        speed_limit=speed_limit,
     )
     names = checked_names(measure) if measure is not None else ()
     if one_step_every is not None:
@@ -152,7 +182,7 @@ def run(
     if count < 1:
         raise LapjointError(f"--steps is {count}, expected at least 1")
     with Simulation(built, params) as simulation:
-        with _progress(simulation.scene.name, count) as on_step:
+        with _progress(simulation, count) as on_step:
             summary = run_simulation(
                 simulation,
                 count,
@@ -169,6 +199,8 @@ def run(
             json_file.write_text(json.dumps(summary.to_dict(), indent=2) + "\n")
         if picture_file is not None:
             _draw_last_state(simulation, picture_file)
+    if summary.stopped is not None:
+        raise LapjointError(summary.stopped)
     if summary.steps < count:
         console.print(f"interrupted after {summary.steps} of {count} steps")
         raise typer.Exit(130)
@@ -179,14 +211,15 @@ def _draw_last_state(simulation: Simulation, file: Path) -> None:
     from ..view.colors import blend_colors, worker_colors
     from ..view.picture import picture as draw
 
-    workers = simulation.params.workers
+    workers = simulation.membership.worker_count
     colors = blend_colors(simulation.weights(), worker_colors(workers)) if workers > 1 else None
     draw(simulation.scene, file, simulation.states, colors=colors)
     console.print(f"picture of the last state: {file}", markup=False)
 
 
 @contextmanager
-def _progress(title: str, count: int) -> Iterator[Callable[[int], None]]:
+def _progress(simulation: Simulation, count: int) -> Iterator[Callable[[int], None]]:
+    """A bar; events are told of above it."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -195,8 +228,21 @@ def _progress(title: str, count: int) -> Iterator[Callable[[int], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(title, total=count)
-        yield lambda done: progress.update(task, completed=done)
+        task = progress.add_task(simulation.scene.name, total=count)
+        told = 0
+
+        def tell() -> None:
+            nonlocal told
+            for event in simulation.events[told:]:
+                progress.console.print(str(event), markup=False, highlight=False, soft_wrap=True)
+            told = len(simulation.events)
+
+        def on_step(done: int) -> None:
+            tell()
+            progress.update(task, completed=done)
+
+        yield on_step
+        tell()
 
 
 def _summary_table(summary: RunSummary) -> Table:
@@ -218,8 +264,14 @@ def _summary_table(summary: RunSummary) -> Table:
         "joint gap": f"{summary.joint_gap_max * 1e3:.3g} mm at most",
         "penetration": f"{summary.penetration_max * 1e3:.3g} mm at most",
         **_measured_rows(summary),
+        "failures": f"{summary.failure_count}, all replaced" if summary.stopped is None else f"{summary.failure_count}",
+        "frozen": f"{len(summary.frozen_ids)} bodies",
         "state hash": summary.state_hash,
     }
+    if summary.failure_count == 0:
+        del rows["failures"]
+    if not summary.frozen_ids:
+        del rows["frozen"]
     if summary.joint_count == 0:
         del rows["joint gap"]
     if summary.workers == 1:

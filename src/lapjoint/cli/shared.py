@@ -84,6 +84,14 @@ def open_scene(name_or_file: str, size: int | None, seed: int) -> Scene:
     return scene_library.build(name_or_file, size, seed)
 
 
+def worker_range(text: str) -> tuple[int, int | None]:
+    """`--workers`: a number, or the least and the most with two dots between."""
+    least, dots, most = text.partition("..")
+    if not least.isdecimal() or (dots and not most.isdecimal()):
+        raise LapjointError(f"--workers is {text!r}, expected a number, or two with dots between, as in 2..16")
+    return int(least), int(most) if dots else None
+
+
 def check_writable(option: str, path: Path | None) -> None:
     """Refuse a file that cannot be written before anything starts."""
     if path is None:

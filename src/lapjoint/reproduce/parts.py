@@ -124,6 +124,8 @@ def _record(plan: Plan, part: RunPart, place: Path, tell: OnProgress) -> dict[st
             record=place,
             record_every=part.frame_every,
         )
+    if summary.stopped is not None:
+        raise LapjointError(summary.stopped)
     if summary.steps < part.steps:  # the run takes Ctrl-C for its end
         raise KeyboardInterrupt
     extent = np.ptp(scene.states[:, :3], axis=0) if scene.body_count else np.zeros(3)
