@@ -49,20 +49,28 @@ class Trial:
 
 
 class Reference:
-    """The run without a fault: states after every step."""
+    """The run without a fault: states after every step. It starts from where `warmup` steps of one worker end."""
 
-    def __init__(self, name: str, size: int, params: Params, steps: int) -> None:
+    def __init__(self, name: str, size: int | None, params: Params, warmup: int, steps: int) -> None:
         self.name, self.scene, self.params = name, scenes.build(name, size), params
-        with Simulation(self.scene, params) as simulation:
+        with Simulation(self.scene, Params(runtime="inline")) as simulation:
+            simulation.step(warmup)
+            self.start = simulation.states
+        with self.run(params) as simulation:
             self.states = [simulation.states]
             for _ in range(steps):
                 simulation.step()
                 self.states.append(simulation.states)
 
+    def run(self, params: Params) -> Simulation:
+        simulation = Simulation(self.scene, params)
+        simulation.set_states(np.arange(self.scene.body_count), self.start)
+        return simulation
+
 
 def try_fault(reference: Reference, params: Params, step: int, fault: Callable[[Simulation], object]) -> Trial:
     """Take `step` steps, let `fault` happen, and compare with the reference after the step in which it showed."""
-    with Simulation(reference.scene, params) as simulation:
+    with reference.run(params) as simulation:
         simulation.step(step)
         assert np.array_equal(simulation.states, reference.states[step]), "runs differ before the fault"
         clean = False
@@ -116,35 +124,36 @@ def nan(body: int, times: int) -> Callable[[Simulation], object]:
 
 def measure(reference: Reference, trials: int, chance: random.Random, last: int) -> list[dict[str, object]]:
     params, workers = reference.params, reference.params.workers
-    step_s = 0.02
     faulty = {"engine": "faulty"}
 
-    def alone() -> int:
-        """A body that one worker has, all through the run: the last of an equal division, where nothing is near."""
+    def any_signal(number: int) -> Callable[[Simulation], object]:
+        return send(number, chance.randrange(workers), chance.uniform(0, 0.1))
+
+    def any_body() -> int:
         return chance.randrange(reference.scene.body_count)
 
     plans: dict[str, tuple[int, dict[str, object], Callable[[], Callable[[Simulation], object]]]] = {
         "SIGKILL": (
             trials,
             {},
-            lambda: send(signal.SIGKILL, chance.randrange(workers), chance.uniform(0, 3 * step_s)),
+            lambda: any_signal(signal.SIGKILL),
         ),
         "SIGKILL, --on-failure stop": (
             max(1, trials // 10),
             {"on_failure": "stop"},
-            lambda: send(signal.SIGKILL, chance.randrange(workers), chance.uniform(0, 3 * step_s)),
+            lambda: any_signal(signal.SIGKILL),
         ),
         "SIGSTOP": (
             max(1, trials // 10),
             {"hang_limit": 1.0},
-            lambda: send(signal.SIGSTOP, chance.randrange(workers), chance.uniform(0, 3 * step_s)),
+            lambda: any_signal(signal.SIGSTOP),
         ),
-        "NaN once": (max(1, trials // 10), faulty, lambda: nan(alone(), 1)),
-        "NaN again and again": (max(1, trials // 10), faulty, lambda: nan(alone(), -1)),
+        "NaN once": (max(1, trials // 10), faulty, lambda: nan(any_body(), 1)),
+        "NaN again and again": (max(1, trials // 10), faulty, lambda: nan(any_body(), -1)),
         "NaN again and again, --quarantine": (
             max(1, trials // 10),
             {**faulty, "quarantine": True},
-            lambda: nan(alone(), -1),
+            lambda: nan(any_body(), -1),
         ),
     }
     rows = []
@@ -184,7 +193,8 @@ def main() -> None:
     parser.add_argument("--size", type=int, help="about how many bodies; the scene's own if not given")
     parser.add_argument("--trials", type=int, default=50, help="SIGKILLs per scene; a tenth of it of the other faults")
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--last", type=int, default=100, help="faults begin after 10 to so many steps")
+    parser.add_argument("--warmup", type=int, default=300, help="steps before, by one worker: things touch then")
+    parser.add_argument("--last", type=int, default=30, help="faults begin after 10 to so many steps")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--csv", type=Path)
     arguments = parser.parse_args()
@@ -198,7 +208,8 @@ def main() -> None:
         os.environ[FAULT_FILE] = str(Path(folder) / "fault.json")
         rows = []
         for name in arguments.scene:
-            reference = Reference(name, arguments.size, Params(workers=arguments.workers), arguments.last + 40)
+            params = Params(workers=arguments.workers)
+            reference = Reference(name, arguments.size, params, arguments.warmup, arguments.last + 60)
             rows += measure(reference, arguments.trials, random.Random(arguments.seed), arguments.last)
             if arguments.csv:
                 with arguments.csv.open("w", newline="") as file:

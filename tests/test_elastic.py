@@ -204,12 +204,12 @@ def wanted_counts(elastic: Elastic, count: int, *loads_ms: float) -> list[int]:
 
 
 def test_the_number_follows_the_load_between_its_bounds() -> None:
-    elastic = Elastic(Params(workers=2, max_workers=16))
+    elastic = Elastic(Params(workers=2, max_workers=16), 1000)
     assert wanted_counts(elastic, 2, 5.0, 20.0, 21.0, 1000.0, 40.0, 30.0, 0.1) == [2, 5, 6, 16, 16, 8, 2]
 
 
 def test_a_load_that_passes_for_a_moment_changes_nothing() -> None:
-    elastic = Elastic(Params(workers=2, max_workers=16))
+    elastic = Elastic(Params(workers=2, max_workers=16), 1000)
     for _ in range(20):
         for load in [*[50.0] * (PATIENCE - 1), 6.0]:
             assert elastic.wanted(2, load) == 2
@@ -230,8 +230,19 @@ def test_a_run_takes_more_workers_when_the_load_grows_and_can_be_repeated() -> N
     assert hashes[0] == hashes[1]
 
 
+def test_no_more_workers_than_bodies_or_than_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wanted_counts(Elastic(Params(workers=2, max_workers=16), 3), 2, 1000.0) == [3]
+    with start(scenes.build("building", size=200), 1, max_workers=4, runtime="process", iterations=500) as simulation:
+        simulation.step(30)
+        monkeypatch.setattr("sys.executable", "/no/such/python")
+        simulation.step(80)
+        (event,) = simulation.events
+        assert event.text.startswith("no more workers can be started: worker 1 cannot be started")
+        assert simulation.params.workers == 1
+
+
 def test_without_a_bound_the_number_stays() -> None:
-    elastic = Elastic(Params(workers=2))
+    elastic = Elastic(Params(workers=2), 1000)
     assert not any(elastic.is_time_to_look(step) for step in range(100))
 
 

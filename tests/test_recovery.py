@@ -144,7 +144,12 @@ def test_a_worker_that_dies_again_and_again_stops_the_run(bowl: Scene) -> None:
         before = simulation.states
         os.kill(pids(simulation)[2], signal.SIGKILL)
         seen: list[np.ndarray] = []
-        simulation.before_stop.append(lambda stopped: seen.append(stopped.states))
+
+        def fail(stopped: Simulation) -> None:
+            seen.append(stopped.states)
+            raise LapjointError("the disk is full")
+
+        simulation.before_stop += [fail, lambda stopped: seen.append(stopped.states)]
         with pytest.raises(SimulationStopped) as caught:
             simulation.step()
         assert "worker 2 failed 3 times within 100 steps; bodies concerned: body " in str(caught.value)
@@ -153,7 +158,8 @@ def test_a_worker_that_dies_again_and_again_stops_the_run(bowl: Scene) -> None:
         assert [event.kind for event in simulation.events] == ["gone", "gone", "gone", "stop"]
         assert simulation.step_count == 15
         assert np.array_equal(simulation.states, before)
-        assert np.array_equal(seen[0], before)
+        assert np.array_equal(seen, [before, before])
+        assert caught.value.__notes__ == ["the disk is full"]
         with pytest.raises(SimulationStopped):
             simulation.step()
     assert children() == []

@@ -18,11 +18,11 @@ PATIENCE = 5
 
 
 class Elastic:
-    """Says how many workers there should be, from `params.workers` to `params.max_workers`."""
+    """Says how many workers there should be, from `params.workers` to `params.max_workers`; at most one per body."""
 
-    def __init__(self, params: Params) -> None:
+    def __init__(self, params: Params, body_count: int) -> None:
         self.least = params.workers
-        self.most = params.max_workers or params.workers
+        self.most = min(params.max_workers or params.workers, max(body_count, 1))
         self._looks = 0
 
     def is_time_to_look(self, step_count: int) -> bool:

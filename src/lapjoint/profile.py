@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engines import Contacts
+from .messages import StepReply
 
 PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
 
@@ -44,6 +45,14 @@ class StepProfile:
     """CPU time of each worker, what it prepared while it waited for the step included."""
     worker_prepare_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """Of that, what it prepared while it waited."""
+
+    def count_workers(self, replies: Sequence[StepReply]) -> None:
+        """Take over what the workers measured."""
+        self.residual = max(float(reply.measures[1]) for reply in replies)
+        self.worker_body_count = np.array([int(reply.measures[2]) for reply in replies])
+        self.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
+        self.worker_prepare_ms = np.array([1e3 * reply.measures[3] for reply in replies])
+        self.worker_cpu_ms = np.array([1e3 * reply.measures[0] for reply in replies]) + self.worker_prepare_ms
 
     @cached_property
     def contacts(self) -> Contacts:

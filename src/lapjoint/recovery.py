@@ -63,11 +63,6 @@ class Recovery:
         self._quarantined: set[int] = set()
         self._removed: set[int] = set()
 
-    @property
-    def start(self) -> Array:
-        """States before the last step."""
-        return self._start
-
     def take_step(self, turn: Turn, meanwhile: Callable[[], None] | None) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
         np.copyto(self._start, self._runtime.states)

@@ -239,7 +239,7 @@ def run(
             try:
                 simulation.step()
             except SimulationStopped as error:
-                stopped = str(error)
+                stopped = "\n".join([str(error), *getattr(error, "__notes__", [])])
                 break
             server_cpu_ms = 1e3 * (time.thread_time() - start)
             values = measures.after_step(simulation)

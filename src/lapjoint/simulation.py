@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +19,7 @@ from .detect import make_detector, merge_contacts, warn_of_penetration
 from .division import Division
 from .elastic import Elastic
 from .engines import Contacts
-from .errors import LapjointError, SimulationStopped
+from .errors import LapjointError, SimulationStopped, WorkerError
 from .events import Event
 from .frame import Frame
 from .joints import WORLD
@@ -73,7 +72,7 @@ class Simulation:
         """What each worker said of the last step."""
         self._commands = CommandBuilder(scene.body_count, params.workers, self._algorithms.command_lists)
         self._loads = Loads(scene, params)
-        self._elastic = Elastic(params)
+        self._elastic = Elastic(params, scene.body_count)
         self._division = Division(scene, params.workers)
         self._loads.divided(self.membership, 0)
         self._settled = self._same_contacts = False
@@ -211,7 +210,10 @@ class Simulation:
         except SimulationStopped as error:
             self._stopped = error
             for hook in self.before_stop:
-                hook(self)
+                try:
+                    hook(self)
+                except LapjointError as own:
+                    error.add_note(str(own))
             raise
 
     def _blend(self) -> None:
@@ -229,12 +231,8 @@ class Simulation:
         profile, self.replies = self.profile, replies
         profile.find_contacts = partial(merge_contacts, replies, self._commands.known)
         profile.count_bytes = partial(count_bytes, self._told, replies)
-        profile.residual = max(float(reply.measures[1]) for reply in replies)
+        profile.count_workers(replies)
         profile.overlap_count = len(self.overlap)
-        profile.worker_body_count = np.array([int(reply.measures[2]) for reply in replies])
-        profile.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
-        profile.worker_prepare_ms = np.array([1e3 * reply.measures[3] for reply in replies])
-        profile.worker_cpu_ms = np.array([1e3 * reply.measures[0] for reply in replies]) + profile.worker_prepare_ms
         self._loads.measure(profile.worker_cpu_ms)
 
     # ---- what a user reads and does --------------------------------------------------------------------------------
@@ -351,8 +349,11 @@ class Simulation:
         if self._elastic.is_time_to_look(self.step_count):
             self._loads.weigh(self.membership, self.replies, self.params.iterations or 1, self.step_count)
             wanted = self._elastic.wanted(self._division.worker_count, self._loads.step_ms(self.membership))
-            if wanted != self._division.worker_count:
+            try:
                 self.set_worker_count(wanted)
+            except WorkerError as error:
+                self._elastic.most = self._division.worker_count
+                self.events.append(Event(self.step_count, "workers", f"no more workers can be started: {error}"))
 
     def set_iterations(self, iterations: int) -> None:
         """Sweeps of the solver per step, from the next step on."""
@@ -385,7 +386,5 @@ class Simulation:
     def __enter__(self) -> Simulation:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
