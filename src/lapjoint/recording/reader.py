@@ -52,6 +52,8 @@ class Recording:
             self.has_contacts = bool(attributes["contacts"])
             self.versions: dict[str, str] = dict(attributes["versions"])
             self.machine: dict[str, str | int] = dict(attributes["machine"])
+            self.resumed_from: dict[str, str | int] | None = attributes.get("resumed_from")
+            """Checkpoint and step that the run went on from, if it did not start with the scene."""
             self._params = dict(attributes["params"])
             self.phases = [str(name) for name in attributes["phases"]]
             """What the columns of `profile["phases_ms"]` are."""
