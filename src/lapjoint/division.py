@@ -21,22 +21,25 @@ class Division:
     def __init__(self, scene: Scene, worker_count: int) -> None:
         self.worker_count = worker_count
         """How many workers are wanted."""
+        self.partition: Ids | None = None
+        """What was asked for."""
+        self.count = worker_count
+        """Workers of the last division."""
+        self.bits: NDArray[np.uint64] | None = None
+        """The membership after the step that bodies are in both in."""
         self._scene = scene
-        self._partition: Ids | None = None
-        self._count = worker_count  # of the last division
-        self._bits: NDArray[np.uint64] | None = None
 
     def ask(self, partition: Ids) -> None:
         """Divide the scene so in the next step."""
-        self._partition = partition
+        self.partition = partition
 
     def is_due(self, membership: Membership) -> bool:
         """Whether a partition was asked for, or other workers than there are."""
-        return self._partition is not None or self._is_other_count(membership)
+        return self.partition is not None or self._is_other_count(membership)
 
     def _is_other_count(self, membership: Membership) -> bool:
-        between = self._bits is not None
-        return self.worker_count != self._count or (not between and self.worker_count != membership.worker_count)
+        between = self.bits is not None
+        return self.worker_count != self.count or (not between and self.worker_count != membership.worker_count)
 
     def begin(
         self,
@@ -46,19 +49,19 @@ class Division:
         assign_overlap: Callable[[Membership], None],
     ) -> None:
         """Bodies go to their new workers and stay in the old ones too."""
-        partition, before = self._partition, membership.bits.copy()
+        partition, before = self.partition, membership.bits.copy()
         if partition is None or self._is_other_count(membership):
             partition = divide_anew(self._scene, states, contacts, membership, self.worker_count)
-        self._partition, self._count = None, self.worker_count
+        self.partition, self.count = None, self.worker_count
         membership.assign(partition)
         assign_overlap(membership)
-        self._bits = membership.bits.copy()
+        self.bits = membership.bits.copy()
         membership.set_bits(membership.bits | before)
 
     def end(self, membership: Membership) -> int:
         """If one began in the last step, bodies leave the old workers. Returns how many workers there should be."""
-        if self._bits is None:
+        if self.bits is None:
             return membership.worker_count
-        membership.set_bits(self._bits)
-        self._bits = None
-        return min(self._count, membership.worker_count)
+        membership.set_bits(self.bits)
+        self.bits = None
+        return min(self.count, membership.worker_count)

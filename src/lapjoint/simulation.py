@@ -79,12 +79,14 @@ class Simulation:
         self._frozen: dict[int, Array] = {}
         self._weigh()
         self._closed = False
+        self.resumed_from: dict[str, str | int] | None = None
+        """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._runtime = make_runtime(scene, params, params.workers)
         self._runtime.states[:] = scene.states
         self._recovery = Recovery(scene, params, self._runtime, self._commands, self.freeze)
         self.events: list[Event] = self._recovery.events
         """Failures, quarantines and changes of the number of workers so far."""
-        self.before_stop: list[Callable[[Simulation], None]] = []
+        self.before_stop: list[Callable[[Simulation], object]] = []
         """Called when a run has to stop, while states are those before the step that could not be taken."""
         self._stopped: SimulationStopped | None = None
 
@@ -252,6 +254,11 @@ class Simulation:
     def state_hash(self) -> str:
         """Sixteen hexadecimal digits that change with any bit of any state."""
         return state_hash(self.states)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a failure has ended the run; states are those before the step that could not be taken."""
+        return self._stopped is not None
 
     def contacts(self) -> Contacts:
         """Contacts of the last step, as it began."""
