@@ -35,6 +35,11 @@ class Worker:
         self._overlap = self._own = np.empty(0, np.int32)
         self._prepare_s = 0.0
 
+    @property
+    def own_ids(self) -> Ids:
+        """Active bodies that no other worker had in the last step."""
+        return self._own
+
     def set_worker_states(self, worker_states: Array) -> None:
         """The table of overlap bodies is another one from now on: there are more workers."""
         self._worker_states = worker_states
