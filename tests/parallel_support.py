@@ -128,8 +128,18 @@ def poll(condition: Callable[[], Any], seconds: float) -> Any:
 
 
 def children(pid: int | None = None) -> list[psutil.Process]:
-    """Processes that process `pid` (this one) has started and that have not ended."""
-    return running(psutil.Process(pid or os.getpid()).children(recursive=True))
+    """Processes that process `pid` (this one) has started and that have not ended. Of those of a Ray cluster, our
+    workers only: the others are the cluster's."""
+    return [p for p in running(psutil.Process(pid or os.getpid()).children(recursive=True)) if not _is_of_ray(p)]
+
+
+def _is_of_ray(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        words = process.cmdline()
+        return not any("RayWorker" in word for word in words) and any(
+            word.startswith("ray::") or "/lapjoint-ray-" in word or "/site-packages/ray/" in word for word in words
+        )
+    return True
 
 
 def worker_processes(pid: int | None = None) -> list[psutil.Process]:

@@ -206,6 +206,15 @@ def test_no_module_imports_itself_through_others() -> None:
     graphlib.TopologicalSorter({path: imports_of(path) for path in SOURCES}).prepare()  # raises CycleError
 
 
+def test_ray_is_known_to_its_runtime_alone() -> None:
+    importing = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in SOURCES
+        if re.search(r"^\s*(import|from) ray\b", path.read_text(), re.MULTILINE)
+    }
+    assert importing == {"runtimes/ray_cluster.py", "runtimes/ray_graph.py"}
+
+
 def test_python_headers_and_bullet_are_each_included_in_one_place() -> None:
     for path in [*(ROOT / "native").glob("*.h"), *(ROOT / "native").glob("*.cpp")]:
         text = path.read_text()

@@ -19,6 +19,8 @@ CHOICES = {
     "weights": ("depth", "computed", "equal"),
     "algorithms": ("native", "reference"),
     "on_failure": ("replace", "stop"),
+    "placement": ("spread", "pack"),
+    "send": ("all", "border"),
 }
 
 
@@ -29,7 +31,17 @@ class Params:
     workers: int = 1
     """How many workers share the scene. With one, the result is bit for bit that of the plain engine."""
     runtime: str = "process"
-    """Where workers live: process (their own processes) or inline (all in this one)."""
+    """Where workers live: process (their own processes), inline (all in this one) or ray (actors, on many machines)."""
+    address: str | None = None
+    """Of a Ray cluster that this machine is part of, host:port, for the ray runtime. None: one on this machine alone,
+    started for this program."""
+    placement: str = "spread"
+    """Where Ray's workers go: spread over the machines by their CPUs, or pack: this machine first, then the next; fewer
+    messages go over the network, more workers share a machine's memory bandwidth."""
+    send: str = "all"
+    """Which states come back from workers on other machines with every step: all, or only those of the border, where
+    they may matter to other workers. All: a worker that is lost can be replaced. Border: a fraction of the bytes, all
+    states are fetched when somebody looks at them; a lost worker ends the run. Results are the same."""
     coupling: str = "blend"
     """How workers' results become one: blend, the paper's weighted mean."""
     partition: str = "auto"
@@ -121,6 +133,12 @@ class Params:
             raise LapjointError(f"precision is {self.precision!r}, expected float32 or float64")
         if self.friction_directions not in (1, 2):
             raise LapjointError(f"friction_directions is {self.friction_directions}, expected 1 or 2")
+        if self.address is not None and self.runtime != "ray":
+            raise LapjointError(f"address is {self.address!r}, but the runtime is {self.runtime}, expected ray")
+        if self.send == "border" and self.runtime in ("inline", "process"):
+            raise LapjointError(f"send is 'border', but the runtime is {self.runtime}, expected ray")
+        if self.send == "border" and self.quarantine:
+            raise LapjointError("send is 'border' and quarantine is on, which looks at all states, expected send 'all'")
         if self.max_workers is not None and self.max_workers < self.workers:
             raise LapjointError(f"max_workers is {self.max_workers}, expected at least workers, {self.workers}")
         for name in ("timestep", "length_unit", "hang_limit", "speed_limit"):

@@ -65,7 +65,7 @@ class Recovery:
 
     def take_step(self, turn: Turn, meanwhile: Callable[[], None] | None) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
-        np.copyto(self._start, self._runtime.states)
+        np.copyto(self._start, self._states())
         self._put_back_now.clear()
         answers = self._runtime.step(turn.commands, meanwhile)
         failures = self._failures(turn, answers)
@@ -96,6 +96,14 @@ class Recovery:
             why = f"{speed[fast].max():.3g} m/s passes the speed limit, {limit:.3g} m/s"
             self._tell(step_count, "quarantine", f"{body_titles(self._scene, fast)} frozen: {why}", fast)
 
+    @property
+    def _knows_all(self) -> bool:
+        """Whether all states of before a step are here. Then a worker can be replaced, whatever becomes of it."""
+        return self._params.send == "all"
+
+    def _states(self) -> Array:
+        return self._runtime.states if self._knows_all else self._runtime.border_states
+
     # ---- who failed ------------------------------------------------------------------------------------------------
 
     def _failures(self, turn: Turn, answers: Sequence[StepReply | WorkerFailure | None]) -> list[WorkerFailure]:
@@ -103,9 +111,9 @@ class Recovery:
         found = {answer.worker: answer for answer in answers if isinstance(answer, WorkerFailure)}
         overlap_states = self._runtime.worker_states[: len(turn.slot_body)]
         with np.errstate(all="ignore"):
-            if not found and np.isfinite(self._runtime.states.sum() + overlap_states.sum()):
+            if not found and np.isfinite(self._states().sum() + overlap_states.sum()):
                 return []
-        states_bad = ~np.isfinite(self._runtime.states).all(axis=1)
+        states_bad = ~np.isfinite(self._states()).all(axis=1)
         slots_bad = ~np.isfinite(overlap_states).all(axis=1)
         for worker in range(turn.membership.worker_count):
             if worker not in found:
@@ -122,7 +130,7 @@ class Recovery:
         failed_at = self._failed_at.setdefault(failure.worker, deque(maxlen=MOST))
         failed_at.append(turn.step_count)
         often = len(failed_at) == MOST and turn.step_count - failed_at[0] < WITHIN
-        if self._params.on_failure == "stop":
+        if self._params.on_failure == "stop" or not self._knows_all:
             self._stop(turn, failure, "")
         if times < MOST_IN_STEP and not often:
             return
@@ -179,7 +187,7 @@ class Recovery:
 
     def _stop(self, turn: Turn, failure: WorkerFailure, why: str) -> None:
         """End the run, with the states and forces before the step."""
-        self._runtime.states[:] = self._start
+        self._states()[:] = self._start
         for command in turn.commands:
             self._builder.forces.update(zip(command.force_ids.tolist(), command.forces, strict=True))
         bodies = np.array(failure.body_ids, np.int32) if failure.body_ids else turn.membership.active(failure.worker)
@@ -188,6 +196,8 @@ class Recovery:
             f"stopped in step {turn.step_count + 1}: worker {failure.worker} failed{why}; "
             f"bodies concerned: {body_titles(self._scene, bodies)}"
         )
+        if not self._knows_all:
+            text += "; with send border nobody has all states of before the step: they are not all of the same step"
         self._tell(turn.step_count, "stop", text, bodies)
         raise SimulationStopped(f"{text}\n{failure.title}", bodies)
 

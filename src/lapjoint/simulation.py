@@ -128,7 +128,9 @@ class Simulation:
 
     def _detect(self) -> None:
         """Lines 10 and 11: contacts of the present states, and the constraint graph they make with the joints."""
-        self._set_contacts(self._detector.find(self._runtime.states, self.membership, self.replies))
+        runtime = self._runtime
+        states = runtime.border_states if self.params.detect == "workers" else runtime.states
+        self._set_contacts(self._detector.find(states, self.membership, self.replies))
 
     def _set_contacts(self, contacts: list[Ids]) -> None:
         graph = self._algorithms.Graph(self.scene.body_count, self._joint_edges, contacts)
@@ -222,7 +224,7 @@ class Simulation:
         """Lines 18 to 20: Algorithm 4."""
         if len(self.overlap):
             self._algorithms.blend(
-                self.weight_offset, self.weight, self._runtime.worker_states, self.overlap, self._runtime.states
+                self.weight_offset, self.weight, self._runtime.worker_states, self.overlap, self._runtime.border_states
             )
 
     def _hold_frozen(self) -> None:

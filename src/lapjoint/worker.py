@@ -38,6 +38,11 @@ class Worker:
         self._memory_parts = MemoryParts()
         self._stepped = False
 
+    @property
+    def own_ids(self) -> Ids:
+        """Active bodies that no other worker had in the last step."""
+        return self._own
+
     def set_worker_states(self, worker_states: Array) -> None:
         """The table of overlap bodies is another one from now on: there are more workers."""
         self._worker_states = worker_states

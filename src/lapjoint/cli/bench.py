@@ -16,6 +16,7 @@ from ..peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
 from .bench_tables import print_tables
 from .peer_tables import print_peers
 from .shared import (
+    AddressOption,
     AlgorithmsOption,
     BalanceOption,
     CouplingOption,
@@ -25,11 +26,13 @@ from .shared import (
     LingerOption,
     LoadOption,
     PartitionOption,
+    PlacementOption,
     PrecisionOption,
     RepartitionOption,
     RuntimeOption,
     SearchDepthOption,
     SeedOption,
+    SendOption,
     SizeOption,
     TimestepOption,
     WeightsOption,
@@ -62,6 +65,9 @@ def bench(
     search_depth: SearchDepthOption = None,
     partition: PartitionOption = "auto",
     runtime: RuntimeOption = "process",
+    address: AddressOption = None,
+    placement: PlacementOption = "spread",
+    send: SendOption = "all",
     coupling: CouplingOption = "blend",
     detect: DetectOption = "workers",
     balance: BalanceOption = "pruned",
@@ -91,6 +97,9 @@ def bench(
     """
     params = Params(
         runtime=runtime,
+        address=address,
+        placement=placement,
+        send=send,
         coupling=coupling,
         partition=partition,
         growth_depth=growth_depth,

@@ -24,6 +24,7 @@ from ..run import run as run_simulation
 from ..simulation import Simulation
 from ..step_measures import checked_names
 from .shared import (
+    AddressOption,
     AlgorithmsOption,
     BalanceOption,
     CheckpointEveryOption,
@@ -39,6 +40,7 @@ from .shared import (
     OneStepEveryOption,
     PartitionOption,
     PictureOption,
+    PlacementOption,
     PrecisionOption,
     RecordEveryOption,
     RecordOption,
@@ -47,6 +49,7 @@ from .shared import (
     SceneArgument,
     SearchDepthOption,
     SeedOption,
+    SendOption,
     SizeOption,
     TimestepOption,
     WeightsOption,
@@ -77,6 +80,9 @@ def run(
     search_depth: SearchDepthOption = None,
     partition: PartitionOption = "auto",
     runtime: RuntimeOption = "process",
+    address: AddressOption = None,
+    placement: PlacementOption = "spread",
+    send: SendOption = "all",
     coupling: CouplingOption = "blend",
     detect: DetectOption = "workers",
     balance: BalanceOption = "pruned",
@@ -138,6 +144,9 @@ def run(
         workers=least,
         max_workers=most,
         runtime=runtime,
+        address=address,
+        placement=placement,
+        send=send,
         coupling=coupling,
         partition=partition,
         growth_depth=growth_depth,

@@ -36,7 +36,28 @@ SearchDepthOption = Annotated[
 PartitionOption = Annotated[
     str, typer.Option("--partition", help="First division: auto, labels, metis, boxes, equal, or a file.")
 ]
-RuntimeOption = Annotated[str, typer.Option("--runtime", help="Where workers live: process, or inline (in this one).")]
+RuntimeOption = Annotated[
+    str, typer.Option("--runtime", help="Where workers live: process, inline (in this one), or ray (on many machines).")
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="HOST:PORT",
+        help="A Ray cluster that this machine is part of, or auto. Default: one on this machine alone, for this run.",
+    ),
+]
+PlacementOption = Annotated[
+    str, typer.Option("--placement", help="Ray's workers: spread over the machines, or pack: this machine first.")
+]
+SendOption = Annotated[
+    str,
+    typer.Option(
+        "--send",
+        help="States that come from other machines with every step: all, or border: fewer bytes, but a worker that is "
+        "lost cannot be replaced.",
+    ),
+]
 CouplingOption = Annotated[str, typer.Option("--coupling", help="How results become one: blend.")]
 DetectOption = Annotated[
     str, typer.Option("--detect", help="Who finds contacts: workers, or server (the paper's way, slower).")

@@ -1,4 +1,5 @@
-"""Runtimes: where workers live. `inline`: in this process; `process`: in processes of their own."""
+"""Runtimes: where workers live. `inline`: in this process; `process`: in processes of their own; `ray`: on many
+machines."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ..scene import Scene
 
 Array = NDArray[np.float64]
 
-_RUNTIMES = {"inline": ".inline:InlineRuntime", "process": ".process:ProcessRuntime"}
+_RUNTIMES = {"inline": ".inline:InlineRuntime", "process": ".process:ProcessRuntime", "ray": ".ray:RayRuntime"}
 
 
 class Runtime(Protocol):
@@ -25,6 +25,9 @@ class Runtime(Protocol):
     states: Array
     """The table of states, (body_count, 13): the workers' newest for bodies with one worker, the server's for overlap
     bodies."""
+    border_states: Array
+    """The same table as it is, for detection and blending: with workers on other machines, rows of bodies that cannot
+    be about to touch one of another worker may be of an earlier step. To look at `states` brings these up to date."""
     worker_states: Array
     """States of overlap bodies in each of their workers, by slot: (rows, 13), with body_count times the number of
     workers rows or more. A change of the number of workers may make it another array."""

@@ -17,7 +17,7 @@ from .shared import SharedMemory
 class InlineRuntime:
     def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
         self._scene, self._params = scene, params
-        self.states = self._table(scene.body_count)
+        self.states = self.border_states = self._table(scene.body_count)
         self.worker_states = self._table(0)
         self.wait_cpu_s = 0.0
         self._workers: list[Worker] = []

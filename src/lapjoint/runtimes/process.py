@@ -40,6 +40,7 @@ class ProcessRuntime:
         scene_block = SharedMemory(description.size)
         description.write(scene_block.map)
         self.states: Array = states.array((scene.body_count, STATE_SIZE), float)
+        self.border_states = self.states
         self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
         self.wait_cpu_s = 0.0
         self._blocks = [states, worker_states, scene_block]

@@ -1,0 +1,119 @@
+"""What Ray adds to a step over processes: both runtimes side by side, on one node and on two.
+
+    python benchmarks/cluster.py [SCENE...] [--workers N...] [--csv FILE]
+
+All simulations of a row start alike and take the same steps in turn. A time is the best of the rounds, a ratio and a
+difference are the medians of those within a round. The two nodes are network namespaces of this machine, made and
+removed here (needs root): what they show is what messages cost, not what a real network adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+
+from lapjoint import Params, Simulation, scenes
+
+KINDS = {
+    # what travels with every step: the border, or all states, so that lost workers can be replaced
+    "border": {"send": "border"},
+    "all": {"send": "all"},
+}
+
+
+def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
+    scene = scenes.build(case["scene"])
+    common = {"workers": case["workers"], "iterations": case["iterations"]}
+    made = {"process": Params(**common)}
+    for kind, more in KINDS.items():
+        made[kind] = Params(**common, **more, runtime="ray", address=case["address"])
+    walls: dict[str, list[float]] = {name: [] for name in made}
+    sent: dict[str, list[int]] = {name: [] for name in made}
+    alive = {name: Simulation(scene, params) for name, params in made.items()}
+    try:
+        for simulation in alive.values():
+            simulation.step(case["warmup"])
+        for _ in range(case["rounds"]):
+            for name, simulation in alive.items():
+                start = time.perf_counter()
+                simulation.step(case["steps"])
+                walls[name].append(1e3 * (time.perf_counter() - start) / case["steps"])
+                if name != "process":
+                    sent[name].append(simulation._runtime._remote.byte_count)  # type: ignore[attr-defined]
+        assert len({simulation.state_hash for simulation in alive.values()}) == 1, "runtimes differ"
+    finally:
+        for simulation in alive.values():
+            simulation.close()
+    rows = []
+    for kind in KINDS:
+        pairs = list(zip(walls[kind], walls["process"], strict=True))
+        rows.append(
+            {
+                "scene": case["scene"],
+                "workers": case["workers"],
+                "iterations": case["iterations"],
+                "nodes": case["nodes"],
+                "states": kind,
+                "process_ms": round(min(walls["process"]), 3),
+                "ray_ms": round(min(walls[kind]), 3),
+                "added_ms": round(median(a - b for a, b in pairs), 3),
+                "ratio": round(median(a / b for a, b in pairs), 3),
+                "bytes": round(median(sent[kind])),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scene", nargs="*", default=["bowl"])
+    parser.add_argument("--workers", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--iterations", type=int, default=50)
+    parser.add_argument("--warmup", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--csv", type=Path)
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.case:
+        print(json.dumps(measure(json.loads(given.case))))
+        return
+    from ray_support import ADDRESS, two_nodes, why_not
+
+    numbers = {name: getattr(given, name) for name in ("iterations", "warmup", "steps", "rounds")}
+    cases = [{"scene": scene, "workers": workers, **numbers} for scene in given.scene for workers in given.workers]
+    rows = []
+    for case in cases:
+        rows += measure({**case, "nodes": 1, "address": None})
+        show(rows[-2:])
+    if why_not():
+        print(f"no two nodes: {why_not()}")
+    else:
+        with two_nodes() as nodes:
+            for case in cases:
+                text = json.dumps({**case, "nodes": 2, "address": ADDRESS})
+                code = f"import runpy, sys; runpy.run_path({str(Path(__file__).resolve())!r}, run_name='__main__')"
+                rows += json.loads(nodes.run(code, "--case", text, seconds=1800).splitlines()[-1])
+                show(rows[-2:])
+    if given.csv:
+        with given.csv.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
