@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .algorithms import Membership
 from .algorithms.membership import shared_before
 from .algorithms.near_pairs import PairFinder
-from .engines import Contacts, make_engine
+from .engines import CONTACT_MARGIN, Contacts, make_engine
 from .errors import PenetrationWarning
 from .messages import StepReply
 from .params import Params
@@ -21,9 +21,6 @@ from .scene import Scene
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-CONTACT_MARGIN = 0.02
-"""In length units: bodies whose boxes are farther apart than twice this do not touch, not even by Bullet's contact
-threshold, by which it widens its boxes too."""
 DEEP = 0.1
 """Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
 

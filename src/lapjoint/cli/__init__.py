@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import LapjointError
-from . import bench, compare, picture, report, reproduce, run, scenes
+from . import bench, compare, engines, picture, report, reproduce, run, scenes
 from .many_values import ManyValuesCommand
 
 app = typer.Typer(
@@ -21,7 +21,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(scenes.scenes)
-app.command()(run.run)
+app.command()(engines.engines)
+app.command(cls=ManyValuesCommand)(run.run)
 app.command(cls=ManyValuesCommand)(bench.bench)
 app.command()(picture.picture)
 app.command()(compare.compare)

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from .base import Contacts, Engine
-from .registry import engine_names, make_engine
+from .base import CONTACT_MARGIN, Contacts, Engine
+from .registry import check_engines, engine_names, engine_version, make_engine, supports
+from .support import Support
 
-__all__ = ["Contacts", "Engine", "engine_names", "make_engine"]
+__all__ = [
+    "CONTACT_MARGIN",
+    "Contacts",
+    "Engine",
+    "Support",
+    "check_engines",
+    "engine_names",
+    "engine_version",
+    "make_engine",
+    "supports",
+]
