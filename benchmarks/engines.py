@@ -5,8 +5,8 @@ take.
     python benchmarks/engines.py interface [--csv FILE]
     python benchmarks/engines.py away [--csv FILE]
 
-`scenes`: errors and energy, beside those of the same engine with one worker. Penetration and gaps of the last states are
-measured in the same way for all engines, by `lapjoint.peers.state_error`.
+`scenes`: errors and energy, beside those of the same engine with one worker. Penetration and gaps of the last states
+are measured in the same way for all engines, by `lapjoint.peers.state_error`.
 `interface`: milliseconds to read and write all states and to list the contacts, by engine.
 `away`: what bodies cost an engine that are not active in it.
 """
@@ -18,11 +18,12 @@ import csv
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from lapjoint import EngineWarning, Params, Scene, Simulation, make_engine, scenes
+from lapjoint import Engine, EngineWarning, Params, Scene, Simulation, make_engine, scenes
 from lapjoint.engines import supports
 from lapjoint.measures import kinetic_energy, potential_energy
 from lapjoint.peers.error import state_error
@@ -132,17 +133,22 @@ def measure_interface(arguments: argparse.Namespace) -> Iterator[Row]:
             row["step_ms"] = round(float(np.median(steps)), 2)
             if name == "rapier":  # its step reads all states too, to see that they are finite
                 bodies = list(engine._bodies.values())  # type: ignore[attr-defined]
-                row["step_ms"] = round(float(np.median(steps)) - best_ms(lambda: engine.read(ids)), 2)  # type: ignore[attr-defined]
-                row["read_ms"] = best_ms(lambda: engine.read(ids))  # type: ignore[attr-defined]
                 from lapjoint.engines.rapier_states import read_slowly
 
-                row["read_by_property_ms"] = best_ms(lambda: read_slowly(bodies))
+                row["read_ms"] = best_ms(partial(engine.read, ids))  # type: ignore[attr-defined]
+                row["step_ms"] = round(float(np.median(steps)) - row["read_ms"], 2)
+                row["read_by_property_ms"] = best_ms(partial(read_slowly, bodies))
             else:
                 row["read_ms"], row["read_by_property_ms"] = round(float(np.median(reads)), 3), ""
             row["write_ms"] = round(float(np.median(writes)), 3)
             row["contacts_ms"] = round(float(np.median(lists)), 3)
             row["activate_ms"] = round(activate_ms, 1)
             yield row
+
+
+def out_and_in(engine: Engine, scene: Scene) -> None:
+    engine.deactivate([99])
+    engine.activate([99], scene.states[[99]])
 
 
 def measure_away(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -160,7 +166,7 @@ def measure_away(arguments: argparse.Namespace) -> Iterator[Row]:
             ids = np.arange(100)
             engine.activate(ids, scene.states[ids])
             engine.step(5)
-            change_ms = best_ms(lambda: (engine.deactivate([99]), engine.activate([99], scene.states[[99]])))
+            change_ms = best_ms(partial(out_and_in, engine, scene))
             yield {
                 "engine": name,
                 "bodies": scene.body_count,

@@ -33,8 +33,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 class Make:
-    """`make(scene, **params)`: an engine, with nothing or everything active. A test whose scene or parameters are beyond
-    what the engine says it supports is skipped, and the reason names it."""
+    """`make(scene, **params)`: an engine, with nothing or everything active. A test whose scene or parameters are
+    beyond what the engine says it supports is skipped, and the reason names it."""
 
     def __init__(self, kind: tuple[str, str], start: bool) -> None:
         self.kind, self._start = kind, start

@@ -19,7 +19,9 @@ def register_example() -> tempfile.TemporaryDirectory[str]:
     info = Path(folder.name) / f"{name}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {version}\n")
-    lines = [f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in of.items()) for group, of in project["entry-points"].items()]
+    lines = [
+        f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in of.items()) for group, of in project["entry-points"].items()
+    ]
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
     sys.path += [str(EXAMPLE), folder.name]
     return folder

@@ -1,7 +1,7 @@
 """What every engine promises (`lapjoint/engines/base.py`): who is active, states, forces, steps, joints.
 
-Contacts are in `test_contract_contacts.py`. Both run for every engine and precision in `conftest.ENGINES`; what an engine
-says it does not support is skipped by name.
+Contacts are in `test_contract_contacts.py`. Both run for every engine and precision in `conftest.ENGINES`; what an
+engine says it does not support is skipped by name.
 """
 
 from __future__ import annotations

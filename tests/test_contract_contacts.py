@@ -225,7 +225,10 @@ def test_clearances_say_what_detection_would_and_leave_no_trace(make: Make, star
     if "exact clearances" in make.supports.features:
         assert touching.tolist() == touch.tolist()
     else:
-        radii, apart = scene.bounding_radii().reshape(-1, 2).sum(axis=1), np.linalg.norm(places[1::2] - places[::2], axis=1)
+        radii, apart = (
+            scene.bounding_radii().reshape(-1, 2).sum(axis=1),
+            np.linalg.norm(places[1::2] - places[::2], axis=1),
+        )
         assert (apart[touch] < radii[touch] + 0.05).all(), "only near pairs may be taken for touching"
     assert (engine.clearances(pairs[:, ::-1], scene.states) == 0).tolist() == touch.tolist()
     assert touch.sum() > 5

@@ -46,6 +46,7 @@ def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
     pair: tuple[str, str] = request.param
     return pair
 
+
 MEGABYTE = 2**20
 
 

@@ -31,6 +31,7 @@ def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
     pair: tuple[str, str] = request.param
     return pair
 
+
 G = 9.81
 CUBE = np.array(list(itertools.product((0.0, 1.0), repeat=3)))
 

@@ -33,6 +33,7 @@ def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
     pair: tuple[str, str] = request.param
     return pair
 
+
 G = 9.81
 WEIGHTLESS = (0.0, 0.0, 0.0)
 AXES = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (-1.0, 0.0, 0.0), (1.0, 2.0, -1.0)]

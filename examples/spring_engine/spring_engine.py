@@ -19,7 +19,11 @@ STIFFNESS, DAMPING = 0.1, 0.5  # of a spring, in units of reduced mass over subs
 
 class SpringEngine(CheckedEngine):
     supports = Support(
-        "spring-engine", ("float64",), shapes=(Sphere, Plane), joints=(Ball,), features=("groups", "iterations", "exact clearances")
+        "spring-engine",
+        ("float64",),
+        shapes=(Sphere, Plane),
+        joints=(Ball,),
+        features=("groups", "iterations", "exact clearances"),
     )
 
     def __init__(self, scene, params):
@@ -72,7 +76,10 @@ class SpringEngine(CheckedEngine):
         way = place[b] - place[a]
         for s in self._s:
             if isinstance(self._static(s), Plane):
-                up, on = rotation.rotate(self._states[self.scene.body_count + s, 3:7], [0, 0, 1]), b == self.scene.body_count + s
+                up, on = (
+                    rotation.rotate(self._states[self.scene.body_count + s, 3:7], [0, 0, 1]),
+                    b == self.scene.body_count + s,
+                )
                 way[on] = (way[on] @ up)[:, None] * up
         apart = np.linalg.norm(way, axis=1)
         depth = self._radius[a] + self._radius[b] - apart
@@ -84,7 +91,10 @@ class SpringEngine(CheckedEngine):
     def find(self):
         a, b, _, depth = self._near()
         static = b >= self.scene.body_count
-        first, last = np.where(static, a, np.minimum(a, b)), np.where(static, self.scene.body_count - 1 - b, np.maximum(a, b))
+        first, last = (
+            np.where(static, a, np.minimum(a, b)),
+            np.where(static, self.scene.body_count - 1 - b, np.maximum(a, b)),
+        )
         self._found = Contacts(np.stack([first, last], axis=1).astype(np.int32), np.ones(len(a), np.int32), depth)
 
     def list_contacts(self):
@@ -127,14 +137,20 @@ class SpringEngine(CheckedEngine):
 
     def _pull(self, h, a, b, arms, gap, on, normal=None):
         """A damped spring from a's arm to b's that closes `gap`; with a normal it only pushes, and rubs."""
-        speed = [self._states[i, 7:10] + np.cross(self._states[i, 10:13], arm) for i, arm in zip((a, b), arms)]
-        softness = sum(self._inverse[i] + self._inverse_moment[i] * (r * r).sum(axis=1) for i, r in zip((a, b), arms))
+        speed = [
+            self._states[i, 7:10] + np.cross(self._states[i, 10:13], arm) for i, arm in zip((a, b), arms, strict=True)
+        ]
+        softness = sum(
+            self._inverse[i] + self._inverse_moment[i] * (r * r).sum(axis=1) for i, r in zip((a, b), arms, strict=True)
+        )
         mass = (on / softness)[:, None]
         force = -mass * (STIFFNESS / h**2 * gap + DAMPING / h * (speed[0] - speed[1]))
         if normal is not None:
             along = np.minimum((force * normal).sum(axis=1, keepdims=True), 0)
             side = force - (force * normal).sum(axis=1, keepdims=True) * normal
             most = -along * np.sqrt(self._friction[a] * self._friction[b])[:, None]
-            force = along * normal + side * np.minimum(1, most / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-300))
+            force = along * normal + side * np.minimum(
+                1, most / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-300)
+            )
         for sign, i, arm in ((1, a, arms[0]), (-1, b, arms[1])):
             np.add.at(self._push, i, sign * np.concatenate([force, np.cross(arm, force)], axis=1))

@@ -36,7 +36,9 @@ class EngineChoice:
             if given:
                 by_worker[int(worker)] = one
             elif default is not None:
-                raise LapjointError(f"engine is {text!r}: two engines for all workers, expected one; others as in 1=name")
+                raise LapjointError(
+                    f"engine is {text!r}: two engines for all workers, expected one; others as in 1=name"
+                )
             else:
                 default = one
         return EngineChoice(text, default, by_worker)

@@ -23,7 +23,12 @@ def print_tables(rows: Sequence[BenchRow]) -> None:
     out = console if console.is_terminal else Console(width=max(WIDTH, console.width))
     row = rows[0]
     engines = list(dict.fromkeys(one.engine for one in rows))
-    settings = [" beside ".join(engines), row.precision, row.runtime, *(f"{name} {value}" for name, value in row.params.items())]
+    settings = [
+        " beside ".join(engines),
+        row.precision,
+        row.runtime,
+        *(f"{name} {value}" for name, value in row.params.items()),
+    ]
     out.print(escape(", ".join(settings)), highlight=False)
     out.print()
     out.print(_speed_table(rows))

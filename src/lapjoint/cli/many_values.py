@@ -1,4 +1,4 @@
-"""Options that take several values, as in `--workers 1 2 4 8`, `--peer pybullet rapier`, `--engine 0=bullet 1=rapier`."""
+"""Options that take several values: `--workers 1 2 4 8`, `--peer pybullet rapier`, `--engine 0=bullet 1=rapier`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ WORDS: dict[str, IsValue] = {"--peer": PEER_NAMES.__contains__, "--engine": _nam
 """Which words are further values of an option that has no numbers."""
 
 
-def spread(
-    arguments: Sequence[str], options: Collection[str], words_of: Mapping[str, IsValue] = WORDS
-) -> list[str]:
+def spread(arguments: Sequence[str], options: Collection[str], words_of: Mapping[str, IsValue] = WORDS) -> list[str]:
     """`--workers 1 2 4` as `--workers 1 --workers 2 --workers 4`, for these options.
 
     The word after an option belongs to it, whatever it is, and so do the numbers that follow, or the words that are

@@ -73,8 +73,8 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME...",
-        help="The physics engine (see `lapjoint engines`), with a precision as in bullet:float64, or one for each worker "
-        "as in 0=bullet 1=rapier.",
+        help="The physics engine (see `lapjoint engines`), with a precision as in bullet:float64, or one for each "
+        "worker as in 0=bullet 1=rapier.",
     ),
 ]
 PrecisionOption = Annotated[str, typer.Option("--precision", help="float32, or float64: slower, smaller gaps.")]

@@ -34,7 +34,7 @@ class Bounds:
         # Rounding of numbers as large as these, in float32.
         slack = 1e-6 * np.abs(states[pairs.ravel(), :3]).reshape(len(pairs), -1).max(axis=1)
         gap = np.maximum(spheres, self._box_gaps(a, b, way, states)) - self._margin - slack
-        return np.maximum(gap, 0.0)
+        return np.asarray(np.maximum(gap, 0.0))
 
     def _box_gaps(self, a: Ids, b: Ids, way: Array, states: Array) -> Array:
         """How far boxes are apart along that of the 15 axes on which it is most; negative where they overlap."""

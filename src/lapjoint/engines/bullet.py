@@ -220,4 +220,3 @@ class BulletEngine:
         except (ValueError, RuntimeError) as error:
             named = re.sub(r"^body (\d+)", lambda match: self.scene.body_title(int(match[1])), str(error))
             raise LapjointError(named) from None
-

@@ -45,7 +45,7 @@ class CheckedEngine(ABC):
         self._is_known = np.zeros(scene.body_count, bool)
         self._is_beyond = np.zeros(scene.body_count, bool)
 
-    @staticmethod
+    @staticmethod  # noqa: B027
     def check(scene: Scene, params: Params) -> None:
         """Nothing to refuse beyond what `supports` says."""
 
@@ -59,10 +59,10 @@ class CheckedEngine(ABC):
     def take_out(self, ids: Ids) -> None:
         """Bodies that are active, in the order given."""
 
-    def join(self, joint_ids: Ids) -> None:
+    def join(self, joint_ids: Ids) -> None:  # noqa: B027
         """Joints that have become live, ascending."""
 
-    def part(self, joint_ids: Ids) -> None:
+    def part(self, joint_ids: Ids) -> None:  # noqa: B027
         """Joints that are live no longer, ascending; their bodies are still there."""
 
     @abstractmethod
@@ -89,7 +89,7 @@ class CheckedEngine(ABC):
     def forget(self) -> None:
         """What is remembered of earlier contacts."""
 
-    def apply_iterations(self, iterations: int) -> None:
+    def apply_iterations(self, iterations: int) -> None:  # noqa: B027
         """So many sweeps of the solver from now on."""
 
     # ---- membership ----------------------------------------------------------------------------------------------
@@ -199,7 +199,8 @@ class CheckedEngine(ABC):
 
     def _beyond(self, states: Array) -> NDArray[np.bool_]:
         """Whose states have squares beyond the precision: what is computed from them is not a number."""
-        return ~(np.abs(states) < np.sqrt(float(np.finfo(self.params.precision).max))).all(axis=1)
+        most = np.sqrt(float(np.finfo(self.params.precision).max))
+        return np.asarray(~(np.abs(states) < most).all(axis=1))
 
     def _refuse_beyond(self, ids: NDArray[Any]) -> None:
         for body in ids:

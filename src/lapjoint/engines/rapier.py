@@ -100,7 +100,11 @@ class RapierEngine(CheckedEngine):
         joints, insert = self.scene.joints, self._world.impulse_joints.insert
         for j in joint_ids.tolist():
             b = int(joints.body_b[j])
-            insert(self._handles[b] if b >= 0 else self._fixed(), self._handles[int(joints.body_a[j])], self._mapping.joint(j))
+            insert(
+                self._handles[b] if b >= 0 else self._fixed(),
+                self._handles[int(joints.body_a[j])],
+                self._mapping.joint(j),
+            )
         quiet = self._quiet_now()
         for a, b in self._quiet[quiet & ~self._is_quiet].tolist():
             insert(self._handles[a], self._handles[b], self._mapping.nothing())
@@ -187,5 +191,3 @@ class RapierEngine(CheckedEngine):
                 self._probe = RapierProbe(self._rapier, self._mapping, self.scene, self.length_unit)
             found[near[~self._probe.touch(rows[near], given)]] = np.finfo(float).tiny
         return found
-
-

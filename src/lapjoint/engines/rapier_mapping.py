@@ -34,11 +34,12 @@ def check_rotations(owner: str, scene: Scene) -> None:
     for what, table in (("limits", limited), ("a motor", motor), ("a spring", spring)):
         for joint in np.flatnonzero(table[:, 3:].any(axis=1) & several):
             raise LapjointError(
-                f"{joint_title(scene, joint)} with {what} on one of several free rotations, which {owner} does not map"
+                f"{joint_title(scene, int(joint))} with {what} on one of several free rotations, which {owner} does "
+                "not map"
             )
     for joint in np.flatnonzero((motor & spring).any(axis=1)):
         raise LapjointError(
-            f"{joint_title(scene, joint)} with a motor and a spring on one axis, which {owner} does not map"
+            f"{joint_title(scene, int(joint))} with a motor and a spring on one axis, which {owner} does not map"
         )
 
 

@@ -99,4 +99,3 @@ class RapierPeer:
     def close(self) -> None:
         self._bodies.clear()
         self._world.clear()
-
