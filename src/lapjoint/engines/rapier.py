@@ -14,14 +14,13 @@ from ..shapes import Sphere
 from .arguments import pairs_and_states
 from .base import CONTACT_MARGIN, Array, Contacts, Ids
 from .checked import CheckedEngine
-from .rapier_mapping import RapierMapping, check_rotations
+from .rapier_mapping import RapierMapping, check_rotations, spring_of
 from .rapier_probe import RapierProbe
 from .rapier_states import StateReader
 from .support import FEATURES, Support
 
 SWEEPS = 5
 """A substep of Rapier's costs about as much as so many sweeps of Bullet's: `Params.iterations` are sweeps."""
-CONTACT_DAMPING = 10.0
 
 
 class RapierEngine(CheckedEngine):
@@ -41,7 +40,8 @@ class RapierEngine(CheckedEngine):
     def __init__(self, scene: Scene, params: Params) -> None:
         super().__init__(scene, params)
         self._rapier: Any = import_module("rapier3d")
-        self._mapping = RapierMapping(self._rapier, scene)
+        spring = spring_of(self._rapier, self.params.joint_erp, self.timestep)
+        self._mapping = RapierMapping(self._rapier, scene, spring)
         self._reader = StateReader(self._rapier)
         self._probe: RapierProbe | None = None
         quiet = np.array(self._mapping.loose_quiet, np.int32).reshape(-1, 2)
@@ -61,6 +61,8 @@ class RapierEngine(CheckedEngine):
         options.normalized_max_linear_velocity = 1e30
         options.warmstart_coefficient = params.warm_start
         options.contact_recycling = False  # else depths are those of an earlier step
+        spring = spring_of(rapier, params.contact_erp, self.timestep)
+        options.contact_softness = options.static_contact_softness = spring
         assert params.iterations is not None
         self.apply_iterations(params.iterations)
         self._bodies: dict[int, Any] = {}
@@ -72,13 +74,7 @@ class RapierEngine(CheckedEngine):
             self._owner[world.add_collider(self._mapping.static_collider(s)).index] = -1 - s
 
     def apply_iterations(self, iterations: int) -> None:
-        """Substeps, and springs of contacts that close `contact_erp` of a penetration in a step."""
-        options = self._world.integration_parameters
-        options.num_solver_iterations = substeps = max(1, round(iterations / SWEEPS))
-        share = min(self.params.contact_erp, 0.99)
-        rate = 2 * CONTACT_DAMPING * share / (self.timestep * (1 - share / substeps))
-        spring = self._rapier.SpringCoefficients(rate / (2 * np.pi), CONTACT_DAMPING)
-        options.contact_softness = options.static_contact_softness = spring
+        self._world.integration_parameters.num_solver_iterations = max(1, round(iterations / SWEEPS))
 
     # ---- who is in -----------------------------------------------------------------------------------------------
 

@@ -19,6 +19,11 @@ Array = NDArray[np.float64]
 
 UPRIGHT = rotation.from_axis_angle([1.0, 0.0, 0.0], np.array(np.pi / 2))
 """Turns its cylinders, which stand along y."""
+SUBSTEPS = 10
+"""In which a constraint closes its share each (`Params.joint_erp`, `contact_erp`), as Bullet does once a step: 50
+iterations, the default of a scene, are as many."""
+DAMPING_RATIO = 1000.0
+"""Of constraints that are rigid, but for rounding in float32."""
 STIFF = 1e6
 """1/s: the rate at which a motor takes away what is missing of its velocity, as far as its largest force allows."""
 
@@ -43,11 +48,23 @@ def check_rotations(owner: str, scene: Scene) -> None:
         )
 
 
+def spring_of(rapier: Any, share: float, timestep: float) -> Any:
+    """The spring of a constraint that closes a share of its gap in a substep of the default ten, however many there
+    are, and gives way to no load.
+
+    A spring with angular frequency w and damping ratio z closes it at the rate w / 2z, in substeps of h by
+    h w / (2z + h w), and is the stiffer the larger z is: softer than rigid by 1 in h w (2z + h w).
+    """
+    rate = -np.log1p(-min(max(share, 1e-3), 0.999)) * SUBSTEPS / timestep
+    return rapier.SpringCoefficients(2 * DAMPING_RATIO * rate / (2 * np.pi), DAMPING_RATIO)
+
+
 class RapierMapping:
     """Makes Rapier's objects of a scene's rows; `rapier` is the module."""
 
-    def __init__(self, rapier: Any, scene: Scene) -> None:
-        self._rapier, self._scene = rapier, scene
+    def __init__(self, rapier: Any, scene: Scene, softness: Any = None) -> None:
+        """`softness`: of joints, as `spring_of` makes it; Rapier's own if not given."""
+        self._rapier, self._scene, self._softness = rapier, scene, softness
         self._shapes: dict[int, Any] = {}
         axes = rapier.JointAxis
         self._axes = (axes.LIN_X, axes.LIN_Y, axes.LIN_Z, axes.ANG_X, axes.ANG_Y, axes.ANG_Z)
@@ -146,6 +163,8 @@ class RapierMapping:
             .local_frame2(as_isometry(joints.frame_a[j, :3], joints.frame_a[j, 3:]))
             .contacts_enabled(b == WORLD or (min(a, b), max(a, b)) not in self.quiet)
         )
+        if self._softness is not None:
+            made = made.softness(self._softness)
         for axis, name in enumerate(self._axes):
             low, high = lower[axis], upper[axis]
             if low < high and (np.isfinite(low) or np.isfinite(high)):
