@@ -294,6 +294,15 @@ def test_ignored_pairs_pass_through_each_other(start: Make) -> None:
     assert touching(start, scene) == [[0, 2]]
 
 
+def test_bodies_that_ignore_each_other_still_touch_static_ones(start: Make) -> None:
+    scene = Scene()
+    for z in (0.0, -0.01, -0.02, -9.0):
+        scene.add_static(Plane(), (0.0, 0.0, z))
+    scene.add_bodies(Sphere(0.5), [(0.4 * k, 0.0, 0.4) for k in range(3)])
+    scene.ignore([0, 0, 1], [1, 2, 2])
+    assert touching(start, scene) == [[body, -1 - static] for body in range(3) for static in range(3)]
+
+
 def test_jointed_neighbours_do_not_touch_unless_asked_to(start: Make) -> None:
     for collide, wanted in ((False, []), (True, [[0, 1]])):
         scene = pair()

@@ -36,7 +36,7 @@ class SpringEngine(CheckedEngine):
         self._inverse_moment = np.concatenate([1 / moment, np.zeros(scene.static_count + 1)])
         both = [np.concatenate([getattr(bodies, n), getattr(scene.statics, n)]) for n in ("group", "mask", "friction")]
         self._group, self._mask, self._friction = both
-        self._ignored = scene.ignored_pairs @ [count, 1]
+        self._ignored = scene.ignored_pairs @ [len(self._radius), 1]
         self._states = np.zeros((count + scene.static_count + 1, 13))
         self._states[:, 3] = 1.0
         self._states[count:-1, :7] = np.concatenate([scene.statics.position, scene.statics.quaternion], axis=1)
@@ -76,26 +76,22 @@ class SpringEngine(CheckedEngine):
         way = place[b] - place[a]
         for s in self._s:
             if isinstance(self._static(s), Plane):
-                up, on = (
-                    rotation.rotate(self._states[self.scene.body_count + s, 3:7], [0, 0, 1]),
-                    b == self.scene.body_count + s,
-                )
+                row = self.scene.body_count + s
+                up, on = rotation.rotate(self._states[row, 3:7], [0, 0, 1]), b == row
                 way[on] = (way[on] @ up)[:, None] * up
         apart = np.linalg.norm(way, axis=1)
         depth = self._radius[a] + self._radius[b] - apart
         meet = (self._group[a] & self._mask[b] != 0) & (self._group[b] & self._mask[a] != 0) & (depth >= -margin)
-        meet &= ~np.isin(np.minimum(a, b) * self.scene.body_count + np.maximum(a, b), self._ignored)
+        meet &= ~np.isin(np.minimum(a, b) * len(self._radius) + np.maximum(a, b), self._ignored)
         normal = way / np.maximum(apart, 1e-300)[:, None]
         return a[meet], b[meet], normal[meet], depth[meet]
 
     def find(self):
         a, b, _, depth = self._near()
-        static = b >= self.scene.body_count
-        first, last = (
-            np.where(static, a, np.minimum(a, b)),
-            np.where(static, self.scene.body_count - 1 - b, np.maximum(a, b)),
-        )
-        self._found = Contacts(np.stack([first, last], axis=1).astype(np.int32), np.ones(len(a), np.int32), depth)
+        pairs = np.stack([np.minimum(a, b), np.maximum(a, b)], axis=1)
+        static = pairs[:, 1] >= self.scene.body_count
+        pairs[static, 1] = self.scene.body_count - 1 - pairs[static, 1]
+        self._found = Contacts(pairs.astype(np.int32), np.ones(len(a), np.int32), depth)
 
     def list_contacts(self):
         return self._found
@@ -137,20 +133,16 @@ class SpringEngine(CheckedEngine):
 
     def _pull(self, h, a, b, arms, gap, on, normal=None):
         """A damped spring from a's arm to b's that closes `gap`; with a normal it only pushes, and rubs."""
-        speed = [
-            self._states[i, 7:10] + np.cross(self._states[i, 10:13], arm) for i, arm in zip((a, b), arms, strict=True)
-        ]
-        softness = sum(
-            self._inverse[i] + self._inverse_moment[i] * (r * r).sum(axis=1) for i, r in zip((a, b), arms, strict=True)
-        )
-        mass = (on / softness)[:, None]
+        ends = ((a, arms[0]), (b, arms[1]))
+        speed = [self._states[i, 7:10] + np.cross(self._states[i, 10:13], arm) for i, arm in ends]
+        inverse = sum(self._inverse[i] + self._inverse_moment[i] * (arm * arm).sum(axis=1) for i, arm in ends)
+        mass = (on / inverse)[:, None]
         force = -mass * (STIFFNESS / h**2 * gap + DAMPING / h * (speed[0] - speed[1]))
         if normal is not None:
             along = np.minimum((force * normal).sum(axis=1, keepdims=True), 0)
             side = force - (force * normal).sum(axis=1, keepdims=True) * normal
             most = -along * np.sqrt(self._friction[a] * self._friction[b])[:, None]
-            force = along * normal + side * np.minimum(
-                1, most / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-300)
-            )
-        for sign, i, arm in ((1, a, arms[0]), (-1, b, arms[1])):
+            slip = np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-300)
+            force = along * normal + side * np.minimum(1, most / slip)
+        for sign, (i, arm) in zip((1, -1), ends, strict=True):
             np.add.at(self._push, i, sign * np.concatenate([force, np.cross(arm, force)], axis=1))

@@ -46,7 +46,7 @@ class RapierEngine(CheckedEngine):
         self._probe: RapierProbe | None = None
         quiet = np.array(self._mapping.loose_quiet, np.int32).reshape(-1, 2)
         self._quiet, self._is_quiet = quiet, np.zeros(len(quiet), bool)
-        self._key = np.array([scene.body_count, 1])
+        self._key = np.array([scene.body_count + scene.static_count, 1])  # of a pair, static bodies included
         self._quiet_keys = scene.ignored_pairs @ self._key
         self._is_sphere = np.array([isinstance(scene.shapes[one], Sphere) for one in scene.bodies.shape_id], bool)
         self._start_world()

@@ -66,6 +66,11 @@ class RapierMapping:
         """`softness`: of joints, as `spring_of` makes it; Rapier's own if not given."""
         self._rapier, self._scene, self._softness = rapier, scene, softness
         self._shapes: dict[int, Any] = {}
+        # Bodies alike share what is made of them.
+        self._masses: dict[tuple[float, bytes], Any] = {}
+        self._colliders: dict[tuple[float, ...], Any] = {}
+        table = scene.bodies
+        self._damping = damping_rate(np.stack([table.linear_damping, table.angular_damping], axis=1)).tolist()
         axes = rapier.JointAxis
         self._axes = (axes.LIN_X, axes.LIN_Y, axes.LIN_Z, axes.ANG_X, axes.ANG_Y, axes.ANG_Z)
         self.quiet = {(int(a), int(b)) for a, b in scene.ignored_pairs}
@@ -77,27 +82,37 @@ class RapierMapping:
 
     def body(self, b: int, state: Array, can_sleep: bool = False) -> Any:
         """A body without its collider."""
-        rapier, table = self._rapier, self._scene.bodies
-        moments, axes = principal_axes(table.inertia[b])
-        mass = rapier.MassProperties(
-            (0.0, 0.0, 0.0), float(table.mass[b]), tuple(moments), as_rotation(rotation.from_matrix(axes))
-        )
-        linear, angular = damping_rate(np.array([table.linear_damping[b], table.angular_damping[b]]))
+        x, y, z, w, i, j, k, *speed = state.tolist()
+        linear, angular = self._damping[b]
         return (
-            rapier.RigidBody.dynamic()
-            .position(as_isometry(state[:3], state[3:7]))
-            .linvel(tuple(state[7:10]))
-            .angvel(tuple(state[10:13]))
-            .linear_damping(float(linear))
-            .angular_damping(float(angular))
+            self._rapier.RigidBody.dynamic()
+            .position(((x, y, z), (i, j, k, w)))
+            .linvel(speed[:3])
+            .angvel(speed[3:])
+            .linear_damping(linear)
+            .angular_damping(angular)
             .gyroscopic_forces(True)
             .can_sleep(can_sleep)
-            .additional_mass_properties(mass)
+            .additional_mass_properties(self._mass(b))
         )
+
+    def _mass(self, b: int) -> Any:
+        mass, inertia = float(self._scene.bodies.mass[b]), self._scene.bodies.inertia[b]
+        key = mass, inertia.tobytes()
+        if key not in self._masses:
+            moments, axes = principal_axes(inertia)
+            turn = as_rotation(rotation.from_matrix(axes))
+            self._masses[key] = self._rapier.MassProperties((0.0, 0.0, 0.0), mass, tuple(moments), turn)
+        return self._masses[key]
 
     def body_collider(self, b: int) -> Any:
         """Without mass: the body has it."""
-        return self._collider(self._scene.bodies, b).density(0.0)
+        table = self._scene.bodies
+        columns = (table.shape_id, table.friction, table.restitution, table.group, table.mask)
+        key = tuple(column[b].item() for column in columns)
+        if key not in self._colliders:
+            self._colliders[key] = self._collider(table, b).density(0.0)
+        return self._colliders[key]
 
     def static_collider(self, s: int) -> Any:
         """Where the static body is."""
