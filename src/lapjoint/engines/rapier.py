@@ -10,7 +10,7 @@ import numpy as np
 
 from ..params import Params
 from ..scene import Scene
-from ..shapes import Sphere
+from ..shapes import Compound, Sphere, TriangleMesh
 from .arguments import pairs_and_states
 from .base import CONTACT_MARGIN, Array, Contacts, Ids
 from .checked import CheckedEngine
@@ -21,6 +21,10 @@ from .support import FEATURES, Support
 
 SWEEPS = 5
 """A substep of Rapier's costs about as much as so many sweeps of Bullet's: `Params.iterations` are sweeps."""
+
+
+MANY_POINTS = (Compound, TriangleMesh)
+"""Shapes that a sphere can touch in several points."""
 
 
 class RapierEngine(CheckedEngine):
@@ -49,6 +53,9 @@ class RapierEngine(CheckedEngine):
         self._key = np.array([scene.body_count + scene.static_count, 1])  # of a pair, static bodies included
         self._quiet_keys = scene.ignored_pairs @ self._key
         self._is_sphere = np.array([isinstance(scene.shapes[one], Sphere) for one in scene.bodies.shape_id], bool)
+        self._kinds = [
+            0 if isinstance(one, Sphere) else 2 if isinstance(one, MANY_POINTS) else 1 for one in scene.shapes
+        ]
         self._start_world()
 
     def _start_world(self) -> None:
@@ -68,10 +75,11 @@ class RapierEngine(CheckedEngine):
         self._bodies: dict[int, Any] = {}
         self._handles: dict[int, Any] = {}
         self._ground: Any = None
-        self._owner: dict[int, int] = {}
-        """Body or static body (-1 - s) by the index of its collider."""
+        self._owner: dict[int, tuple[int, int]] = {}
+        """Body or static body (-1 - s), and the kind of its shape, by the index of its collider."""
         for s in range(scene.static_count):
-            self._owner[world.add_collider(self._mapping.static_collider(s)).index] = -1 - s
+            handle = world.add_collider(self._mapping.static_collider(s))
+            self._owner[handle.index] = -1 - s, self._kinds[scene.statics.shape_id[s]]
 
     def apply_iterations(self, iterations: int) -> None:
         self._world.integration_parameters.num_solver_iterations = max(1, round(iterations / SWEEPS))
@@ -80,11 +88,12 @@ class RapierEngine(CheckedEngine):
 
     def put_in(self, ids: Ids, states: Array) -> None:
         world, mapping, can_sleep = self._world, self._mapping, self.params.sleeping
+        shape_ids = self.scene.bodies.shape_id
         for body, state in zip(ids.tolist(), states, strict=True):
             handle = world.add_body(mapping.body(body, state, can_sleep), [mapping.body_collider(body)])
             self._handles[body] = handle
             self._bodies[body] = made = world.rigid_bodies[handle]
-            self._owner[made.colliders[0].index] = body
+            self._owner[made.colliders[0].index] = body, self._kinds[shape_ids[body]]
 
     def take_out(self, ids: Ids) -> None:
         for body in ids.tolist():
@@ -151,21 +160,21 @@ class RapierEngine(CheckedEngine):
         self._world.detect_collisions()
 
     def list_contacts(self) -> Contacts:
-        owner, is_sphere = self._owner, self._is_sphere
-        bodies, points, depths = [], [], []
+        owner, rows, points = self._owner, [], []
         for pair in self._world.narrow_phase.contact_pairs():
             deepest = pair.find_deepest_contact()
             if deepest is None:
                 continue
-            a, b = owner[pair.collider1.index], owner[pair.collider2.index]
-            a, b = (a, b) if (0 <= a < b) or b < 0 else (b, a)
-            simple = is_sphere[a] and b >= 0 and is_sphere[b]
-            bodies.append((a, b))
-            points.append(1 if simple else sum([len(manifold.points) for manifold in pair.manifolds]))
-            depths.append(-deepest.dist)
-        pairs = np.array(bodies, np.int32).reshape(-1, 2)
+            a, kind_a = owner[pair.collider1.index]
+            b, kind_b = owner[pair.collider2.index]
+            rows.append((a, b, deepest.dist))
+            # A sphere and what is convex have one point in common.
+            points.append(1 if kind_a + kind_b < 2 else sum([len(one.points) for one in pair.manifolds]))
+        table = np.array(rows, float).reshape(-1, 3)
+        pairs = np.sort(table[:, :2].astype(np.int32), axis=1)
+        pairs[pairs[:, 0] < 0] = pairs[pairs[:, 0] < 0, ::-1]
         loud = ~np.isin(pairs @ self._key, self._quiet_keys)  # `detect` knows nothing of joints
-        return Contacts(pairs[loud], np.array(points, np.int32)[loud], np.array(depths, float)[loud])
+        return Contacts(pairs[loud], np.array(points, np.int32)[loud], -table[loud, 2])
 
     def forget(self) -> None:
         """Build the world anew."""
