@@ -1,8 +1,8 @@
 """The MuJoCo engine: soft constraints, solved all at once, in float64. States go through its arrays.
 
 A model of MuJoCo's is fixed once it is made: no body can come or go. So every worker's model has all bodies of the
-scene; those that are not active touch nothing, hold nothing and are put back after every step. They cost a little in
-every worker and every step, which is why there is a LARGEST scene.
+scene; those that are not active touch nothing, hold nothing and are put back after every step. A model of the active
+bodies alone would have to be made anew whenever one comes or goes, which takes longer than hundreds of steps.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .mujoco_mapping import MujocoMapping, check_sides
 from .support import ALL_SHAPES, Support
 
 LARGEST = 2000
-"""Bodies. What bodies cost that are not active grows with the scene, not with a worker's share of it: see
-docs/engines.md for what was measured."""
+"""Bodies. A body that is not active takes 0.4 us of every step, which is little; but the time to make a model grows
+with the square of the scene, for every worker and for the server: 0.4 s for 1,000 bodies, 1.2 s for 2,000."""
 
 
 class MujocoEngine(CheckedEngine):
