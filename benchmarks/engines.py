@@ -72,7 +72,6 @@ def measure_scene(name: str, engine: str, workers: int, steps: int, pictures: Pa
         "overlap_count_mean": round(summary.overlap_count_mean, 1),
         "activation_count_mean": round(summary.activation_count_mean, 2),
         "contact_count_mean": round(summary.contact_count_mean, 1),
-        "step_ms_mean": round(summary.step_ms_mean, 2),
         "state_hash": summary.state_hash,
     }
 

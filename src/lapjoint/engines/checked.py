@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import LapjointError
+from ..errors import LapjointError, NotFiniteError
 from ..joints import WORLD
 from ..measures import joint_gaps
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
+from ..titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids
 from .bounds import Bounds
@@ -203,8 +204,8 @@ class CheckedEngine(ABC):
         return np.asarray(~(np.abs(states) < most).all(axis=1))
 
     def _refuse_beyond(self, ids: NDArray[Any]) -> None:
-        for body in ids:
-            raise LapjointError(f"{self.scene.body_title(body)} has a state that is not finite after the step")
+        if len(ids):
+            raise NotFiniteError(f"{body_titles(self.scene, ids)}: not finite after the step", ids.tolist())
 
     def set_iterations(self, iterations: int) -> None:
         self.params = replace(self.params, iterations=iterations)  # refuses what is no count
