@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from lapjoint import Engine, Params, Scene, make_engine
+from lapjoint import Engine, LapjointError, Params, Scene, make_engine
+from lapjoint.engines import Support, engine_version, supports
+from lapjoint.engines.registry import load_engine
+from lapjoint.engines.support import check_support
 from parallel_support import has_children, shared_memory_names, worker_processes
+from plugin_support import register_example
 
-ENGINES = [("bullet", "float32"), ("bullet", "float64")]
+PLUG_IN = register_example()
+BULLET = [("bullet", "float32"), ("bullet", "float64")]
+ENGINES = [*BULLET, ("rapier", "float32"), ("mujoco", "float64"), ("springs", "float64")]
 
 # The same examples on every machine, and no deadline on a busy one.
 settings.register_profile(
@@ -25,36 +31,53 @@ settings.load_profile("lapjoint")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-Make = Callable[..., Engine]
+
+class Make:
+    """`make(scene, **params)`: an engine, with nothing or everything active. A test whose scene or parameters are
+    beyond what the engine says it supports is skipped, and the reason names it."""
+
+    def __init__(self, kind: tuple[str, str], start: bool) -> None:
+        self.kind, self._start = kind, start
+        self.supports: Support = supports(kind[0])
+
+    def __call__(self, scene: Scene, **params: Any) -> Engine:
+        given = Params(engine=self.kind[0], precision=self.kind[1], **params)
+        try:
+            check_support(self.kind[0], self.supports, scene, given.resolved(scene))
+            load_engine(self.kind[0]).check(scene, given.resolved(scene))
+        except LapjointError as error:
+            pytest.skip(str(error))
+        engine = make_engine(scene, given)
+        if self._start:
+            engine.activate(np.arange(scene.body_count), scene.states)
+        return engine
+
+    def needs(self, *features: str) -> None:
+        """Skip the test if the engine does not have them."""
+        for feature in features:
+            if feature not in self.supports.features:
+                pytest.skip(f"the engine {self.kind[0]} does not have {feature}")
 
 
 @pytest.fixture(params=ENGINES, ids="-".join)
 def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
     """Engine and precision."""
     pair: tuple[str, str] = request.param
+    if engine_version(supports(pair[0])) is None:
+        pytest.skip(f"the engine {pair[0]} is not installed")
     return pair
 
 
 @pytest.fixture
 def make(kind: tuple[str, str]) -> Make:
     """`make(scene, **params)`: an engine with nothing active."""
-
-    def build(scene: Scene, **params: Any) -> Engine:
-        return make_engine(scene, Params(engine=kind[0], precision=kind[1], **params))
-
-    return build
+    return Make(kind, start=False)
 
 
 @pytest.fixture
-def start(make: Make) -> Make:
+def start(kind: tuple[str, str]) -> Make:
     """`start(scene, **params)`: an engine with every body active, where the scene has it."""
-
-    def build(scene: Scene, **params: Any) -> Engine:
-        engine = make(scene, **params)
-        engine.activate(np.arange(scene.body_count), scene.states)
-        return engine
-
-    return build
+    return Make(kind, start=True)
 
 
 @pytest.fixture

@@ -105,11 +105,11 @@ def test_numbers_after_an_option_belong_to_it(given: str, wanted: str) -> None:
 def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plans: list[BenchPlan] = []
 
-    def record(plan: BenchPlan, _: object) -> Iterator[BenchRow]:
-        plans.append(plan)
+    def record(given: list[BenchPlan], _: object) -> Iterator[BenchRow]:
+        plans.extend(given)
         return iter(())
 
-    monkeypatch.setattr("lapjoint.cli.bench.measure", record)
+    monkeypatch.setattr("lapjoint.cli.bench.measure_all", record)
     more = "--rounds 2 --warmup 0 --size 40 --growth-depth 2 --detect server --weights equal --balance guarded "
     more += "--load bodies --linger 3 --repartition 0"
     result = CliRunner().invoke(app, [*command.split(), *more.split()], catch_exceptions=False)

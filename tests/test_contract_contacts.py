@@ -183,6 +183,7 @@ def test_contacts_leave_with_their_body(start: Make) -> None:
 
 def test_cleared_contacts_are_found_again_without_their_impulses(start: Make) -> None:
     """A ball at rest that forgets its contact is, for one step, a ball that has just arrived there."""
+    start.needs("warm start")
     scene = Scene(iterations=1)
     scene.add_static(Plane())
     scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 0.5), (0.0, 0.0, 1.5), (0.0, 0.0, 2.5)])
@@ -206,7 +207,7 @@ def test_cleared_contacts_are_found_again_without_their_impulses(start: Make) ->
 def test_clearances_say_what_detection_would_and_leave_no_trace(make: Make, start: Make, gap: float) -> None:
     """For pairs at random places and turns, some of which touch, none of them active."""
     rng = np.random.default_rng(9)
-    shapes = list(SHAPES.values())
+    shapes = [shape for shape in SHAPES.values() if make.supports.has_shape(shape)]
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     pairs = np.arange(100).reshape(50, 2)
     places = np.repeat(np.arange(50)[:, None] * [10.0, 0.0, 0.0], 2, axis=0)
@@ -219,7 +220,16 @@ def test_clearances_say_what_detection_would_and_leave_no_trace(make: Make, star
     found = {tuple(pair) for pair in detected.contacts().bodies.tolist()}
     engine, untouched = make(scene), make(scene)
     touch = engine.clearances(pairs, scene.states) == 0
-    assert [tuple(pair) in found for pair in pairs.tolist()] == touch.tolist()
+    touching = np.array([tuple(pair) in found for pair in pairs.tolist()])
+    assert not (touching & ~touch).any(), "a contact is never missed"
+    if "exact clearances" in make.supports.features:
+        assert touching.tolist() == touch.tolist()
+    else:
+        radii, apart = (
+            scene.bounding_radii().reshape(-1, 2).sum(axis=1),
+            np.linalg.norm(places[1::2] - places[::2], axis=1),
+        )
+        assert (apart[touch] < radii[touch] + 0.05).all(), "only near pairs may be taken for touching"
     assert (engine.clearances(pairs[:, ::-1], scene.states) == 0).tolist() == touch.tolist()
     assert touch.sum() > 5
     assert len(engine.contacts()) == 0
@@ -232,7 +242,7 @@ def test_clearances_say_what_detection_would_and_leave_no_trace(make: Make, star
 @pytest.mark.parametrize("seed", range(4))
 def test_bodies_that_moved_less_than_their_clearance_do_not_touch(make: Make, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    shapes = list(SHAPES.values())
+    shapes = [shape for shape in SHAPES.values() if make.supports.has_shape(shape)]
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     places = np.repeat(np.arange(50)[:, None] * [10.0, 0.0, 0.0], 2, axis=0)
     places[1::2] += 1.5 * rng.normal(size=(50, 3)) / np.sqrt(3)
@@ -284,6 +294,15 @@ def test_ignored_pairs_pass_through_each_other(start: Make) -> None:
     assert touching(start, scene) == [[0, 2]]
 
 
+def test_bodies_that_ignore_each_other_still_touch_static_ones(start: Make) -> None:
+    scene = Scene()
+    for z in (0.0, -0.01, -0.02, -9.0):
+        scene.add_static(Plane(), (0.0, 0.0, z))
+    scene.add_bodies(Sphere(0.5), [(0.4 * k, 0.0, 0.4) for k in range(3)])
+    scene.ignore([0, 0, 1], [1, 2, 2])
+    assert touching(start, scene) == [[body, -1 - static] for body in range(3) for static in range(3)]
+
+
 def test_jointed_neighbours_do_not_touch_unless_asked_to(start: Make) -> None:
     for collide, wanted in ((False, []), (True, [[0, 1]])):
         scene = pair()
@@ -328,6 +347,7 @@ def test_groups_and_masks_must_agree_on_both_sides(
 
 
 def test_the_residual_falls_with_iterations(start: Make) -> None:
+    start.needs("residual")
     scene = Scene()
     scene.add_static(Plane())
     scene.add_bodies(Box((1.0, 1.0, 1.0)), [(0.0, 0.0, 0.5 + k) for k in range(8)])
@@ -341,6 +361,7 @@ def test_the_residual_falls_with_iterations(start: Make) -> None:
 
 def test_the_residual_is_a_velocity_whatever_the_unit(start: Make, rounding: float) -> None:
     """One ball that rests on the plane: the first sweep takes away what gravity gave it."""
+    start.needs("residual")
     scene = Scene(iterations=1)
     scene.add_static(Plane())
     scene.add_body(Sphere(0.5), (0.0, 0.0, 0.5))
@@ -351,6 +372,7 @@ def test_the_residual_is_a_velocity_whatever_the_unit(start: Make, rounding: flo
 
 
 def test_sweeps_end_early_at_the_threshold(start: Make) -> None:
+    start.needs("residual")
     scene = Scene(iterations=1000)
     scene.add_static(Plane())
     scene.add_bodies(Box((1.0, 1.0, 1.0)), [(0.0, 0.0, 0.5 + k) for k in range(8)])

@@ -1,4 +1,4 @@
-"""What every engine promises about its memory: another engine that is given it goes on bit for bit."""
+"""What an engine with the feature "memory" promises: another engine that is given it goes on bit for bit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ import pytest
 from conftest import Make
 from lapjoint import Box, Capsule, Compound, Engine, LapjointError, Part, Plane, Scene, Sphere, scenes
 from lapjoint.engines import EngineMemory
+
+
+@pytest.fixture(autouse=True)
+def _has_memory(make: Make) -> None:
+    make.needs("memory")
 
 
 def heap() -> Scene:

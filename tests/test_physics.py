@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from conftest import Make
+from conftest import BULLET, Make
 from lapjoint import (
     Box,
     Capsule,
@@ -23,6 +23,14 @@ from lapjoint import (
     TriangleMesh,
 )
 from lapjoint import rotation as rot
+
+
+@pytest.fixture(params=BULLET, ids="-".join)
+def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """These promises are Bullet's; other engines have other tolerances."""
+    pair: tuple[str, str] = request.param
+    return pair
+
 
 G = 9.81
 CUBE = np.array(list(itertools.product((0.0, 1.0), repeat=3)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from conftest import Make
+from conftest import BULLET, Make
 from lapjoint import (
     FREE,
     LOCKED,
@@ -25,6 +25,14 @@ from lapjoint import (
     Spring,
 )
 from lapjoint import rotation as rot
+
+
+@pytest.fixture(params=BULLET, ids="-".join)
+def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """These promises are Bullet's; other engines have other tolerances."""
+    pair: tuple[str, str] = request.param
+    return pair
+
 
 G = 9.81
 WEIGHTLESS = (0.0, 0.0, 0.0)

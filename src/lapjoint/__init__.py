@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import scenes
 from .checkpoint import Checkpoint, CheckpointWriter
 from .engines import Contacts, Engine, engine_names, make_engine
-from .errors import LapjointError, PenetrationWarning, SimulationStopped
+from .errors import EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
 from .events import Event
 from .joints import FREE, LOCKED, WORLD, Ball, Fixed, Hinge, Motor, SixAxis, Slider, Spring
 from .materials import Material
@@ -30,6 +30,7 @@ __all__ = [
     "ConvexHull",
     "Cylinder",
     "Engine",
+    "EngineWarning",
     "Event",
     "Fixed",
     "Hinge",

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from .algorithms import Membership
 from .algorithms.membership import shared_before
-from .algorithms.near_pairs import CONTACT_MARGIN, PairFinder
-from .engines import Contacts, make_engine
+from .algorithms.near_pairs import PairFinder
+from .engines import CONTACT_MARGIN, Contacts, make_engine
 from .errors import PenetrationWarning
 from .messages import StepReply
 from .params import Params
@@ -20,6 +20,7 @@ from .scene import Scene
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
+
 DEEP = 0.1
 """Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
 

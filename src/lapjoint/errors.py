@@ -13,6 +13,10 @@ class PenetrationWarning(UserWarning):
     """Bodies of a scene start deep inside each other."""
 
 
+class EngineWarning(UserWarning):
+    """An engine leaves out something that the scene has."""
+
+
 class WorkerError(LapjointError):
     """A worker failed or died. The message names it."""
 

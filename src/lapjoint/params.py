@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .checks import is_finite
+from .engine_choice import PRECISIONS, EngineChoice
 from .errors import LapjointError
 from .scene import Scene
 
@@ -73,7 +74,7 @@ class Params:
     validate: bool = False
     """Check every invariant in every step."""
     engine: str = "bullet"
-    """Which physics engine."""
+    """Which physics engine: one for all workers (rapier, bullet:float64), or others for some (bullet,1=rapier)."""
     precision: str = "float32"
     """float32, or float64: 31 to 40% slower on the bowl, twice as slow on the net's hulls; less rounding."""
     timestep: float | None = None
@@ -129,7 +130,8 @@ class Params:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, np.integer)) and 0 <= value <= 1000):
                 raise LapjointError(f"{name} is {value}, expected 0 to 1000")
-        if self.precision not in ("float32", "float64"):
+        EngineChoice.parse(self.engine)
+        if self.precision not in PRECISIONS:
             raise LapjointError(f"precision is {self.precision!r}, expected float32 or float64")
         if self.friction_directions not in (1, 2):
             raise LapjointError(f"friction_directions is {self.friction_directions}, expected 1 or 2")

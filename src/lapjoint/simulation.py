@@ -18,7 +18,7 @@ from .commands import CommandBuilder, checked_bodies, count_bytes
 from .detect import make_detector, merge_contacts, warn_of_penetration
 from .division import Division
 from .elastic import Elastic
-from .engines import Contacts
+from .engines import Contacts, check_engines
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .events import Event
 from .frame import Frame
@@ -56,6 +56,7 @@ class Simulation:
         self.step_count = 0
         self.profile = StepProfile()
         """Of the last step."""
+        check_engines(scene, params)
         self._algorithms = load_algorithms(params.algorithms)
         self._callbacks: list[Callable[[Simulation], None]] = []
         joints = scene.joints

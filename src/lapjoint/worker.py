@@ -28,7 +28,7 @@ class Worker:
 
     def __init__(self, index: int, scene: Scene, params: Params, states: Array, worker_states: Array) -> None:
         self.index = index
-        self._engine = make_engine(scene, params)
+        self._engine = make_engine(scene, params, index)
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)

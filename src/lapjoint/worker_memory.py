@@ -78,12 +78,18 @@ def read_memories(step: Step, worker_count: int, body_count: int) -> list[Bytes]
 
 
 def give_memories(step: Step, memories: Sequence[Bytes], body_count: int) -> None:
-    """Have every worker go on from a memory; whatever it had before is gone."""
+    """Have every worker go on from a memory; whatever it had before is gone. Who has which bodies then is said by the
+    first command, for runtimes that keep it in mind."""
     size = part_size(body_count)
+    held = [from_bytes(data).body_ids for data in memories]
     for start in range(0, max(map(len, memories)), size):
         commands = [
-            StepCommand(memory_part=np.array([start, len(data)], np.int64), memory=data[start : start + size])
-            for data in memories
+            StepCommand(
+                activate=ids if start == 0 else ids[:0],
+                memory_part=np.array([start, len(data)], np.int64),
+                memory=data[start : start + size],
+            )
+            for data, ids in zip(memories, held, strict=True)
         ]
         _replies(step(commands))  # where a memory has ended before others: nothing is told of nothing
 

@@ -17,10 +17,6 @@ from .membership import Membership
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-CONTACT_MARGIN = 0.02
-"""In length units: bodies whose boxes are farther apart than twice this do not touch, not even by Bullet's contact
-threshold, by which it widens its boxes too."""
-
 
 class PairFinder:
     """Two bodies are near when their boxes along the world's axes and their spheres, each wider by `margin` [m],

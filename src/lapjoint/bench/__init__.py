@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from ..params import Params
 from ..scene import Scene
 from .plan import BenchPlan
-from .rounds import OnProgress, measure
+from .rounds import OnProgress, measure, measure_all
 from .rows import BenchRow, write_csv, write_json
 
-__all__ = ["BenchPlan", "BenchRow", "OnProgress", "bench", "measure", "write_csv", "write_json"]
+__all__ = ["BenchPlan", "BenchRow", "OnProgress", "bench", "measure", "measure_all", "write_csv", "write_json"]
 
 
 def bench(

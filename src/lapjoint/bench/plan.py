@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..engines import check_engines
 from ..errors import LapjointError
 from ..params import Params
 from ..partition import make_partition
@@ -58,6 +59,7 @@ class BenchPlan:
                     make_partition(scene, count, self.params.partition)
                 except LapjointError as error:
                     raise LapjointError(f"scene {scene.name!r}: {error}") from error
+                check_engines(scene, replace(self.params, workers=count), warn=False)
 
     @property
     def counts(self) -> list[int]:

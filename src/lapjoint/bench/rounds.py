@@ -64,12 +64,19 @@ def measure(plan: BenchPlan, on_progress: OnProgress | None = None) -> Iterator[
     turn, so that a round compares the same stretch of simulated time side by side. Ctrl-C and a failing worker come
     through, after the rows of the rounds that were complete.
     """
-    meter = Meter(plan.work, on_progress)
-    for scene in plan.scenes:
+    yield from measure_all([plan], on_progress)
+
+
+def measure_all(plans: Sequence[BenchPlan], on_progress: OnProgress | None = None) -> Iterator[BenchRow]:
+    """The same for plans that differ in their parameters alone, as in the engine: all of them take part in each round.
+    Speed-ups are against one worker of the same plan."""
+    meter = Meter(sum(plan.work for plan in plans), on_progress)
+    first = plans[0]
+    for scene in first.scenes:
         with ExitStack() as alive:
-            simulations = start(plan, scene, alive, meter)
-            for iterations in map(int, plan.iterations):
-                yield from _measure_rounds(plan, scene, iterations, simulations, meter)
+            simulations = [start(plan, scene, alive, meter) for plan in plans]
+            for iterations in map(int, first.iterations):
+                yield from _measure_rounds(plans, scene, iterations, simulations, meter)
 
 
 def start(plan: BenchPlan, scene: Scene, alive: ExitStack, meter: Meter) -> dict[int, Simulation]:
@@ -87,27 +94,40 @@ def start(plan: BenchPlan, scene: Scene, alive: ExitStack, meter: Meter) -> dict
 
 
 def _measure_rounds(
-    plan: BenchPlan, scene: Scene, iterations: int, simulations: dict[int, Simulation], meter: Meter
+    plans: Sequence[BenchPlan],
+    scene: Scene,
+    iterations: int,
+    simulations: Sequence[dict[int, Simulation]],
+    meter: Meter,
 ) -> Iterator[BenchRow]:
-    work = step_work(scene, iterations)
-    for simulation in simulations.values():
-        simulation.set_iterations(iterations)
+    work, first = step_work(scene, iterations), plans[0]
+    sides = [(number, count) for number, plan in enumerate(plans) for count in plan.counts]
+    for number, count in sides:
+        simulations[number][count].set_iterations(iterations)
         for _ in range(SETTLE_STEPS):
-            simulation.step()
+            simulations[number][count].step()
             meter.add(work, f"{scene.name}: {iterations} iterations")
-    complete: list[Round] = []
+    complete: list[list[Round]] = [[] for _ in plans]
+
+    def rows() -> Iterator[BenchRow]:
+        for plan, rounds in zip(plans, complete, strict=True):
+            yield from rows_of(plan, scene, iterations, rounds)
+
     try:
-        for number in range(plan.rounds):
-            turns: Round = {}
-            for count in rotated(plan.counts, number):
-                title = f"round {number + 1} of {plan.rounds}, {workers_title(count)}"
+        for round_number in range(first.rounds):
+            turns: list[Round] = [{} for _ in plans]
+            for number, count in rotated(sides, round_number):
+                title = f"round {round_number + 1} of {first.rounds}, {workers_title(count)}"
                 doing = f"{scene.name}, {iterations} iterations: {title}"
-                turns[count] = take_turn(simulations[count], plan.steps, partial(meter.add, work, doing))
-            complete.append(turns)
+                turns[number][count] = take_turn(
+                    simulations[number][count], first.steps, partial(meter.add, work, doing)
+                )
+            for rounds, turn in zip(complete, turns, strict=True):
+                rounds.append(turn)
     except (KeyboardInterrupt, LapjointError):
-        yield from rows_of(plan, scene, iterations, complete)
+        yield from rows()
         raise
-    yield from rows_of(plan, scene, iterations, complete)
+    yield from rows()
 
 
 def rotated(counts: Sequence[T], number: int) -> list[T]:

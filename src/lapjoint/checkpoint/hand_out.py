@@ -39,7 +39,10 @@ def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: di
     s._weigh()
     if not known.any():
         return  # before the first step workers have nothing
-    merged = merge_memories([from_bytes(data) for data in memories_of(arrays, before)], say_of(arrays, before))
+    memories = [from_bytes(data) for data in memories_of(arrays, before)]
+    if len({(memory.bodies.dtype, memory.bodies.shape[1]) for memory in memories}) > 1:
+        return  # of different engines: what one holds is nothing to the other, so all start from the states
+    merged = merge_memories(memories, say_of(arrays, before))
     parts = [to_bytes(merged.part(membership.column(w))) for w in range(worker_count)]
     give_memories(s._runtime.step, parts, s.scene.body_count)
     commands.known = membership.bits.copy()

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import LapjointError
-from . import bench, compare, picture, report, reproduce, resume, run, scenes
+from . import bench, compare, engines, picture, report, reproduce, resume, run, scenes
 from .many_values import ManyValuesCommand
 
 app = typer.Typer(
@@ -21,8 +21,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(scenes.scenes)
-app.command()(run.run)
-app.command()(resume.resume)
+app.command()(engines.engines)
+app.command(cls=ManyValuesCommand)(run.run)
+app.command(cls=ManyValuesCommand)(resume.resume)
 app.command(cls=ManyValuesCommand)(bench.bench)
 app.command()(picture.picture)
 app.command()(compare.compare)

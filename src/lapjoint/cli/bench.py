@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from ..bench import BenchPlan, BenchRow, OnProgress, measure, write_csv, write_json
+from ..bench import BenchPlan, BenchRow, OnProgress, measure_all, write_csv, write_json
 from ..errors import LapjointError
 from ..params import Params
 from ..peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
@@ -21,7 +22,6 @@ from .shared import (
     BalanceOption,
     CouplingOption,
     DetectOption,
-    EngineOption,
     GrowthDepthOption,
     LingerOption,
     LoadOption,
@@ -76,7 +76,10 @@ def bench(
     repartition: RepartitionOption = 1.05,
     weights: WeightsOption = "depth",
     algorithms: AlgorithmsOption = "native",
-    engine: EngineOption = "bullet",
+    engines: Annotated[
+        list[str],
+        typer.Option("--engine", metavar="NAME...", help="Physics engines (see `lapjoint engines`), side by side."),
+    ] = ["bullet"],  # noqa: B006
     precision: PrecisionOption = "float32",
     timestep: TimestepOption = None,
     peers: Annotated[
@@ -92,6 +95,8 @@ def bench(
     With --peer also speed and error of other engines, at several settings each.
 
     Example: lapjoint bench bowl building --workers 1 2 4 8 --iterations 1000 50 --json bench.json
+
+    Example: lapjoint bench bowl --workers 1 2 --iterations 50 --engine bullet rapier
 
     Example: lapjoint bench bowl --workers 1 2 --iterations 50 --peer pybullet mujoco rapier
     """
@@ -111,7 +116,7 @@ def bench(
         repartition=repartition,
         weights=weights,
         algorithms=algorithms,
-        engine=engine,
+        engine=engines[0],
         precision=precision,
         timestep=timestep,
     )
@@ -123,8 +128,16 @@ def bench(
         if scenes.count(scene) > 1:
             raise LapjointError(f"scene {scene!r} is given more than once")
     built = [open_scene(scene, size, seed) for scene in scenes]
-    plan = BenchPlan(built, workers, params, iterations, steps, rounds, warmup)
-    beside = PeerPlan(plan, peers) if peers else None
+    for engine in engines:
+        if engines.count(engine) > 1:
+            raise LapjointError(f"engine {engine!r} is given more than once")
+    plans = [
+        BenchPlan(built, workers, replace(params, engine=engine), iterations, steps, rounds, warmup)
+        for engine in engines
+    ]
+    if peers and len(plans) > 1:
+        raise LapjointError("--peer is given with several engines, expected one engine beside peers")
+    beside = PeerPlan(plans[0], peers) if peers else None
     rows: list[BenchRow] = []
     compared: list[ComparedRow] = []
 
@@ -136,7 +149,7 @@ def bench(
     try:
         with _progress_bar() as progress:
             tell = _drawing(progress)
-            for row in measure(plan, tell) if beside is None else measure_peers(beside, tell):
+            for row in measure_all(plans, tell) if beside is None else measure_peers(beside, tell):
                 if isinstance(row, ComparedRow):
                     compared.append(row)
                 if isinstance(row, BenchRow) or row.side.peer is None:
@@ -148,7 +161,7 @@ def bench(
     except KeyboardInterrupt:
         show()
         done = sum(row.rounds for row in rows if row.workers == 1)
-        console.print(f"interrupted after {done} of {len(built) * len(iterations) * rounds} rounds")
+        console.print(f"interrupted after {done} of {len(plans) * len(built) * len(iterations) * rounds} rounds")
         raise typer.Exit(130) from None
     except LapjointError:
         show()

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..bench import BenchRow
+from ..params import Params
 from .shared import console
 
 WIDTH = 100
@@ -21,7 +22,13 @@ def print_tables(rows: Sequence[BenchRow]) -> None:
         return
     out = console if console.is_terminal else Console(width=max(WIDTH, console.width))
     row = rows[0]
-    settings = [row.engine, row.precision, row.runtime, *(f"{name} {value}" for name, value in row.params.items())]
+    engines = list(dict.fromkeys(one.engine for one in rows))
+    settings = [
+        " beside ".join(engines),
+        row.precision,
+        row.runtime,
+        *(f"{name} {value}" for name, value in row.params.items()),
+    ]
     out.print(escape(", ".join(settings)), highlight=False)
     out.print()
     out.print(_speed_table(rows))
@@ -83,16 +90,18 @@ def _table(headings: Sequence[str]) -> Table:
 
 
 def _groups(rows: Sequence[BenchRow]) -> list[list[BenchRow]]:
-    """Rows of one scene and one number of iterations."""
-    return [list(group) for _, group in groupby(rows, lambda row: (row.scene, row.iterations))]
+    """Rows of one scene, one number of iterations and one engine."""
+    return [list(group) for _, group in groupby(rows, lambda row: (row.scene, row.iterations, row.engine))]
 
 
 def _labels(group: Sequence[BenchRow]) -> list[str]:
-    """The scene beside a group's first row, its iterations beside the second."""
+    """The scene beside a group's first row, its iterations beside the second, another engine beside the third."""
     labels = [escape(group[0].scene), f"{group[0].iterations} iterations"]
-    if len(group) == 1:
-        return ["\n".join(labels)]
-    return [*labels, *[""] * (len(group) - 2)]
+    if group[0].engine != Params.engine:
+        labels.append(escape(group[0].engine))
+    if len(group) < len(labels):
+        return [*labels[: len(group) - 1], "\n".join(labels[len(group) - 1 :])]
+    return [*labels, *[""] * (len(group) - len(labels))]
 
 
 def _ms(ms: float) -> str:

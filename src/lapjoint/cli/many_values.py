@@ -1,23 +1,34 @@
-"""Options that take several values, as in `--workers 1 2 4 8` and `--peer pybullet rapier`."""
+"""Options that take several values: `--workers 1 2 4 8`, `--peer pybullet rapier`, `--engine 0=bullet 1=rapier`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from typer.core import TyperCommand
 
+from ..engine_choice import EngineChoice
+from ..engines import engine_names
+from ..errors import LapjointError
 from ..peers import PEER_NAMES
 
 NUMBER = re.compile(r"[-+]?\d[\d.]*")
-WORDS = {"--peer": PEER_NAMES}
-"""Words that may be further values of an option, besides numbers."""
+IsValue = Callable[[str], bool]
 
 
-def spread(
-    arguments: Sequence[str], options: Collection[str], words_of: Mapping[str, Collection[str]] = WORDS
-) -> list[str]:
+def _names_engines(word: str) -> bool:
+    try:
+        return set(EngineChoice.parse(word).names) <= set(engine_names())
+    except LapjointError:
+        return False
+
+
+WORDS: dict[str, IsValue] = {"--peer": PEER_NAMES.__contains__, "--engine": _names_engines}
+"""Which words are further values of an option that has no numbers."""
+
+
+def spread(arguments: Sequence[str], options: Collection[str], words_of: Mapping[str, IsValue] = WORDS) -> list[str]:
     """`--workers 1 2 4` as `--workers 1 --workers 2 --workers 4`, for these options.
 
     The word after an option belongs to it, whatever it is, and so do the numbers that follow, or the words that are
@@ -36,7 +47,7 @@ def spread(
             done.append(word)
             if words and not given:
                 done.append(words.pop(0))
-        elif option and (word in words_of[option] if option in words_of else NUMBER.fullmatch(word)):
+        elif option and (words_of[option](word) if option in words_of else NUMBER.fullmatch(word)):
             done += [option, word]
         else:
             option = ""

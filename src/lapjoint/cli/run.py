@@ -94,7 +94,7 @@ def run(
     validate: Annotated[bool, typer.Option("--validate", help="Check every invariant in every step.")] = False,
     size: SizeOption = None,
     seed: SeedOption = 0,
-    engine: EngineOption = "bullet",
+    engine: EngineOption = ["bullet"],  # noqa: B006
     precision: PrecisionOption = "float32",
     timestep: TimestepOption = None,
     iterations: Annotated[
@@ -159,7 +159,7 @@ def run(
         weights=weights,
         algorithms=algorithms,
         validate=validate,
-        engine=engine,
+        engine=",".join(engine),
         precision=precision,
         timestep=timestep,
         iterations=iterations,

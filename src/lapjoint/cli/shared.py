@@ -89,7 +89,15 @@ WeightsOption = Annotated[
     str, typer.Option("--weights", help="Weights of workers: depth, computed (Algorithm 5), or equal.")
 ]
 AlgorithmsOption = Annotated[str, typer.Option("--algorithms", help="native, or reference: the readable Python.")]
-EngineOption = Annotated[str, typer.Option("--engine", help="The physics engine.")]
+EngineOption = Annotated[
+    list[str],
+    typer.Option(
+        "--engine",
+        metavar="NAME...",
+        help="The physics engine (see `lapjoint engines`), with a precision as in bullet:float64, or one for each "
+        "worker as in 0=bullet 1=rapier.",
+    ),
+]
 PrecisionOption = Annotated[str, typer.Option("--precision", help="float32, or float64: slower, smaller gaps.")]
 TimestepOption = Annotated[float | None, typer.Option("--timestep", help="Seconds per step; the scene's if not given.")]
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from .base import Contacts, Engine, EngineMemory
-from .registry import engine_names, make_engine
+from .base import CONTACT_MARGIN, Contacts, Engine, EngineMemory
+from .registry import check_engines, engine_names, engine_version, make_engine, supports
+from .support import Support
 
-__all__ = ["Contacts", "Engine", "EngineMemory", "engine_names", "make_engine"]
+__all__ = [
+    "CONTACT_MARGIN",
+    "Contacts",
+    "Engine",
+    "EngineMemory",
+    "Support",
+    "check_engines",
+    "engine_names",
+    "engine_version",
+    "make_engine",
+    "supports",
+]

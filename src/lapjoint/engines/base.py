@@ -2,22 +2,28 @@
 
 Bodies go by their numbers in the scene. States are (n, 13) float64 arrays: position, quaternion w x y z, linear
 velocity, angular velocity, world frame, SI. Static bodies are in every engine from the start. `tests/test_contract.py`
-and `tests/test_contract_contacts.py` check every rule below on every engine.
+and `tests/test_contract_contacts.py` check every rule below on every engine, as far as it `supports` it.
+docs/engines.md walks through an engine of one's own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..params import Params
 from ..scene import Scene
+from .support import Support
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
+
+CONTACT_MARGIN = 0.02
+"""In length units, the same for all engines, for they may share a scene: bodies that are farther apart than this are no
+contact. Nearer ones may be, before they touch; that is the engine's choice."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,17 @@ class EngineMemory:
 class Engine(Protocol):
     """One world. It starts empty but for the static bodies."""
 
-    def __init__(self, scene: Scene, params: Params) -> None: ...
+    supports: ClassVar[Support]
+    """What it can do; `make_engine` refuses the rest by name before it makes one."""
+
+    def __init__(self, scene: Scene, params: Params) -> None:
+        """`params` are resolved, with this engine's precision; scene and params are checked."""
+        ...
+
+    @staticmethod
+    def check(scene: Scene, params: Params) -> None:
+        """Before anything starts: refuse by name what cannot be mapped, beyond what `supports` says."""
+        ...
 
     @property
     def active_ids(self) -> Ids:
@@ -147,7 +163,8 @@ class Engine(Protocol):
     def clearances(self, pairs: ArrayLike, states: ArrayLike) -> Array:
         """How far pairs of bodies, active or not, are from a contact [m] at the given states (one row per body of the
         scene): 0 where a step would find one there, else at least so much; any positive number will do, but a small
-        one means that the pair is asked about again soon.
+        one means that the pair is asked about again soon. 0 where a step would find none is allowed for pairs that are
+        near: their bodies come to share a worker too early, which costs time and nothing else.
 
         Groups, masks and ignored pairs are the caller's business.
         """
@@ -162,16 +179,18 @@ class Engine(Protocol):
         ...
 
     def memory(self) -> EngineMemory:
-        """All that the next step depends on besides the scene and the parameters; a copy."""
+        """All that the next step depends on besides the scene and the parameters; a copy. Without the feature "memory":
+        states alone."""
         ...
 
     def restore(self, memory: EngineMemory) -> None:
         """Become the engine that had this memory, of the same scene, parameters and build: from here on both do the
-        same, to the last bit. What was active before is forgotten."""
+        same, with the feature "memory" to the last bit. What was active before is forgotten."""
         ...
 
     def residual(self) -> float:
-        """Largest velocity change of a constraint in the last sweep of the last step [m/s]."""
+        """Largest velocity change of a constraint in the last sweep of the last step [m/s]; not a number where the
+        engine does not tell (feature "residual")."""
         ...
 
     def joint_gaps(self) -> tuple[Ids, Array]:

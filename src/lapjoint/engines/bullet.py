@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import LapjointError, NotFiniteError
 from ..measures import joint_gaps
@@ -16,7 +16,9 @@ from ..params import Params
 from ..scene import STATE_SIZE, Scene
 from ..shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh
 from ..titles import body_titles
+from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, EngineMemory, Ids
+from .support import Support
 
 SHAPE_KINDS = {
     kind: number
@@ -27,6 +29,12 @@ SHAPE_KINDS = {
 class BulletEngine:
     """Bullet 3.26 with bodies that come and go, in float32 or float64."""
 
+    supports = Support("lapjoint", ("float32", "float64"), version="3.26")
+
+    @staticmethod
+    def check(scene: Scene, params: Params) -> None:
+        """It takes every scene."""
+
     def __init__(self, scene: Scene, params: Params) -> None:
         params = params.resolved(scene)
         assert params.timestep is not None
@@ -35,7 +43,6 @@ class BulletEngine:
         self.params = params
         self._native = importlib.import_module(f"lapjoint._bullet_{params.precision}")
         self._timestep = params.timestep
-        self._largest = 1e-6 * float(np.finfo(params.precision).max)
         # The native world reads these tables in place; holding them here keeps them alive.
         self._tables = scene.bodies.to_arrays(), scene.joints.to_arrays()
         self._world = self._native.BulletWorld(
@@ -114,43 +121,31 @@ class BulletEngine:
         return ids
 
     def activate(self, body_ids: ArrayLike, states: ArrayLike) -> None:
-        ids = _ids(body_ids)
+        ids = as_ids(body_ids)
         self._call(self._world.activate, ids, self._checked(ids, states))
 
     def deactivate(self, body_ids: ArrayLike) -> None:
-        self._call(self._world.deactivate, _ids(body_ids))
+        self._call(self._world.deactivate, as_ids(body_ids))
 
     # ---- states --------------------------------------------------------------------------------------------------
 
     def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
-        ids = _ids(body_ids)
+        ids = as_ids(body_ids)
         self._call(self._world.set_states, ids, self._checked(ids, states))
 
     def get_states(
         self, body_ids: ArrayLike | None = None, out: Array | None = None, rows: ArrayLike | None = None
     ) -> Array:
-        ids = self.active_ids if body_ids is None else _ids(body_ids)
-        if out is None:
-            out = np.empty((len(ids), STATE_SIZE))
-        places = None if rows is None else _ids(rows)
-        height = len(ids) if places is None else len(out)
-        if out.shape != (height, STATE_SIZE) or out.dtype != np.float64 or not out.flags.carray:
-            raise LapjointError(
-                f"out has shape {out.shape} and type {out.dtype}, expected ({height}, 13) float64, "
-                "contiguous and writable"
-            )
+        ids = self.active_ids if body_ids is None else as_ids(body_ids)
+        out, places = room_for_states(ids, out, rows)
         if places is None:
             self._call(self._world.get_states, ids, out)
-            return out
-        if len(places) != len(ids) or (len(places) and not 0 <= places.min() <= places.max() < height):
-            raise LapjointError(
-                f"rows are {len(places)} for {len(ids)} bodies, expected as many, from 0 to {height - 1}"
-            )
-        self._call(self._world.get_states_into, ids, out, places)
+        else:
+            self._call(self._world.get_states_into, ids, out, places)
         return out
 
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
-        ids = _ids(body_ids)
+        ids = as_ids(body_ids)
         rows = [self._rows(name, ids, value, 3) for name, value in (("forces", forces), ("torques", torques))]
         self._call(self._world.add_forces, ids, *rows)
 
@@ -172,18 +167,13 @@ class BulletEngine:
         self._world.set_iterations(iterations)
 
     def prepare(self, moving: ArrayLike) -> None:
-        self._call(self._world.prepare, _ids(moving))
+        self._call(self._world.prepare, as_ids(moving))
 
     def detect(self) -> None:
         self._world.detect()
 
     def clearances(self, pairs: ArrayLike, states: ArrayLike) -> Array:
-        rows = _ids(pairs).reshape(-1, 2)
-        for missing in rows[(rows < 0) | (rows >= self.scene.body_count)]:
-            raise LapjointError(f"body {missing} does not exist, the scene has {self.scene.body_count} bodies")
-        given, wanted = np.ascontiguousarray(states, np.float64), (self.scene.body_count, STATE_SIZE)
-        if given.shape != wanted:
-            raise LapjointError(f"states have shape {given.shape}, expected {wanted}")
+        rows, given = pairs_and_states(self.scene, pairs, states)
         clearance = np.empty(len(rows))
         self._world.clearances(rows, given, clearance)
         return clearance
@@ -220,7 +210,7 @@ class BulletEngine:
                     f"an engine's memory has an array of shape {array.shape} and type {array.dtype}, "
                     f"expected {shape} and {kind}: it is of another engine or precision"
                 )
-        self._call(self._world.restore, _ids(memory.body_ids), *map(np.ascontiguousarray, arrays))
+        self._call(self._world.restore, as_ids(memory.body_ids), *map(np.ascontiguousarray, arrays))
 
     def residual(self) -> float:
         return float(self._world.residual())
@@ -234,30 +224,11 @@ class BulletEngine:
 
     # ---- checks --------------------------------------------------------------------------------------------------
 
-    def _rows(self, name: str, ids: Ids, value: ArrayLike | None, columns: int) -> NDArray[np.float64]:
-        """`value` as one row for each body: given so, or one row for all."""
-        try:
-            given = np.asarray(np.zeros(columns) if value is None else value, np.float64)
-        except (TypeError, ValueError):
-            raise LapjointError(f"{name} are {value!r}, expected ({len(ids)}, {columns}) numbers") from None
-        if given.shape not in ((columns,), (len(ids), columns)):
-            raise LapjointError(f"{name} have shape {given.shape}, expected ({len(ids)}, {columns})")
-        rows = np.ascontiguousarray(np.broadcast_to(given, (len(ids), columns)))
-        good = (np.abs(rows) <= self._largest).all(axis=1)  # not for NaN either
-        if not good.all():
-            row = int(np.argmin(good))
-            raise LapjointError(
-                f"{self.scene.body_title(ids[row])}: {name} {rows[row]} are not finite in {self.params.precision}"
-            )
-        return rows
+    def _rows(self, name: str, ids: Ids, value: ArrayLike | None, columns: int) -> Array:
+        return finite_rows(self.scene, self.params.precision, name, ids, value, columns)
 
     def _checked(self, ids: Ids, states: ArrayLike) -> Array:
-        rows = self._rows("states", ids, states, STATE_SIZE)
-        lengths = np.einsum("ij,ij->i", rows[:, 3:7], rows[:, 3:7])
-        if (lengths < 1e-12).any():
-            title = self.scene.body_title(ids[int(np.argmin(lengths))])
-            raise LapjointError(f"{title}: the state's quaternion is zero, expected a rotation")
-        return rows
+        return state_rows(self.scene, self.params.precision, ids, states)
 
     def _not_finite(self, first: int) -> NotFiniteError:
         """Body `first` is too far or too fast to compute with; others may have been drawn along."""
@@ -273,12 +244,3 @@ class BulletEngine:
         except (ValueError, RuntimeError) as error:
             named = re.sub(r"^body (\d+)", lambda match: self.scene.body_title(int(match[1])), str(error))
             raise LapjointError(named) from None
-
-
-def _ids(body_ids: ArrayLike) -> Ids:
-    ids = np.asarray(body_ids)
-    if ids.size and ids.dtype.kind not in "iu":
-        raise LapjointError(f"body numbers are of type {ids.dtype}, expected integers")
-    for beyond in ids[np.abs(ids) > np.iinfo(np.int32).max]:
-        raise LapjointError(f"body {beyond} does not exist")
-    return np.ascontiguousarray(ids.reshape(-1), np.int32)

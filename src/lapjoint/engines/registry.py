@@ -2,26 +2,87 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
+from dataclasses import replace
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 
+from ..engine_choice import EngineChoice
 from ..errors import LapjointError
 from ..params import Params
 from ..scene import Scene
 from .base import Engine
+from .support import Support, check_support, warn_of_left_out
 
 GROUP = "lapjoint.engines"
 
 
 def engine_names() -> list[str]:
-    """All engines that are installed."""
+    """All engines that are registered; the package behind one may be missing."""
     return sorted({entry.name for entry in entry_points(group=GROUP)})
 
 
-def make_engine(scene: Scene, params: Params | None = None) -> Engine:
-    """The engine that `params` names, empty but for the scene's static bodies."""
-    params = (params or Params()).resolved(scene)
+def load_engine(name: str) -> type[Engine]:
+    """The class of an engine. Unknown, broken or not installed: LapjointError."""
     for entry in entry_points(group=GROUP):
-        if entry.name == params.engine:
-            engine: Engine = entry.load()(scene, params)
+        if entry.name == name:
+            engine = _load(entry)
+            if engine_version(engine.supports) is None:
+                how = f": pip install lapjoint[{engine.supports.extra}]" if engine.supports.extra else ""
+                raise LapjointError(
+                    f"engine {name} needs the package {engine.supports.package}, which is not installed{how}"
+                )
             return engine
-    raise LapjointError(f"no engine named {params.engine!r}; known engines: {', '.join(engine_names())}")
+    raise LapjointError(f"no engine named {name!r}; known engines: {', '.join(engine_names())}")
+
+
+def _load(entry: EntryPoint) -> type[Engine]:
+    try:
+        engine: type[Engine] = entry.load()
+    except Exception as error:  # a plug-in may fail in any way
+        raise LapjointError(f"engine {entry.name} ({entry.value}) cannot be loaded: {error!r}") from error
+    if not isinstance(getattr(engine, "supports", None), Support):
+        raise LapjointError(f"engine {entry.name} ({entry.value}) does not say what it supports: see docs/engines.md")
+    return engine
+
+
+def supports(name: str) -> Support:
+    """What an engine can do, installed or not."""
+    for entry in entry_points(group=GROUP):
+        if entry.name == name:
+            return _load(entry).supports
+    raise LapjointError(f"no engine named {name!r}; known engines: {', '.join(engine_names())}")
+
+
+def engine_version(support: Support) -> str | None:
+    """The version of what is behind an engine; None where it is not installed."""
+    try:
+        return support.version or version(support.package)
+    except PackageNotFoundError:
+        return None
+
+
+def check_engines(scene: Scene, params: Params, warn: bool = True) -> None:
+    """Before anything starts: every worker has an engine, it is installed, and it can do what the scene asks for.
+
+    What an engine leaves out of the scene is a warning."""
+    choice = EngineChoice.parse(params.engine)
+    count = max(params.workers, params.max_workers or 0)
+    choice.check_workers(count)
+    for name, precision in sorted({choice.of(worker, params.precision) for worker in range(count)}):
+        engine = _checked(name, scene, replace(params, engine=name, precision=precision))
+        if warn:
+            warn_of_left_out(name, engine.supports, scene)
+
+
+def _checked(name: str, scene: Scene, params: Params) -> type[Engine]:
+    engine = load_engine(name)
+    check_support(name, engine.supports, scene, params)
+    engine.check(scene, params)
+    return engine
+
+
+def make_engine(scene: Scene, params: Params | None = None, worker: int = 0) -> Engine:
+    """The engine that `params` names for a worker, empty but for the scene's static bodies."""
+    params = (params or Params()).resolved(scene)
+    name, precision = EngineChoice.parse(params.engine).of(worker, params.precision)
+    params = replace(params, engine=name, precision=precision)
+    return _checked(name, scene, params)(scene, params)

@@ -16,12 +16,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import rotation
 from ..errors import LapjointError
 from ..joints import JointKind
 from ..params import Params
-from ..scene import ALL_GROUPS, Scene
-from ..shapes import STATIC_ONLY, Compound, StaticShape, bounding_radius
+from ..scene import Scene
+from ..shapes import StaticShape
 
 Array = NDArray[np.float64]
 
@@ -136,34 +135,7 @@ def joint_title(kind: JointKind) -> str:
     return kind.name.title().replace("_", "")
 
 
-# ---- what all mappings need --------------------------------------------------------------------------------------
-
-
-def has_groups(scene: Scene) -> bool:
-    """Whether some bodies are kept apart by groups and masks."""
-    tables = (scene.bodies, scene.statics)
-    return any((table.group != 1).any() or (table.mask != ALL_GROUPS).any() for table in tables)
-
-
-def pieces(shape: StaticShape) -> list[tuple[StaticShape, Array, Array]]:
-    """What a shape is made of, with place and quaternion: the parts of a compound, or the shape itself."""
-    if not isinstance(shape, Compound):
-        return [(shape, np.zeros(3), rotation.IDENTITY)]
-    return [(part.shape, np.asarray(part.position), np.asarray(part.quaternion)) for part in shape.parts]
-
-
-def damping_rate(share: Array) -> Array:
-    """Damping as a rate [1/s]: of a share of the velocity lost per second."""
-    return np.asarray(-np.log1p(-np.minimum(share, 1 - 1e-9)))
-
-
-def principal_axes(inertia: Array) -> tuple[Array, Array]:
-    """Principal moments and, as the columns of a rotation, their axes. Axes that fit already are kept."""
-    if np.abs(inertia - np.diag(np.diag(inertia))).max() <= 1e-9 * np.abs(inertia).max():
-        return np.diag(inertia).copy(), np.eye(3)
-    moments, axes = np.linalg.eigh(inertia)
-    axes[:, 2] *= np.sign(np.linalg.det(axes))
-    return moments, axes
+# ---- notes -------------------------------------------------------------------------------------------------------
 
 
 def rolling_note(scene: Scene) -> list[str]:
@@ -176,10 +148,3 @@ def hinge_note(scene: Scene) -> list[str]:
     """For peers that hold a hinge by two ball joints."""
     count = int((scene.joints.kind == JointKind.HINGE).sum())
     return [f"{count} hinges are two ball joints each, on the hinge's axis"] if count else []
-
-
-def hinge_arm(scene: Scene, joint: int) -> float:
-    """How far from a hinge's anchor its two ball joints are [m]."""
-    shape = scene.shapes[scene.bodies.shape_id[scene.joints.body_a[joint]]]
-    assert not isinstance(shape, STATIC_ONLY)
-    return bounding_radius(shape)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from .. import rotation
+from ..engines.mujoco_mapping import MujocoMapping, check_sides
 from ..errors import LapjointError
-from ..joints import WORLD, JointKind
+from ..joints import JointKind
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
-from ..shapes import Box, Capsule, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh
-from .base import Array, Setting, has_groups, hinge_arm, hinge_note, pieces, refuse_joints, refuse_shapes, rolling_note
+from ..shapes import StaticShape, TriangleMesh
+from .base import Array, Setting, hinge_note, refuse_joints, refuse_shapes, rolling_note
 
 LADDER = (("CG", 10, False), ("CG", 10, True), ("CG", 30, True), ("CG", 100, True))
 """Solver, iterations at most, and whether constraints are stiff: their time constant is then two timesteps, the
@@ -21,8 +22,6 @@ shortest that MuJoCo takes for stable, else the default of 20 ms."""
 NEWTON = ("Newton", 100, True)
 NEWTON_BODIES = 300
 """Newton, the default solver, only for so many: on a pile of 1,000 balls it takes 270 to 650 ms a step, CG 5 to 20."""
-BODY_BYTES, LEAST_BYTES = 400_000, 1 << 28
-"""Memory for contacts and for the solver; it is touched only where it is used."""
 
 
 class MujocoPeer:
@@ -39,15 +38,7 @@ class MujocoPeer:
 
         refuse_shapes("mujoco", scene, reason)
         refuse_joints("mujoco", scene, (JointKind.BALL, JointKind.HINGE, JointKind.FIXED))
-        sides = {(int(g), int(m)) for t in (scene.bodies, scene.statics) for g, m in zip(t.group, t.mask, strict=True)}
-        for group, mask in sides:
-            for other_group, other_mask in sides:
-                if bool(group & other_mask) != bool(other_group & mask):
-                    raise LapjointError(
-                        f"scene {scene.name!r}: a body of group {group} wants no contact with one of group "
-                        f"{other_group} that wants it, or the other way round: the peer mujoco cannot take groups and "
-                        "masks that differ from side to side"
-                    )
+        check_sides("the peer mujoco", scene)
 
     @staticmethod
     def ladder(scene: Scene, params: Params) -> list[Setting]:
@@ -90,24 +81,7 @@ class MujocoPeer:
         params = params.resolved(scene)
         assert params.timestep is not None
         self._mujoco, self._scene = mujoco, scene
-        # Else warnings go to a file in the working directory; `step` looks at those that count.
-        mujoco.set_mju_user_warning(lambda _: None)
-        spec = mujoco.MjSpec()
-        spec.memory = max(LEAST_BYTES, BODY_BYTES * scene.body_count)
-        option = spec.option
-        option.timestep, option.gravity = params.timestep, scene.gravity
-        option.solver = getattr(mujoco.mjtSolver, f"mjSOL_{setting.values['solver'].upper()}")
-        option.iterations = setting.values["iterations"]
-        option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET  # a state that is not finite shall stay so
-        # Several points a pair of hulls; newer versions do it unless told otherwise.
-        option.enableflags |= getattr(mujoco.mjtEnableBit, "mjENBL_MULTICCD", 0)
-        self._meshes: dict[tuple[int, int], str] = {}
-        self._add_bodies(spec)
-        self._add_constraints(spec)
-        self._model = model = spec.compile()
-        self._set_joint_frames()
-        if setting.values["stiff"]:
-            model.geom_solref[:, 0] = model.eq_solref[:, 0] = 2 * params.timestep
+        self._model = model = MujocoMapping(mujoco, scene).compile(params.timestep, **setting.values)
         bodies = scene.bodies
         kept = 1 - np.stack([bodies.linear_damping, bodies.angular_damping], axis=1)
         self._kept = np.repeat(kept**params.timestep, 3, axis=1).ravel()
@@ -117,99 +91,6 @@ class MujocoPeer:
         self._data.qvel[:] = np.concatenate(
             [states[:, 7:10], rotation.rotate(rotation.conjugate(states[:, 3:7]), states[:, 10:13])], axis=1
         ).ravel()
-
-    # ---- the model -----------------------------------------------------------------------------------------------
-
-    def _add_bodies(self, spec: Any) -> None:
-        scene = self._scene
-        statics, bodies = scene.statics, scene.bodies
-        for s in range(scene.static_count):
-            self._add_geoms(spec, spec.worldbody, statics, s, statics.position[s], statics.quaternion[s])
-        for b in range(scene.body_count):
-            inertia = bodies.inertia[b]
-            body = spec.worldbody.add_body(
-                name=f"b{b}",
-                pos=bodies.position[b],
-                quat=bodies.quaternion[b],
-                mass=bodies.mass[b],
-                ipos=[0.0, 0.0, 0.0],
-                fullinertia=[*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]],
-                explicitinertial=True,
-            )
-            body.add_freejoint()
-            self._add_geoms(spec, body, bodies, b, np.zeros(3), rotation.IDENTITY)
-
-    def _add_geoms(self, spec: Any, body: Any, table: Any, row: int, position: Array, quaternion: Array) -> None:
-        """The convex pieces of a shape, with the surface and the filter of a row of a table."""
-        shape_id = int(table.shape_id[row])
-        shape = self._scene.shapes[shape_id]
-        filters = {"contype": 1, "conaffinity": 1}
-        if has_groups(self._scene):
-            group, mask = (int(column[row].view(np.int32)) for column in (table.group, table.mask))
-            filters = {"contype": group, "conaffinity": mask}
-        for number, (part, place, turn) in enumerate(pieces(shape)):
-            body.add_geom(
-                pos=rotation.rotate(quaternion, place) + position,
-                quat=rotation.multiply(quaternion, turn),
-                mass=0.0,
-                condim=3,
-                friction=[table.friction[row], 0.0, 0.0],
-                **filters,
-                **self._geometry(spec, part, (shape_id, number)),
-            )
-
-    def _geometry(self, spec: Any, shape: StaticShape, key: tuple[int, int]) -> dict[str, Any]:
-        geom = self._mujoco.mjtGeom
-        if isinstance(shape, Plane):
-            return {"type": geom.mjGEOM_PLANE, "size": [0.0, 0.0, 1.0]}
-        if isinstance(shape, Sphere):
-            return {"type": geom.mjGEOM_SPHERE, "size": [shape.radius, 0.0, 0.0]}
-        if isinstance(shape, Box):
-            return {"type": geom.mjGEOM_BOX, "size": [edge / 2 for edge in shape.size]}
-        if isinstance(shape, (Capsule, Cylinder)):
-            kind = geom.mjGEOM_CAPSULE if isinstance(shape, Capsule) else geom.mjGEOM_CYLINDER
-            return {"type": kind, "size": [shape.radius, shape.length / 2, 0.0]}
-        assert isinstance(shape, ConvexHull)
-        if key not in self._meshes:
-            self._meshes[key] = f"m{key[0]}-{key[1]}"
-            spec.add_mesh(name=self._meshes[key], uservert=shape.points.ravel().tolist())
-        return {"type": geom.mjGEOM_MESH, "meshname": self._meshes[key]}
-
-    def _add_constraints(self, spec: Any) -> None:
-        scene, kinds = self._scene, self._mujoco.mjtEq
-        for a, b in scene.ignored_pairs:
-            spec.add_exclude(bodyname1=f"b{a}", bodyname2=f"b{b}")
-        self._joint_data: list[list[float]] = []
-        for joint in range(scene.joint_count):
-            a, b = int(scene.joints.body_a[joint]), int(scene.joints.body_b[joint])
-            names = {"name1": f"b{a}", "name2": "world" if b == WORLD else f"b{b}"}
-            is_fixed = scene.joints.kind[joint] == JointKind.FIXED
-            for data in self._joint_rows(joint):
-                self._joint_data.append(data)
-                spec.add_equality(
-                    type=kinds.mjEQ_WELD if is_fixed else kinds.mjEQ_CONNECT,
-                    objtype=self._mujoco.mjtObj.mjOBJ_BODY,
-                    **names,
-                )
-
-    def _joint_rows(self, joint: int) -> list[list[float]]:
-        """A joint as data of equality constraints: one weld, or one or two connected points."""
-        joints = self._scene.joints
-        frame_a, frame_b, kind = joints.frame_a[joint], joints.frame_b[joint], JointKind(joints.kind[joint])
-        if kind is JointKind.FIXED:
-            turn = rotation.multiply(frame_a[3:], rotation.conjugate(frame_b[3:]))
-            return [[*frame_b[:3], *frame_a[:3], *turn]]
-        arm = hinge_arm(self._scene, joint)
-        rows = []
-        for shift in (-arm, arm) if kind is JointKind.HINGE else (0.0,):
-            ends = [frame[:3] + rotation.rotate(frame[3:], [shift, 0.0, 0.0]) for frame in (frame_a, frame_b)]
-            rows.append([*ends[0], *ends[1]])
-        return rows
-
-    def _set_joint_frames(self) -> None:
-        """The frames as the scene has them; MuJoCo takes some of them from where the bodies stand."""
-        for row, data in zip(self._model.eq_data, self._joint_data, strict=True):
-            row[: len(data)] = data
 
     # ---- time ----------------------------------------------------------------------------------------------------
 

@@ -12,23 +12,13 @@ from typing import Any
 import numpy as np
 
 from .. import rotation
+from ..engines.mapping import damping_rate, hinge_arm, pieces, principal_axes
+from ..engines.support import has_groups
 from ..joints import WORLD, JointKind
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
 from ..shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh, hull_faces
-from .base import (
-    Array,
-    Setting,
-    damping_rate,
-    has_groups,
-    hinge_arm,
-    hinge_note,
-    pieces,
-    principal_axes,
-    refuse_joints,
-    refuse_shapes,
-    rolling_note,
-)
+from .base import Array, Setting, hinge_note, refuse_joints, refuse_shapes, rolling_note
 
 LADDER = (10, 50, 100, 200)
 MOST_PARTS = 16

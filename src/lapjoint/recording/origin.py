@@ -9,18 +9,29 @@ from pathlib import Path
 
 import numpy as np
 
+from ..engine_choice import EngineChoice
+from ..engines import engine_version, supports
+from ..errors import LapjointError
+
 
 def versions(engine: str) -> dict[str, str]:
     """What made the recording. An engine goes by its name and the package that brings it."""
     own = f"lapjoint {importlib.metadata.version('lapjoint')}"
-    found = importlib.metadata.entry_points(group="lapjoint.engines", name=engine)
-    packages = [f"{entry.dist.name} {entry.dist.version}" for entry in found if entry.dist is not None]
+    engines = [f"{name} of {_package(name) or own}" for name in EngineChoice.parse(engine).names]
     return {
         "lapjoint": own.split()[1],
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "engine": f"{engine} of {packages[0] if packages else own}",
+        "engine": ", ".join(engines),
     }
+
+
+def _package(engine: str) -> str | None:
+    try:
+        support = supports(engine)
+    except LapjointError:
+        return None
+    return None if support.package == "lapjoint" else f"{support.package} {engine_version(support)}"
 
 
 def machine() -> dict[str, str | int]:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from ..algorithms.membership import Membership
 from ..algorithms.native import PairFinder
-from ..algorithms.near_pairs import CONTACT_MARGIN
 from ..algorithms.near_pairs import PairFinder as Bounds
+from ..engines import CONTACT_MARGIN
 from ..messages import StepCommand
 from ..params import Params
 from ..scene import Scene

@@ -1,0 +1,147 @@
+"""What an engine says of itself: which shapes, joints, precisions and features it has. The rest is refused by name."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import EngineWarning, LapjointError
+from ..joints import KINDS, Ball, Fixed, Hinge, JointKind, SixAxis, Slider
+from ..params import Params
+from ..scene import ALL_GROUPS, Scene
+from ..shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh
+
+ALL_SHAPES = (Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh)
+ALL_JOINTS = (Ball, Hinge, Slider, Fixed, SixAxis)
+JOINT_FEATURES = ("limits", "motors", "springs")
+FEATURES = (
+    *JOINT_FEATURES,
+    "groups",  # groups and masks
+    "restitution",
+    "rolling friction",
+    "sleeping",  # Params.sleeping
+    "iterations",  # fewer or more of them give another result; else they are a limit at most
+    "residual",  # Engine.residual tells it, and Params.residual_threshold ends sweeps early
+    "warm start",  # contacts remember their impulses, and clear_contacts makes them forget
+    "memory",  # Engine.memory has all that the next step depends on, not states alone
+    "exact clearances",  # Engine.clearances is 0 only where a step would find a contact
+)
+LEFT_OUT = ("restitution", "rolling friction")
+"""What an engine may leave out of a scene; it is a warning then. All else is refused."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """What an engine can do. `lapjoint engines` shows it, runs are checked against it, the contract suite asks it."""
+
+    package: str
+    """The distribution that brings it; its version is the engine's."""
+    precisions: tuple[str, ...]
+    shapes: tuple[type, ...] = ALL_SHAPES
+    joints: tuple[type, ...] = ALL_JOINTS
+    features: tuple[str, ...] = FEATURES
+    couplings: tuple[str, ...] = ("blend",)
+    version: str | None = None
+    """Where it is not that of the package."""
+    extra: str | None = None
+    """lapjoint's extra that installs the package."""
+
+    def __post_init__(self) -> None:
+        for feature in self.features:
+            if feature not in FEATURES:
+                raise LapjointError(f"no feature named {feature!r}; known features: {', '.join(FEATURES)}")
+
+    def has_shape(self, shape: StaticShape) -> bool:
+        """Parts of a compound included."""
+        inner = [part.shape for part in shape.parts] if isinstance(shape, Compound) else []
+        return all(isinstance(one, self.shapes) for one in (shape, *inner))
+
+
+def check_support(name: str, support: Support, scene: Scene, params: Params) -> None:
+    """Refuse a scene or parameters that the engine has no means for; the error names the body or the joint."""
+    _check_params(name, support, params)
+    for title, shape_ids in (("body", scene.bodies.shape_id), ("static body", scene.statics.shape_id)):
+        for shape_id in np.unique(shape_ids):
+            shape = scene.shapes[shape_id]
+            if not support.has_shape(shape):
+                first = int(np.flatnonzero(shape_ids == shape_id)[0])
+                raise LapjointError(
+                    f"scene {scene.name!r}: {title} {first} is a {_shape_title(shape)}, which the engine {name} does "
+                    f"not have; it has {', '.join(one.__name__ for one in support.shapes)}"
+                )
+    kinds = [KINDS[joint] for joint in support.joints]
+    used = dict(joint_features(scene))
+    for joint in np.flatnonzero(~np.isin(scene.joints.kind, kinds)):
+        title = joint_title(scene, int(joint))
+        known = ", ".join(one.__name__ for one in support.joints) or "none"
+        raise LapjointError(f"{title}, which the engine {name} does not have; it has {known}")
+    for feature in JOINT_FEATURES:
+        if feature in used and feature not in support.features:
+            raise LapjointError(
+                f"{joint_title(scene, used[feature])} with {feature}, which the engine {name} does not have"
+            )
+    if has_groups(scene) and "groups" not in support.features:
+        raise LapjointError(f"scene {scene.name!r} has groups and masks, which the engine {name} does not have")
+
+
+def _check_params(name: str, support: Support, params: Params) -> None:
+    if params.precision not in support.precisions:
+        has = " and ".join(support.precisions)
+        raise LapjointError(
+            f"precision is {params.precision}, and the engine {name} computes in {has}: "
+            f"--engine {name}:{support.precisions[0]}"
+        )
+    if params.coupling not in support.couplings:
+        raise LapjointError(
+            f"coupling is {params.coupling}, which the engine {name} does not have; it has "
+            f"{', '.join(support.couplings)}"
+        )
+    if params.sleeping and "sleeping" not in support.features:
+        raise LapjointError(f"sleeping is on, which the engine {name} does not have")
+    if params.residual_threshold > 0 and "residual" not in support.features:
+        raise LapjointError(f"residual_threshold is set, but the engine {name} does not tell its residual")
+
+
+def warn_of_left_out(name: str, support: Support, scene: Scene) -> None:
+    """Say what the engine leaves out of this scene."""
+    for feature in LEFT_OUT:
+        column = feature.replace(" ", "_")
+        count = int(sum((getattr(table, column) > 0).sum() for table in (scene.bodies, scene.statics)))
+        if count and feature not in support.features:
+            warnings.warn(
+                f"scene {scene.name!r}: the engine {name} has no {feature}; that of {count} bodies is left out",
+                EngineWarning,
+                stacklevel=4,
+            )
+
+
+def joint_features(scene: Scene) -> Iterator[tuple[str, int]]:
+    """Features that joints of a scene use, each with the first joint that does."""
+    joints = scene.joints
+    limited = (joints.lower < joints.upper) & (np.isfinite(joints.lower) | np.isfinite(joints.upper))
+    tables = (limited, joints.motor_max_force > 0, joints.spring_stiffness > 0)
+    for feature, table in zip(JOINT_FEATURES, tables, strict=True):
+        using = np.flatnonzero(table.any(axis=1))
+        if len(using):
+            yield feature, int(using[0])
+
+
+def has_groups(scene: Scene) -> bool:
+    """Whether some bodies are kept apart by groups and masks."""
+    tables = (scene.bodies, scene.statics)
+    return any((table.group != 1).any() or (table.mask != ALL_GROUPS).any() for table in tables)
+
+
+def joint_title(scene: Scene, joint: int) -> str:
+    """How messages call a joint."""
+    kind = JointKind(scene.joints.kind[joint]).name.title().replace("_", "")
+    return f"scene {scene.name!r}: joint {joint} is a {kind}"
+
+
+def _shape_title(shape: StaticShape) -> str:
+    if not isinstance(shape, Compound):
+        return type(shape).__name__
+    return "Compound of " + ", ".join(sorted({type(part.shape).__name__ for part in shape.parts}))
