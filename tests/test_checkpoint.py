@@ -159,7 +159,60 @@ def test_what_a_user_has_changed_goes_on(tmp_path: Path) -> None:
             assert second.state_hash == first.state_hash
 
 
-# ---- others workers, other parameters ----------------------------------------------------------------------------
+@pytest.mark.parametrize("moment", [0, 1, 2])
+def test_while_the_number_of_workers_changes(moment: int, tmp_path: Path) -> None:
+    """Asked for, in both, and done: two become four, four become three."""
+    with make("bowl", workers=2) as first:
+        first.step(60)
+        first.set_worker_count(4)
+        first.step(moment)
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        first.set_worker_count(3)
+        first.step(moment)
+        later = saved(first, tmp_path / "d")
+        with checkpoint.resume() as second:
+            second.step(20)
+            second.set_worker_count(3)
+            second.step(moment)
+            assert second.state_hash == first.state_hash
+            second.step(10)
+            first.step(10)
+            assert second.params.workers == first.params.workers == 3
+            assert second.state_hash == first.state_hash
+        with later.resume() as third:
+            third.step(10)
+            assert third.state_hash == first.state_hash
+
+
+def test_workers_that_follow_the_load_go_on_following(tmp_path: Path) -> None:
+    with make("bowl", workers=1, max_workers=3, repartition=1.2) as first:
+        first._elastic._looks = 3
+        first.step(47)
+        checkpoint = saved(first, tmp_path / "c")
+        with checkpoint.resume() as second:
+            assert vars(second._elastic) == vars(first._elastic)
+        with checkpoint.resume(max_workers=2) as second:
+            assert second._elastic.most == 2
+
+
+def test_quarantined_bodies_stay_so(tmp_path: Path) -> None:
+    with make("bowl", workers=2, quarantine=True, speed_limit=30.0) as first:
+        first.step(20)
+        states = first.states[[50]]
+        states[0, 7] = 100.0
+        first.set_states([50], states)
+        first.step(2)
+        assert 50 in first.frozen_ids
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        with checkpoint.resume() as second:
+            assert second._recovery._quarantined == first._recovery._quarantined
+            second.step(20)
+            assert second.state_hash == first.state_hash
+
+
+# ---- other workers, other parameters ----------------------------------------------------------------------------
 
 
 def standing(workers: int) -> Simulation:
@@ -277,14 +330,25 @@ def test_every_attribute_of_a_simulation_is_kept_or_made_anew() -> None:
     with make("bowl", workers=2) as simulation:
         simulation.step()
         assert set(vars(simulation)) == KEPT | MADE_ANEW
-        assert set(vars(simulation._loads)) == {
-            *("_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_division", "_duplicated")
+        parts = {
+            "_loads": ("_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_division", "_duplicated"),
+            "_commands": (
+                "known",
+                "_worker_count",
+                "_command_lists",
+                "_reset",
+                "_moved",
+                "forces",
+                "_iterations",
+                "_removed",
+            ),
+            "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
+            "_division": ("worker_count", "_scene", "partition", "count", "bits"),
+            "_elastic": ("least", "most", "_looks"),
+            "_recovery": (
+                *("events", "_scene", "_params", "_runtime", "_builder", "_freeze", "_start"),
+                *("_failed_at", "_put_back_now", "_quarantined", "_removed"),
+            ),
         }
-        assert set(vars(simulation._commands)) == {
-            *("_worker_count", "_command_lists", "known", "_reset", "_moved", "forces", "_iterations", "_removed")
-        }
-        assert set(vars(simulation._division)) == {"worker_count", "partition", "count", "bits", "_scene"}
-        assert set(vars(simulation._elastic)) == {"least", "most", "_looks"}
-        assert set(vars(simulation.membership)) == {
-            *("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait")
-        }
+        for name, known in parts.items():
+            assert set(vars(getattr(simulation, name))) == set(known), name

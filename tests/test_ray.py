@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
-from lapjoint import LapjointError, Params, Plane, Scene, Simulation, Sphere, scenes
+from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Params, Plane, Scene, Simulation, Sphere, scenes
 from lapjoint.errors import SimulationStopped
 from lapjoint.messages import StepCommand, StepReply, WorkerFailure
 from lapjoint.runtimes import make_runtime
@@ -48,6 +48,22 @@ def runtime(cluster: None) -> Iterator[object]:
 
 def ids(*bodies: int) -> np.ndarray:
     return np.array(bodies, np.int32)
+
+
+def test_a_checkpoint_goes_on_bit_for_bit_as_actors_and_back(cluster: None, tmp_path: Path) -> None:
+    scene = scenes.build("bowl", 120)
+    with Simulation(scene, Params(workers=3, runtime="inline", timestep=0.005)) as whole:
+        whole.step(90)
+        wanted = whole.state_hash
+    with Simulation(scene, Params(workers=3, runtime="inline", timestep=0.005)) as first:
+        first.step(50)
+        CheckpointWriter(tmp_path / "first", first).save(first)
+    with Checkpoint(tmp_path / "first").resume(runtime="ray") as second:
+        second.step(20)
+        CheckpointWriter(tmp_path / "second", second).save(second)
+    with Checkpoint(tmp_path / "second").resume(runtime="inline") as third:
+        third.step(20)
+        assert third.state_hash == wanted
 
 
 @pytest.mark.parametrize(("name", "size", "workers"), [("bowl", 120, 3), ("bridge", 106, 2)])

@@ -32,7 +32,7 @@ def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: di
     membership.set_costs(arrays["membership/cost"])
     membership.since_left[:] = arrays["membership/since_left"]
     if worker_count > 1:
-        membership.assign(divide_anew(s.scene, arrays["states"], s.graph.contacts, membership))
+        membership.assign(divide_anew(s.scene, arrays["states"], s.graph.contacts, membership, worker_count))
         s._algorithms.assign_overlap(s.growth_depth, s.graph, membership)
     s._loads.divided(membership, s.step_count)
     s._settled = False
@@ -45,7 +45,7 @@ def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: di
     merged = merge_memories(memories, say_of(arrays, before))
     parts = [to_bytes(merged.part(membership.column(w))) for w in range(worker_count)]
     give_memories(s._runtime.step, parts, s.scene.body_count)
-    commands.known = membership.bits.copy()
+    commands.known = commands._without_removed(membership).bits.copy()
     commands.move(np.union1d(arrays["overlap"], arrays["commands/moved"]).astype(np.int32))
 
 

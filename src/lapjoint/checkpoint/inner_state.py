@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
@@ -13,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms import Membership
 from ..detect import ServerDetector, merge_contacts
 from ..engines import EngineMemory
 from ..messages import StepReply
+from ..recovery import MOST
 from ..simulation import Simulation
 from ..worker_memory import give_memories, read_memories
 
@@ -25,13 +26,12 @@ Arrays = dict[str, NDArray[Any]]
 KEPT = {
     *("params", "step_count", "growth_depth", "search_depth", "membership", "graph", "replies", "overlap"),
     *("weight_offset", "weight_worker", "weight", "_commands", "_loads", "_division", "_elastic", "_settled"),
-    *("_same_contacts", "_frozen", "_runtime", "_detector"),
+    *("_same_contacts", "_frozen", "_runtime", "_recovery", "_detector"),
 }
 MADE_ANEW = {
     *("scene", "timestep", "_algorithms", "_joint_edges", "_jointed"),  # of the scene and the parameters
-    *("profile", "_told"),  # of the last step, for those who look
+    *("profile", "_told", "events"),  # of what was, for those who look
     *("_callbacks", "before_stop", "_closed", "_stopped", "resumed_from"),
-    *("events", "_recovery"),  # what failed before is over
 }
 MEMBERSHIP = ("bits", "load", "cost", "rate", "since_left", "must_wait")
 REPLY = ("contact_bodies", "contact_point_count", "contact_depth", "measures")
@@ -66,7 +66,7 @@ def take_inner_state(simulation: Simulation) -> tuple[Arrays, dict[str, Any]]:
     for i, reply in enumerate(s.replies):
         arrays |= {f"reply/{i}/{name}": getattr(reply, name) for name in REPLY}
     if not s.is_stopped:
-        memories = read_memories(runtime.step, s.params.workers, s.scene.body_count)
+        memories = read_memories(runtime.step, s.membership.worker_count, s.scene.body_count)
         arrays |= {f"worker/{i}": memory for i, memory in enumerate(memories)}
     if isinstance(s._detector, ServerDetector):
         arrays |= {f"detector/{name}": array for name, array in vars(s._detector._engine.memory()).items()}
@@ -78,7 +78,9 @@ def take_inner_state(simulation: Simulation) -> tuple[Arrays, dict[str, Any]]:
         "last_division": int(loads._last_division),
         "duplicated": float(loads._duplicated),
         "division_counts": [division.worker_count, division.count],
-        "least_workers": s._elastic.least,
+        "elastic": [s._elastic.least, s._elastic.most, s._elastic._looks],
+        "failed_at": [[worker, list(steps)] for worker, steps in s._recovery._failed_at.items()],
+        "quarantined": sorted(s._recovery._quarantined),
     }
     return arrays, description
 
@@ -98,13 +100,16 @@ def put_inner_state(simulation: Simulation, arrays: Arrays, description: dict[st
         arrays[name].copy() if name in arrays else None for name in ("division/partition", "division/bits")
     )
     s._division.worker_count, s._division.count = description["division_counts"]
+    s._elastic.least, s._elastic.most, s._elastic._looks = description["elastic"]
+    for worker, steps in description["failed_at"]:
+        s._recovery._failed_at[worker] = deque(steps, MOST)
     s._settled, s._same_contacts = description["settled"], description["same_contacts"]
     commands.known = arrays["commands/known"].copy()
     commands._moved = set(arrays["commands/moved"].tolist())
     loads._last_division, loads._duplicated = description["last_division"], description["duplicated"]
     loads._cpu_ms = arrays["loads/cpu_ms"].copy() if "loads/cpu_ms" in arrays else None
     if commands.known.any():
-        give_memories(s._runtime.step, memories_of(arrays, s.params.workers), s.scene.body_count)
+        give_memories(s._runtime.step, memories_of(arrays, s.membership.worker_count), s.scene.body_count)
     if s.step_count:
         s.profile.find_contacts = partial(merge_contacts, s.replies, commands.known)
 
@@ -113,10 +118,11 @@ def put_common(simulation: Simulation, arrays: Arrays, description: dict[str, An
     """What does not depend on the number of workers."""
     s, commands = simulation, simulation._commands
     s.step_count = description["step_count"]
-    s._elastic.least = min(description["least_workers"], s.params.workers)
     s._runtime.states[:] = arrays["states"]
     commands._iterations = arrays["commands/iterations"].copy()
     commands._removed = arrays["commands/removed"].copy()
+    s._recovery._removed = set(commands._removed.tolist())
+    s._recovery._quarantined = set(description["quarantined"])
     commands.forces = dict(zip(arrays["forces/ids"].tolist(), arrays["forces/rows"].copy(), strict=True))
     s._frozen = dict(zip(arrays["frozen/ids"].tolist(), arrays["frozen/rows"].copy(), strict=True))
     if isinstance(s._detector, ServerDetector) and "detector/body_ids" in arrays:
@@ -132,11 +138,3 @@ def replies_of(arrays: Arrays, description: dict[str, Any]) -> list[StepReply]:
 
 def memories_of(arrays: Arrays, worker_count: int) -> Sequence[NDArray[np.uint8]]:
     return [arrays[f"worker/{i}"] for i in range(worker_count)]
-
-
-def membership_of(arrays: Arrays, worker_count: int) -> Membership:
-    """Who simulated what."""
-    membership = Membership(np.zeros(len(arrays["states"]), np.int32), worker_count)
-    for name in MEMBERSHIP:
-        getattr(membership, name)[:] = arrays[f"membership/{name}"]
-    return membership

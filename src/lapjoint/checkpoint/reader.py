@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..elastic import Elastic
 from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
@@ -99,6 +100,8 @@ class Checkpoint:
             simulation.set_growth_depth(params.growth_depth)
         if params.load != before.load:
             simulation.set_load(params.load)
+        if params.max_workers != before.max_workers:
+            simulation._elastic = Elastic(params, simulation.scene.body_count)
         if params != replace(before, workers=params.workers, runtime=params.runtime):
             simulation._settled = False
 

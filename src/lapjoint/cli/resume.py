@@ -20,6 +20,7 @@ from .shared import (
     RecordEveryOption,
     RecordOption,
     console,
+    worker_range,
 )
 
 
@@ -34,7 +35,8 @@ def resume(
         float | None, typer.Option("--seconds", help="How much simulated time more, in place of --steps.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", help="Another number of workers: the scene is divided anew.")
+        str | None,
+        typer.Option("--workers", help="Another number of workers, or a range of them: the scene is divided anew."),
     ] = None,
     runtime: Annotated[
         str | None, typer.Option("--runtime", help="Another place for workers: process or inline.")
@@ -63,8 +65,10 @@ def resume(
     check_checkpoint_counts(checkpoint_every, checkpoint_keep)
     start = Checkpoint(path)
     count = _step_count(start, steps, seconds)
-    changed: dict[str, Any] = {"workers": workers, "runtime": runtime}
-    with start.resume(**{name: value for name, value in changed.items() if value is not None}) as simulation:
+    changed: dict[str, Any] = {} if runtime is None else {"runtime": runtime}
+    if workers is not None:
+        changed["workers"], changed["max_workers"] = worker_range(workers)
+    with start.resume(**changed) as simulation:
         console.print(f"going on from step {start.step_count}: {start.path}", markup=False)
         writer = checkpoint_writer(
             checkpoint or start.path.parent,
