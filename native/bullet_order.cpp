@@ -116,6 +116,11 @@ void OrderedWorld::find_contacts(Wanted&& wanted) {
     if (wanted(pairs[i])) dispatcher.getNearCallback()(pairs[i], dispatcher, getDispatchInfo());
 }
 
+bool OrderedWorld::stays(const btBroadphaseProxy* proxy) {
+  const auto* object = static_cast<const btCollisionObject*>(proxy->m_clientObject);
+  return object->isStaticObject() || object->getUserIndex3() == kPrepared;
+}
+
 void OrderedWorld::prepare(const std::vector<btRigidBody*>& moving) {
   if (sleeping_ || prepared_) return;
   for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i) m_nonStaticRigidBodies[i]->setUserIndex3(kPrepared);
@@ -123,14 +128,26 @@ void OrderedWorld::prepare(const std::vector<btRigidBody*>& moving) {
   for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i)
     if (is_prepared(*m_nonStaticRigidBodies[i])) updateSingleAabb(m_nonStaticRigidBodies[i]);
   computeOverlappingPairs();
-  const auto stays = [](const btBroadphaseProxy* proxy) {
-    const auto* object = static_cast<const btCollisionObject*>(proxy->m_clientObject);
-    return object->isStaticObject() || object->getUserIndex3() == kPrepared;
-  };
-  find_contacts([&](btBroadphasePair& pair) {
+  find_contacts([](btBroadphasePair& pair) {
     pair.m_internalTmpValue = stays(pair.m_pProxy0) && stays(pair.m_pProxy1) ? kPrepared : 0;
     return pair.m_internalTmpValue == kPrepared;
   });
+  prepared_ = true;
+}
+
+void OrderedWorld::find_all() {
+  prepared_ = false;
+  updateAabbs();
+  computeOverlappingPairs();
+  find_contacts([](const btBroadphasePair&) { return true; });
+}
+
+void OrderedWorld::set_prepared(const std::vector<btRigidBody*>& bodies) {
+  for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i) m_nonStaticRigidBodies[i]->setUserIndex3(0);
+  for (btRigidBody* body : bodies) body->setUserIndex3(kPrepared);
+  btBroadphasePairArray& pairs = m_broadphasePairCache->getOverlappingPairCache()->getOverlappingPairArray();
+  for (int i = 0; i < pairs.size(); ++i)
+    pairs[i].m_internalTmpValue = stays(pairs[i].m_pProxy0) && stays(pairs[i].m_pProxy1) ? kPrepared : 0;
   prepared_ = true;
 }
 

@@ -65,6 +65,11 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
   void prepare(const std::vector<btRigidBody*>& moving);
   // A body has changed although it was not named: the next step does everything.
   void forget_prepared() { prepared_ = false; }
+  bool has_prepared() const { return prepared_; }
+  // Broad and narrow phase of all pairs at once, so that all have their algorithms.
+  void find_all();
+  // These bodies count as prepared, and with static ones all their pairs.
+  void set_prepared(const std::vector<btRigidBody*>& bodies);
   static bool is_prepared(const btRigidBody& body) { return body.getUserIndex3() == kPrepared; }
 
   void performDiscreteCollisionDetection() override;
@@ -79,6 +84,7 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
  private:
   static constexpr int kPrepared = 1;
 
+  static bool stays(const btBroadphaseProxy* proxy);
   template <typename Wanted>
   void find_contacts(Wanted&& wanted);
 

@@ -5,19 +5,9 @@
 #include <stdexcept>
 
 #include "bullet_frames.h"
+#include "bullet_slot.h"
 
 namespace lapjoint {
-
-struct BulletWorld::Slot {
-  Slot(int number, const btRigidBody::btRigidBodyConstructionInfo& info, int shape, const btQuaternion& principal)
-      : id(number), body(info), shape_id(shape), turn(principal), turned(principal != btQuaternion::getIdentity()) {}
-  BT_DECLARE_ALIGNED_ALLOCATOR();
-  int id;
-  btRigidBody body;
-  int shape_id;
-  btQuaternion turn;  // from the scene's body frame to Bullet's
-  bool turned;
-};
 
 BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodies, const JointColumns& joints)
     : settings_(settings),
@@ -162,17 +152,27 @@ void BulletWorld::place_body(Slot& slot, const double* state) const {
   if (settings_.sleeping) body.activate(true);
 }
 
-void BulletWorld::activate(const int* ids, int count, const double* states) {
+// None of them active, none twice; in ascending order.
+std::vector<int> BulletWorld::require_new(const int* ids, int count) const {
   require(ids, count, false);
   std::vector<int> sorted(ids, ids + count);
   std::sort(sorted.begin(), sorted.end());
   const auto twin = std::adjacent_find(sorted.begin(), sorted.end());
   if (twin != sorted.end()) throw std::invalid_argument("body " + std::to_string(*twin) + " is activated twice");
+  return sorted;
+}
+
+void BulletWorld::activate(const int* ids, int count, const double* states) {
+  const std::vector<int> sorted = require_new(ids, count);
   for (int i = 0; i < count; ++i) {
-    const int id = ids[i];
-    slots_[id] = make_body(id);
-    place_body(*slots_[id], states + kStateSize * i);
+    slots_[ids[i]] = make_body(ids[i]);
+    place_body(*slots_[ids[i]], states + kStateSize * i);
   }
+  enter(ids, count, sorted);
+}
+
+// Bodies that have been made and placed.
+void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorted) {
   for (const int id : sorted) enter_broadphase(slots_[id]->body, id, body_columns_.group[id], body_columns_.mask[id]);
   const auto middle = bodies_.insert(bodies_.end(), sorted.begin(), sorted.end());
   std::inplace_merge(bodies_.begin(), middle, bodies_.end());

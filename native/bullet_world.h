@@ -17,6 +17,8 @@
 namespace lapjoint {
 
 constexpr int kStateSize = 13;
+// Columns of a world's memory: of a body, and the whole and the other numbers of a contact point.
+constexpr int kBodyMemory = 20, kPointNumbers = 7, kPointMemory = 35;
 
 struct WorldSettings {
   double length_unit = 1;             // m; a power of two keeps conversions exact
@@ -92,6 +94,15 @@ class BulletWorld {
   // 0 where they have one, else at least so much [m].
   void clearances(const int* pairs, int count, const double* states, double* clearance);
 
+  // What the next step depends on, to the last bit, between two steps: what Bullet holds of each active body,
+  // ascending, and every contact point that it remembers, one manifold after the other. A world of the same scene and
+  // settings that is given this goes on as this one does; whatever it had before is gone. See bullet_memory.cpp for the
+  // columns.
+  int memory_point_count();
+  void read_memory(btScalar* bodies, bool* prepared, int* point_bodies, int* point_numbers, btScalar* points);
+  void restore(const int* ids, int count, const btScalar* bodies, const bool* prepared, int point_count,
+               const int* point_bodies, const int* point_numbers, const btScalar* points);
+
   int active_count() const { return static_cast<int>(bodies_.size()); }
   void active_ids(int* ids) const;
   int live_joint_count() const { return static_cast<int>(joints_.size()); }
@@ -105,9 +116,13 @@ class BulletWorld {
 
   Slot& slot(int body_id) const;
   void require(const int* ids, int count, bool active) const;
+  std::vector<int> require_new(const int* ids, int count) const;
+  void enter(const int* ids, int count, const std::vector<int>& sorted);
   std::unique_ptr<Slot> make_body(int body_id) const;
   void place_body(Slot& slot, const double* state) const;
   void enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask);
+  btCollisionObject* object(int number) const;  // of a body, or of a static body s: -1 - s
+  btPersistentManifold* manifold_of(const int* bodies, const int* numbers);
   void connect_joints(const int* ids, int count);
   void wake_neighbours();  // of marked bodies
   void commit();

@@ -69,6 +69,7 @@ JointColumns joint_columns(const nb::dict& table, int count) {
 NB_MODULE(LAPJOINT_MODULE, m) {
   nb::set_leak_warnings(false);  // what an interpreter keeps until its end is no leak
   m.attr("bullet_version") = btGetVersion();
+  m.attr("memory_columns") = nb::make_tuple(lapjoint::kBodyMemory, lapjoint::kPointNumbers, lapjoint::kPointMemory);
   m.attr("precision") = sizeof(btScalar) == 8 ? "float64" : "float32";
 
   nb::class_<WorldSettings>(m, "WorldSettings")
@@ -189,5 +190,23 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             }
           },
           "bodies"_a.noconvert(), "point_counts"_a.noconvert(), "depths"_a.noconvert(), Unlocked())
+      // Counts the contact points; read_memory then copies everything out.
+      .def("memory_point_count", &BulletWorld::memory_point_count, Unlocked())
+      .def(
+          "read_memory",
+          [](BulletWorld& w, Output<btScalar> bodies, Output<bool> prepared, Output<int> point_bodies,
+             Output<int> point_numbers, Output<btScalar> points) {
+            w.read_memory(bodies.data(), prepared.data(), point_bodies.data(), point_numbers.data(), points.data());
+          },
+          "bodies"_a.noconvert(), "prepared"_a.noconvert(), "point_bodies"_a.noconvert(), "point_numbers"_a.noconvert(),
+          "points"_a.noconvert(), Unlocked())
+      .def(
+          "restore",
+          [](BulletWorld& w, Input<int> ids, Input<btScalar> bodies, Input<bool> prepared, Input<int> point_bodies,
+             Input<int> point_numbers, Input<btScalar> points) {
+            w.restore(ids.data(), rows(ids), bodies.data(), prepared.data(), rows(point_bodies), point_bodies.data(),
+                      point_numbers.data(), points.data());
+          },
+          "ids"_a, "bodies"_a, "prepared"_a, "point_bodies"_a, "point_numbers"_a, "points"_a, Unlocked())
       .def("residual", &BulletWorld::residual);
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Contacts, Engine
+from .base import Contacts, Engine, EngineMemory
 from .registry import engine_names, make_engine
 
-__all__ = ["Contacts", "Engine", "engine_names", "make_engine"]
+__all__ = ["Contacts", "Engine", "EngineMemory", "engine_names", "make_engine"]

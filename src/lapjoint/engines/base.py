@@ -50,6 +50,43 @@ class Contacts:
         return float(max(self.depth.max(initial=0.0), 0.0))
 
 
+@dataclass(frozen=True)
+class EngineMemory:
+    """What an engine's next step depends on to the last bit: more than the states that it gives out.
+
+    What the columns mean is the engine's business. That rows are of bodies and of contact points is not: so the memory
+    of several engines can be handed out anew.
+    """
+
+    body_ids: Ids
+    """(n,) active bodies, ascending."""
+    bodies: NDArray[np.floating]
+    """(n, any) what the engine holds of each."""
+    prepared: NDArray[np.bool_]
+    """(n,) bodies among which contacts for the next step have been found already."""
+    point_bodies: Ids
+    """(m, 2) the bodies of each contact point that is remembered; -1 - s for the static body s."""
+    point_numbers: Ids
+    """(m, any) whole numbers of each."""
+    points: NDArray[np.floating]
+    """(m, any) its other numbers."""
+
+    def part(self, has_body: NDArray[np.bool_]) -> EngineMemory:
+        """What is about bodies of a mask over the scene's bodies, and about contacts between these. As others may join
+        them, nothing is prepared."""
+        own = has_body[self.body_ids]
+        ends = self.point_bodies
+        shared = (has_body[np.maximum(ends, 0)] | (ends < 0)).all(axis=1)
+        return EngineMemory(
+            self.body_ids[own],
+            self.bodies[own],
+            np.zeros(int(own.sum()), bool),
+            ends[shared],
+            self.point_numbers[shared],
+            self.points[shared],
+        )
+
+
 @runtime_checkable
 class Engine(Protocol):
     """One world. It starts empty but for the static bodies."""
@@ -122,6 +159,15 @@ class Engine(Protocol):
 
     def clear_contacts(self) -> None:
         """Forget what the engine remembers of earlier contacts (impulses for warm starts)."""
+        ...
+
+    def memory(self) -> EngineMemory:
+        """All that the next step depends on besides the scene and the parameters; a copy."""
+        ...
+
+    def restore(self, memory: EngineMemory) -> None:
+        """Become the engine that had this memory, of the same scene, parameters and build: from here on both do the
+        same, to the last bit. What was active before is forgotten."""
         ...
 
     def residual(self) -> float:

@@ -16,7 +16,7 @@ from ..params import Params
 from ..scene import STATE_SIZE, Scene
 from ..shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh
 from ..titles import body_titles
-from .base import Array, Contacts, Ids
+from .base import Array, Contacts, EngineMemory, Ids
 
 SHAPE_KINDS = {
     kind: number
@@ -197,6 +197,30 @@ class BulletEngine:
 
     def clear_contacts(self) -> None:
         self._world.clear_contacts()
+
+    def memory(self) -> EngineMemory:
+        count = self._world.memory_point_count()
+        body_columns, number_columns, point_columns = self._native.memory_columns
+        ids = self.active_ids
+        bodies, prepared = np.empty((len(ids), body_columns), self.params.precision), np.empty(len(ids), bool)
+        ends, numbers = np.empty((count, 2), np.int32), np.empty((count, number_columns), np.int32)
+        points = np.empty((count, point_columns), self.params.precision)
+        self._world.read_memory(bodies, prepared, ends, numbers, points)
+        return EngineMemory(ids, bodies, prepared, ends, numbers, points)
+
+    def restore(self, memory: EngineMemory) -> None:
+        (bodies, points), columns = (len(memory.body_ids), len(memory.point_bodies)), self._native.memory_columns
+        real = self.params.precision
+        wanted = [(bodies, columns[0]), (bodies,), (points, 2), (points, columns[1]), (points, columns[2])]
+        arrays = [memory.bodies, memory.prepared, memory.point_bodies, memory.point_numbers, memory.points]
+        kinds = [real, "bool", "int32", "int32", real]
+        for array, shape, kind in zip(arrays, wanted, kinds, strict=True):
+            if array.shape != shape or array.dtype != kind:
+                raise LapjointError(
+                    f"an engine's memory has an array of shape {array.shape} and type {array.dtype}, "
+                    f"expected {shape} and {kind}: it is of another engine or precision"
+                )
+        self._call(self._world.restore, _ids(memory.body_ids), *map(np.ascontiguousarray, arrays))
 
     def residual(self) -> float:
         return float(self._world.residual())
