@@ -41,6 +41,11 @@ class StepCommand:
     forces: Array = _array(np.float64, 6)
     iterations: Ids = _array(np.int32)
     """One number if the sweeps per step change from this step on, else none."""
+    memory_part: NDArray[np.int64] = _array(np.int64)
+    """If there are two numbers, the worker takes no step. Without `memory`, it tells the bytes of its memory from the
+    first to the second. With it, these are bytes of a memory to take over, from the first on; the second is its size.
+    """
+    memory: NDArray[np.uint8] = _array(np.uint8)
 
 
 @dataclass
@@ -53,6 +58,10 @@ class StepReply:
     contact_depth: Array = _array(np.float64)
     measures: Array = _array(np.float64)
     """CPU time of the step [s], residual [m/s], active bodies, CPU time of what was prepared before the step [s]."""
+    memory: NDArray[np.uint8] = _array(np.uint8)
+    """The part of the worker's memory that was asked for."""
+    memory_size: NDArray[np.int64] = _array(np.int64)
+    """Bytes of the whole memory, if a part was asked for."""
 
 
 @dataclass(frozen=True)

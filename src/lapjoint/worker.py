@@ -13,6 +13,7 @@ from .errors import NotFiniteError
 from .messages import StepCommand, StepReply, WorkerFailure
 from .params import Params
 from .scene import Scene
+from .worker_memory import MemoryParts
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -34,12 +35,17 @@ class Worker:
         self._active_count = 0
         self._overlap = self._own = np.empty(0, np.int32)
         self._prepare_s = 0.0
+        self._memory_parts = MemoryParts()
+        self._stepped = False
 
     def set_worker_states(self, worker_states: Array) -> None:
         """The table of overlap bodies is another one from now on: there are more workers."""
         self._worker_states = worker_states
 
     def step(self, command: StepCommand) -> StepReply:
+        self._stepped = len(command.memory_part) == 0
+        if not self._stepped:
+            return self._exchange_memory(command)
         start = time.thread_time()
         engine, states = self._engine, self._states
         if len(command.deactivate):
@@ -67,9 +73,24 @@ class Worker:
     def prepare(self) -> None:
         """While the others still step and the server works: what the next step can do already. Of this worker's
         bodies, only those in the overlap are reset before it."""
+        if not self._stepped:
+            return
         start = time.thread_time()
         self._engine.prepare(self._overlap)
         self._prepare_s = time.thread_time() - start
+
+    def _exchange_memory(self, command: StepCommand) -> StepReply:
+        """Tell a part of what this worker's next step depends on, or take over what another's depended on."""
+        if len(command.memory) == 0:
+            return self._memory_parts.tell(command.memory_part, self._engine.memory)
+        memory = self._memory_parts.take(command.memory_part, command.memory)
+        if memory is not None:
+            self._engine.restore(memory)
+            self._active[:] = False
+            self._active[memory.body_ids] = True
+            self._active_count = len(memory.body_ids)
+            self._overlap = np.array([-1], np.int32)  # none that a command can have: the next one is looked at
+        return StepReply()
 
     def _own_bodies(self, command: StepCommand) -> Ids:
         """Active bodies that no other worker has."""
