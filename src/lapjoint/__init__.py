@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import scenes
+from .checkpoint import Checkpoint, CheckpointWriter
 from .engines import Contacts, Engine, engine_names, make_engine
 from .errors import LapjointError, PenetrationWarning, SimulationStopped
 from .events import Event
@@ -22,6 +23,8 @@ __all__ = [
     "Ball",
     "Box",
     "Capsule",
+    "Checkpoint",
+    "CheckpointWriter",
     "Compound",
     "Contacts",
     "ConvexHull",

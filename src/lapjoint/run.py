@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -14,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import SimulationStopped
+from .checkpoint import CheckpointWriter
+from .errors import LapjointError, SimulationStopped
 from .profile import PHASES, StepProfile
 from .recording import RecordingWriter
 from .simulation import Simulation
@@ -220,12 +222,14 @@ def run(
     one_step_every: int = 1,
     record: str | Path | None = None,
     record_every: int = 1,
+    checkpoints: CheckpointWriter | None = None,
 ) -> RunSummary:
     """Take `steps` steps and measure each. Ctrl-C ends the run after the step at hand; what was done is summed up, and
     so it is where the run cannot go on: `stopped` says why.
 
     `measure` names measures besides those of every run (see Measures). `record` is a directory for a recording of all
-    that is measured, with a frame of every `record_every`-th step.
+    that is measured, with a frame of every `record_every`-th step. `checkpoints` are written when they are due and at
+    the end, also at that of an interrupted run; one that cannot be written is a warning, and the run goes on.
     """
     measures = Measures(simulation, (*ALWAYS, *checked_names(measure)), one_step_every)
     means, measured = _Means(), _Measured()
@@ -247,8 +251,12 @@ def run(
             means.add(**_counted(simulation, simulation.profile, server_cpu_ms))
             if recorder is not None:
                 recorder.add(simulation, values)
+            if checkpoints is not None:
+                _checkpoint(checkpoints.after_step, simulation)
             if on_step is not None:
                 on_step(done)
+        if checkpoints is not None and stopped is None and checkpoints.saved_step != simulation.step_count:
+            _checkpoint(checkpoints.save, simulation)
     params, scene = simulation.params, simulation.scene
     assert params.timestep is not None
     assert params.iterations is not None
@@ -309,6 +317,13 @@ def run(
         events=[event.to_dict() for event in simulation.events],
         stopped=stopped,
     )
+
+
+def _checkpoint(write: Callable[[Simulation], object], simulation: Simulation) -> None:
+    try:
+        write(simulation)
+    except LapjointError as error:
+        warnings.warn(str(error), stacklevel=3)
 
 
 def _recorder(

@@ -79,6 +79,8 @@ class Simulation:
         self._frozen: dict[int, Array] = {}
         self._weigh()
         self._closed = False
+        self.resumed_from: dict[str, str | int] | None = None
+        """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._runtime = make_runtime(scene, params, params.workers)
         self._runtime.states[:] = scene.states
         self._recovery = Recovery(scene, params, self._runtime, self._commands, self.freeze)

@@ -55,6 +55,8 @@ class Recording:
             """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
             self.versions: dict[str, str] = dict(attributes["versions"])
             self.machine: dict[str, str | int] = dict(attributes["machine"])
+            self.resumed_from: dict[str, str | int] | None = attributes.get("resumed_from")
+            """Checkpoint and step that the run went on from, if it did not start with the scene."""
             self._params = dict(attributes["params"])
             self.phases = [str(name) for name in attributes["phases"]]
             """What the columns of `profile["phases_ms"]` are."""

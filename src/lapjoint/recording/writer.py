@@ -102,6 +102,7 @@ class RecordingWriter:
             "measures": list(self._measures),
             "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "params": json.loads(json.dumps(asdict(params), default=_plain)),
+            "resumed_from": simulation.resumed_from,
             "versions": versions(params.engine),
             "machine": machine(),
         }

@@ -1,0 +1,8 @@
+"""Checkpoints: a simulation in a file, to go on from there. docs/checkpoints.md says it in words."""
+
+from __future__ import annotations
+
+from .reader import Checkpoint
+from .writer import CheckpointWriter
+
+__all__ = ["Checkpoint", "CheckpointWriter"]

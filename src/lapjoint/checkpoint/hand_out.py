@@ -1,0 +1,81 @@
+"""Going on with another number of workers: the scene is divided as it is, and memories are handed out anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms.membership import WORD
+from ..detect import merge_contacts
+from ..engines import EngineMemory
+from ..messages import StepReply
+from ..partition import divide_anew
+from ..simulation import Simulation
+from ..worker_memory import from_bytes, give_memories, to_bytes
+from .inner_state import Arrays, memories_of, put_common, replies_of
+
+
+def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: dict[str, Any], before: int) -> None:
+    """Into a new simulation of the same scene, from one with `before` workers. Bodies and contact points go on as they
+    were, each as the worker had it with most to say; bodies that several workers had start from their blend."""
+    s, commands, worker_count = simulation, simulation._commands, simulation.params.workers
+    put_common(s, arrays, description)
+    known = arrays["commands/known"]
+    contacts = merge_contacts(replies_of(arrays, description), known)
+    s.replies = [StepReply(contacts.bodies, contacts.point_count, contacts.depth)]
+    s.graph = s._algorithms.Graph(s.scene.body_count, s._joint_edges, [contacts.bodies, arrays["graph/contacts"]])
+    membership = s.membership
+    membership.set_costs(arrays["membership/cost"])
+    membership.since_left[:] = arrays["membership/since_left"]
+    if worker_count > 1:
+        membership.assign(divide_anew(s.scene, arrays["states"], s.graph.contacts, membership, worker_count))
+        s._algorithms.assign_overlap(s.growth_depth, s.graph, membership)
+    s._loads.divided(membership, s.step_count)
+    s._settled = False
+    s._weigh()
+    if not known.any():
+        return  # before the first step workers have nothing
+    merged = merge_memories([from_bytes(data) for data in memories_of(arrays, before)], say_of(arrays, before))
+    parts = [to_bytes(merged.part(membership.column(w))) for w in range(worker_count)]
+    give_memories(s._runtime.step, parts, s.scene.body_count)
+    commands.known = commands._without_removed(membership).bits.copy()
+    commands.move(np.union1d(arrays["overlap"], arrays["commands/moved"]).astype(np.int32))
+
+
+def merge_memories(memories: Sequence[EngineMemory], say: NDArray[np.float64]) -> EngineMemory:
+    """One memory of all bodies and contact points. `say` is how much each worker has to say about each body,
+    (body_count, workers), below zero where it has none: the one with most has been nearest to the truth."""
+    kept = []
+    for worker, memory in enumerate(memories):
+        first = np.argmax(say[memory.body_ids], axis=1) == worker
+        ends = memory.point_bodies
+        about = np.where((ends >= 0)[:, :, None], say[ends], np.inf)  # of a static body everybody knows all
+        new = np.argmax(about.min(axis=1), axis=1) == worker
+        kept.append(
+            EngineMemory(
+                memory.body_ids[first],
+                memory.bodies[first],
+                memory.prepared[first],
+                ends[new],
+                memory.point_numbers[new],
+                memory.points[new],
+            )
+        )
+    columns = {f.name: np.concatenate([getattr(memory, f.name) for memory in kept]) for f in fields(EngineMemory)}
+    order = np.argsort(columns["body_ids"])
+    for name in ("body_ids", "bodies", "prepared"):
+        columns[name] = columns[name][order]
+    return EngineMemory(**columns)
+
+
+def say_of(arrays: Arrays, worker_count: int) -> NDArray[np.float64]:
+    """How much each worker had to say about each body in the last step, -1 where it did not have it."""
+    known = arrays["commands/known"]
+    words = known[:, np.arange(worker_count) // WORD] >> (np.arange(worker_count) % WORD).astype(np.uint64)
+    say = np.where(words & np.uint64(1), 1.0, -1.0)
+    say[np.repeat(arrays["overlap"], np.diff(arrays["weight_offset"])), arrays["weight_worker"]] = arrays["weight"]
+    return say

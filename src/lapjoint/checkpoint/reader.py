@@ -1,0 +1,116 @@
+"""Checkpoint: what a file holds, and the simulation that goes on from it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..elastic import Elastic
+from ..errors import LapjointError, PenetrationWarning
+from ..params import Params
+from ..recording.origin import versions
+from ..scene import Scene
+from ..scene_file import parse_scene
+from ..simulation import Simulation
+from .hand_out import hand_out_inner_state
+from .inner_state import put_inner_state
+from .layout import checkpoint_files, read_checkpoint
+
+FIXED = ("engine", "precision", "length_unit", "timestep", "coupling", "partition")
+"""Parameters that cannot change from one step to the next."""
+
+
+def newest_checkpoint(path: Path) -> Path:
+    """A checkpoint's file, or the newest one in a directory."""
+    if not path.is_dir():
+        return path
+    files = checkpoint_files(path)
+    if not files:
+        raise LapjointError(f"{path}: there is no checkpoint in this directory")
+    return files[-1]
+
+
+class Checkpoint:
+    """A checkpoint, or the newest one in a directory.
+
+    >>> with Checkpoint("run.checkpoints").resume(workers=8) as simulation:
+    ...     simulation.step(1000)
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = newest_checkpoint(Path(path))
+        try:
+            self._arrays, self._description = read_checkpoint(self.path)
+        except LapjointError as error:
+            older = [file for file in checkpoint_files(Path(path)) if file != self.path] if Path(path).is_dir() else []
+            if not older:
+                raise
+            raise LapjointError(f"{error}; the one before it is {older[-1]}") from None
+        try:
+            self.params = Params.of(**self._description["params"])
+            self.step_count: int = self._description["step_count"]
+            self.end: int | None = self._description["end"]
+            """The step to which the run was to go, where that is known."""
+            self.every: int = self._description["every"]
+            """Steps from one checkpoint to the next in the run that wrote it; 0: none."""
+            self.keep: int = self._description["keep"]
+            self.versions: dict[str, str] = self._description["versions"]
+            """Of what wrote it."""
+        except (KeyError, TypeError) as error:
+            raise LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})") from None
+
+    def scene(self) -> Scene:
+        return parse_scene(self._arrays["scene"].tobytes(), str(self.path))
+
+    def resume(self, **changed: Any) -> Simulation:
+        """The simulation, to go on. With as many workers, wherever they live, it goes on bit for bit as if it had never
+        stopped; with another number the scene is divided anew. `changed` are other parameters than those it had."""
+        for name in changed:
+            if name in FIXED:
+                raise LapjointError(f"{name} cannot change when a run goes on, it stays {getattr(self.params, name)!r}")
+        params = Params.of(**{**vars(self.params), **changed})
+        self._warn_of_other_versions()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PenetrationWarning)  # that was at the start
+            simulation = Simulation(self.scene(), replace(params, partition="equal"))
+        try:
+            self._put(simulation, params)
+        except BaseException:
+            simulation.close()
+            raise
+        simulation.resumed_from = {"checkpoint": str(self.path.absolute()), "step_count": self.step_count}
+        return simulation
+
+    def _put(self, simulation: Simulation, params: Params) -> None:
+        before = self.params
+        # With their old values first, for these are changed by more than a number.
+        simulation.params = replace(params, growth_depth=before.growth_depth, load=before.load)
+        assert before.growth_depth is not None
+        simulation.growth_depth = before.growth_depth
+        try:
+            if params.workers == before.workers:
+                put_inner_state(simulation, self._arrays, self._description)
+            else:
+                hand_out_inner_state(simulation, self._arrays, self._description, before.workers)
+        except (KeyError, TypeError, IndexError) as error:
+            raise LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})") from None
+        if params.growth_depth is not None and params.growth_depth != before.growth_depth:
+            simulation.set_growth_depth(params.growth_depth)
+        if params.load != before.load:
+            simulation.set_load(params.load)
+        if params.max_workers != before.max_workers:
+            simulation._elastic = Elastic(params, simulation.scene.body_count)
+        if params != replace(before, workers=params.workers, runtime=params.runtime):
+            simulation._settled = False
+
+    def _warn_of_other_versions(self) -> None:
+        now = versions(self.params.engine)
+        for name in ("lapjoint", "engine"):
+            if self.versions[name] != now[name]:
+                warnings.warn(
+                    f"{self.path}: written with {name} {self.versions[name]}, this is {now[name]}: the run may not go "
+                    "on bit for bit",
+                    stacklevel=3,
+                )

@@ -1,0 +1,111 @@
+"""CheckpointWriter: a checkpoint every so many steps, the newest few kept."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import LapjointError
+from ..recording.origin import machine, versions
+from ..scene_file import scene_bytes
+from ..simulation import Simulation
+from .inner_state import take_inner_state
+from .layout import checkpoint_files, file_name, step_of, unfinished_files, write_checkpoint
+
+
+class CheckpointWriter:
+    """Writes checkpoints of a simulation into a directory: a new or empty one, or the one that it goes on from.
+
+    >>> writer = CheckpointWriter("run.checkpoints", simulation, every=500)
+    >>> simulation.on_step(writer.after_step)
+
+    Of the checkpoints in the directory the newest `keep` stay. `end` is the step to which the run is to go, for whoever
+    resumes it.
+    """
+
+    def __init__(
+        self, path: str | Path, simulation: Simulation, *, every: int = 0, keep: int = 3, end: int | None = None
+    ) -> None:
+        for name, value, least in (("every", every, 0), ("keep", keep, 1)):
+            if not isinstance(value, int | np.integer) or value < least:
+                raise LapjointError(f"checkpoint {name} is {value}, expected a whole number, at least {least}")
+        self.path = Path(path)
+        self._every, self._keep, self._end = int(every), int(keep), end
+        check_checkpoint_place(self.path, simulation)
+        try:
+            self.path.mkdir(exist_ok=True)
+            for left in unfinished_files(self.path):
+                left.unlink()
+        except OSError as error:
+            raise LapjointError(f"{self.path}: checkpoints cannot be written: {error.strerror or error}") from None
+        self._scene = np.frombuffer(scene_bytes(simulation.scene), np.uint8)
+        self.saved_step: int | None = None
+        """Of the last checkpoint that was written."""
+
+    def after_step(self, simulation: Simulation) -> None:
+        """Write a checkpoint if one is due."""
+        if self._every and simulation.step_count % self._every == 0:
+            self.save(simulation)
+
+    def save(self, simulation: Simulation) -> Path:
+        """Write a checkpoint now. If that fails, those before it are as they were."""
+        path = self.path / file_name(simulation.step_count)
+        arrays, description = take_inner_state(simulation)
+        try:
+            write_checkpoint(path, self._describe(simulation, description), {"scene": self._scene, **arrays})
+            self.saved_step = simulation.step_count
+            for old in checkpoint_files(self.path)[: -self._keep]:
+                old.unlink(missing_ok=True)
+        except OSError as error:
+            files = checkpoint_files(self.path)
+            left = f"the last one is {files[-1]}" if files else "there is none yet"
+            raise LapjointError(
+                f"{path}: the checkpoint cannot be written: {error.strerror or error}; {left}"
+            ) from error
+        return path
+
+    def _describe(self, simulation: Simulation, description: dict[str, Any]) -> dict[str, Any]:
+        params = asdict(simulation.params)
+        return {
+            **description,
+            "params": {
+                name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()
+            },
+            "end": self._end,
+            "every": self._every,
+            "keep": self._keep,
+            "versions": versions(simulation.params.engine),
+            "machine": machine(),
+        }
+
+
+def check_checkpoint_place(path: Path, simulation: Simulation | None = None) -> None:
+    """Refuse a directory that is taken, before anything starts."""
+    if not path.parent.is_dir():
+        raise LapjointError(f"{path}: the directory {path.parent} does not exist")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise LapjointError(f"{path}: no permission to write there")
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise LapjointError(f"{path}: is a file, expected a directory for checkpoints")
+    files = checkpoint_files(path)
+    if files:
+        from_here = simulation.resumed_from if simulation is not None else None
+        if from_here is None or Path(str(from_here["checkpoint"])).parent.resolve() != path.resolve():
+            raise LapjointError(
+                f"{path}: has checkpoints of another run, expected a new or empty directory; `lapjoint resume` goes on "
+                "with that run"
+            )
+        newest = step_of(files[-1]) or 0
+        if newest > int(from_here["step_count"]):
+            raise LapjointError(
+                f"{path}: has a later checkpoint ({files[-1].name}) than the one gone on from; expected another "
+                "directory, or that file out of the way"
+            )
+    elif any(path.iterdir()) and not unfinished_files(path):
+        raise LapjointError(f"{path}: is not empty, expected a new or empty directory")
