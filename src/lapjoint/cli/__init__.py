@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import LapjointError
-from . import bench, compare, picture, report, reproduce, run, scenes
+from . import bench, compare, picture, report, reproduce, resume, run, scenes
 from .many_values import ManyValuesCommand
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.command()(scenes.scenes)
 app.command()(run.run)
+app.command()(resume.resume)
 app.command(cls=ManyValuesCommand)(bench.bench)
 app.command()(picture.picture)
 app.command()(compare.compare)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from ..checkpoint import CheckpointWriter
+from ..checkpoint.writer import check_checkpoint_place
 from ..errors import LapjointError
 from ..params import Params
 from ..recording.place import check_place
@@ -23,14 +26,22 @@ from ..step_measures import checked_names
 from .shared import (
     AlgorithmsOption,
     BalanceOption,
+    CheckpointEveryOption,
+    CheckpointKeepOption,
     CouplingOption,
     DetectOption,
     EngineOption,
     GrowthDepthOption,
+    JsonOption,
     LingerOption,
     LoadOption,
+    MeasureOption,
+    OneStepEveryOption,
     PartitionOption,
+    PictureOption,
     PrecisionOption,
+    RecordEveryOption,
+    RecordOption,
     RepartitionOption,
     RuntimeOption,
     SceneArgument,
@@ -44,6 +55,8 @@ from .shared import (
     open_scene,
     worker_range,
 )
+
+CHECKPOINT_EVERY, CHECKPOINT_KEEP = 1000, 3
 
 
 def run(
@@ -97,32 +110,22 @@ def run(
         float | None,
         typer.Option("--speed-limit", help="m/s from which --quarantine freezes. Default: the scene in one step."),
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the summary to this file.")] = None,
-    picture_file: Annotated[
-        Path | None, typer.Option("--picture", help="Write a picture of the last state (.png).")
-    ] = None,
-    record: Annotated[
-        Path | None, typer.Option("--record", metavar="DIR", help="Record the run into this new directory.")
-    ] = None,
-    record_every: Annotated[
-        int | None, typer.Option("--record-every", help="Steps from one recorded frame to the next. Default 1.")
-    ] = None,
-    measure: Annotated[
-        str | None,
+    json_file: JsonOption = None,
+    picture_file: PictureOption = None,
+    record: RecordOption = None,
+    record_every: RecordEveryOption = None,
+    measure: MeasureOption = None,
+    one_step_every: OneStepEveryOption = None,
+    checkpoint: Annotated[
+        Path | None,
         typer.Option(
-            "--measure",
-            metavar="NAME,...",
-            help="Measure more than gaps, penetration and residuals: kinetic_energy, disagreement_velocity_max and so "
-            "on, or all. It takes time, but not of the steps. See docs/measures.md.",
+            "--checkpoint",
+            metavar="DIR",
+            help="Write checkpoints into this new directory; `lapjoint resume DIR` goes on from the newest.",
         ),
     ] = None,
-    one_step_every: Annotated[
-        int | None,
-        typer.Option(
-            "--one-step-every",
-            help="Measure the one-step error in every so many-th step: one engine takes the same step. Default 1.",
-        ),
-    ] = None,
+    checkpoint_every: CheckpointEveryOption = None,
+    checkpoint_keep: CheckpointKeepOption = None,
 ) -> None:
     """Simulate a scene and sum up how fast and how accurate it was.
 
@@ -156,22 +159,12 @@ def run(
         quarantine=quarantine,
         speed_limit=speed_limit,
     )
-    names = checked_names(measure) if measure is not None else ()
-    if one_step_every is not None:
-        names = checked_names((*names, "one_step_error", "one_step_difference"))
-    for option, every in (("--record-every", record_every), ("--one-step-every", one_step_every)):
-        if every is not None and every < 1:
-            raise LapjointError(f"{option} is {every}, expected at least 1")
-    if record is not None:
-        check_place(record)
-    elif record_every is not None:
-        raise LapjointError("--record-every is given without --record, expected both")
-    check_writable("--json", json_file)
-    check_writable("--picture", picture_file)
-    if picture_file is not None:
-        from ..view.picture import checked_path
-
-        checked_path(picture_file)
+    outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every)
+    check_checkpoint_counts(checkpoint_every, checkpoint_keep)
+    if checkpoint is not None:
+        check_checkpoint_place(checkpoint)
+    elif checkpoint_every is not None or checkpoint_keep is not None:
+        raise LapjointError("--checkpoint-every or --checkpoint-keep is given without --checkpoint, expected both")
     built = open_scene(scene, size, seed)
     length = params.timestep or built.timestep
     count = 500 if steps is None else steps
@@ -182,23 +175,84 @@ def run(
     if count < 1:
         raise LapjointError(f"--steps is {count}, expected at least 1")
     with Simulation(built, params) as simulation:
-        with _progress(simulation, count) as on_step:
-            summary = run_simulation(
-                simulation,
-                count,
-                on_step,
-                measure=names,
-                one_step_every=one_step_every or 1,
-                record=record,
-                record_every=record_every or 1,
-            )
-        console.print(_summary_table(summary))
-        if record is not None:
-            console.print(f"recording: {record}", markup=False)
-        if json_file is not None:
-            json_file.write_text(json.dumps(summary.to_dict(), indent=2) + "\n")
-        if picture_file is not None:
-            _draw_last_state(simulation, picture_file)
+        writer = None
+        if checkpoint is not None:
+            writer = checkpoint_writer(checkpoint, simulation, checkpoint_every, checkpoint_keep, count)
+        carry_out(simulation, count, outputs, writer)
+
+
+@dataclass
+class Outputs:
+    """What a run writes besides checkpoints; options that do not fit are refused before anything starts."""
+
+    json_file: Path | None
+    picture_file: Path | None
+    record: Path | None
+    record_every: int | None
+    measure: str | None
+    one_step_every: int | None
+
+    def __post_init__(self) -> None:
+        names = checked_names(self.measure) if self.measure is not None else ()
+        if self.one_step_every is not None:
+            names = checked_names((*names, "one_step_error", "one_step_difference"))
+        self.measures = names
+        for option, every in (("--record-every", self.record_every), ("--one-step-every", self.one_step_every)):
+            if every is not None and every < 1:
+                raise LapjointError(f"{option} is {every}, expected at least 1")
+        if self.record is not None:
+            check_place(self.record)
+        elif self.record_every is not None:
+            raise LapjointError("--record-every is given without --record, expected both")
+        check_writable("--json", self.json_file)
+        check_writable("--picture", self.picture_file)
+        if self.picture_file is not None:
+            from ..view.picture import checked_path
+
+            checked_path(self.picture_file)
+
+
+def check_checkpoint_counts(every: int | None, keep: int | None) -> None:
+    for option, value in (("--checkpoint-every", every), ("--checkpoint-keep", keep)):
+        if value is not None and value < 1:
+            raise LapjointError(f"{option} is {value}, expected at least 1")
+
+
+def checkpoint_writer(
+    directory: Path, simulation: Simulation, every: int | None, keep: int | None, count: int
+) -> CheckpointWriter:
+    """For a run of `count` steps from here."""
+    return CheckpointWriter(
+        directory,
+        simulation,
+        every=every or CHECKPOINT_EVERY,
+        keep=keep or CHECKPOINT_KEEP,
+        end=simulation.step_count + count,
+    )
+
+
+def carry_out(simulation: Simulation, count: int, outputs: Outputs, checkpoints: CheckpointWriter | None) -> None:
+    """Take `count` steps and write what was asked for. Exit code 130 if they were interrupted."""
+    with _progress(simulation, count) as on_step:
+        summary = run_simulation(
+            simulation,
+            count,
+            on_step,
+            measure=outputs.measures,
+            one_step_every=outputs.one_step_every or 1,
+            record=outputs.record,
+            record_every=outputs.record_every or 1,
+            checkpoints=checkpoints,
+        )
+    console.print(_summary_table(summary))
+    if outputs.record is not None:
+        console.print(f"recording: {outputs.record}", markup=False)
+    if outputs.json_file is not None:
+        outputs.json_file.write_text(json.dumps(summary.to_dict(), indent=2) + "\n")
+    if outputs.picture_file is not None:
+        _draw_last_state(simulation, outputs.picture_file)
+    if checkpoints is not None and checkpoints.saved_step is not None:
+        console.print(f"checkpoint at step {checkpoints.saved_step}: {checkpoints.path}", markup=False)
     if summary.stopped is not None:
         raise LapjointError(summary.stopped)
     if summary.steps < count:

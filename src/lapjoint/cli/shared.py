@@ -72,6 +72,39 @@ EngineOption = Annotated[str, typer.Option("--engine", help="The physics engine.
 PrecisionOption = Annotated[str, typer.Option("--precision", help="float32, or float64: slower, smaller gaps.")]
 TimestepOption = Annotated[float | None, typer.Option("--timestep", help="Seconds per step; the scene's if not given.")]
 
+# ---- what a run writes --------------------------------------------------------------------------------------------
+
+JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the summary to this file.")]
+PictureOption = Annotated[Path | None, typer.Option("--picture", help="Write a picture of the last state (.png).")]
+RecordOption = Annotated[
+    Path | None, typer.Option("--record", metavar="DIR", help="Record the run into this new directory.")
+]
+RecordEveryOption = Annotated[
+    int | None, typer.Option("--record-every", help="Steps from one recorded frame to the next. Default 1.")
+]
+MeasureOption = Annotated[
+    str | None,
+    typer.Option(
+        "--measure",
+        metavar="NAME,...",
+        help="Measure more than gaps, penetration and residuals: kinetic_energy, disagreement_velocity_max and so "
+        "on, or all. It takes time, but not of the steps. See docs/measures.md.",
+    ),
+]
+OneStepEveryOption = Annotated[
+    int | None,
+    typer.Option(
+        "--one-step-every",
+        help="Measure the one-step error in every so many-th step: one engine takes the same step. Default 1.",
+    ),
+]
+CheckpointEveryOption = Annotated[
+    int | None, typer.Option("--checkpoint-every", help="Steps from one checkpoint to the next. Default 1000.")
+]
+CheckpointKeepOption = Annotated[
+    int | None, typer.Option("--checkpoint-keep", help="How many of the newest checkpoints stay. Default 3.")
+]
+
 
 def open_scene(name_or_file: str, size: int | None, seed: int) -> Scene:
     if seed < 0:
