@@ -104,7 +104,7 @@ def test_with_the_border_alone_a_lost_worker_ends_the_run(cluster: None) -> None
     with Simulation(scenes.build("bowl", 60), params) as simulation:
         simulation.step(3)
         os.kill(simulation._runtime.process_ids[1], signal.SIGKILL)  # type: ignore[attr-defined]
-        with pytest.raises(SimulationStopped, match="worker 1 failed.*they are not all of the same step"):
+        with pytest.raises(SimulationStopped, match=r"worker 1 failed.*they are not all of the same step"):
             simulation.step()
 
 
