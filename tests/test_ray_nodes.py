@@ -94,8 +94,8 @@ def run(nodes: TwoNodes, scene: str, size: int, steps: int, **params: Any) -> di
 
 @pytest.mark.parametrize("send", ["all", "border"])
 def test_the_same_bits_as_on_one_machine(nodes: TwoNodes, send: str) -> None:
-    params: dict[str, Any] = {"workers": 3, "growth_depth": 0, "timestep": 0.005, "send": send}
-    found = run(nodes, "bowl", 120, 100, **params)
+    params: dict[str, Any] = {"workers": 3, "growth_depth": 0, "timestep": 0.005}
+    found = run(nodes, "bowl", 120, 100, send=send, **params)
     assert sorted(found["nodes"]) == [HEAD, HEAD, OTHER]
     assert found["shared"] == [address == HEAD for address in found["nodes"]]
     with Simulation(scenes.build("bowl", 120), Params(runtime="inline", **params)) as simulation:
@@ -159,7 +159,7 @@ def test_a_node_that_is_lost(nodes: TwoNodes) -> None:
     nodes.kill(OTHER)
     output, errors = program.communicate("\n", timeout=120)
     assert program.returncode == 0, errors
-    found = json.loads(output)
+    found = json.loads(output.splitlines()[-1])  # Ray itself may say before that a raylet is gone
     assert found["nodes"] == [HEAD, HEAD]
     assert found["steps"] == 40
     assert len(found["events"]) == 1

@@ -51,7 +51,7 @@ def ray_cluster() -> Iterator[None]:
     leave_cluster()
 
 
-@pytest.fixture(params=runtime_names())
+@pytest.fixture(scope="module", params=runtime_names())  # one after the other: no cluster stands beside the others
 def runtime_name(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if name == "ray":

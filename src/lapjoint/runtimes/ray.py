@@ -238,10 +238,15 @@ class RayRuntime:
                 "memory": memory if node.is_server else [],
             }
             seat.begin(task, self._scene)
-        end = time.monotonic() + START_S
+        end, errors = time.monotonic() + START_S, []
         for seat in fresh:
-            seat.wait_until_there(end - time.monotonic())
-            self._remote.set_worker(seat.index, seat.is_shared)
+            try:
+                seat.wait_until_there(end - time.monotonic())
+                self._remote.set_worker(seat.index, seat.is_shared)
+            except WorkerError as error:  # all are waited for: only who is known can be ended
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _check_open(self) -> None:
         if not self._finalizer.alive:
