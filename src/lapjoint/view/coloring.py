@@ -63,7 +63,7 @@ def body_colors(
         return _blended(np.asarray(_given(mode, "weights", weights), float))
     if mode == "overlap":
         counts = np.count_nonzero(np.asarray(_given(mode, "weights", weights)), axis=1)
-        return _COUNTS[np.clip(counts, 1, len(_COUNTS)) - 1]
+        return np.asarray(_COUNTS[np.clip(counts, 1, len(_COUNTS)) - 1])
     if mode == "speed":
         speeds = np.linalg.norm(np.asarray(_given(mode, "states", states), float)[:, 7:10], axis=1)
         top = fastest_of(speeds) if fastest is None else fastest
@@ -119,7 +119,7 @@ def _entries(texts: Sequence[str], colors: Array) -> list[Entry]:
 def _blended(weights: Array) -> Array:
     """As `blend_colors`, which is slow, but only overlap bodies go through it."""
     palette = worker_colors(weights.shape[1])
-    colors = palette[weights.argmax(axis=1)]
+    colors = np.asarray(palette[weights.argmax(axis=1)])
     mixed = weights.max(axis=1) < 1 - 1e-6
     if mixed.any():
         colors[mixed] = blend_colors(weights[mixed], palette)
