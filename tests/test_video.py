@@ -139,6 +139,17 @@ def test_interrupted_film_leaves_nothing(run: Recording, tmp_path: Path) -> None
     assert (tmp_path / "a.mp4").read_text() == "the old one"
 
 
+def test_films_in_the_documents_are_small_and_move() -> None:
+    films = sorted((Path(__file__).parent.parent / "docs" / "films").iterdir())
+    names = ["bowl", "building", "chain-net", "four-way-bridge", "two-way-bridge"]
+    assert [film.name for film in films] == [f"{name}.webp" for name in names]
+    assert sum(film.stat().st_size for film in films) < 3_000_000
+    for film in films:
+        with Image.open(film) as image:
+            assert getattr(image, "n_frames", 1) > 60
+            assert image.size == (480, 270)
+
+
 # ---- cameras and colours ---------------------------------------------------------------------------------------------
 
 

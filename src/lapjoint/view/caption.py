@@ -38,10 +38,13 @@ class Caption:
         """The picture with its caption."""
         from PIL import Image, ImageDraw
 
-        image = Image.fromarray(pixels)
-        pen = ImageDraw.Draw(image)
         step = self._step
-        x, y = 0.7 * step, image.height - 0.75 * step
+        foot = min(round(1.9 * step), pixels.shape[0])
+        shown = np.array(pixels)
+        shown[-foot:] = 255 - (255 - shown[-foot:]) // 4  # a pale strip, so that the words can be read over anything
+        image = Image.fromarray(shown)
+        pen = ImageDraw.Draw(image)
+        x, y = 0.7 * step, image.height - 0.62 * step
         # Numbers keep their place while the time runs: the widest time sets it.
         widest = pen.textlength(f"{self._last:.{self._digits}f} s".replace("1", "0"), font=self._font)
         self._write(pen, (x, y), self._start, "ls", self._font)
@@ -50,13 +53,13 @@ class Caption:
         self._write(pen, (x + step, y), self._rest, "ls", self._font)
         x += 2 * step + pen.textlength(self._rest, font=self._font)
         if self._keys is not None and x + self._keys.width < image.width:
-            place = (round(image.width - self._keys.width - 0.7 * step), round(y - 0.75 * step))
+            place = (round(image.width - self._keys.width - 0.7 * step), round(y - 0.8 * step))
             image.paste(self._keys, place, self._keys)
         return np.asarray(image)
 
-    def _write(self, pen: Any, place: tuple[float, float], text: str, anchor: str, font: Any) -> None:
-        halo = max(1, round(self._step / 9))
-        pen.text(place, text, fill=_INK, font=font, anchor=anchor, stroke_width=halo, stroke_fill=_PAPER)
+    @staticmethod
+    def _write(pen: Any, place: tuple[float, float], text: str, anchor: str, font: Any) -> None:
+        pen.text(place, text, fill=_INK, font=font, anchor=anchor)
 
     def _drawn_legend(self, recorded: Recorded, width: int, pillow: tuple[Any, Any]) -> Any:
         """Swatches, with words where they are needed; nothing where there is one colour or too little room."""

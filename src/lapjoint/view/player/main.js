@@ -12,7 +12,8 @@ class Player {
     this.camera = new Camera(this.head.camera);
     this.rows = new Rows(data);
     this.painter = new Painter(this.canvas, data);
-    this.sharpness = Math.min(window.devicePixelRatio || 1, 2);
+    this.sharpest = Math.min(window.devicePixelRatio || 1, 2); // pixels drawn per pixel of the page
+    this.sharpness = this.sharpest;
     this.drawnCount = 0;
     this.waiting = false;
     this.show = bindBar(this);
@@ -89,8 +90,9 @@ class Player {
       if (this.time >= end) [this.time, this.playing] = [end, false];
     }
     this.last = this.playing ? now : undefined;
-    const width = Math.max(1, Math.round(this.canvas.clientWidth * this.sharpness));
-    const height = Math.max(1, Math.round(this.canvas.clientHeight * this.sharpness));
+    const pixels = this.playing ? this.sharpness : this.sharpest;
+    const width = Math.max(1, Math.round(this.canvas.clientWidth * pixels));
+    const height = Math.max(1, Math.round(this.canvas.clientHeight * pixels));
     if (this.canvas.width !== width || this.canvas.height !== height) {
       [this.canvas.width, this.canvas.height] = [width, height];
     }
@@ -103,7 +105,7 @@ class Player {
     if (this.playing) this.redraw();
   }
 
-  // Where drawing is slow, draw fewer pixels.
+  // Where drawing is slow, draw fewer pixels while it plays.
   adapt(interval) {
     this.interval = 0.9 * (this.interval ?? 16) + 0.1 * interval;
     if (this.interval > 70 && this.sharpness > 0.5) {
