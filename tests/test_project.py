@@ -113,7 +113,7 @@ LAYERS = [
 ]
 
 OPTIONAL = ["moderngl", "glcontext", "PIL", "trimesh", "coacd", "ray", "viser", "matplotlib"]
-OPTIONAL += ["pybullet", "mujoco", "rapier3d"]
+OPTIONAL += ["imageio_ffmpeg", "pybullet", "mujoco", "rapier3d"]
 SLOW_TO_IMPORT = ["zarr", "numcodecs", "pandas"]
 
 

@@ -222,19 +222,22 @@ def run(
     one_step_every: int = 1,
     record: str | Path | None = None,
     record_every: int = 1,
+    record_contacts: bool = False,
     checkpoints: CheckpointWriter | None = None,
 ) -> RunSummary:
     """Take `steps` steps and measure each. Ctrl-C ends the run after the step at hand; what was done is summed up, and
     so it is where the run cannot go on: `stopped` says why.
 
     `measure` names measures besides those of every run (see Measures). `record` is a directory for a recording of all
-    that is measured, with a frame of every `record_every`-th step. `checkpoints` are written when they are due and at
-    the end, also at that of an interrupted run; one that cannot be written is a warning, and the run goes on.
+    that is measured, with a frame of every `record_every`-th step, and its contacts with `record_contacts`.
+    `checkpoints` are written when they are due and at the end, also at that of an interrupted run; one that cannot be
+    written is a warning, and the run goes on.
     """
     measures = Measures(simulation, (*ALWAYS, *checked_names(measure)), one_step_every)
     means, measured = _Means(), _Measured()
     stopped: str | None = None
-    with _Interrupt() as interrupt, _recorder(simulation, record, record_every, measures, steps) as recorder:
+    options = {"every": record_every, "contacts": record_contacts, "steps": steps}
+    with _Interrupt() as interrupt, _recorder(simulation, record, measures, options) as recorder:
         for done in range(1, steps + 1):
             if interrupt.came:
                 break
@@ -327,11 +330,11 @@ def _checkpoint(write: Callable[[Simulation], object], simulation: Simulation) -
 
 
 def _recorder(
-    simulation: Simulation, path: str | Path | None, every: int, measures: Measures, steps: int
+    simulation: Simulation, path: str | Path | None, measures: Measures, options: dict[str, Any]
 ) -> RecordingWriter | nullcontext[None]:
     if path is None:
         return nullcontext()
-    return RecordingWriter(path, simulation, every=every, measures=measures.counts, steps=steps)
+    return RecordingWriter(path, simulation, measures=measures.counts, **options)
 
 
 def _counted(simulation: Simulation, profile: StepProfile, server_cpu_ms: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import LapjointError
-from . import bench, compare, engines, picture, report, reproduce, resume, run, scenes
+from . import bench, compare, engines, picture, report, reproduce, resume, run, scenes, video
 from .many_values import ManyValuesCommand
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.command(cls=ManyValuesCommand)(run.run)
 app.command(cls=ManyValuesCommand)(resume.resume)
 app.command(cls=ManyValuesCommand)(bench.bench)
 app.command()(picture.picture)
+app.command()(video.video)
 app.command()(compare.compare)
 app.command()(report.report)
 app.command()(reproduce.reproduce)

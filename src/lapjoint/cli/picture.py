@@ -7,24 +7,75 @@ from typing import Annotated
 
 import typer
 
-from .shared import SceneArgument, SeedOption, SizeOption, console, open_scene
+from ..errors import LapjointError
+from .film_options import CameraOption, ColorOption, FollowOption, HeightOption, WidthOption, ZoomOption
+from .shared import SeedOption, SizeOption, console, open_scene
 
 
 def picture(
-    scene: SceneArgument,
+    scene: Annotated[
+        str,
+        typer.Argument(metavar="SCENE|RUN", help="A scene's name, a saved scene file, or a recording of --record."),
+    ],
     file: Annotated[Path, typer.Argument(help="The picture to write (.png).")],
+    frame: Annotated[
+        int | None,
+        typer.Option("--frame", help="Of a recording: which frame; negative numbers count from the end. Default -1."),
+    ] = None,
+    time: Annotated[
+        float | None, typer.Option("--time", help="Of a recording: the frame nearest to this time [s].")
+    ] = None,
+    color: ColorOption = None,
+    camera: CameraOption = "scene",
+    zoom: ZoomOption = 1.0,
+    follow: FollowOption = None,
+    caption: Annotated[bool, typer.Option("--caption", help="Of a recording: write time and workers below.")] = False,
     size: SizeOption = None,
     seed: SeedOption = 0,
-    width: Annotated[int, typer.Option("--width", min=16, max=8192, help="Pixels.")] = 960,
-    height: Annotated[int, typer.Option("--height", min=16, max=8192, help="Pixels.")] = 540,
+    width: WidthOption = 960,
+    height: HeightOption = 540,
 ) -> None:
-    """Draw a scene as it starts, coloured by label. No screen needed.
+    """Draw a scene as it starts, coloured by label, or a frame of a recording, coloured by worker. No screen needed.
 
-    Example: lapjoint picture building building.png --width 1920 --height 1080
+    Example: lapjoint picture run.zarr end.png --time 2.5 --color overlap --camera top
     """
-    from ..view.picture import checked_path
+    from ..view.picture import checked_path, frame_picture
     from ..view.picture import picture as draw
 
     checked_path(file)
-    draw(open_scene(scene, size, seed), file, size=(width, height))
-    console.print(f"wrote {file}", markup=False)
+    if frame is not None and time is not None:
+        raise LapjointError("--frame and --time are both given, expected one of them")
+    if Path(scene).is_dir():
+        from ..recording import Recording
+        from ..view.cameras import Shot
+        from ..view.recorded import Recorded
+
+        recording = Recording(scene)
+        number = -1 if frame is None else frame
+        if time is not None:
+            number = Recorded(recording, "label").nearest(time)
+        shot = Shot(camera, zoom, follow=follow)
+        drawn = frame_picture(
+            recording,
+            file,
+            number,
+            size=(width, height),
+            mode=color or "worker",
+            shot=shot,
+            with_caption=caption,
+        )
+    else:
+        given = {
+            "--frame": frame is not None,
+            "--time": time is not None,
+            "--color": color not in (None, "label"),
+            "--camera": camera != "scene",
+            "--zoom": zoom != 1.0,
+            "--follow": follow is not None,
+            "--caption": caption,
+        }
+        for option, is_given in given.items():
+            if is_given:
+                raise LapjointError(f"{option} is given, but {scene} is no recording (a directory of --record)")
+        drawn = draw(open_scene(scene, size, seed), file, size=(width, height))
+    console.print(f"wrote {drawn}", markup=False)

@@ -17,6 +17,7 @@ from .shared import (
     MeasureOption,
     OneStepEveryOption,
     PictureOption,
+    RecordContactsOption,
     RecordEveryOption,
     RecordOption,
     console,
@@ -45,6 +46,7 @@ def resume(
     picture_file: PictureOption = None,
     record: RecordOption = None,
     record_every: RecordEveryOption = None,
+    record_contacts: RecordContactsOption = False,
     measure: MeasureOption = None,
     one_step_every: OneStepEveryOption = None,
     checkpoint: Annotated[
@@ -61,7 +63,7 @@ def resume(
     """
     if steps is not None and seconds is not None:
         raise LapjointError("--steps and --seconds are both given, expected one of them")
-    outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every)
+    outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every, record_contacts)
     check_checkpoint_counts(checkpoint_every, checkpoint_keep)
     start = Checkpoint(path)
     count = _step_count(start, steps, seconds)

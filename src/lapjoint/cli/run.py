@@ -42,6 +42,7 @@ from .shared import (
     PictureOption,
     PlacementOption,
     PrecisionOption,
+    RecordContactsOption,
     RecordEveryOption,
     RecordOption,
     RepartitionOption,
@@ -120,6 +121,7 @@ def run(
     picture_file: PictureOption = None,
     record: RecordOption = None,
     record_every: RecordEveryOption = None,
+    record_contacts: RecordContactsOption = False,
     measure: MeasureOption = None,
     one_step_every: OneStepEveryOption = None,
     checkpoint: Annotated[
@@ -168,7 +170,7 @@ def run(
         quarantine=quarantine,
         speed_limit=speed_limit,
     )
-    outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every)
+    outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every, record_contacts)
     check_checkpoint_counts(checkpoint_every, checkpoint_keep)
     if checkpoint is not None:
         check_checkpoint_place(checkpoint)
@@ -200,6 +202,7 @@ class Outputs:
     record_every: int | None
     measure: str | None
     one_step_every: int | None
+    record_contacts: bool = False
 
     def __post_init__(self) -> None:
         names = checked_names(self.measure) if self.measure is not None else ()
@@ -211,8 +214,9 @@ class Outputs:
                 raise LapjointError(f"{option} is {every}, expected at least 1")
         if self.record is not None:
             check_place(self.record)
-        elif self.record_every is not None:
-            raise LapjointError("--record-every is given without --record, expected both")
+        elif self.record_every is not None or self.record_contacts:
+            option = "--record-every" if self.record_every is not None else "--record-contacts"
+            raise LapjointError(f"{option} is given without --record, expected both")
         check_writable("--json", self.json_file)
         check_writable("--picture", self.picture_file)
         if self.picture_file is not None:
@@ -251,6 +255,7 @@ def carry_out(simulation: Simulation, count: int, outputs: Outputs, checkpoints:
             one_step_every=outputs.one_step_every or 1,
             record=outputs.record,
             record_every=outputs.record_every or 1,
+            record_contacts=outputs.record_contacts,
             checkpoints=checkpoints,
         )
     console.print(_summary_table(summary))

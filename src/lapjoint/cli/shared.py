@@ -111,6 +111,9 @@ RecordOption = Annotated[
 RecordEveryOption = Annotated[
     int | None, typer.Option("--record-every", help="Steps from one recorded frame to the next. Default 1.")
 ]
+RecordContactsOption = Annotated[
+    bool, typer.Option("--record-contacts", help="Keep the contacts of every recorded frame too.")
+]
 MeasureOption = Annotated[
     str | None,
     typer.Option(

@@ -86,6 +86,16 @@ class Batch:
         self._kinds = np.array([one.kind for one in surfaces], int)
         self.surface_count = len(surfaces)
 
+    def surfaces(self) -> NDArray[np.int64]:
+        """Kind, index count, first index and first vertex of each surface, (k, 4)."""
+        return np.stack([self._kinds, self._index_count, self._first_index, self._first_vertex], axis=1)
+
+    def levels(self) -> list[tuple[int, list[float]]]:
+        """For each model its first surface, and the largest size on the screen [pixels] of each level but the last."""
+        counts = np.diff(self._first_level)
+        table = zip(self._first_level[:-1].tolist(), self._sizes, counts.tolist(), strict=True)
+        return [(first, sizes[: count - 1].tolist()) for first, sizes, count in table]
+
     def corners(self, positions: Array, quaternions: Array) -> Array:
         """The eight corners of each row's box in the world, (n, 8, 3) [m]."""
         picks = np.indices((2, 2, 2)).reshape(3, 8).T

@@ -82,8 +82,9 @@ def place_matrix(axes: Array, place: Array) -> Array:
     return matrix
 
 
-def frame_points(points: Array, aspect: float, fov: float = 45.0) -> Camera:
-    """A camera that has all these points in its picture: from the side on which they reach farthest, from above."""
+def frame_points(points: Array, aspect: float, fov: float = 45.0, direction: ArrayLike | None = None) -> Camera:
+    """A camera that has all these points in its picture: looking along `direction`, or from the side on which they
+    reach farthest, from above."""
     if len(points) == 0:
         return Camera((4.0, -6.0, 3.0), (0.0, 0.0, 0.5), fov)
     low, high = points.min(axis=0), points.max(axis=0)
@@ -93,6 +94,8 @@ def frame_points(points: Array, aspect: float, fov: float = 45.0) -> Camera:
     turn = np.radians(12 + 23 * min(wide, deep) / max(wide, deep)) + (np.pi / 2 if deep > 1.5 * wide else 0)
     climb = np.radians(18 + 12 * (1 - min(1.0, tall / max(wide, deep))))
     forward = -np.array([np.sin(turn) * np.cos(climb), -np.cos(turn) * np.cos(climb), np.sin(climb)])
+    if direction is not None:
+        forward = np.asarray(direction, float) / np.linalg.norm(direction)
     axes = look_axes(forward)
     seen = (points - middle) @ axes.T
     tangent = np.tan(np.radians(fov) / 2)

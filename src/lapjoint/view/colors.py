@@ -86,6 +86,15 @@ def blend_colors(weights: ArrayLike, palette: ArrayLike | None = None) -> Array:
     return _in_gamut(mixed)
 
 
+def ramp(stops: ArrayLike, shares: ArrayLike) -> Array:
+    """Colours along a ramp through `stops`, (k, 3), at shares from 0 to 1."""
+    lab = _to_lab(np.asarray(stops, float))
+    at = np.linspace(0.0, 1.0, len(lab))
+    given = np.asarray(shares, float)
+    mixed = np.stack([np.interp(given, at, lab[:, axis]) for axis in range(3)], axis=1)
+    return np.clip(_from_lab(mixed), 0.0, 1.0)
+
+
 def to_linear(srgb: ArrayLike) -> Array:
     """Light intensities of picture colours."""
     srgb = np.asarray(srgb, float)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import LapjointError
+from ..recording import Recording
 from ..scene import Scene
 from .camera import CameraLike
+from .cameras import CameraPath, Shot
+from .caption import Caption
+from .output import checked_file, replacing
+from .recorded import Recorded
 from .renderer import Renderer
 
 
@@ -29,29 +35,53 @@ def picture(
     picture. `size` is width and height in pixels.
     """
     path = checked_path(path)
+    _pillow()
+    with Renderer(scene, size) as renderer:
+        view = renderer.default_camera(scene.states if states is None else states) if camera is None else camera
+        pixels = renderer.draw(states, colors, view)
+    save(pixels, path)
+    return path
+
+
+def frame_picture(
+    recording: Recording,
+    path: str | Path,
+    frame: int = -1,
+    *,
+    size: tuple[int, int] = (960, 540),
+    mode: str = "worker",
+    shot: Shot | None = None,
+    with_caption: bool = False,
+) -> Path:
+    """Write a PNG of one frame of a recording and return its path."""
+    path = checked_path(path)
+    _pillow()
+    recorded = Recorded(recording, mode)
+    moment = recorded.frame(frame)
+    with Renderer(recording.scene, size) as renderer:
+        view = CameraPath(shot or Shot(), renderer, recorded).camera(moment.states)
+        pixels = renderer.draw(moment.states, moment.colors, view)
+    if with_caption:
+        pixels = Caption(recorded, size).draw(pixels, moment.time)
+    save(pixels, path)
+    return path
+
+
+def save(pixels: NDArray[np.uint8], path: Path) -> None:
+    """Write pixels as a PNG."""
+    image = _pillow().fromarray(pixels)
+    with replacing(path) as part:
+        image.save(part, "PNG")
+
+
+def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
         raise LapjointError("pictures need Pillow: pip install 'lapjoint[picture]'") from None
-    with Renderer(scene, size) as renderer:
-        view = renderer.default_camera(scene.states if states is None else states) if camera is None else camera
-        pixels = renderer.draw(states, colors, view)
-    try:
-        Image.fromarray(pixels).save(path)
-    except OSError as error:
-        raise LapjointError(f"{path}: cannot be written: {error.strerror or error}") from None
-    return path
+    return Image
 
 
 def checked_path(path: str | Path) -> Path:
     """The path, if a PNG can be written there."""
-    path = Path(path)
-    if path.suffix.lower() != ".png":
-        raise LapjointError(f"{path}: unknown kind of picture {path.suffix!r}, expected a name that ends in .png")
-    if path.is_dir():
-        raise LapjointError(f"{path}: is a directory, expected the name of a file")
-    if not path.parent.is_dir():
-        raise LapjointError(f"{path}: there is no directory {path.parent}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise LapjointError(f"{path}: cannot be written, permission denied")
-    return path
+    return checked_file(path, "picture", (".png",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -10,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import rotation
 from ..errors import LapjointError
-from ..scene import STATE_SIZE, Scene
-from .batch import Batch
-from .camera import Camera, CameraLike, as_camera, frame_points
+from ..scene import Scene
+from .camera import Camera, CameraLike, as_camera
 from .canvas import Canvas, Frame
 from .colors import label_colors, to_linear
 from .light import lights, shadow_view
+from .stage import Stage
 
 Array = NDArray[np.float64]
 STATIC_COLOR = (0.70, 0.71, 0.73)
@@ -32,12 +33,10 @@ class Renderer:
     def __init__(self, scene: Scene, size: tuple[int, int] = (960, 540)) -> None:
         self.scene = scene
         self.size = _checked_size(size)
-        self._batch = Batch(scene)
-        self._body_count = scene.body_count
-        statics = scene.statics
-        self._static_positions = statics.position[self._batch.static_ids].copy()
-        self._static_quaternions = statics.quaternion[self._batch.static_ids].copy()
-        self._static_colors = np.tile(STATIC_COLOR, (len(self._static_positions), 1))
+        self._aspect = self.size[0] / self.size[1]
+        self._stage = Stage(scene)
+        self._batch = self._stage.batch
+        self._static_colors = np.tile(STATIC_COLOR, (len(self._batch.static_ids), 1))
         self.camera = self.default_camera(scene.states)
         self._key_light, self._fill_light = lights(self.camera)
         self._canvas: Canvas | None = Canvas(self._batch, self.size)
@@ -50,7 +49,7 @@ class Renderer:
         """One frame. States default to the scene's, colours to one per label, the camera to the renderer's."""
         if self._canvas is None:
             raise LapjointError("this renderer is closed")
-        positions, quaternions = self._places(states)
+        positions, quaternions = self._stage.places(states)
         tints = np.concatenate([self._body_colors(colors), self._static_colors])
         view = self.camera if camera is None else as_camera(camera)
         # Coordinates about the target, in float64 until here: nothing trembles far from the world's origin.
@@ -60,8 +59,8 @@ class Renderer:
         focal = self.size[1] / 2 / np.tan(np.radians(view.fov) / 2)
         pixels = focal * self._batch.radii / np.maximum(depths, 1e-3 * view.distance)
         draws = self._batch.draws(positions, quaternions, to_linear(tints), pixels)
-        shadow = shadow_view(self._key_light, positions, self._batch.radii, visible & self._focus(positions))
-        projection = view.projection(self.size[0] / self.size[1], *self._depth_range(view, depths, visible))
+        shadow = shadow_view(self._key_light, positions, self._batch.radii, visible & self._stage.focus(positions))
+        projection = view.projection(self._aspect, *self._depth_range(view, depths, visible))
         frame = Frame(
             projection @ view.view(origin),
             np.asarray(view.eye) - origin,
@@ -74,11 +73,11 @@ class Renderer:
 
     def default_camera(self, states: ArrayLike) -> Camera:
         """The scene's camera, or one that has these bodies in its picture."""
-        if self.scene.camera is not None:
-            return as_camera(self.scene.camera)
-        positions, quaternions = self._places(states)
-        corners = self._batch.corners(positions, quaternions)[self._focus(positions)]
-        return frame_points(corners.reshape(-1, 3), self.size[0] / self.size[1])
+        return self._stage.default_camera(states, self._aspect)
+
+    def framing_camera(self, tables: Sequence[ArrayLike], direction: ArrayLike | None = None) -> Camera:
+        """One that has the bodies in its picture in all these states, looking along a direction or a good one."""
+        return self._stage.framing_camera(tables, self._aspect, direction)
 
     def close(self) -> None:
         """Give the graphics context back, with everything in it."""
@@ -94,39 +93,10 @@ class Renderer:
     ) -> None:
         self.close()
 
-    # ---- where everything is -------------------------------------------------------------------------------------
-
-    def _places(self, states: ArrayLike | None) -> tuple[Array, Array]:
-        """Positions and unit quaternions of bodies and static bodies, checked."""
-        table = self.scene.states if states is None else np.asarray(states, float)
-        count = self._body_count
-        if table.shape != (count, STATE_SIZE):
-            raise LapjointError(f"states have shape {table.shape}, expected ({count}, {STATE_SIZE})")
-        lengths = np.linalg.norm(table[:, 3:7], axis=1)
-        bad = np.flatnonzero(~np.isfinite(table).all(axis=1) | ~(lengths > 1e-6))
-        if len(bad):
-            title = self.scene.body_title(int(bad[0]))
-            more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-            raise LapjointError(f"{title}{more}: the state is not finite, or its quaternion is zero")
-        positions = np.concatenate([table[:, :3], self._static_positions])
-        return positions, np.concatenate([table[:, 3:7] / lengths[:, None], self._static_quaternions])
-
-    def _focus(self, positions: Array) -> NDArray[np.bool_]:
-        """What a picture is about: the bodies without those that flew far away, and static bodies that are no larger
-        than these bodies together."""
-        count = self._body_count
-        wanted = np.ones(len(positions), bool)
-        if count:
-            largest = self._batch.radii[:count].max()
-            away = np.linalg.norm(positions[:count] - np.median(positions[:count], axis=0), axis=1)
-            wanted[:count] = away <= 6 * (np.percentile(away, 80) + largest)
-            near = positions[:count][wanted[:count]]
-            extent = np.linalg.norm(np.ptp(near, axis=0)) / 2 + largest
-            wanted[count:] = self._batch.radii[count:] < 1.2 * extent
-        return wanted
+    # ---- what a frame needs --------------------------------------------------------------------------------------
 
     def _body_colors(self, colors: ArrayLike | None) -> Array:
-        count = self._body_count
+        count = self._stage.body_count
         if colors is None:
             return label_colors(self.scene.bodies.label)
         given = np.asarray(colors, float)

@@ -1,0 +1,132 @@
+"""Colour modes: what the colours of bodies say. Pictures, films, exported pages and viewers share them.
+
+Pure functions of arrays; NumPy is all they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import LapjointError
+from .colors import blend_colors, label_colors, ramp, worker_colors
+
+Array = NDArray[np.float64]
+
+MODES: dict[str, str] = {
+    "worker": "one colour per worker; overlap bodies mix the colours of their workers by weight",
+    "overlap": "grey with one worker, then yellow, orange, red and purple for two, three, four and more",
+    "label": "one colour per label of the scene",
+    "speed": "from dark blue at rest over red to yellow at the highest speed",
+    "contacts": "from grey without a contact over green to dark blue with eight or more",
+}
+"""The modes, with a line about each."""
+
+MOST_CONTACTS = 8
+"""Bodies with more contacts look like those with so many."""
+_SINGLE = (0.80, 0.81, 0.83)
+_COUNTS: Array = np.array([_SINGLE, (0.98, 0.80, 0.22), (0.95, 0.55, 0.17), (0.84, 0.22, 0.20), (0.48, 0.20, 0.55)])
+"""Colours of one, two, three, four, and five or more workers."""
+_SPEED = ((0.13, 0.17, 0.42), (0.47, 0.22, 0.58), (0.85, 0.30, 0.37), (0.98, 0.62, 0.22), (0.98, 0.92, 0.50))
+_CONTACTS = (_SINGLE, (0.62, 0.80, 0.52), (0.22, 0.62, 0.55), (0.15, 0.36, 0.55), (0.17, 0.16, 0.40))
+
+
+def checked_mode(mode: str) -> str:
+    """The name of a mode, if it is one."""
+    if mode not in MODES:
+        raise LapjointError(f"no colour mode {mode!r}, expected {', '.join(MODES)}")
+    return mode
+
+
+def body_colors(
+    mode: str,
+    *,
+    labels: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    states: ArrayLike | None = None,
+    contacts: ArrayLike | None = None,
+    fastest: float | None = None,
+) -> Array:
+    """Colours of all bodies, (n, 3) from 0 to 1. A mode takes what it says and ignores the rest:
+
+    worker: `weights`, (n, workers), rows that sum to one. overlap: `weights`, or a membership: what is not zero is
+    active. label: `labels`, (n,). speed: `states`, (n, 13), and the speed that is yellow, `fastest` [m/s], that of
+    these states if not given. contacts: pairs of bodies, (m, 2), negative for a static body, and `states` or anything
+    else with a row per body.
+    """
+    if checked_mode(mode) == "label":
+        return label_colors(_given(mode, "labels", labels))
+    if mode == "worker":
+        return _blended(np.asarray(_given(mode, "weights", weights), float))
+    if mode == "overlap":
+        counts = np.count_nonzero(np.asarray(_given(mode, "weights", weights)), axis=1)
+        return np.asarray(_COUNTS[np.clip(counts, 1, len(_COUNTS)) - 1])
+    if mode == "speed":
+        speeds = np.linalg.norm(np.asarray(_given(mode, "states", states), float)[:, 7:10], axis=1)
+        top = fastest_of(speeds) if fastest is None else fastest
+        # The root tells slow bodies from those at rest: most bodies of most scenes are slow.
+        return ramp(_SPEED, np.sqrt(np.clip(speeds / max(top, 1e-9), 0.0, 1.0)))
+    rows = next((given for given in (states, weights, labels) if given is not None), None)
+    counts = contact_counts(_given(mode, "contacts", contacts), len(np.asarray(_given(mode, "states", rows))))
+    return ramp(_CONTACTS, np.minimum(counts / MOST_CONTACTS, 1.0))
+
+
+def contact_counts(contacts: ArrayLike, body_count: int) -> NDArray[np.int64]:
+    """How many contacts each body has, with bodies and with static bodies."""
+    ends = np.asarray(contacts, np.int64).reshape(-1)
+    return np.bincount(ends[ends >= 0], minlength=body_count)
+
+
+def fastest_of(speeds: ArrayLike) -> float:
+    """The speed that is yellow [m/s]: a few bodies that fly away do not make all others dark."""
+    values = np.asarray(speeds, float)
+    return float(np.percentile(values, 99)) if values.size else 1.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A colour and what it says."""
+
+    text: str
+    color: tuple[float, float, float]
+
+
+def legend(mode: str, *, workers: int = 1, fastest: float = 1.0, labels: Sequence[int] = ()) -> list[Entry]:
+    """What the colours of a mode say, for captions and panels."""
+    if checked_mode(mode) == "worker":
+        return _entries([f"worker {i}" for i in range(workers)], worker_colors(workers))
+    if mode == "overlap":
+        texts = ["1 worker", "2 workers", "3 workers", "4 workers", "5 or more"][: max(workers, 1)]
+        return _entries(texts, _COUNTS[: len(texts)])
+    if mode == "label":
+        distinct = sorted(set(labels))
+        return _entries([f"label {label}" for label in distinct], worker_colors(len(distinct)))
+    shares = np.linspace(0.0, 1.0, 5)
+    if mode == "speed":
+        return _entries([f"{fastest * share**2:.2g} m/s" for share in shares], ramp(_SPEED, shares))
+    counts = [round(share * MOST_CONTACTS) for share in shares]
+    texts = [*(f"{count} contacts" for count in counts[:-1]), f"{MOST_CONTACTS} or more"]
+    return _entries(texts, ramp(_CONTACTS, shares))
+
+
+def _entries(texts: Sequence[str], colors: Array) -> list[Entry]:
+    return [Entry(text, (r, g, b)) for text, (r, g, b) in zip(texts, colors.tolist(), strict=True)]
+
+
+def _blended(weights: Array) -> Array:
+    """As `blend_colors`, which is slow, but only overlap bodies go through it."""
+    palette = worker_colors(weights.shape[1])
+    colors = np.asarray(palette[weights.argmax(axis=1)])
+    mixed = weights.max(axis=1) < 1 - 1e-6
+    if mixed.any():
+        colors[mixed] = blend_colors(weights[mixed], palette)
+    return colors
+
+
+def _given(mode: str, name: str, value: ArrayLike | None) -> ArrayLike:
+    if value is None:
+        raise LapjointError(f"colour mode {mode} needs {name}")
+    return value
