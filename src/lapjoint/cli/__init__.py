@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import LapjointError
-from . import bench, compare, picture, report, reproduce, resume, run, scenes
+from . import bench, compare, picture, report, reproduce, resume, run, scenes, view
 from .many_values import ManyValuesCommand
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command()(run.run)
 app.command()(resume.resume)
 app.command(cls=ManyValuesCommand)(bench.bench)
 app.command()(picture.picture)
+app.command()(view.view)
 app.command()(compare.compare)
 app.command()(report.report)
 app.command()(reproduce.reproduce)

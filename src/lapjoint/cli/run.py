@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -21,8 +21,14 @@ from ..params import Params
 from ..recording.place import check_place
 from ..run import RunSummary
 from ..run import run as run_simulation
+from ..scene import Scene
 from ..simulation import Simulation
 from ..step_measures import checked_names
+from .live import BallsOption, LiveOptions, open_live, stay
+from .live import FpsOption as LiveFpsOption
+from .live import HostOption as LiveHostOption
+from .live import NoBrowserOption as LiveNoBrowserOption
+from .live import PortOption as LivePortOption
 from .shared import (
     AddressOption,
     AlgorithmsOption,
@@ -58,6 +64,9 @@ from .shared import (
     open_scene,
     worker_range,
 )
+
+if TYPE_CHECKING:
+    from ..view.live import LiveView
 
 CHECKPOINT_EVERY, CHECKPOINT_KEEP = 1000, 3
 
@@ -132,6 +141,14 @@ def run(
     ] = None,
     checkpoint_every: CheckpointEveryOption = None,
     checkpoint_keep: CheckpointKeepOption = None,
+    view: Annotated[
+        bool, typer.Option("--view", help="Watch and steer the run in a browser; without --steps until Ctrl-C.")
+    ] = False,
+    host: LiveHostOption = None,
+    port: LivePortOption = None,
+    fps: LiveFpsOption = None,
+    balls: BallsOption = None,
+    no_browser: LiveNoBrowserOption = False,
 ) -> None:
     """Simulate a scene and sum up how fast and how accurate it was.
 
@@ -169,6 +186,11 @@ def run(
         speed_limit=speed_limit,
     )
     outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every)
+    live_options = LiveOptions(host, port, fps, balls, no_browser)
+    if view:
+        live_options.check(leaves_figures=checkpoint is not None or outputs.leaves_figures)
+    else:
+        live_options.check_unused()
     check_checkpoint_counts(checkpoint_every, checkpoint_keep)
     if checkpoint is not None:
         check_checkpoint_place(checkpoint)
@@ -176,18 +198,31 @@ def run(
         raise LapjointError("--checkpoint-every or --checkpoint-keep is given without --checkpoint, expected both")
     built = open_scene(scene, size, seed)
     length = params.timestep or built.timestep
-    count = 500 if steps is None else steps
+    count = None if view and steps is None else 500 if steps is None else steps
     if seconds is not None:
         if not 0 < seconds < float("inf"):
             raise LapjointError(f"--seconds is {seconds}, expected a positive number")
         count = max(1, round(seconds / length))
-    if count < 1:
+    if count is not None and count < 1:
         raise LapjointError(f"--steps is {count}, expected at least 1")
-    with Simulation(built, params) as simulation:
+    with _open(built, params, live_options if view else None) as (simulation, live):
         writer = None
         if checkpoint is not None:
             writer = checkpoint_writer(checkpoint, simulation, checkpoint_every, checkpoint_keep, count)
-        carry_out(simulation, count, outputs, writer)
+        carry_out(simulation, count, outputs, writer, live)
+
+
+@contextmanager
+def _open(
+    scene: Scene, params: Params, options: LiveOptions | None
+) -> Iterator[tuple[Simulation, LiveView | None]]:
+    """The simulation, and the view on it if there is to be one."""
+    if options is None:
+        with Simulation(scene, params) as simulation:
+            yield simulation, None
+    else:
+        with open_live(scene, params, options) as live:
+            yield live.simulation, live
 
 
 @dataclass
@@ -206,6 +241,7 @@ class Outputs:
         if self.one_step_every is not None:
             names = checked_names((*names, "one_step_error", "one_step_difference"))
         self.measures = names
+        self.leaves_figures = self.record is not None or self.json_file is not None or bool(names)
         for option, every in (("--record-every", self.record_every), ("--one-step-every", self.one_step_every)):
             if every is not None and every < 1:
                 raise LapjointError(f"{option} is {every}, expected at least 1")
@@ -228,19 +264,25 @@ def check_checkpoint_counts(every: int | None, keep: int | None) -> None:
 
 
 def checkpoint_writer(
-    directory: Path, simulation: Simulation, every: int | None, keep: int | None, count: int
+    directory: Path, simulation: Simulation, every: int | None, keep: int | None, count: int | None
 ) -> CheckpointWriter:
-    """For a run of `count` steps from here."""
+    """For a run of `count` steps from here, if that is known."""
     return CheckpointWriter(
         directory,
         simulation,
         every=every or CHECKPOINT_EVERY,
         keep=keep or CHECKPOINT_KEEP,
-        end=simulation.step_count + count,
+        end=None if count is None else simulation.step_count + count,
     )
 
 
-def carry_out(simulation: Simulation, count: int, outputs: Outputs, checkpoints: CheckpointWriter | None) -> None:
+def carry_out(
+    simulation: Simulation,
+    count: int | None,
+    outputs: Outputs,
+    checkpoints: CheckpointWriter | None,
+    live: LiveView | None = None,
+) -> None:
     """Take `count` steps and write what was asked for. Exit code 130 if they were interrupted."""
     with _progress(simulation, count) as on_step:
         summary = run_simulation(
@@ -252,7 +294,10 @@ def carry_out(simulation: Simulation, count: int, outputs: Outputs, checkpoints:
             record=outputs.record,
             record_every=outputs.record_every or 1,
             checkpoints=checkpoints,
+            gate=None if live is None else live.gate,
         )
+    if live is not None:
+        summary = live.without_balls(summary)
     console.print(_summary_table(summary))
     if outputs.record is not None:
         console.print(f"recording: {outputs.record}", markup=False)
@@ -261,17 +306,20 @@ def carry_out(simulation: Simulation, count: int, outputs: Outputs, checkpoints:
     if outputs.picture_file is not None:
         _draw_last_state(simulation, outputs.picture_file)
     if checkpoints is None and summary.stopped is not None:
-        checkpoints = _rescue(simulation, count - summary.steps)
+        checkpoints = _rescue(simulation, None if count is None else count - summary.steps)
     if checkpoints is not None and checkpoints.saved_step is not None:
         console.print(f"checkpoint at step {checkpoints.saved_step}: {checkpoints.path}", markup=False)
     if summary.stopped is not None:
         raise LapjointError(summary.stopped)
-    if summary.steps < count:
+    if live is not None and summary.steps == count:
+        console.print("the steps are done; the view stays until Ctrl-C")
+        stay(live)
+    if count is not None and summary.steps < count:
         console.print(f"interrupted after {summary.steps} of {count} steps")
         raise typer.Exit(130)
 
 
-def _rescue(simulation: Simulation, count: int) -> CheckpointWriter:
+def _rescue(simulation: Simulation, count: int | None) -> CheckpointWriter:
     """Of a run that a failure stopped and that has no place for checkpoints: one in the current directory."""
     names = (Path(f"{simulation.scene.name}-stopped{suffix}") for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
     writer = checkpoint_writer(next(name for name in names if not name.exists()), simulation, None, None, count)
@@ -291,7 +339,7 @@ def _draw_last_state(simulation: Simulation, file: Path) -> None:
 
 
 @contextmanager
-def _progress(simulation: Simulation, count: int) -> Iterator[Callable[[int], None]]:
+def _progress(simulation: Simulation, count: int | None) -> Iterator[Callable[[int], None]]:
     """A bar; events are told of above it."""
     columns = (
         TextColumn("{task.description}", markup=False),
