@@ -25,7 +25,7 @@ from playwright.sync_api import Page as Tab
 from lapjoint import Box, Params, Plane, Recording, Scene, Simulation, Sphere
 from lapjoint.run import run
 from lapjoint.view.access import COOKIE, Access
-from lapjoint.view.page import Page
+from lapjoint.view.page import WIDE, Page
 from lapjoint.view.picking import project
 from lapjoint.view.playback import Playback, StillView
 from view_support import LIMIT_S, live_view, wait_until
@@ -37,10 +37,13 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
 ]
-SIZE = {"width": 900, "height": 600}
+DRAWING = [
+    ["--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"],  # Mesa's renderer, the one of pictures
+    ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"],  # Chromium's own, much slower
+]
+HAS_WEBGL = "() => document.createElement('canvas').getContext('webgl2') !== null"
+SIZE = {"width": 860, "height": 480}
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +54,14 @@ def browser() -> Iterator[Browser]:
             pytest.fail("Chromium is missing; `make setup` installs it here (tools/system-packages)")
         pytest.skip("Chromium is not installed, and cannot be without an administrator: apt-get install chromium")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=1e3 * LIMIT_S)
+        for drawing in DRAWING:
+            options: dict[str, Any] = {"executable_path": path, "args": FLAGS + drawing, "timeout": 1e3 * LIMIT_S}
+            chromium = playwright.chromium.launch(**options)
+            if chromium.new_page().evaluate(HAS_WEBGL):
+                break
+            chromium.close()
+        else:
+            pytest.fail("Chromium has no WebGL, neither by Mesa nor by its own renderer")
         yield chromium
         chromium.close()
 
@@ -85,7 +95,7 @@ def shelf() -> Scene:
 
 def pixels(tab: Tab) -> NDArray[np.int16]:
     """What the canvas shows, left of the controls."""
-    shot = tab.screenshot(clip={"x": 0, "y": 0, "width": 480, "height": SIZE["height"]})
+    shot = tab.screenshot(clip={"x": 0, "y": 0, "width": 400, "height": SIZE["height"]})
     return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(np.int16)
 
 
@@ -95,21 +105,37 @@ def is_drawn(tab: Tab) -> bool:
     return bool((np.ptp(shown, axis=2) > 60).sum() > 400)
 
 
-def spot(page: Page, body: int) -> tuple[float, float]:
-    """Where a body's middle is in the window of the first browser."""
+def spot(page: Page, tab: Tab, body: int) -> tuple[float, float]:
+    """Where a body's middle is in the window of the browser with the controls."""
     holder = page.holder()
     assert holder is not None
     camera = holder.client.camera
     place = page.snapshot.states[body : body + 1, :3]
     screen, depth = project(place, camera.position, camera.wxyz, camera.fov, camera.aspect)
     assert depth[0] > 0
-    return float(screen[0, 0] * SIZE["width"]), float(screen[0, 1] * SIZE["height"])
+    canvas = tab.locator("canvas").first.bounding_box()
+    assert canvas is not None
+    return canvas["x"] + float(screen[0, 0]) * canvas["width"], canvas["y"] + float(screen[0, 1]) * canvas["height"]
 
 
 def ready(page: Page, tab: Tab) -> None:
-    """The browser is there, has the controls, and shows bodies."""
+    """The browser is there, has the controls, and shows bodies; without shadows, which take most of its time."""
+    page.server.scene.configure_default_lights(cast_shadow=False)
     wait_until(lambda: page.holder() is not None, "a browser with the controls")
+    wait_until(lambda: is_settled(page, tab), "the camera steps back for the window")
     wait_until(lambda: is_drawn(tab), "bodies on the canvas")
+
+
+def is_settled(page: Page, tab: Tab) -> bool:
+    """Whether the camera that the page knows of is that of the canvas beside the controls."""
+    holder, canvas = page.holder(), tab.locator("canvas").first.bounding_box()
+    assert holder is not None
+    assert canvas is not None
+    camera, first = holder.client.camera, page.scene.camera
+    assert first is not None
+    aspect = canvas["width"] / canvas["height"]
+    away = np.linalg.norm(camera.position - first[1]) / np.linalg.norm(np.subtract(*first))
+    return abs(camera.aspect - aspect) < 0.01 and abs(away - max(1.0, WIDE / aspect)) < 0.01
 
 
 # ---- live --------------------------------------------------------------------------------------------------------
@@ -124,13 +150,13 @@ def test_a_live_view_moves_and_a_body_can_be_clicked_dragged_frozen_and_let_go(b
         ready(page, tab)
         wait_until(lambda: page.painted_count > 5, "frames")
 
-        tab.mouse.click(*spot(page, 1))
+        tab.mouse.click(*spot(page, tab, 1))
         tab.get_by_text("body 1", exact=True).wait_for()
         tab.get_by_text("Sphere, ", exact=False).wait_for()
 
         start = simulation.states[1, :3]
         before = pixels(tab)
-        x, y = spot(page, 1)
+        x, y = spot(page, tab, 1)
         tab.mouse.move(x, y)
         tab.mouse.down()
         for k in range(1, 11):
@@ -177,7 +203,7 @@ def test_a_second_browser_watches_until_the_first_one_leaves(browser: Browser, s
                 wait_until(lambda: is_drawn(second), "bodies for the second browser")
                 assert second.get_by_role("button", name="Pause").count() == 0
                 assert first.get_by_role("button", name="Pause").count() == 1
-                x, y = spot(page, 1)
+                x, y = spot(page, first, 1)
                 second.mouse.move(x, y)
                 second.mouse.down()
                 second.mouse.move(x + 20, y - 40)
@@ -199,9 +225,9 @@ def test_a_rectangle_makes_a_partition_file_that_runs(browser: Browser, shelf: S
     with StillView(shelf, params, port=0, folder=tmp_path) as view, tab_on(browser, view.page.address) as tab:
         page = view.page
         ready(page, tab)
-        tab.get_by_role("button", name="Partition by hand").click()
+        tab.get_by_text("Partition by hand", exact=True).click()
         wanted = [0, 1, 6, 7]
-        corners = np.array([spot(page, body) for body in wanted])
+        corners = np.array([spot(page, tab, body) for body in wanted])
         low, high = corners.min(axis=0) - 12, corners.max(axis=0) + 12
         tab.keyboard.down("Shift")
         tab.mouse.move(*low)

@@ -37,7 +37,7 @@ def live_view(
         try:
             with (
                 simulation_with_balls(scene, params, ball_count) as simulation,
-                LiveView(simulation, ball_count=ball_count, access=access, port=0, folder=folder) as view,
+                LiveView(simulation, ball_count=ball_count, access=access, port=0, fps=12, folder=folder) as view,
             ):
                 views.append(view)
                 ready.set()

@@ -55,7 +55,8 @@ class Front:
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
         try:
-            with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            # A connection ends as it ends; cancelled, it is because the view is closed.
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
                 head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_S)
                 request = Request.parse(head)
                 refusal = "not an HTTP request" if request is None else self._access.refusal(request)

@@ -35,5 +35,10 @@ def build_look_panel(page: Page, client: viser.ClientHandle) -> None:
         look.opacity = opacity.value
         page.repaint()
 
+    def sync() -> None:
+        if mode.value != look.mode:
+            mode.value = look.mode  # type: ignore[misc]
+
+    page.sync_look = sync
     for control in (mode, joints, contacts, graph, opacity):
         control.on_update(change)

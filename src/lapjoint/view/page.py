@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 PANEL_S = 0.25
 """How often numbers and plots change."""
+WIDE = 16 / 9
 _MARKED, _FROZEN = (1.0, 1.0, 1.0), (0.45, 0.80, 1.0)
 
 
@@ -90,6 +91,8 @@ class Page:
         self.status: Callable[[Snapshot], str] = lambda snapshot: ""
         self.build_controls: list[Callable[[viser.ClientHandle], None]] = []
         """Make the controls of the browser that gets them."""
+        self.sync_look: Callable[[], None] = lambda: None
+        """Makes the controls show what the look is."""
         self.on_repaint: list[Callable[[Snapshot], None]] = []
         """Called with every snapshot that was painted, a few times a second."""
         self.painted_count = self.dropped_count = 0
@@ -102,17 +105,20 @@ class Page:
         self.snapshot = first
         """The last one painted."""
         self._stale = self._ended = False
-        self._panels_at = 0.0
+        self._told: Snapshot | None = None
+        self._told_at = 0.0
         with _quiet():
             self.server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
         self._front: Front | None = None
         try:
             self._guard(access)
             self.server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
+            self.server.gui.main_panel.dock_right()
             self.server.gui.set_panel_label(f"lapjoint · {scene.name}")
             self.server.scene.world_axes.visible = False
             self.nodes = BodyNodes(self.server, scene, ball_count)
-            add_camera(self.server, first_camera(scene, first.states, self.body_count))
+            self._camera = first_camera(scene, first.states, self.body_count)
+            add_camera(self.server, self._camera)
             self._overlays = Overlays(self.server, scene, self.body_count)
             self._panels = Panels(self.server, scene, self.body_count, draft.worker_count)
             self.server.scene.on_click()(self._click)
@@ -170,20 +176,25 @@ class Page:
         """Paint the last snapshot again: something else has changed."""
         with self._news:
             self._stale = True
-            self._panels_at = 0.0
             self._news.notify_all()
 
     def _paint_forever(self) -> None:
         while True:
             with self._news:
-                self._news.wait_for(lambda: self._ended or self._stale or self._next is not None)
+                news = self._news.wait_for(
+                    lambda: self._ended or self._stale or self._next is not None,
+                    None if self._told is self.snapshot else PANEL_S,
+                )
                 if self._ended:
                     return
                 snapshot = self.snapshot if self._next is None else self._next
-                self._stale = False
-            self._paint(snapshot)
+                at_once, self._stale = self._stale, False
+            if news:
+                self._paint(snapshot)
+            if at_once or time.monotonic() - self._told_at >= PANEL_S:
+                self._tell_all(snapshot)
             with self._news:
-                self.painted_count += 1
+                self.painted_count += news
                 if self._next is snapshot:
                     self._next = None
 
@@ -200,16 +211,16 @@ class Page:
             self.nodes.set_opacity(look.opacity)
             self._overlays.update(snapshot, look.wanted, draft if look.mode == "partition by hand" else None)
         self.snapshot = snapshot
-        now = time.monotonic()
-        if now - self._panels_at >= PANEL_S:
-            self._panels_at = now
-            self._panels.update(
-                snapshot, self._tints.legend(look.mode, snapshot.contacts is not None), self.status(snapshot)
-            )
-            for visitor in list(self._visitors.values()):
-                self._tell(visitor)
-            for callback in self.on_repaint:
-                callback(snapshot)
+
+    def _tell_all(self, snapshot: Snapshot) -> None:
+        """Numbers, plots and texts of this moment."""
+        self._told, self._told_at = snapshot, time.monotonic()
+        legend = self._tints.legend(self.look.mode, snapshot.contacts is not None)
+        self._panels.update(snapshot, legend, self.status(snapshot))
+        for visitor in list(self._visitors.values()):
+            self._tell(visitor)
+        for callback in self.on_repaint:
+            callback(snapshot)
 
     # ---- browsers --------------------------------------------------------------------------------------------------
 
@@ -241,6 +252,7 @@ class Page:
         with gui.add_folder("Body", order=20):
             info = gui.add_markdown("Click a body.")
         self._visitors[client.client_id] = Visitor(client, info)
+        self._follow_window(client)
         if self.controls.join(client.client_id):
             self._give_controls(client)
         else:
@@ -258,6 +270,21 @@ class Page:
                 heir.notice = None
             self._give_controls(heir.client)
             self.notify(heir.client, "You have the controls", "The browser that had them has left.")
+
+    def _follow_window(self, client: viser.ClientHandle) -> None:
+        """Cameras are made for wide pictures: in a narrow window they step back, until the user moves them."""
+        eye, target = np.array(self._camera.eye), np.array(self._camera.target)
+        camera, placed = client.camera, [eye]
+
+        async def place(_: viser.CameraHandle) -> None:
+            wanted = target + max(1.0, WIDE / camera.aspect) * (eye - target)
+            untouched = np.linalg.norm(camera.position - placed[0]) < 1e-3 * self._camera.distance
+            if untouched and not np.allclose(wanted, placed[0]):
+                placed[0] = wanted
+                camera.position = wanted
+                camera.look_at = target
+
+        camera.on_update(place)
 
     def _give_controls(self, client: viser.ClientHandle) -> None:
         for build in self.build_controls:

@@ -39,6 +39,7 @@ class PartitionPanel:
             page.draft.give(page.marked, int(worker.value))
             page.marked = page.marked[:0]
             page.look.mode = "partition by hand"
+            page.sync_look()
             page.repaint()
 
         def on_undo(_: object) -> None:
