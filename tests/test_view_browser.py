@@ -239,14 +239,12 @@ def test_a_rectangle_makes_a_partition_file_that_runs(browser: Browser, shelf: S
         tab.get_by_text("4 marked", exact=False).wait_for()
         assert page.marked.tolist() == wanted
         before = page.draft.partition.copy()
-        tab.get_by_role("textbox", name="Worker").click()
-        tab.get_by_role("option", name="1").click()
         tab.get_by_role("button", name="Give marked bodies").click()
-        wait_until(lambda: page.draft.partition[wanted].tolist() == [1, 1, 1, 1], "they have worker 1")
-        tab.get_by_text("0: 4, 1: 8", exact=False).wait_for()
+        wait_until(lambda: page.draft.partition[wanted].tolist() == [0, 0, 0, 0], "they have worker 0")
+        tab.get_by_text("0: 8, 1: 4", exact=False).wait_for()
         tab.get_by_role("button", name="Undo").click()
         wait_until(lambda: np.array_equal(page.draft.partition, before), "undo")
-        page.draft.give(wanted, 1)
+        page.draft.give(wanted, 0)
         tab.get_by_role("button", name="Save").click()
         file = tmp_path / "partition.txt"
         wait_until(file.exists, "the file")

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import viser
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import rotation
 from ..scene import Scene
 from ..shapes import Plane
 from .camera import Camera, as_camera, frame_points
+from .colors import to_linear
 from .surface import Kind, Surface
 from .tessellate import Model, model_of, with_coarser_levels
 
@@ -92,7 +93,7 @@ class BodyNodes:
         for group, handle, is_ball in zip(self._groups, self.handles, self._is_ball, strict=True):
             handle.batched_positions = states[group.ids, :3].astype(np.float32)
             handle.batched_wxyzs = states[group.ids, 3:7].astype(np.float32)
-            handle.batched_colors = np.round(255 * colors[group.ids]).astype(np.uint8)
+            handle.batched_colors = _light(colors[group.ids])
             if is_ball and changed:
                 scales = np.where(shown[group.ids, None], group.scales, _HIDDEN)
                 handle.batched_scales = scales.astype(np.float32)
@@ -128,7 +129,7 @@ class BodyNodes:
                 statics.quaternion[group.ids],
                 statics.position[group.ids],
                 batched_scales=group.scales.astype(np.float32),
-                batched_colors=STATIC_COLOR,
+                batched_colors=_light(STATIC_COLOR),
                 lod="off",
                 flat_shading=True,
                 side="double" if surface.kind is Kind.OPEN else "front",
@@ -184,6 +185,11 @@ def anchors(scene: Scene, states: Array) -> tuple[Array, Array]:
         turns = np.where(world[:, None], rotation.IDENTITY, states[ids, 3:7])
         places.append(np.where(world[:, None], 0.0, states[ids, :3]) + rotation.rotate(turns, frames[:, :3]))
     return places[0], places[1]
+
+
+def _light(colors: ArrayLike) -> NDArray[np.uint8]:
+    """Colours as viser takes those of batched meshes: intensities of light, not values of a picture."""
+    return np.round(255 * to_linear(colors)).astype(np.uint8)
 
 
 def _round_length(length: float) -> float:

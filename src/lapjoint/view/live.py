@@ -299,5 +299,5 @@ class LiveView:
             + f"\n\n{page.body_count:,} bodies"
             + (f" + {balls} thrown" if balls else "")
             + f", {page.scene.joint_count:,} joints, {contacts:,} contacts"
-            + f" · step {sum(snapshot.phases_ms.values()):.1f} ms · {page.controls.watcher_count} watching"
+            + f" · {sum(snapshot.phases_ms.values()):.1f} ms/step{page.watching}"
         )

@@ -63,7 +63,7 @@ class Visitor:
 
 
 class Page:
-    """A scene that browsers look at. The last `ball_count` bodies of the scene are balls."""
+    """A scene that browsers look at, over time if it `moves`. The last `ball_count` bodies of the scene are balls."""
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class Page:
         port: int = 8080,
         ball_count: int = 0,
         mode: str = "label",
+        moves: bool = True,
     ) -> None:
         require_viser()
         import viser
@@ -100,6 +101,8 @@ class Page:
         self._visitors: dict[int, Visitor] = {}
         self._picker = Picker(scene)
         self._tints = Tints(scene.bodies.label[: self.body_count], draft.worker_count)
+        # Neighbours of one colour are told apart by a little light.
+        self._shade = 1.0 + 0.12 * (np.arange(scene.body_count)[:, None] * 0.618034 % 1.0 - 0.5)
         self._news = threading.Condition()
         self._next: Snapshot | None = first
         self.snapshot = first
@@ -120,7 +123,7 @@ class Page:
             self._camera = first_camera(scene, first.states, self.body_count)
             add_camera(self.server, self._camera)
             self._overlays = Overlays(self.server, scene, self.body_count)
-            self._panels = Panels(self.server, scene, self.body_count, draft.worker_count)
+            self._panels = Panels(self.server, scene, self.body_count, draft.worker_count, moves)
             self.server.scene.on_click()(self._click)
             self._front = Front(access, port, self.server.get_port())
         except BaseException:
@@ -202,6 +205,7 @@ class Page:
         look, draft = self.look, self.draft.partition
         colors = self._tints.colors(look.mode, snapshot, draft)
         balls = np.arange(self.body_count, self.scene.body_count)
+        colors = np.clip(colors * self._shade, 0.0, 1.0)
         colors = emphasised(colors, snapshot.frozen, _FROZEN, 0.5)
         colors = emphasised(colors, self.marked, _MARKED, 0.6)
         shown = np.ones(self.scene.body_count, bool)
@@ -227,6 +231,12 @@ class Page:
     @property
     def visitor_count(self) -> int:
         return len(self._visitors)
+
+    @property
+    def watching(self) -> str:
+        """How many look on, as the end of a line."""
+        count = self.controls.watcher_count
+        return f" · {count} watching" if count else ""
 
     def holder(self) -> Visitor | None:
         """Who holds the controls."""

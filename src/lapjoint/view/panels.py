@@ -49,8 +49,10 @@ class History:
 class Panels:
     """Status, legend, time by phase, workers, and errors."""
 
-    def __init__(self, server: viser.ViserServer, scene: Scene, body_count: int, worker_count: int) -> None:
-        self._scene, self._body_count, self._worker_count = scene, body_count, worker_count
+    def __init__(
+        self, server: viser.ViserServer, scene: Scene, body_count: int, worker_count: int, moves: bool
+    ) -> None:
+        self._scene, self._body_count, self._moves = scene, body_count, moves
         gui = server.gui
         self._status = gui.add_markdown("", order=0)
         self._legend = gui.add_html("", order=11)
@@ -60,20 +62,21 @@ class Panels:
         if worker_count > 1:
             with gui.add_folder("Workers", order=50):
                 self._worker_table = gui.add_html("")
-        with gui.add_folder("Time of a step by phase [ms]", order=51):
-            self._phase_plot = _plot(gui, self._phases, "ms")
-        with gui.add_folder("Joint gap and penetration [mm]", order=52):
-            self._error_plot = _plot(gui, self._errors, "mm")
+        if moves:
+            with gui.add_folder("Time of a step by phase [ms]", order=51):
+                self._phase_plot = _plot(gui, self._phases)
+            with gui.add_folder("Joint gap and penetration [mm]", order=52):
+                self._error_plot = _plot(gui, self._errors)
 
     def update(self, snapshot: Snapshot, legend: Legend, status: str) -> None:
         """Numbers of this moment."""
         self._status.content = status
         self._legend.content = legend_html(legend)
-        if snapshot.phases_ms:
+        if self._moves:
             self._phases.add(snapshot.time, snapshot.phases_ms)
             self._phase_plot.data = self._phases.columns()
-        self._errors.add(snapshot.time, errors_mm(self._scene, snapshot))
-        self._error_plot.data = self._errors.columns()
+            self._errors.add(snapshot.time, errors_mm(self._scene, snapshot))
+            self._error_plot.data = self._errors.columns()
         if self._worker_table is not None:
             self._worker_table.content = workers_html(*worker_counts(snapshot, self._body_count))
 
@@ -96,7 +99,7 @@ def worker_counts(snapshot: Snapshot, body_count: int) -> tuple[NDArray[np.int64
     return bodies, there.sum(axis=0)
 
 
-def _plot(gui: viser.GuiApi, history: History, unit: str) -> viser.GuiUplotHandle:
+def _plot(gui: viser.GuiApi, history: History) -> viser.GuiUplotHandle:
     series: list[uplot.Series] = [{"label": "time [s]"}]
     for name, stroke in zip(history.names, _STROKES[-len(history.names) :], strict=True):
         series.append({"label": name, "stroke": stroke, "width": 1.5})

@@ -185,7 +185,7 @@ class Playback:
         return (
             f"**{snapshot.time:.3f} s** · frame {frame + 1:,} of {recording.frame_count:,} · step "
             f"{snapshot.step_count:,}\n\n{page.body_count:,} bodies, {page.scene.joint_count:,} joints, "
-            f"{recording.worker_count} workers · {page.controls.watcher_count} watching"
+            f"{recording.worker_count} workers{page.watching}"
         )
 
 
@@ -211,6 +211,7 @@ class StillView:
             access=access or Access(),
             port=port,
             mode="partition by hand" if params.workers > 1 else "label",
+            moves=False,
         )
         self.page.status = self._status
         _open(self.page, folder)
