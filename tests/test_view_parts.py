@@ -231,6 +231,10 @@ def test_bodies_are_given_taken_back_and_saved(tmp_path: Path) -> None:
     assert draft.undo()
     assert not draft.undo()
     assert draft.body_counts().tolist() == [scene.body_count, 0, 0]
+    draft.assign(np.full(scene.body_count, 1))
+    assert draft.body_counts().tolist() == [0, scene.body_count, 0]
+    assert draft.undo()
+    assert draft.body_counts().tolist() == [scene.body_count, 0, 0], "one gift"
     with pytest.raises(LapjointError, match="expected 0 to 2"):
         draft.give([0], 3)
 

@@ -72,7 +72,7 @@ class Panels:
         """Numbers of this moment."""
         self._status.content = status
         self._legend.content = legend_html(legend)
-        if self._moves:
+        if self._moves and snapshot.step_count:
             self._phases.add(snapshot.time, snapshot.phases_ms)
             self._phase_plot.data = self._phases.columns()
             self._errors.add(snapshot.time, errors_mm(self._scene, snapshot))

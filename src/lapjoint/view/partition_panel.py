@@ -48,9 +48,7 @@ class PartitionPanel:
             page.repaint()
 
         def on_start(_: object) -> None:
-            now = page.snapshot.weights[: page.body_count].argmax(axis=1)
-            for w in range(count):
-                page.draft.give((now == w).nonzero()[0], w)
+            page.draft.assign(page.snapshot.weights[: page.body_count].argmax(axis=1))
             page.repaint()
 
         def on_save(_: object) -> None:
