@@ -231,8 +231,8 @@ def run(
     checkpoints: CheckpointWriter | None = None,
     gate: Gate | None = None,
 ) -> RunSummary:
-    """Take `steps` steps, or any number, and measure each. Ctrl-C ends the run after the step at hand; what was done is summed up, and
-    so it is where the run cannot go on: `stopped` says why.
+    """Take `steps` steps, or any number, and measure each. Ctrl-C ends the run after the step at hand; what was done is
+    summed up, and so it is where the run cannot go on: `stopped` says why.
 
     `measure` names measures besides those of every run (see Measures). `record` is a directory for a recording of all
     that is measured, with a frame of every `record_every`-th step. `checkpoints` are written when they are due and at

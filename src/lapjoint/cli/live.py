@@ -56,7 +56,7 @@ class LiveOptions:
                 raise LapjointError(f"{option} is given without --view, expected both")
 
     def check(self, leaves_figures: bool) -> None:
-        """Refuse what cannot be before anything starts. Figures that a run leaves are to be those of the scene alone."""
+        """Refuse what cannot be before anything starts. Figures that a run leaves behind are of the scene alone."""
         from ..view.page import require_viser
 
         require_viser()

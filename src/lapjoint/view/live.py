@@ -21,12 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import rotation
 from ..errors import LapjointError
+from ..run import RunSummary
 from ..simulation import Simulation
 from .access import Access
 from .by_hand import Draft
 from .hands import Pull, Pulls, thrown_state
 from .page import Page
-from .snapshot import Snapshot, of_simulation
+from .snapshot import Snapshot, most_workers, of_simulation
 
 if TYPE_CHECKING:
     import viser
@@ -74,7 +75,7 @@ class LiveView:
         self._snapshot_at = self._step_at = self._rate_at = 0.0
         self._snapshot_step = -1
         self._rate_step, self.steps_per_second = simulation.step_count, 0.0
-        workers = simulation.params.workers
+        workers = most_workers(simulation.params)
         scene_bodies = simulation.scene.body_count - ball_count
         start = simulation.weights()[:scene_bodies].argmax(axis=1)
         self.page = Page(
@@ -197,6 +198,11 @@ class LiveView:
         grips = states[:, :3] + rotation.rotate(states[:, 3:7], np.array([pull.grip for pull in pulls]))
         lines = np.stack([grips, np.array([pull.target for pull in pulls])], axis=1)
         return replace(snapshot, pulled=bodies, pull_lines=lines)
+
+    def without_balls(self, summary: RunSummary) -> RunSummary:
+        """What a run did, the balls not counted as bodies of the scene."""
+        count = self.page.body_count
+        return replace(summary, body_count=count, frozen_ids=[body for body in summary.frozen_ids if body < count])
 
     # ---- what browsers ask for, in their threads ---------------------------------------------------------------------
 

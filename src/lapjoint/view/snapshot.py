@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..algorithms.membership import WORD
 from ..engines import Contacts
+from ..params import Params
 from ..recording import Recording
 from ..scene import Scene
 from ..simulation import Simulation
@@ -65,7 +66,7 @@ def of_simulation(simulation: Simulation) -> Snapshot:
     find = partial(
         weight_table,
         simulation.membership.bits.copy(),
-        simulation.params.workers,
+        most_workers(simulation.params),
         simulation.overlap,
         simulation.weight_offset,
         simulation.weight_worker,
@@ -81,6 +82,11 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         dict(simulation.profile.phases_ms),
         simulation.frozen_ids,
     )
+
+
+def most_workers(params: Params) -> int:
+    """How many workers there can be."""
+    return params.max_workers or params.workers
 
 
 def of_recording(recording: Recording, number: int) -> Snapshot:
@@ -102,6 +108,8 @@ def weight_table(
     """Weights of all bodies and workers; -1 where a worker does not simulate the body."""
     table = np.full((len(bits), worker_count), -1.0)
     for w in range(worker_count):
+        if w // WORD >= bits.shape[1]:
+            break  # these do not exist now
         has = (bits[:, w // WORD] >> np.uint64(w % WORD)) & np.uint64(1)
         table[has.astype(bool), w] = 1.0
     table[np.repeat(overlap, np.diff(offset)), worker] = weight
