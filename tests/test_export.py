@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from film_support import record_falling
 from lapjoint import LapjointError, Recording, RecordingWriter
 from lapjoint.cli.export import export_recording
 from lapjoint.view import MODES, Renderer, export
 from lapjoint.view.recorded import Recorded
 from lapjoint.view.streams import Stream, pack, steady, unpack
 from recording_support import balls, made
-from view_support import record_falling
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

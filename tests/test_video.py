@@ -15,6 +15,7 @@ import pytest
 from PIL import Image, ImageSequence
 from typer.testing import CliRunner
 
+from film_support import record_falling
 from lapjoint import LapjointError, Recording, RecordingWriter
 from lapjoint.cli import app
 from lapjoint.view import MODES, Shot, frame_picture, video
@@ -23,7 +24,6 @@ from lapjoint.view.encoder import encoding, find_ffmpeg
 from lapjoint.view.recorded import Recorded, between_states
 from lapjoint.view.renderer import Renderer
 from recording_support import balls, made, record
-from view_support import record_falling
 
 SIZE = (96, 54)
 

@@ -1,31 +1,61 @@
-"""What the tests of films and exported pages share: a small recording in which things move and change hands."""
+"""What the tests of views share: a live view in a thread, and waiting for conditions."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from lapjoint import Box, Params, Plane, Recording, RecordingWriter, Scene, Simulation, Sphere
+from lapjoint import Params, Scene
+from lapjoint.view.access import Access
+from lapjoint.view.balls import simulation_with_balls
+from lapjoint.view.live import LiveView
+
+LIMIT_S = 120.0
 
 
-def falling() -> Scene:
-    """Boxes and balls in two rows, dropped onto the ground."""
-    scene = Scene("falling <b>")
-    scene.add_static(Plane())
-    scene.add_static(Box((0.5, 4.0, 0.5)), (2.5, 0.0, 0.25))
-    for i in range(6):
-        shape = Box((0.6, 0.6, 0.6)) if i % 2 else Sphere(0.3)
-        scene.add_body(shape, (-1.5 + 0.62 * i, 0.0, 1.5 + 0.2 * i), name=f"body {i}", label=i // 3)
-    return scene
+def wait_until(condition: Callable[[], object], what: str, limit_s: float = LIMIT_S) -> None:
+    """Wait long, on a condition."""
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end, f"waited {limit_s:g} s for: {what}"
+        time.sleep(0.02)
 
 
-def record_falling(path: Path, steps: int = 300, every: int = 5, workers: int = 2, contacts: bool = True) -> Recording:
-    """A frame every 10 ms, for 0.6 s."""
-    params = Params(workers=workers, runtime="inline")
-    with (
-        Simulation(falling(), params) as simulation,
-        RecordingWriter(path, simulation, every=every, contacts=contacts) as writer,
-    ):
-        for _ in range(steps):
-            simulation.step()
-            writer.add(simulation)
-    return Recording(path)
+@contextmanager
+def live_view(
+    scene: Scene, params: Params, *, ball_count: int = 0, access: Access | None = None, folder: Path | None = None
+) -> Iterator[LiveView]:
+    """A view on a simulation that runs in a thread of its own."""
+    ended, ready = threading.Event(), threading.Event()
+    views: list[LiveView] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with (
+                simulation_with_balls(scene, params, ball_count) as simulation,
+                LiveView(simulation, ball_count=ball_count, access=access, port=0, fps=12, folder=folder) as view,
+            ):
+                views.append(view)
+                ready.set()
+                while view.gate(ended.is_set):
+                    simulation.step()
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        assert ready.wait(LIMIT_S)
+        if views:
+            yield views[0]
+    finally:
+        ended.set()
+        thread.join()
+    if errors:
+        raise errors[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import threading
 import time
@@ -213,9 +214,14 @@ class _Interrupt:
             signal.signal(signal.SIGINT, self._before)
 
 
+Gate = Callable[[Callable[[], bool]], bool]
+"""Called before each step with a function that says whether Ctrl-C came; returns when the step may be taken, True, or
+when the run is to end, False."""
+
+
 def run(
     simulation: Simulation,
-    steps: int,
+    steps: int | None,
     on_step: Callable[[int], None] | None = None,
     *,
     measure: str | Sequence[str] = (),
@@ -224,22 +230,23 @@ def run(
     record_every: int = 1,
     record_contacts: bool = False,
     checkpoints: CheckpointWriter | None = None,
+    gate: Gate | None = None,
 ) -> RunSummary:
-    """Take `steps` steps and measure each. Ctrl-C ends the run after the step at hand; what was done is summed up, and
-    so it is where the run cannot go on: `stopped` says why.
+    """Take `steps` steps, or any number, and measure each. Ctrl-C ends the run after the step at hand; what was done is
+    summed up, and so it is where the run cannot go on: `stopped` says why.
 
     `measure` names measures besides those of every run (see Measures). `record` is a directory for a recording of all
     that is measured, with a frame of every `record_every`-th step, and its contacts with `record_contacts`.
     `checkpoints` are written when they are due and at the end, also at that of an interrupted run; one that cannot be
-    written is a warning, and the run goes on.
+    written is a warning, and the run goes on. `gate` says when the next step may be taken.
     """
     measures = Measures(simulation, (*ALWAYS, *checked_names(measure)), one_step_every)
     means, measured = _Means(), _Measured()
     stopped: str | None = None
     options = {"every": record_every, "contacts": record_contacts, "steps": steps}
     with _Interrupt() as interrupt, _recorder(simulation, record, measures, options) as recorder:
-        for done in range(1, steps + 1):
-            if interrupt.came:
+        for done in itertools.count(1) if steps is None else range(1, steps + 1):
+            if interrupt.came or (gate is not None and not gate(lambda: interrupt.came)):
                 break
             measures.before_step(simulation)
             start = time.thread_time()

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import LapjointError
-from . import bench, compare, engines, picture, report, reproduce, resume, run, scenes, video
+from . import bench, compare, engines, picture, report, reproduce, resume, run, scenes, video, view
 from .many_values import ManyValuesCommand
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command(cls=ManyValuesCommand)(resume.resume)
 app.command(cls=ManyValuesCommand)(bench.bench)
 app.command()(picture.picture)
 app.command()(video.video)
+app.command()(view.view)
 app.command()(compare.compare)
 app.command()(report.report)
 app.command()(reproduce.reproduce)

@@ -7,22 +7,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from ..checkpoint import CheckpointWriter
 from ..checkpoint.writer import check_checkpoint_place
 from ..errors import LapjointError
 from ..params import Params
 from ..recording.place import check_place
-from ..run import RunSummary
 from ..run import run as run_simulation
+from ..scene import Scene
 from ..simulation import Simulation
 from ..step_measures import checked_names
+from .live import BallsOption, LiveOptions, open_live, stay
+from .live import FpsOption as LiveFpsOption
+from .live import HostOption as LiveHostOption
+from .live import NoBrowserOption as LiveNoBrowserOption
+from .live import PortOption as LivePortOption
 from .shared import (
     AddressOption,
     AlgorithmsOption,
@@ -59,6 +62,10 @@ from .shared import (
     open_scene,
     worker_range,
 )
+from .summary_table import summary_table
+
+if TYPE_CHECKING:
+    from ..view.live import LiveView
 
 CHECKPOINT_EVERY, CHECKPOINT_KEEP = 1000, 3
 
@@ -134,6 +141,14 @@ def run(
     ] = None,
     checkpoint_every: CheckpointEveryOption = None,
     checkpoint_keep: CheckpointKeepOption = None,
+    view: Annotated[
+        bool, typer.Option("--view", help="Watch and steer the run in a browser; without --steps until Ctrl-C.")
+    ] = False,
+    host: LiveHostOption = None,
+    port: LivePortOption = None,
+    fps: LiveFpsOption = None,
+    balls: BallsOption = None,
+    no_browser: LiveNoBrowserOption = False,
 ) -> None:
     """Simulate a scene and sum up how fast and how accurate it was.
 
@@ -171,6 +186,11 @@ def run(
         speed_limit=speed_limit,
     )
     outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every, record_contacts)
+    live_options = LiveOptions(host, port, fps, balls, no_browser)
+    if view:
+        live_options.check(leaves_figures=checkpoint is not None or outputs.leaves_figures)
+    else:
+        live_options.check_unused()
     check_checkpoint_counts(checkpoint_every, checkpoint_keep)
     if checkpoint is not None:
         check_checkpoint_place(checkpoint)
@@ -178,18 +198,29 @@ def run(
         raise LapjointError("--checkpoint-every or --checkpoint-keep is given without --checkpoint, expected both")
     built = open_scene(scene, size, seed)
     length = params.timestep or built.timestep
-    count = 500 if steps is None else steps
+    count = None if view and steps is None else 500 if steps is None else steps
     if seconds is not None:
         if not 0 < seconds < float("inf"):
             raise LapjointError(f"--seconds is {seconds}, expected a positive number")
         count = max(1, round(seconds / length))
-    if count < 1:
+    if count is not None and count < 1:
         raise LapjointError(f"--steps is {count}, expected at least 1")
-    with Simulation(built, params) as simulation:
+    with _open(built, params, live_options if view else None) as (simulation, live):
         writer = None
         if checkpoint is not None:
             writer = checkpoint_writer(checkpoint, simulation, checkpoint_every, checkpoint_keep, count)
-        carry_out(simulation, count, outputs, writer)
+        carry_out(simulation, count, outputs, writer, live)
+
+
+@contextmanager
+def _open(scene: Scene, params: Params, options: LiveOptions | None) -> Iterator[tuple[Simulation, LiveView | None]]:
+    """The simulation, and the view on it if there is to be one."""
+    if options is None:
+        with Simulation(scene, params) as simulation:
+            yield simulation, None
+    else:
+        with open_live(scene, params, options) as live:
+            yield live.simulation, live
 
 
 @dataclass
@@ -209,6 +240,7 @@ class Outputs:
         if self.one_step_every is not None:
             names = checked_names((*names, "one_step_error", "one_step_difference"))
         self.measures = names
+        self.leaves_figures = self.record is not None or self.json_file is not None or bool(names)
         for option, every in (("--record-every", self.record_every), ("--one-step-every", self.one_step_every)):
             if every is not None and every < 1:
                 raise LapjointError(f"{option} is {every}, expected at least 1")
@@ -232,19 +264,25 @@ def check_checkpoint_counts(every: int | None, keep: int | None) -> None:
 
 
 def checkpoint_writer(
-    directory: Path, simulation: Simulation, every: int | None, keep: int | None, count: int
+    directory: Path, simulation: Simulation, every: int | None, keep: int | None, count: int | None
 ) -> CheckpointWriter:
-    """For a run of `count` steps from here."""
+    """For a run of `count` steps from here, if that is known."""
     return CheckpointWriter(
         directory,
         simulation,
         every=every or CHECKPOINT_EVERY,
         keep=keep or CHECKPOINT_KEEP,
-        end=simulation.step_count + count,
+        end=None if count is None else simulation.step_count + count,
     )
 
 
-def carry_out(simulation: Simulation, count: int, outputs: Outputs, checkpoints: CheckpointWriter | None) -> None:
+def carry_out(
+    simulation: Simulation,
+    count: int | None,
+    outputs: Outputs,
+    checkpoints: CheckpointWriter | None,
+    live: LiveView | None = None,
+) -> None:
     """Take `count` steps and write what was asked for. Exit code 130 if they were interrupted."""
     with _progress(simulation, count) as on_step:
         summary = run_simulation(
@@ -257,8 +295,11 @@ def carry_out(simulation: Simulation, count: int, outputs: Outputs, checkpoints:
             record_every=outputs.record_every or 1,
             record_contacts=outputs.record_contacts,
             checkpoints=checkpoints,
+            gate=None if live is None else live.gate,
         )
-    console.print(_summary_table(summary))
+    if live is not None:
+        summary = live.without_balls(summary)
+    console.print(summary_table(summary))
     if outputs.record is not None:
         console.print(f"recording: {outputs.record}", markup=False)
     if outputs.json_file is not None:
@@ -266,17 +307,20 @@ def carry_out(simulation: Simulation, count: int, outputs: Outputs, checkpoints:
     if outputs.picture_file is not None:
         _draw_last_state(simulation, outputs.picture_file)
     if checkpoints is None and summary.stopped is not None:
-        checkpoints = _rescue(simulation, count - summary.steps)
+        checkpoints = _rescue(simulation, None if count is None else count - summary.steps)
     if checkpoints is not None and checkpoints.saved_step is not None:
         console.print(f"checkpoint at step {checkpoints.saved_step}: {checkpoints.path}", markup=False)
     if summary.stopped is not None:
         raise LapjointError(summary.stopped)
-    if summary.steps < count:
+    if live is not None and summary.steps == count:
+        console.print("the steps are done; the view stays until Ctrl-C")
+        stay(live)
+    if count is not None and summary.steps < count:
         console.print(f"interrupted after {summary.steps} of {count} steps")
         raise typer.Exit(130)
 
 
-def _rescue(simulation: Simulation, count: int) -> CheckpointWriter:
+def _rescue(simulation: Simulation, count: int | None) -> CheckpointWriter:
     """Of a run that a failure stopped and that has no place for checkpoints: one in the current directory."""
     names = (Path(f"{simulation.scene.name}-stopped{suffix}") for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
     writer = checkpoint_writer(next(name for name in names if not name.exists()), simulation, None, None, count)
@@ -296,7 +340,7 @@ def _draw_last_state(simulation: Simulation, file: Path) -> None:
 
 
 @contextmanager
-def _progress(simulation: Simulation, count: int) -> Iterator[Callable[[int], None]]:
+def _progress(simulation: Simulation, count: int | None) -> Iterator[Callable[[int], None]]:
     """A bar; events are told of above it."""
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -321,57 +365,3 @@ def _progress(simulation: Simulation, count: int) -> Iterator[Callable[[int], No
 
         yield on_step
         tell()
-
-
-def _summary_table(summary: RunSummary) -> Table:
-    table = Table(box=None, show_header=False)
-    table.add_column(style="bold")
-    table.add_column()
-    rows = {
-        "scene": f"{summary.scene}: {summary.body_count:,} bodies, {summary.joint_count:,} joints",
-        "engine": f"{summary.engine} {summary.precision}, {summary.iterations} iterations",
-        "workers": f"{summary.workers}, {summary.runtime}, growth depth {summary.growth_depth}, "
-        f"search depth {summary.search_depth}",
-        "overlap": f"{summary.overlap_count_mean:,.0f} bodies, {summary.duplicated_share:.1%} duplicated, "
-        f"{summary.activation_count_mean:.1f} activations a step",
-        "simulated": f"{summary.steps:,} steps of {summary.timestep * 1e3:g} ms",
-        "speed": f"{summary.steps_per_second:,.1f} steps/s, {summary.step_ms_mean:.2f} ms/step, "
-        f"{summary.real_time_factor:.3g} x real time",
-        "contacts": f"{summary.contact_count_mean:,.0f} a step, {summary.contact_point_count_mean:,.0f} points",
-        "phases": ", ".join(f"{name} {ms:.2f}" for name, ms in summary.phases_ms.items()) + " ms",
-        "joint gap": f"{summary.joint_gap_max * 1e3:.3g} mm at most",
-        "penetration": f"{summary.penetration_max * 1e3:.3g} mm at most",
-        **_measured_rows(summary),
-        "failures": f"{summary.failure_count}, all replaced" if summary.stopped is None else f"{summary.failure_count}",
-        "frozen": f"{len(summary.frozen_ids)} bodies",
-        "state hash": summary.state_hash,
-    }
-    if summary.failure_count == 0:
-        del rows["failures"]
-    if not summary.frozen_ids:
-        del rows["frozen"]
-    if summary.joint_count == 0:
-        del rows["joint gap"]
-    if summary.workers == 1:
-        del rows["workers"], rows["overlap"], rows["phases"]
-    for name, value in rows.items():
-        table.add_row(name, escape(value))
-    return table
-
-
-def _measured_rows(summary: RunSummary) -> dict[str, str]:
-    """What --measure has asked for."""
-    rows: dict[str, str] = {}
-    energies = {"kinetic": summary.kinetic_energy, "potential": summary.potential_energy}
-    found = [f"{kind} {energy:.6g} J" for kind, energy in energies.items() if energy is not None]
-    if found:
-        rows["energy"] = ", ".join(found) + " at the end"
-    apart = {"mm": summary.disagreement_position_max, "mm/s": summary.disagreement_velocity_max}
-    found = [f"{1e3 * value:.3g} {unit}" for unit, value in apart.items() if value is not None]
-    if found:
-        rows["disagreement"] = ", ".join(found) + " at most"
-    if summary.one_step_error_mean is not None:
-        rows["one-step error"] = (
-            f"{summary.one_step_error_mean:.3g} in the mean, {summary.one_step_error_max:.3g} at most"
-        )
-    return rows

@@ -1,0 +1,62 @@
+"""What `lapjoint run` says at the end of a run."""
+
+from __future__ import annotations
+
+from rich.markup import escape
+from rich.table import Table
+
+from ..run import RunSummary
+
+
+def summary_table(summary: RunSummary) -> Table:
+    table = Table(box=None, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    rows = {
+        "scene": f"{summary.scene}: {summary.body_count:,} bodies, {summary.joint_count:,} joints",
+        "engine": f"{summary.engine} {summary.precision}, {summary.iterations} iterations",
+        "workers": f"{summary.workers}, {summary.runtime}, growth depth {summary.growth_depth}, "
+        f"search depth {summary.search_depth}",
+        "overlap": f"{summary.overlap_count_mean:,.0f} bodies, {summary.duplicated_share:.1%} duplicated, "
+        f"{summary.activation_count_mean:.1f} activations a step",
+        "simulated": f"{summary.steps:,} steps of {summary.timestep * 1e3:g} ms",
+        "speed": f"{summary.steps_per_second:,.1f} steps/s, {summary.step_ms_mean:.2f} ms/step, "
+        f"{summary.real_time_factor:.3g} x real time",
+        "contacts": f"{summary.contact_count_mean:,.0f} a step, {summary.contact_point_count_mean:,.0f} points",
+        "phases": ", ".join(f"{name} {ms:.2f}" for name, ms in summary.phases_ms.items()) + " ms",
+        "joint gap": f"{summary.joint_gap_max * 1e3:.3g} mm at most",
+        "penetration": f"{summary.penetration_max * 1e3:.3g} mm at most",
+        **_measured_rows(summary),
+        "failures": f"{summary.failure_count}, all replaced" if summary.stopped is None else f"{summary.failure_count}",
+        "frozen": f"{len(summary.frozen_ids)} bodies",
+        "state hash": summary.state_hash,
+    }
+    if summary.failure_count == 0:
+        del rows["failures"]
+    if not summary.frozen_ids:
+        del rows["frozen"]
+    if summary.joint_count == 0:
+        del rows["joint gap"]
+    if summary.workers == 1:
+        del rows["workers"], rows["overlap"], rows["phases"]
+    for name, value in rows.items():
+        table.add_row(name, escape(value))
+    return table
+
+
+def _measured_rows(summary: RunSummary) -> dict[str, str]:
+    """What --measure has asked for."""
+    rows: dict[str, str] = {}
+    energies = {"kinetic": summary.kinetic_energy, "potential": summary.potential_energy}
+    found = [f"{kind} {energy:.6g} J" for kind, energy in energies.items() if energy is not None]
+    if found:
+        rows["energy"] = ", ".join(found) + " at the end"
+    apart = {"mm": summary.disagreement_position_max, "mm/s": summary.disagreement_velocity_max}
+    found = [f"{1e3 * value:.3g} {unit}" for unit, value in apart.items() if value is not None]
+    if found:
+        rows["disagreement"] = ", ".join(found) + " at most"
+    if summary.one_step_error_mean is not None:
+        rows["one-step error"] = (
+            f"{summary.one_step_error_mean:.3g} in the mean, {summary.one_step_error_max:.3g} at most"
+        )
+    return rows
