@@ -244,6 +244,7 @@ class RayRuntime:
                 seat.wait_until_there(end - time.monotonic())
                 self._remote.set_worker(seat.index, seat.is_shared)
             except WorkerError as error:  # all are waited for: only who is known can be ended
+                seat.fail("gone", "it did not start")
                 errors.append(error)
         if errors:
             raise errors[0]
