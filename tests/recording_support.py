@@ -38,6 +38,7 @@ class Made:
     step_count: int = 0
     timestep: float = 0.002
     events: list[Event] = field(default_factory=list)
+    resumed_from: dict[str, str | int] | None = None
 
     @property
     def time(self) -> float:
