@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -290,6 +291,21 @@ def test_the_server_detects_with_a_foreign_engine_too() -> None:
     scene = scenes.build("plank", 30)
     ways = [end_of(scene, 120, engine="rapier", runtime="inline", detect=detect)[2] for detect in ("workers", "server")]
     np.testing.assert_allclose(ways[0][:, :3], ways[1][:, :3], atol=0.05)
+
+
+def test_an_engine_without_memory_goes_on_from_states() -> None:
+    installed("rapier")
+    scene = scenes.build("bridge", 40)
+    engine = make_engine(scene, RAPIER)
+    engine.activate(np.arange(0, scene.body_count, 2), scene.states[::2])
+    engine.step(3)
+    twin = make_engine(scene, RAPIER)
+    twin.activate([1], scene.states[[1]])
+    twin.restore(engine.memory())
+    assert twin.active_ids.tolist() == engine.active_ids.tolist()
+    np.testing.assert_allclose(twin.get_states(), engine.get_states(), rtol=1e-6, atol=1e-6)
+    with pytest.raises(LapjointError, match="of another engine or precision"):
+        twin.restore(replace(engine.memory(), bodies=np.zeros((3, 7))))
 
 
 # ---- bounds ------------------------------------------------------------------------------------------------------

@@ -103,6 +103,12 @@ class CheckedEngine(ABC):
         return EngineMemory(ids, states, prepared, np.empty((0, 2), np.int32), no_points, no_points.astype(float))
 
     def restore(self, memory: EngineMemory) -> None:
+        shape, kind = (len(memory.body_ids), STATE_SIZE), memory.bodies.dtype
+        if memory.bodies.shape != shape or kind != np.float64 or len(memory.points):
+            raise LapjointError(
+                f"an engine's memory has bodies of shape {memory.bodies.shape} and type {kind}, expected {shape} and "
+                "float64: it is of another engine or precision"
+            )
         self.deactivate(self.active_ids)
         self.activate(memory.body_ids, memory.bodies)
 
