@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import replace
@@ -425,3 +426,18 @@ def test_a_mistake_is_one_line(
         main()
     assert caught.value.code == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_summary_has_no_number_that_json_does_not_know(tmp_path: Path) -> None:
+    """Rapier does not tell its residual."""
+    file = tmp_path / "run.json"
+    command = f"run bowl --size 60 --steps 3 --workers 2 --runtime inline --engine rapier --json {file}"
+    result = CliRunner().invoke(app, command.split(), catch_exceptions=False)
+    assert result.exit_code == 0
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    summary = json.loads(file.read_text(), parse_constant=refuse)
+    assert summary["residual_mean"] is None
+    assert summary["worker_residual_mean"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,7 +49,8 @@ class StepProfile:
 
     def count_workers(self, replies: Sequence[StepReply]) -> None:
         """Take over what the workers measured."""
-        self.residual = max(float(reply.measures[1]) for reply in replies)
+        told = [residual for reply in replies if not math.isnan(residual := float(reply.measures[1]))]
+        self.residual = max(told, default=math.nan)
         self.worker_body_count = np.array([int(reply.measures[2]) for reply in replies])
         self.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
         self.worker_prepare_ms = np.array([1e3 * reply.measures[3] for reply in replies])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import signal
 import threading
 import time
@@ -67,8 +68,8 @@ class RunSummary:
     """Sum of all joint gaps [m]."""
     penetration_max: float
     """Deepest penetration at the start of any step [m]."""
-    residual_mean: float
-    """The solver's residual, largest of all workers [m/s]."""
+    residual_mean: float | None
+    """The solver's residual, largest of all workers [m/s]; null where no engine tells."""
     overlap_count_mean: float
     """Bodies with more than one worker."""
     duplicated_share: float
@@ -298,7 +299,7 @@ def run(
         joint_gap_max=measured.max("joint_gap_max") or 0.0,
         joint_gap_sum_mean=measured.mean("joint_gap_sum") or 0.0,
         penetration_max=measured.max("penetration_max") or 0.0,
-        residual_mean=means.mean("residual"),
+        residual_mean=None if math.isnan(residual := means.mean("residual")) else residual,
         overlap_count_mean=means.mean("overlap_count"),
         duplicated_share=sum(means.means("worker_body_count")) / max(scene.body_count, 1) - 1 if means.count else 0.0,
         activation_count_mean=means.mean("activation_count"),
