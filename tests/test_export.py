@@ -18,12 +18,11 @@ import pytest
 from PIL import Image
 
 from film_support import record_falling
-from lapjoint import LapjointError, Recording, RecordingWriter
+from lapjoint import LapjointError, Recording
 from lapjoint.cli.export import export_recording
 from lapjoint.view import MODES, Renderer, export
 from lapjoint.view.recorded import Recorded
 from lapjoint.view.streams import Stream, pack, steady, unpack
-from recording_support import balls, made
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -131,10 +130,9 @@ def test_wrong_exports_are_refused(run: Recording, tmp_path: Path) -> None:
             export(run, tmp_path / "a.html", **options)
     with pytest.raises(LapjointError, match=r"unknown kind of page '\.txt'"):
         export(run, tmp_path / "a.txt")
-    with RecordingWriter(tmp_path / "empty", made(balls(2))):
-        pass
+    empty = record_falling(tmp_path / "empty", steps=0)
     with pytest.raises(LapjointError, match="no frames"):
-        export(Recording(tmp_path / "empty"), tmp_path / "a.html")
+        export(empty, tmp_path / "a.html")
     assert sorted(os.listdir(tmp_path)) == ["empty"]
 
 
@@ -208,8 +206,9 @@ def test_page_looks_like_a_picture(page: Any, run: Recording) -> None:
 
 
 def test_page_scrubs_steps_and_changes_colours(page: Any, run: Recording) -> None:
+    page.evaluate("player.playing = false")
     page.keyboard.press("Home")
-    page.keyboard.press("ArrowRight")  # and stops
+    page.keyboard.press("ArrowRight")
     assert page.evaluate("player.time") == pytest.approx(run.times[1])
     page.locator("#scrub").evaluate("bar => { bar.value = 0; bar.dispatchEvent(new Event('input')) }")
     before = shown(page)

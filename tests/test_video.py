@@ -16,14 +16,13 @@ from PIL import Image, ImageSequence
 from typer.testing import CliRunner
 
 from film_support import record_falling
-from lapjoint import LapjointError, Recording, RecordingWriter
+from lapjoint import LapjointError, Recording
 from lapjoint.cli import app
 from lapjoint.view import MODES, Shot, frame_picture, video
 from lapjoint.view.cameras import PRESETS, CameraPath
 from lapjoint.view.encoder import encoding, find_ffmpeg
 from lapjoint.view.recorded import Recorded, between_states
 from lapjoint.view.renderer import Renderer
-from recording_support import balls, made, record
 
 SIZE = (96, 54)
 
@@ -241,13 +240,12 @@ def test_wrong_files_are_refused(run: Recording, tmp_path: Path, monkeypatch: py
 
 
 def test_empty_recordings_and_missing_contacts_are_refused(tmp_path: Path) -> None:
-    with RecordingWriter(tmp_path / "empty", made(balls(2))):
-        pass
+    empty = record_falling(tmp_path / "empty", steps=0)
     with pytest.raises(LapjointError, match="empty: the recording has no frames"):
-        video(Recording(tmp_path / "empty"), tmp_path / "a.mp4")
-    record(tmp_path / "bare", balls(2), 3)
+        video(empty, tmp_path / "a.mp4")
+    bare = record_falling(tmp_path / "bare", steps=10, contacts=False)
     with pytest.raises(LapjointError, match=r"recorded without contacts.*--record-contacts"):
-        video(Recording(tmp_path / "bare"), tmp_path / "a.mp4", mode="contacts")
+        video(bare, tmp_path / "a.mp4", mode="contacts")
 
 
 def test_missing_ffmpeg_names_the_extra(run: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

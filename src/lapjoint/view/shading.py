@@ -23,7 +23,8 @@ float lit(vec3 place, vec3 normal) {
     float slope = clamp(1.0 - dot(normal, light), 0.0, 1.0);
     vec3 p = (shadow_matrix * vec4(place + normal * shadow_texel * (0.8 + 2.2 * slope), 1.0)).xyz;
     vec2 border = abs(p.xy - 0.5);
-    if (max(border.x, border.y) > 0.499 || p.z > 1.0) return 1.0;
+    if (max(border.x, border.y) > 0.499) return 1.0;
+    p.z = min(p.z, 1.0);  // behind all that is in the map; not every renderer clamps it
     vec2 t = 1.0 / vec2(textureSize(shadow_map, 0));
     float sum = 0.0;
     sum += texture(shadow_map, vec3(p.xy + t * vec2(-1.3, -0.5), p.z));
