@@ -25,6 +25,8 @@ MODES: dict[str, str] = {
 }
 """The modes, with a line about each."""
 
+SHADES = 64
+"""Steps of weight that are told apart; more than an eye can tell."""
 MOST_CONTACTS = 8
 """Bodies with more contacts look like those with so many."""
 _SINGLE = (0.80, 0.81, 0.83)
@@ -117,12 +119,13 @@ def _entries(texts: Sequence[str], colors: Array) -> list[Entry]:
 
 
 def _blended(weights: Array) -> Array:
-    """As `blend_colors`, which is slow, but only overlap bodies go through it."""
+    """As `blend_colors`, which is slow: only overlap bodies go through it, and weights that repeat do so once."""
     palette = worker_colors(weights.shape[1])
     colors = np.asarray(palette[weights.argmax(axis=1)])
     mixed = weights.max(axis=1) < 1 - 1e-6
     if mixed.any():
-        colors[mixed] = blend_colors(weights[mixed], palette)
+        steps, index = np.unique(np.round(weights[mixed] * SHADES), axis=0, return_inverse=True)
+        colors[mixed] = blend_colors(steps / steps.sum(axis=1, keepdims=True), palette)[index.reshape(-1)]
     return colors
 
 
