@@ -13,6 +13,7 @@ import pytest
 from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Params, Recording, Simulation, scenes, worker_memory
 from lapjoint.checkpoint.hand_out import hand_out_inner_state
 from lapjoint.checkpoint.inner_state import KEPT, MADE_ANEW
+from lapjoint.checkpoint.layout import read_checkpoint, write_checkpoint
 from lapjoint.engines import EngineMemory
 from lapjoint.measures import kinetic_energy
 from lapjoint.run import run
@@ -194,6 +195,38 @@ def test_workers_that_follow_the_load_go_on_following(tmp_path: Path) -> None:
             assert vars(second._elastic) == vars(first._elastic)
         with checkpoint.resume(max_workers=2) as second:
             assert second._elastic.most == 2
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_removed_bodies_stay_so(workers: int, tmp_path: Path) -> None:
+    with make("bowl", workers=2, quarantine=True) as first:
+        first.step(60)
+        gone = int(first.overlap[0]) if len(first.overlap) else 7
+        first.freeze([gone])
+        first._commands.remove(np.array([gone], np.int32))  # as recovery does if a frozen body is not finite
+        first._recovery._removed.add(gone)
+        first.step(2)
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        with checkpoint.resume(workers=workers) as second:
+            assert second._recovery._removed == {gone}
+            second.step(20)
+            assert np.array_equal(second.states[gone], first.states[gone])
+            assert not any(gone in contact for contact in second.contacts().bodies.tolist())
+            if workers == 2:
+                assert second.state_hash == first.state_hash
+
+
+def test_another_runtime_has_no_use_for_what_was_for_ray(tmp_path: Path) -> None:
+    with make("bowl") as first:
+        first.step()
+        path = CheckpointWriter(tmp_path / "c", first).save(first)
+    arrays, description = read_checkpoint(path)
+    description["params"] |= {"runtime": "ray", "address": "10.0.0.1:6379", "send": "border"}
+    write_checkpoint(tmp_path / "ray", description, arrays)
+    with Checkpoint(tmp_path / "ray").resume(runtime="inline") as second:
+        assert (second.params.runtime, second.params.address, second.params.send) == ("inline", None, "all")
+        second.step()
 
 
 def test_quarantined_bodies_stay_so(tmp_path: Path) -> None:

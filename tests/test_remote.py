@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lapjoint import Params, Plane, Scene, Simulation, Sphere, rotation, scenes
+from lapjoint import Checkpoint, CheckpointWriter, Params, Plane, Scene, Simulation, Sphere, rotation, scenes
 from lapjoint.messages import StepCommand, StepReply
 from lapjoint.runtimes import base
 from lapjoint.runtimes.parcel import join, rows_from_bytes, rows_to_bytes, split
@@ -239,3 +240,22 @@ BIG, SMALL, HEAD = Node("big", "a", 8), Node("small", "b", 4), Node("head", "c",
 def test_placement(placement: str, count: int, nodes: list[Node], taken: list[str], expected: dict[str, int]) -> None:
     found = [node.node_id for node in place(count, nodes, placement, taken)]
     assert {name: found.count(name) for name in set(found)} == expected
+
+
+@pytest.mark.parametrize("workers", [3, 2])
+def test_a_resumed_run_knows_whom_to_watch(workers: int, tmp_path: Path) -> None:
+    """Workers that were given a memory have not been told to activate anything; bodies still meet across the border."""
+
+    def resumed(runtime: str) -> list[str]:
+        params = Params(workers=3, runtime=runtime, timestep=0.005, send=SEND[runtime], validate=True)
+        with Simulation(scenes.build("bowl", 200), params) as simulation:
+            simulation.step(60)
+            checkpoint = Checkpoint(CheckpointWriter(tmp_path / runtime, simulation).save(simulation))
+        with checkpoint.resume(workers=workers) as simulation:
+            found = []
+            for _ in range(60):
+                simulation.step()
+                found.append(str(hash(simulation.graph.contacts.tobytes())))
+            return [*found, simulation.state_hash]
+
+    assert resumed("loopback") == resumed("inline")

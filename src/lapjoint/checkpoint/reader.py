@@ -20,6 +20,8 @@ from .layout import checkpoint_files, read_checkpoint
 
 FIXED = ("engine", "precision", "length_unit", "timestep", "coupling", "partition")
 """Parameters that cannot change from one step to the next."""
+OF_RUNTIME = ("address", "placement", "send")
+"""Parameters that another runtime has no use for."""
 
 
 def newest_checkpoint(path: Path) -> Path:
@@ -70,7 +72,10 @@ class Checkpoint:
         for name in changed:
             if name in FIXED:
                 raise LapjointError(f"{name} cannot change when a run goes on, it stays {getattr(self.params, name)!r}")
-        params = Params.of(**{**vars(self.params), **changed})
+        kept = vars(self.params)
+        if changed.get("runtime", self.params.runtime) != self.params.runtime:
+            kept = {name: value for name, value in kept.items() if name not in OF_RUNTIME}
+        params = Params.of(**{**kept, **changed})
         self._warn_of_other_versions()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PenetrationWarning)  # that was at the start
@@ -102,7 +107,8 @@ class Checkpoint:
             simulation.set_load(params.load)
         if params.max_workers != before.max_workers:
             simulation._elastic = Elastic(params, simulation.scene.body_count)
-        if params != replace(before, workers=params.workers, runtime=params.runtime):
+        elsewhere = ("workers", "runtime", *OF_RUNTIME)
+        if any(getattr(params, name) != value for name, value in vars(before).items() if name not in elsewhere):
             simulation._settled = False
 
     def _warn_of_other_versions(self) -> None:

@@ -11,6 +11,7 @@ from ..checkpoint import Checkpoint
 from ..errors import LapjointError
 from .run import Outputs, carry_out, check_checkpoint_counts, checkpoint_writer
 from .shared import (
+    AddressOption,
     CheckpointEveryOption,
     CheckpointKeepOption,
     JsonOption,
@@ -40,8 +41,9 @@ def resume(
         typer.Option("--workers", help="Another number of workers, or a range of them: the scene is divided anew."),
     ] = None,
     runtime: Annotated[
-        str | None, typer.Option("--runtime", help="Another place for workers: process or inline.")
+        str | None, typer.Option("--runtime", help="Another place for workers: process, inline or ray.")
     ] = None,
+    address: AddressOption = None,
     json_file: JsonOption = None,
     picture_file: PictureOption = None,
     record: RecordOption = None,
@@ -67,7 +69,8 @@ def resume(
     check_checkpoint_counts(checkpoint_every, checkpoint_keep)
     start = Checkpoint(path)
     count = _step_count(start, steps, seconds)
-    changed: dict[str, Any] = {} if runtime is None else {"runtime": runtime}
+    places = {"runtime": runtime, "address": address}
+    changed: dict[str, Any] = {name: value for name, value in places.items() if value is not None}
     if workers is not None:
         changed["workers"], changed["max_workers"] = worker_range(workers)
     with start.resume(**changed) as simulation:
