@@ -46,8 +46,9 @@ def with_balls(scene: Scene, count: int) -> Scene:
 def simulation_with_balls(scene: Scene, params: Params, count: int) -> Iterator[Simulation]:
     """A simulation of the scene with parked balls.
 
-    What a scene decides (units, depths, the first partition) is decided by the scene alone, so that its bodies move as
-    without the balls until one is thrown."""
+    What a scene decides (units, depths, the first partition) is decided by the scene alone, so that its bodies move bit
+    for bit as without the balls until one is thrown, or until the scene is divided anew: there the balls count, little
+    as they weigh."""
     whole = with_balls(scene, count)
     if whole is scene:
         with Simulation(scene, params) as simulation:

@@ -33,14 +33,6 @@ class Draft:
             self.partition[ids] = worker
         return len(ids)
 
-    def assign(self, partition: ArrayLike) -> None:
-        """Another partition altogether, as one gift."""
-        wanted = np.asarray(partition, np.int32)
-        ids = np.flatnonzero(wanted != self.partition).astype(np.int32)
-        if len(ids):
-            self._done.append((ids, self.partition[ids]))
-            self.partition[ids] = wanted[ids]
-
     def undo(self) -> bool:
         """Take back the last gift; False if there is none."""
         if not self._done:

@@ -19,7 +19,7 @@ def build_look_panel(page: Page, client: viser.ClientHandle) -> None:
     with gui.add_folder("Colours and overlays", order=10):
         mode = gui.add_dropdown("Colour by", modes, initial_value=look.mode)
         joints = gui.add_checkbox("Joints", look.wanted.joints, disabled=page.scene.joint_count == 0)
-        contacts = gui.add_checkbox("Contacts", look.wanted.contacts, disabled=page.snapshot.contacts is None)
+        contacts = gui.add_checkbox("Contacts", look.wanted.contacts, disabled=not page.has_contacts)
         graph = gui.add_checkbox(
             "Constraint graph", look.wanted.graph, hint="Joints and contacts; interface edges are red."
         )

@@ -76,6 +76,7 @@ class Page:
         ball_count: int = 0,
         mode: str = "label",
         moves: bool = True,
+        has_contacts: bool = True,
     ) -> None:
         require_viser()
         import viser
@@ -87,6 +88,7 @@ class Page:
         self.scene, self.draft, self.ball_count = scene, draft, ball_count
         self.body_count = scene.body_count - ball_count
         self.look = Look(mode)
+        self.has_contacts = has_contacts
         self.marked: NDArray[np.intp] = np.empty(0, np.intp)
         """Bodies in the last rectangle."""
         self.status: Callable[[Snapshot], str] = lambda snapshot: ""

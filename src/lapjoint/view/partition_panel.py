@@ -31,7 +31,6 @@ class PartitionPanel:
             worker = gui.add_dropdown("Worker", [str(w) for w in range(count)])
             give = gui.add_button("Give marked bodies to this worker")
             undo = gui.add_button("Undo")
-            start = gui.add_button("Start from the workers now", hint="Each body goes to its heaviest worker.")
             name = gui.add_text("File", "partition.txt")
             save = gui.add_button("Save")
 
@@ -47,10 +46,6 @@ class PartitionPanel:
                 page.notify(client, "Nothing to undo", "The partition is as it was at first.")
             page.repaint()
 
-        def on_start(_: object) -> None:
-            page.draft.assign(page.snapshot.weights[: page.body_count].argmax(axis=1))
-            page.repaint()
-
         def on_save(_: object) -> None:
             try:
                 path = page.draft.save(self._folder, name.value)
@@ -61,7 +56,6 @@ class PartitionPanel:
 
         give.on_click(on_give)
         undo.on_click(on_undo)
-        start.on_click(on_start)
         save.on_click(on_save)
 
     def _mark(self, event: viser.SceneRectSelectEvent) -> None:

@@ -25,6 +25,7 @@ from .by_hand import Draft
 from .page import Page
 from .snapshot import Snapshot, of_partition, of_recording
 
+Ids = NDArray[np.int32]
 SPEEDS = {
     "1/16": 1 / 16,
     "1/8": 1 / 8,
@@ -91,10 +92,11 @@ class Playback:
         self.page = Page(
             recording.scene,
             first,
-            Draft(np.argmax(first.weights, axis=1), workers),
+            Draft(_first_partition(recording, first), workers),
             access=access or Access(),
             port=port,
             mode="worker" if workers > 1 else "label",
+            has_contacts=recording.has_contacts,
         )
         self._slider: viser.GuiSliderHandle[int] | None = None
         self.page.status = self._status
@@ -238,6 +240,14 @@ class StillView:
             f"**{page.scene.name}** as it starts: {page.body_count:,} bodies, {page.scene.static_count:,} static, "
             f"{page.scene.joint_count:,} joints, {len(snapshot.contacts or ()):,} contacts"
         )
+
+
+def _first_partition(recording: Recording, first: Snapshot) -> Ids:
+    """That of the run; where it came from a file that is gone, each body's heaviest worker in the first frame."""
+    try:
+        return make_partition(recording.scene, recording.worker_count, recording.params.partition)
+    except LapjointError:
+        return np.asarray(np.argmax(first.weights, axis=1), np.int32)
 
 
 def _open(page: Page, folder: Path | None) -> None:
