@@ -182,7 +182,9 @@ class LiveView:
         step = self.simulation.step_count
         if step == self._snapshot_step or now - self._snapshot_at < self._every_s or not self.page.wants_snapshot:
             return
-        self._snapshot_at, self._snapshot_step = now, step
+        # On time in the mean, though steps end when they end; what was missed is not made up for.
+        self._snapshot_at = max(self._snapshot_at + self._every_s, now - self._every_s)
+        self._snapshot_step = step
         if now - self._rate_at > 0.5:
             self.steps_per_second = (step - self._rate_step) / (now - self._rate_at)
             self._rate_at, self._rate_step = now, step
