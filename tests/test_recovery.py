@@ -26,6 +26,12 @@ BODY = 150
 every_runtime = pytest.mark.parametrize("runtime", ["inline", "process"])
 
 
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that a failure stops leaves a checkpoint in the current directory."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     register(tmp_path, monkeypatch)
