@@ -65,6 +65,16 @@ def test_growth_depth_changes_the_width_of_the_overlap_while_running(depths: tup
         assert abs(len(simulation.overlap) - len(wanted.overlap)) < abs(start - len(wanted.overlap)) / 4
 
 
+def test_a_worker_that_an_overlap_swallowed_has_bodies_of_its_own_again() -> None:
+    with make(growth_depth=6) as simulation:
+        simulation.step(3)
+        swallowed = set(range(3)) - set(np.argmax(simulation.weights(), axis=1).tolist())
+        assert swallowed, "the test needs a worker that has the most to say about no body"
+        simulation.set_growth_depth(1)
+        simulation.step(4)
+        assert set(np.argmax(simulation.weights(), axis=1).tolist()) == {0, 1, 2}
+
+
 def test_a_change_of_growth_depth_moves_no_body_by_itself() -> None:
     with make(growth_depth=1) as simulation, make(growth_depth=1) as unchanged:
         for each in (simulation, unchanged):

@@ -27,6 +27,8 @@ MODES: dict[str, str] = {
 
 SHADES = 64
 """Steps of weight that are told apart; more than an eye can tell."""
+MOST_MIXTURES = 20_000
+"""Mixtures that are kept."""
 MOST_CONTACTS = 8
 """Bodies with more contacts look like those with so many."""
 _SINGLE = (0.80, 0.81, 0.83)
@@ -124,9 +126,27 @@ def _blended(weights: Array) -> Array:
     colors = np.asarray(palette[weights.argmax(axis=1)])
     mixed = weights.max(axis=1) < 1 - 1e-6
     if mixed.any():
-        steps, index = np.unique(np.round(weights[mixed] * SHADES), axis=0, return_inverse=True)
-        colors[mixed] = blend_colors(steps / steps.sum(axis=1, keepdims=True), palette)[index.reshape(-1)]
+        steps, index = np.unique(np.round(weights[mixed] * SHADES).astype(np.uint8), axis=0, return_inverse=True)
+        colors[mixed] = _mixtures(steps, palette)[index.reshape(-1)]
     return colors
+
+
+_mixed: dict[bytes, Array] = {}
+"""Mixtures that were made: a film and a page need the same ones in every frame."""
+
+
+def _mixtures(steps: NDArray[np.uint8], palette: Array) -> Array:
+    """Colours of rows of weights, which are given in steps of a worker's whole say."""
+    keys = [row.tobytes() for row in steps]
+    new = [i for i, key in enumerate(keys) if key not in _mixed]
+    if new:
+        if len(_mixed) > MOST_MIXTURES:
+            _mixed.clear()
+            new = list(range(len(keys)))
+        rows = steps[new].astype(float)
+        made = blend_colors(rows / rows.sum(axis=1, keepdims=True), palette)
+        _mixed.update((keys[i], color) for i, color in zip(new, made, strict=True))
+    return np.array([_mixed[key] for key in keys])
 
 
 def _given(mode: str, name: str, value: ArrayLike | None) -> ArrayLike:
