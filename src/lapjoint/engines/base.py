@@ -203,5 +203,5 @@ class DirectEngine(Protocol):
     """What an engine with the feature "direct solvers" offers besides."""
 
     def fallback_count(self) -> int:
-        """Groups of bodies in the last step that a direct solver left to sweeps."""
+        """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""
         ...

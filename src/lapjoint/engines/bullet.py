@@ -220,7 +220,7 @@ class BulletEngine:
         return float(self._world.residual())
 
     def fallback_count(self) -> int:
-        """Groups of bodies in the last step that a direct solver left to sweeps."""
+        """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""
         return int(self._world.fallback_count())
 
     def joint_gaps(self) -> tuple[Ids, Array]:
