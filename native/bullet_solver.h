@@ -11,9 +11,14 @@ namespace lapjoint {
 class OpenSolver : public btSequentialImpulseConstraintSolver {
  public:
   btScalar residual_squared() const { return m_leastSquaresResidual; }
-  void clear_residual() { m_leastSquaresResidual = 0; }
+  virtual void begin_step() { m_leastSquaresResidual = 0; }
+  // Groups of bodies in the last step that a direct solver left to sweeps.
+  virtual int fallback_count() const { return 0; }
 
  protected:
+  btSolverConstraint* rolling_ = nullptr;  // rolling friction, three rows a point
+  int rolling_count_ = 0;
+
   void convertContacts(btPersistentManifold** manifolds, int count, const btContactSolverInfo& info) override;
   btScalar solveSingleIteration(int iteration, btCollisionObject** bodies, int body_count,
                                 btPersistentManifold** manifolds, int manifold_count, btTypedConstraint** joints,
@@ -31,10 +36,8 @@ class OpenSolver : public btSequentialImpulseConstraintSolver {
   };
   void prepare_bounce(const btPersistentManifold& manifold, btManifoldPoint& point, const btContactSolverInfo& info);
 
-  std::vector<int> pushed_;                // rows of contacts that are pushed apart
-  std::vector<Bounce> bounces_;            // points that were changed for one call, as they were
-  btSolverConstraint* rolling_ = nullptr;  // rolling friction, three rows a point
-  int rolling_count_ = 0;
+  std::vector<int> pushed_;      // rows of contacts that are pushed apart
+  std::vector<Bounce> bounces_;  // points that were changed for one call, as they were
 };
 
 }  // namespace lapjoint

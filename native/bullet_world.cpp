@@ -16,13 +16,15 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
       shapes_(settings.length_unit, settings.margin),
       dispatcher_(&configuration_),
       broadphase_(&pairs_),
+      solver_(make_solver(settings.solver, settings.solver_rows)),
       slots_(bodies.count),
       joint_live_(joints.count, 0),
       mark_(bodies.count, 0) {
   pairs_.setOverlapFilterCallback(&filter_);
   // A plane finds one corner of a body a step; these look for the others at once, or sliding bodies rock.
   configuration_.setPlaneConvexMultipointIterations(4, 4);
-  world_ = std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, &solver_, &configuration_, settings.sleeping);
+  world_ =
+      std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_, settings.sleeping);
   world_->setGravity(length(settings.gravity));
   btContactSolverInfo& info = world_->getSolverInfo();
   const double threshold = settings.residual_threshold / settings.length_unit;
@@ -321,7 +323,7 @@ void BulletWorld::live_joint_ids(int* ids) const {
 
 void BulletWorld::step(double timestep, int count) {
   commit();
-  solver_.clear_residual();
+  solver_->begin_step();
   for (int i = 0; i < count; ++i) world_->step_once(btScalar(timestep));
   contacts_solved_ = count > 0 && !settings_.sleeping;
   check_finite();
@@ -381,7 +383,7 @@ const std::vector<Contact>& BulletWorld::contacts() {
 }
 
 double BulletWorld::residual() const {
-  return std::sqrt(static_cast<double>(solver_.residual_squared())) * settings_.length_unit;
+  return std::sqrt(static_cast<double>(solver_->residual_squared())) * settings_.length_unit;
 }
 
 }  // namespace lapjoint

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bullet_direct.h"
 #include "bullet_joints.h"
 #include "bullet_order.h"
 #include "bullet_shapes.h"
@@ -24,6 +25,8 @@ struct WorldSettings {
   double length_unit = 1;             // m; a power of two keeps conversions exact
   double mass_unit = 1;               // kg; the same
   double gravity[3] = {0, 0, -9.81};  // m/s^2
+  std::string solver = "sequential";  // dantzig, lemke
+  int solver_rows = 300;              // rows with bounds that a direct solver takes on at once
   int iterations = 50;
   double residual_threshold = 0;  // m/s
   double joint_erp = 0.2;
@@ -110,6 +113,7 @@ class BulletWorld {
   const std::vector<Contact>& contacts();  // of the last step or detect, in order of body numbers
   const std::vector<Contact>& collected_contacts() const { return contacts_; }
   double residual() const;  // m/s
+  int fallback_count() const { return solver_->fallback_count(); }
 
  private:
   struct Slot;  // one active body
@@ -140,7 +144,7 @@ class BulletWorld {
   PairFilter filter_;
   BatchPairCache pairs_;
   btDbvtBroadphase broadphase_;
-  OpenSolver solver_;
+  std::unique_ptr<OpenSolver> solver_;
   std::unique_ptr<OrderedWorld> world_;
   std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to
 

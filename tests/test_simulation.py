@@ -285,7 +285,7 @@ def test_profile(runtime: str) -> None:
         assert profile.worker_contact_count.sum() >= profile.contact_count
         contacts = simulation.contacts()
         assert np.array_equal(contacts.bodies, np.unique(contacts.bodies, axis=0)), "ascending, each once"
-        # A contact of a worker takes 20 bytes of its reply, its four measures 32.
+        # A contact of a worker takes 20 bytes of its reply, its five measures 40.
         least = 20 * profile.worker_contact_count.sum() + 16 * 3 + 13 * 8 * profile.overlap_count
         assert least < profile.byte_count < 3 * least
         assert profile.penetration == simulation.contacts().penetration

@@ -79,6 +79,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_prop_rw(
           "gravity", [](const WorldSettings& s) { return std::array{s.gravity[0], s.gravity[1], s.gravity[2]}; },
           [](WorldSettings& s, const std::array<double, 3>& g) { std::copy(g.begin(), g.end(), s.gravity); })
+      .def_rw("solver", &WorldSettings::solver)
+      .def_rw("solver_rows", &WorldSettings::solver_rows)
       .def_rw("iterations", &WorldSettings::iterations)
       .def_rw("residual_threshold", &WorldSettings::residual_threshold)
       .def_rw("joint_erp", &WorldSettings::joint_erp)
@@ -208,5 +210,6 @@ NB_MODULE(LAPJOINT_MODULE, m) {
                       point_numbers.data(), points.data());
           },
           "ids"_a, "bodies"_a, "prepared"_a, "point_bodies"_a, "point_numbers"_a, "points"_a, Unlocked())
-      .def("residual", &BulletWorld::residual);
+      .def("residual", &BulletWorld::residual)
+      .def("fallback_count", &BulletWorld::fallback_count);
 }

@@ -57,7 +57,8 @@ class StepReply:
     contact_point_count: Ids = _array(np.int32)
     contact_depth: Array = _array(np.float64)
     measures: Array = _array(np.float64)
-    """CPU time of the step [s], residual [m/s], active bodies, CPU time of what was prepared before the step [s]."""
+    """CPU time of the step [s], residual [m/s], active bodies, CPU time of what was prepared before the step [s],
+    groups of bodies that a direct solver left to sweeps."""
     memory: NDArray[np.uint8] = _array(np.uint8)
     """The part of the worker's memory that was asked for."""
     memory_size: NDArray[np.int64] = _array(np.int64)

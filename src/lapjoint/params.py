@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .checks import is_finite
 from .engine_choice import PRECISIONS, EngineChoice
 from .errors import LapjointError
 from .scene import Scene
+from .solver_choice import is_uniform, parse_solvers, solvers_of_workers
 
 CHOICES = {
     "coupling": ("blend",),
@@ -79,6 +81,13 @@ class Params:
     """float32, or float64: 31 to 40% slower on the bowl, twice as slow on the net's hulls; less rounding."""
     timestep: float | None = None
     """Seconds per step. Smaller: smaller gaps and penetration, more steps."""
+    solver: str = "sequential"
+    """How constraints are solved: sequential (impulses, sweep after sweep), or directly by dantzig or lemke: exact
+    where masses differ a thousandfold, but the time grows with the third power of a group's contacts. One for all
+    workers, others for some (sequential,1=dantzig), or for workers of a label (sequential,label:1=dantzig)."""
+    solver_rows: int = 300
+    """The most rows with bounds (contacts, friction, limits) that a direct solver takes on in one group of connected
+    bodies; larger groups are swept, and counted in `fallback_count`."""
     iterations: int | None = None
     """Sweeps of the solver per step. More: smaller residual, joint gap and penetration; time grows with it."""
     residual_threshold: float = 0.0
@@ -117,7 +126,7 @@ class Params:
     step."""
 
     def __post_init__(self) -> None:
-        for name, top in (("workers", 1024), ("max_workers", 1024), ("iterations", 1_000_000)):
+        for name, top in (("workers", 1024), ("max_workers", 1024), ("iterations", 1_000_000), ("solver_rows", 10_000)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, np.integer)) and 1 <= value <= top):
                 raise LapjointError(f"{name} is {value}, expected 1 to {top}")
@@ -131,6 +140,9 @@ class Params:
             if value is not None and not (isinstance(value, (int, np.integer)) and 0 <= value <= 1000):
                 raise LapjointError(f"{name} is {value}, expected 0 to 1000")
         EngineChoice.parse(self.engine)
+        parse_solvers(self.solver)
+        if self.max_workers is not None:
+            self._require_uniform_solver(f"max_workers is {self.max_workers}")
         if self.precision not in PRECISIONS:
             raise LapjointError(f"precision is {self.precision!r}, expected float32 or float64")
         if self.friction_directions not in (1, 2):
@@ -164,6 +176,29 @@ class Params:
             length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
             speed_limit=self._speed_limit(scene),
         )
+
+    def with_solvers(self, scene: Scene, partition: NDArray[np.int32]) -> Params:
+        """The same, with labels in `solver` replaced by the workers that have them. Where workers differ in their
+        solvers, the scene is not divided anew: METIS knows nothing of solvers."""
+        if is_uniform(self.solver):
+            return self
+        solver = solvers_of_workers(self.solver, scene, partition, self.workers)
+        return replace(self, solver=solver, repartition=0.0)
+
+    @property
+    def solver_labels(self) -> list[int]:
+        """Labels that have a solver of their own."""
+        return sorted(parse_solvers(self.solver).by_label)
+
+    def check_worker_count(self, worker_count: int) -> None:
+        """Refuse what is no count, and another one where workers differ in their solvers."""
+        replace(self, workers=worker_count)
+        if worker_count != self.workers:
+            self._require_uniform_solver(f"{worker_count} workers are asked for in place of {self.workers}")
+
+    def _require_uniform_solver(self, why: str) -> None:
+        if not is_uniform(self.solver):
+            raise LapjointError(f"{why}, and solver is {self.solver!r}, expected one solver for all workers")
 
     def _speed_limit(self, scene: Scene) -> float | None:
         if self.speed_limit is not None or not self.quarantine or not scene.body_count:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +16,15 @@ from .scene import Scene
 Ids = NDArray[np.int32]
 
 
-def make_partition(scene: Scene, worker_count: int, kind: str = "auto") -> Ids:
-    """The worker of each body. `kind` is auto, one of KINDS, or the path of a partition file."""
+def make_partition(scene: Scene, worker_count: int, kind: str = "auto", own: Sequence[int] = ()) -> Ids:
+    """The worker of each body. `kind` is auto, one of KINDS, or the path of a partition file. With auto and labels,
+    each label in `own` has a worker to itself if there are enough."""
     if worker_count > max(scene.body_count, 1):
         raise LapjointError(f"{worker_count} workers for {scene.body_count} bodies: expected at most one per body")
     if worker_count == 1:
         return np.zeros(scene.body_count, np.int32)
+    if own and kind in ("auto", "labels"):
+        return set_apart(scene, worker_count, own)
     if kind == "auto":
         kind = "labels" if len(np.unique(scene.bodies.label)) > 1 else "metis"
     if kind in KINDS:
@@ -52,10 +55,28 @@ def labels(scene: Scene, worker_count: int) -> Ids:
     return partition
 
 
+def set_apart(scene: Scene, worker_count: int, own: Sequence[int]) -> Ids:
+    """One worker for each of these labels, the last ones; the rest is cut into boxes for the others."""
+    known = [label for label in sorted(set(own)) if (scene.bodies.label == label).any()]
+    partition = np.full(scene.body_count, -1, np.int32)
+    for number, label in enumerate(known):
+        partition[scene.bodies.label == label] = worker_count - len(known) + number
+    rest = np.flatnonzero(partition < 0)
+    others = worker_count - len(known)
+    if not (1 <= others <= len(rest) or (others == 0 and not len(rest))):
+        return labels(scene, worker_count)
+    if others:
+        partition[rest] = _boxes(scene.bodies.position[rest], others)
+    return partition
+
+
 def boxes(scene: Scene, worker_count: int) -> Ids:
     """Compact boxes of equal body count: the longest side is cut again and again."""
-    partition = np.zeros(scene.body_count, np.int32)
-    position = scene.bodies.position
+    return _boxes(scene.bodies.position, worker_count)
+
+
+def _boxes(position: NDArray[np.float64], worker_count: int) -> Ids:
+    partition = np.zeros(len(position), np.int32)
 
     def cut(bodies: NDArray[np.intp], first: int, count: int) -> None:
         if count == 1:
@@ -68,7 +89,7 @@ def boxes(scene: Scene, worker_count: int) -> Ids:
         cut(order[:middle], first, left)
         cut(order[middle:], first + left, count - left)
 
-    cut(np.arange(scene.body_count), 0, worker_count)
+    cut(np.arange(len(position)), 0, worker_count)
     return partition
 
 

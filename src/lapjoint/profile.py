@@ -30,6 +30,8 @@ class StepProfile:
     may itself have to wait."""
     residual: float = 0.0
     """Largest of all workers [m/s]."""
+    fallback_count: int = 0
+    """Groups of bodies that direct solvers left to sweeps, of all workers."""
     overlap_count: int = 0
     """Bodies with more than one worker."""
     activation_count: int = 0
@@ -51,6 +53,7 @@ class StepProfile:
         """Take over what the workers measured."""
         told = [residual for reply in replies if not math.isnan(residual := float(reply.measures[1]))]
         self.residual = max(told, default=math.nan)
+        self.fallback_count = sum(int(reply.measures[4]) for reply in replies)
         self.worker_body_count = np.array([int(reply.measures[2]) for reply in replies])
         self.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
         self.worker_prepare_ms = np.array([1e3 * reply.measures[3] for reply in replies])

@@ -35,6 +35,7 @@ class RunSummary:
     scene: str
     engine: str
     precision: str
+    solver: str
     workers: int
     runtime: str
     coupling: str
@@ -70,6 +71,8 @@ class RunSummary:
     """Deepest penetration at the start of any step [m]."""
     residual_mean: float | None
     """The solver's residual, largest of all workers [m/s]; null where no engine tells."""
+    fallback_count_mean: float
+    """Groups of bodies that direct solvers left to sweeps."""
     overlap_count_mean: float
     """Bodies with more than one worker."""
     duplicated_share: float
@@ -277,6 +280,7 @@ def run(
         scene=scene.name,
         engine=params.engine,
         precision=params.precision,
+        solver=params.solver,
         workers=params.workers,
         runtime=params.runtime,
         coupling=params.coupling,
@@ -300,6 +304,7 @@ def run(
         joint_gap_sum_mean=measured.mean("joint_gap_sum") or 0.0,
         penetration_max=measured.max("penetration_max") or 0.0,
         residual_mean=None if math.isnan(residual := means.mean("residual")) else residual,
+        fallback_count_mean=means.mean("fallback_count"),
         overlap_count_mean=means.mean("overlap_count"),
         duplicated_share=sum(means.means("worker_body_count")) / max(scene.body_count, 1) - 1 if means.count else 0.0,
         activation_count_mean=means.mean("activation_count"),
@@ -360,6 +365,7 @@ def _counted(simulation: Simulation, profile: StepProfile, server_cpu_ms: float)
                 "contact_count",
                 "contact_point_count",
                 "residual",
+                "fallback_count",
                 "overlap_count",
                 "uncovered_count",
                 "divided",

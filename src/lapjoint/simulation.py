@@ -51,20 +51,20 @@ class Simulation:
         assert params.timestep is not None
         assert params.growth_depth is not None
         assert params.search_depth is not None
-        self.timestep = params.timestep
-        self.growth_depth, self.search_depth = params.growth_depth, params.search_depth
+        self.timestep, self.growth_depth, self.search_depth = params.timestep, params.growth_depth, params.search_depth
         self.step_count = 0
         self.profile = StepProfile()
         """Of the last step."""
-        check_engines(scene, params)
         self._algorithms = load_algorithms(params.algorithms)
         self._callbacks: list[Callable[[Simulation], None]] = []
-        joints = scene.joints
-        inner = joints.body_b != WORLD
-        self._joint_edges = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
+        inner = scene.joints.body_b != WORLD
+        self._joint_edges = np.stack([scene.joints.body_a[inner], scene.joints.body_b[inner]], axis=1)
         self._jointed = np.zeros(scene.body_count, bool)
         self._jointed[self._joint_edges] = True
-        self.membership = Membership(make_partition(scene, params.workers, params.partition), params.workers)
+        partition = make_partition(scene, params.workers, params.partition, params.solver_labels)
+        self.params = params = params.with_solvers(scene, partition)
+        check_engines(scene, params)
+        self.membership = Membership(partition, params.workers)
         self.graph: Graph = self._algorithms.Graph(scene.body_count, self._joint_edges)
         self._algorithms.assign_overlap(self.growth_depth, self.graph, self.membership)  # Alg. 1 line 2
         self._detector, contacts = make_detector(scene, params, self._algorithms.PairFinder)
@@ -340,7 +340,7 @@ class Simulation:
         """More or fewer workers: the scene is divided among them in the next step. No state jumps, for bodies are in
         their old workers and in the new ones for that step; workers that are not needed end after it."""
         self._open()
-        replace(self.params, workers=worker_count)  # refuses what is no count
+        self.params.check_worker_count(worker_count)
         if worker_count > max(self.scene.body_count, 1):
             raise LapjointError(f"{worker_count} workers for {self.scene.body_count} bodies: expected one per body")
         self._set_workers(max(worker_count, self.membership.worker_count))

@@ -8,7 +8,7 @@ import traceback
 import numpy as np
 from numpy.typing import NDArray
 
-from .engines import make_engine
+from .engines import DirectEngine, make_engine
 from .errors import NotFiniteError
 from .messages import StepCommand, StepReply, WorkerFailure
 from .params import Params
@@ -29,6 +29,7 @@ class Worker:
     def __init__(self, index: int, scene: Scene, params: Params, states: Array, worker_states: Array) -> None:
         self.index = index
         self._engine = make_engine(scene, params, index)
+        self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)
@@ -72,7 +73,9 @@ class Worker:
         engine.get_states(own, out=states, rows=own)
         engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
         contacts = engine.contacts()
-        measures = np.array([time.thread_time() - start, engine.residual(), self._active_count, self._prepare_s])
+        fallbacks = self._direct.fallback_count() if self._direct else 0
+        spent = time.thread_time() - start
+        measures = np.array([spent, engine.residual(), self._active_count, self._prepare_s, fallbacks])
         return StepReply(contacts.bodies, contacts.point_count, contacts.depth, measures)
 
     def prepare(self) -> None:

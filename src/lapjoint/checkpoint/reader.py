@@ -18,7 +18,7 @@ from .hand_out import hand_out_inner_state
 from .inner_state import put_inner_state
 from .layout import checkpoint_files, read_checkpoint
 
-FIXED = ("engine", "precision", "length_unit", "timestep", "coupling", "partition")
+FIXED = ("engine", "precision", "length_unit", "timestep", "coupling", "partition", "solver")
 """Parameters that cannot change from one step to the next."""
 OF_RUNTIME = ("address", "placement", "send")
 """Parameters that another runtime has no use for."""
@@ -76,6 +76,7 @@ class Checkpoint:
         if changed.get("runtime", self.params.runtime) != self.params.runtime:
             kept = {name: value for name, value in kept.items() if name not in OF_RUNTIME}
         params = Params.of(**{**kept, **changed})
+        self.params.check_worker_count(params.workers)
         self._warn_of_other_versions()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PenetrationWarning)  # that was at the start

@@ -1,4 +1,4 @@
-"""Options that take several values: `--workers 1 2 4 8`, `--peer pybullet rapier`, `--engine 0=bullet 1=rapier`."""
+"""Options that take several values: `--workers 1 2 4 8`, `--peer pybullet rapier`, `--solver sequential 1=dantzig`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..engine_choice import EngineChoice
 from ..engines import engine_names
 from ..errors import LapjointError
 from ..peers import PEER_NAMES
+from ..solver_choice import parse_solvers
 
 NUMBER = re.compile(r"[-+]?\d[\d.]*")
 IsValue = Callable[[str], bool]
@@ -24,7 +25,18 @@ def _names_engines(word: str) -> bool:
         return False
 
 
-WORDS: dict[str, IsValue] = {"--peer": PEER_NAMES.__contains__, "--engine": _names_engines}
+def _names_solvers(word: str) -> bool:
+    try:
+        return bool(parse_solvers(word))
+    except LapjointError:
+        return False
+
+
+WORDS: dict[str, IsValue] = {
+    "--peer": PEER_NAMES.__contains__,
+    "--engine": _names_engines,
+    "--solver": _names_solvers,
+}
 """Which words are further values of an option that has no numbers."""
 
 

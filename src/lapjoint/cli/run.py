@@ -55,6 +55,7 @@ from .shared import (
     SeedOption,
     SendOption,
     SizeOption,
+    SolverOption,
     TimestepOption,
     WeightsOption,
     check_writable,
@@ -104,6 +105,7 @@ def run(
     seed: SeedOption = 0,
     engine: EngineOption = ["bullet"],  # noqa: B006
     precision: PrecisionOption = "float32",
+    solver: SolverOption = ["sequential"],  # noqa: B006
     timestep: TimestepOption = None,
     iterations: Annotated[
         int | None, typer.Option("--iterations", help="Solver sweeps per step: more is more accurate and slower.")
@@ -178,6 +180,7 @@ def run(
         validate=validate,
         engine=",".join(engine),
         precision=precision,
+        solver=",".join(solver),
         timestep=timestep,
         iterations=iterations,
         on_failure=on_failure,

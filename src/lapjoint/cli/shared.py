@@ -99,6 +99,15 @@ EngineOption = Annotated[
     ),
 ]
 PrecisionOption = Annotated[str, typer.Option("--precision", help="float32, or float64: slower, smaller gaps.")]
+SolverOption = Annotated[
+    list[str],
+    typer.Option(
+        "--solver",
+        metavar="NAME...",
+        help="sequential impulses, or a direct solver: dantzig or lemke; one for each worker as in sequential "
+        "1=dantzig, or for workers of a label as in sequential label:1=dantzig. See docs/solvers.md.",
+    ),
+]
 TimestepOption = Annotated[float | None, typer.Option("--timestep", help="Seconds per step; the scene's if not given.")]
 
 # ---- what a run writes --------------------------------------------------------------------------------------------

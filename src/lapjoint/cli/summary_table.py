@@ -15,6 +15,7 @@ def summary_table(summary: RunSummary) -> Table:
     rows = {
         "scene": f"{summary.scene}: {summary.body_count:,} bodies, {summary.joint_count:,} joints",
         "engine": f"{summary.engine} {summary.precision}, {summary.iterations} iterations",
+        "solver": f"{summary.solver}, {summary.fallback_count_mean:.2g} groups a step left to sweeps",
         "workers": f"{summary.workers}, {summary.runtime}, growth depth {summary.growth_depth}, "
         f"search depth {summary.search_depth}",
         "overlap": f"{summary.overlap_count_mean:,.0f} bodies, {summary.duplicated_share:.1%} duplicated, "
@@ -31,6 +32,8 @@ def summary_table(summary: RunSummary) -> Table:
         "frozen": f"{len(summary.frozen_ids)} bodies",
         "state hash": summary.state_hash,
     }
+    if summary.solver == "sequential":
+        del rows["solver"]
     if summary.failure_count == 0:
         del rows["failures"]
     if not summary.frozen_ids:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .base import CONTACT_MARGIN, Contacts, Engine, EngineMemory
+from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, EngineMemory
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .support import Support
 
 __all__ = [
     "CONTACT_MARGIN",
     "Contacts",
+    "DirectEngine",
     "Engine",
     "EngineMemory",
     "Support",

@@ -196,3 +196,12 @@ class Engine(Protocol):
     def joint_gaps(self) -> tuple[Ids, Array]:
         """Live joints and their gaps [m]: how far their anchors are apart along the directions they hold."""
         ...
+
+
+@runtime_checkable
+class DirectEngine(Protocol):
+    """What an engine with the feature "direct solvers" offers besides."""
+
+    def fallback_count(self) -> int:
+        """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""
+        ...

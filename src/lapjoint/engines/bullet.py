@@ -33,7 +33,9 @@ class BulletEngine:
 
     @staticmethod
     def check(scene: Scene, params: Params) -> None:
-        """It takes every scene."""
+        """It takes every scene. Bullet's Lemke inverts matrices, and in float32 hardly ever finds a solution."""
+        if params.solver == "lemke" and params.precision == "float32":
+            raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
 
     def __init__(self, scene: Scene, params: Params) -> None:
         params = params.resolved(scene)
@@ -67,6 +69,8 @@ class BulletEngine:
         params, settings = self.params, self._native.WorldSettings()
         for name in (
             "length_unit",
+            "solver",
+            "solver_rows",
             "iterations",
             "residual_threshold",
             "joint_erp",
@@ -214,6 +218,10 @@ class BulletEngine:
 
     def residual(self) -> float:
         return float(self._world.residual())
+
+    def fallback_count(self) -> int:
+        """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""
+        return int(self._world.fallback_count())
 
     def joint_gaps(self) -> tuple[Ids, Array]:
         joint_ids = self.live_joint_ids

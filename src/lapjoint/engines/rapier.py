@@ -33,7 +33,9 @@ class RapierEngine(CheckedEngine):
     supports = Support(
         "rapier3d",
         ("float32",),
-        features=tuple(one for one in FEATURES if one not in ("rolling friction", "residual", "memory")),
+        features=tuple(
+            one for one in FEATURES if one not in ("rolling friction", "residual", "memory", "direct solvers")
+        ),
         extra="rapier",
     )
 

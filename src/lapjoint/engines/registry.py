@@ -9,6 +9,7 @@ from ..engine_choice import EngineChoice
 from ..errors import LapjointError
 from ..params import Params
 from ..scene import Scene
+from ..solver_choice import parse_solvers
 from .base import Engine
 from .support import Support, check_support, warn_of_left_out
 
@@ -67,10 +68,15 @@ def check_engines(scene: Scene, params: Params, warn: bool = True) -> None:
     choice = EngineChoice.parse(params.engine)
     count = max(params.workers, params.max_workers or 0)
     choice.check_workers(count)
-    for name, precision in sorted({choice.of(worker, params.precision) for worker in range(count)}):
-        engine = _checked(name, scene, replace(params, engine=name, precision=precision))
-        if warn:
+    solvers = parse_solvers(params.solver)
+    solvers.check_workers(count)
+    warned = set()
+    every = {(*choice.of(worker, params.precision), solvers.of(worker)) for worker in range(count)}
+    for name, precision, solver in sorted(every):
+        engine = _checked(name, scene, replace(params, engine=name, precision=precision, solver=solver))
+        if warn and name not in warned:
             warn_of_left_out(name, engine.supports, scene)
+            warned.add(name)
 
 
 def _checked(name: str, scene: Scene, params: Params) -> type[Engine]:
@@ -84,5 +90,6 @@ def make_engine(scene: Scene, params: Params | None = None, worker: int = 0) -> 
     """The engine that `params` names for a worker, empty but for the scene's static bodies."""
     params = (params or Params()).resolved(scene)
     name, precision = EngineChoice.parse(params.engine).of(worker, params.precision)
-    params = replace(params, engine=name, precision=precision)
+    solver = parse_solvers(params.solver).of(worker)
+    params = replace(params, engine=name, precision=precision, solver=solver)
     return _checked(name, scene, params)(scene, params)

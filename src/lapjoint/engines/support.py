@@ -27,6 +27,7 @@ FEATURES = (
     "residual",  # Engine.residual tells it, and Params.residual_threshold ends sweeps early
     "warm start",  # contacts remember their impulses, and clear_contacts makes them forget
     "memory",  # Engine.memory has all that the next step depends on, not states alone
+    "direct solvers",  # Params.solver dantzig and lemke, Engine.fallback_count
     "exact clearances",  # Engine.clearances is 0 only where a step would find a contact
 )
 LEFT_OUT = ("restitution", "rolling friction")
@@ -101,6 +102,8 @@ def _check_params(name: str, support: Support, params: Params) -> None:
         )
     if params.sleeping and "sleeping" not in support.features:
         raise LapjointError(f"sleeping is on, which the engine {name} does not have")
+    if params.solver != "sequential" and "direct solvers" not in support.features:
+        raise LapjointError(f"solver is {params.solver}, which the engine {name} does not have; it has its own")
     if params.residual_threshold > 0 and "residual" not in support.features:
         raise LapjointError(f"residual_threshold is set, but the engine {name} does not tell its residual")
 

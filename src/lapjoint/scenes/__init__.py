@@ -1,4 +1,4 @@
-"""The paper's scenes, by name. Tests, benchmarks, examples and the documentation all use these builders.
+"""The paper's scenes and one more, by name. Tests, benchmarks, examples and the documentation all use these builders.
 
 Every scene is one module with a `build(size, seed)`; the first line of its docstring is what `lapjoint scenes` shows.
 """
@@ -20,6 +20,7 @@ _MODULES = {
     "building": "building",
     "chain-net": "chain_net",
     "plank": "plank",
+    "cable": "cable",
 }
 
 
