@@ -30,8 +30,8 @@ class Division:
         self._scene = scene
 
     def ask(self, partition: Ids) -> None:
-        """Divide the scene so in the next step."""
-        self.partition = partition
+        """Divide the scene so in the next step, or as METIS does, if it leaves a worker without bodies."""
+        self.partition = partition if len(np.unique(partition)) == self.worker_count else partition[:0]
 
     def is_due(self, membership: Membership) -> bool:
         """Whether a partition was asked for, or other workers than there are."""
@@ -50,7 +50,7 @@ class Division:
     ) -> None:
         """Bodies go to their new workers and stay in the old ones too."""
         partition, before = self.partition, membership.bits.copy()
-        if partition is None or self._is_other_count(membership):
+        if partition is None or len(partition) == 0 or self._is_other_count(membership):
             partition = divide_anew(self._scene, states, contacts, membership, self.worker_count)
         self.partition, self.count = None, self.worker_count
         membership.assign(partition)

@@ -27,7 +27,7 @@ from .loads import Loads
 from .measures import joint_gaps, state_hash
 from .messages import StepReply
 from .params import Params
-from .partition import divide_anew, make_partition
+from .partition import make_partition
 from .profile import StepProfile
 from .recovery import Recovery, Turn
 from .runtimes import make_runtime
@@ -321,11 +321,8 @@ class Simulation:
         self.params = replace(self.params, growth_depth=growth_depth)  # refuses what is no depth
         self.growth_depth = growth_depth
         if self.membership.worker_count > 1:
-            count = self._division.worker_count
-            heaviest = np.argmax(self.weights()[:, :count], axis=1).astype(np.int32)
-            if len(np.unique(heaviest)) < count:  # an overlap has swallowed a worker
-                heaviest = divide_anew(self.scene, self.states, self.graph.contacts, self.membership, count)
-            self._division.ask(heaviest)
+            heaviest = np.argmax(self.weights()[:, : self._division.worker_count], axis=1)
+            self._division.ask(heaviest.astype(np.int32))
             self._settled = False
 
     def set_load(self, load: str) -> None:
