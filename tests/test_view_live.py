@@ -120,3 +120,15 @@ def test_a_pull_across_workers_moves_a_body_until_it_is_removed(view: LiveView) 
     view.remove_pulls(body)
     wait_until(lambda: view.pulls.all() == [], "the force is gone")
     wait_until(lambda: view.simulation.states[body, 2] < start[2] + 0.2, "it falls back")
+
+
+def test_the_number_of_workers_changes_while_a_client_looks_on(view: LiveView) -> None:
+    """Fewer, and as many as at the start again."""
+    simulation, most = view.simulation, view.most_workers
+    assert most > 1
+    with client(view):
+        for count in (1, most):
+            view.ask(lambda simulation, count=count: simulation.set_worker_count(count))
+            wait_until(lambda count=count: simulation.params.workers == count, f"{count} workers")
+            shown = view.page.painted_count
+            wait_until(lambda shown=shown: view.page.painted_count > shown + 1, "frames after the change")

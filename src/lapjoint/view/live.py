@@ -75,7 +75,7 @@ class LiveView:
         self._snapshot_at = self._step_at = self._rate_at = 0.0
         self._snapshot_step = -1
         self._rate_step, self.steps_per_second = simulation.step_count, 0.0
-        workers = most_workers(simulation.params)
+        self.most_workers = workers = most_workers(simulation.params)
         scene_bodies = simulation.scene.body_count - ball_count
         start = simulation.weights()[:scene_bodies].argmax(axis=1)
         self.page = Page(

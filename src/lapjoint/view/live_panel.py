@@ -7,7 +7,6 @@ import viser
 
 from ..params import CHOICES
 from .live import LiveView
-from .snapshot import most_workers
 
 SPEEDS: dict[str, float | None] = {
     "1/16": 1 / 16,
@@ -36,7 +35,10 @@ def _build_simulation(view: LiveView, client: viser.ClientHandle) -> None:
         step = gui.add_button("Single step", icon=viser.Icon.PLAYER_SKIP_FORWARD)
         speed = gui.add_dropdown("Speed", list(SPEEDS), initial_value=speeds.get(view.speed, "real time"))
         iterations = gui.add_number("Iterations", params.iterations, min=1, max=100_000, step=1)
-        if most_workers(params) > 1:
+        if view.most_workers > 1 and params.max_workers is None:
+            count = gui.add_slider("Workers", 1, view.most_workers, 1, params.workers)
+            count.on_update(lambda _: view.ask(lambda simulation: simulation.set_worker_count(int(count.value))))
+        if view.most_workers > 1:
             depth = gui.add_slider("Growth depth", 0, 10, 1, min(view.simulation.growth_depth, 10))
             load = gui.add_dropdown("Load", list(CHOICES["load"]), initial_value=params.load)
             depth.on_update(lambda _: view.ask(lambda simulation: simulation.set_growth_depth(int(depth.value))))
