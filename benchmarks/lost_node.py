@@ -60,7 +60,7 @@ def lose(name: str, workers: int, steps: int) -> dict[str, Any]:
         nodes.kill(OTHER)
         output, errors = program.communicate("\n", timeout=600)
         assert program.returncode == 0, errors
-        row: dict[str, Any] = json.loads(output.splitlines()[-1])
+        row: dict[str, Any] = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
         return row
 
 

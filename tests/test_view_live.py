@@ -102,9 +102,12 @@ def test_what_clients_ask_for_happens_between_steps_in_the_simulations_thread(vi
     held, start = view.simulation.states[10, :3], view.simulation.step_count
     wait_until(lambda: view.simulation.step_count > start + 50, "steps")
     np.testing.assert_allclose(view.simulation.states[10, :3], held, atol=1e-3)  # a step may be under way
+    pushed = view.simulation.states[[10]]
+    pushed[0, 7:10] = [0.0, 0.0, 3.0]  # it may have come to rest
     view.freeze(10, False)
+    view.ask(lambda simulation: simulation.set_states([10], pushed))
     wait_until(lambda: len(view.simulation.frozen_ids) == 0, "released")
-    wait_until(lambda: np.abs(view.simulation.states[10, :3] - held).max() > 0.01, "it moves again")
+    wait_until(lambda: np.abs(view.simulation.states[10, :3] - held).max() > 0.003, "it moves again")
 
 
 def test_a_pull_across_workers_moves_a_body_until_it_is_removed(view: LiveView) -> None:
