@@ -1,8 +1,8 @@
 // What a world knows beyond the states that it gives out, so that another can go on from there bit for bit.
 //
 // States are quaternions at the border and matrices inside, and a contact point carries over from step to step where it
-// is and how hard it pressed. Nothing else does: joints start from zero in every step, and the order of things depends
-// on their numbers alone (bullet_order.h).
+// is and how hard it pressed. So do joints in rounds; else they start from zero in every step. Nothing else does: the
+// order of things depends on their numbers alone (bullet_order.h).
 #include <BulletCollision/CollisionDispatch/btCompoundCompoundCollisionAlgorithm.h>
 
 #include <stdexcept>
@@ -146,11 +146,29 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
   world_->find_all();
   for (int i = 0; i < dispatcher_.getNumManifolds(); ++i) dispatcher_.getManifoldByIndexInternal(i)->clearManifold();
 
+  remember(point_count, point_bodies, point_numbers, points);
+  if (rounds_) rounds_->forget_all();
+
+  std::vector<btRigidBody*> done;
+  for (int i = 0; i < count; ++i) {
+    const btScalar* row = bodies + kBodyMemory * static_cast<std::size_t>(i);
+    btRigidBody& body = slot(ids[i]).body;
+    if (prepared[i]) done.push_back(&body);
+    body.forceActivationState(static_cast<int>(row[18]));
+    body.setDeactivationTime(row[19]);
+  }
+  if (!done.empty()) world_->set_prepared(done);
+}
+
+void BulletWorld::remember(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points) {
+  commit();
+  contacts_solved_ = false;
   btPersistentManifold* manifold = nullptr;
   for (int i = 0; i < point_count; ++i, point_bodies += 2, point_numbers += kPointNumbers, points += kPointMemory) {
     const int place = point_numbers[0];
     if (place == 0) manifold = manifold_of(point_bodies, point_numbers);
     if (!manifold) continue;
+    if (place == 0) manifold->clearManifold();
     if (place != manifold->getNumContacts() || place >= MANIFOLD_CACHE_SIZE ||
         number_of(manifold->getBody0()) != point_bodies[0])
       throw std::invalid_argument("contact points of bodies " + std::to_string(point_bodies[0]) + " and " +
@@ -163,16 +181,17 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
     manifold->setNumContacts(place + 1);
     manifold->getContactPoint(place) = point;
   }
+}
 
-  std::vector<btRigidBody*> done;
-  for (int i = 0; i < count; ++i) {
-    const btScalar* row = bodies + kBodyMemory * static_cast<std::size_t>(i);
-    btRigidBody& body = slot(ids[i]).body;
-    if (prepared[i]) done.push_back(&body);
-    body.forceActivationState(static_cast<int>(row[18]));
-    body.setDeactivationTime(row[19]);
-  }
-  if (!done.empty()) world_->set_prepared(done);
+void BulletWorld::read_joint_impulses(int* joint_ids, btScalar* impulses) const {
+  if (rounds_) rounds_->read_kept(joint_ids, impulses);
+}
+
+void BulletWorld::remember_joints(const int* joint_ids, const btScalar* impulses, int count) {
+  for (int i = 0; i < count; ++i)
+    if (joint_ids[i] < 0 || joint_ids[i] >= joint_columns_.count)
+      throw std::invalid_argument("joint " + std::to_string(joint_ids[i]) + " does not exist");
+  if (rounds_) rounds_->keep(joint_ids, impulses, count);
 }
 
 }  // namespace lapjoint

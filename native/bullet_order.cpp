@@ -58,6 +58,7 @@ bool PairFilter::needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy
   const int low = std::min(a->m_uniqueId, b->m_uniqueId);
   const int high = std::max(a->m_uniqueId, b->m_uniqueId);
   if (low >= kStaticBase) return false;
+  if (owner_ && (high >= kStaticBase || owner_[low] == owner_[high])) return false;
   return ignored_.empty() || ignored_.count(pair_key(low, high)) == 0;
 }
 
@@ -171,9 +172,7 @@ void OrderedWorld::solveConstraints(btContactSolverInfo& info) {
     return;
   }
   // Islands exist to put bodies to sleep. Without sleep the whole world is one group.
-  collect_contacts(*m_dispatcher1, contacts_);
-  manifolds_.clear();
-  for (const ContactKey& contact : contacts_) manifolds_.push_back(contact.manifold);
+  order_contacts();
   if (m_nonStaticRigidBodies.size() == 0) return;
   btConstraintSolver& solver = *m_constraintSolver;
   const int manifold_count = static_cast<int>(manifolds_.size());
@@ -182,6 +181,33 @@ void OrderedWorld::solveConstraints(btContactSolverInfo& info) {
                     m_constraints.size() ? &m_constraints[0] : nullptr, m_constraints.size(), info, nullptr,
                     m_dispatcher1);
   solver.allSolved(info, nullptr);
+}
+
+void OrderedWorld::order_contacts() {
+  collect_contacts(*m_dispatcher1, contacts_);
+  manifolds_.clear();
+  for (const ContactKey& contact : contacts_) manifolds_.push_back(contact.manifold);
+}
+
+void OrderedWorld::begin_step(btScalar timestep, RoundSolver& solver) {
+  applyGravity();
+  predictUnconstraintMotion(timestep);
+  getDispatchInfo().m_timeStep = timestep;
+  getDispatchInfo().m_stepCount = 0;
+  performDiscreteCollisionDetection();
+  getSolverInfo().m_timeStep = timestep;
+  order_contacts();
+  const int object_count = m_collisionObjects.size();
+  solver.begin(object_count ? &m_collisionObjects[0] : nullptr, object_count, manifolds_.data(),
+               static_cast<int>(manifolds_.size()), m_constraints.size() ? &m_constraints[0] : nullptr,
+               m_constraints.size(), getSolverInfo());
+}
+
+void OrderedWorld::finish_step(btScalar timestep, RoundSolver& solver, bool moves) {
+  const int object_count = m_collisionObjects.size();
+  solver.finish(object_count ? &m_collisionObjects[0] : nullptr, object_count);
+  if (moves) integrateTransforms(timestep);
+  clearForces();
 }
 
 }  // namespace lapjoint

@@ -11,6 +11,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "bullet_rounds.h"
+
 namespace lapjoint {
 
 // Broadphase numbers: bodies keep their scene number, static bodies come after all of them.
@@ -35,10 +37,16 @@ void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_b
 class PairFilter : public btOverlapFilterCallback {
  public:
   void ignore(int body_a, int body_b);
+  // From now on only bodies of different owners touch; static bodies touch nothing. The list is read in place.
+  void set_owners(const int* owner) { owner_ = owner; }
+  bool is_between_owners(int body_a, int body_b) const {
+    return !owner_ || (body_b >= 0 && owner_[body_a] != owner_[body_b]);
+  }
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override;
 
  private:
   std::unordered_set<std::uint64_t> ignored_;
+  const int* owner_ = nullptr;
 };
 
 // Bullet scans the whole pair cache for every body it removes. Here a batch of bodies is removed in one scan.
@@ -59,6 +67,10 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
 
   // One step of exactly this length; without motion states and interpolation.
   void step_once(btScalar timestep);
+
+  // The same in rounds: everything up to the rows; then the solver's rounds; then everything after them.
+  void begin_step(btScalar timestep, RoundSolver& solver);
+  void finish_step(btScalar timestep, RoundSolver& solver, bool moves);
 
   // Does now what the next step can do already, if only the moving bodies, and new ones, change before it: broad phase
   // and narrow phase of all others. The step that follows does the rest; results are the same to the last bit.
@@ -84,6 +96,7 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
  private:
   static constexpr int kPrepared = 1;
 
+  void order_contacts();
   static bool stays(const btBroadphaseProxy* proxy);
   template <typename Wanted>
   void find_contacts(Wanted&& wanted);

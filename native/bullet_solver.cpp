@@ -72,24 +72,31 @@ btScalar OpenSolver::solveSingleIteration(int iteration, btCollisionObject** bod
   return worst;
 }
 
-void OpenSolver::solveGroupCacheFriendlySplitImpulseIterations(btCollisionObject**, int, btPersistentManifold**, int,
-                                                               btTypedConstraint**, int,
-                                                               const btContactSolverInfo& info, btIDebugDraw*) {
-  if (!info.m_splitImpulse) return;
+void OpenSolver::collect_pushed() {
   pushed_.clear();
   for (int i = 0; i < m_tmpSolverContactConstraintPool.size(); ++i)
     if (m_tmpSolverContactConstraintPool[m_orderTmpConstraintPool[i]].m_rhsPenetration)
       pushed_.push_back(m_orderTmpConstraintPool[i]);
-  for (int iteration = 0; iteration < info.m_numIterations; ++iteration) {
-    btScalar worst = 0;
-    for (const int i : pushed_) {
-      const btSolverConstraint& row = m_tmpSolverContactConstraintPool[i];
-      const btScalar residual = resolveSplitPenetrationImpulse(m_tmpSolverBodyPool[row.m_solverBodyIdA],
-                                                               m_tmpSolverBodyPool[row.m_solverBodyIdB], row);
-      worst = std::max(worst, residual * residual);
-    }
-    if (worst <= info.m_leastSquaresResidualThreshold) break;
+}
+
+btScalar OpenSolver::sweep_pushed() {
+  btScalar worst = 0;
+  for (const int i : pushed_) {
+    const btSolverConstraint& row = m_tmpSolverContactConstraintPool[i];
+    const btScalar residual = resolveSplitPenetrationImpulse(m_tmpSolverBodyPool[row.m_solverBodyIdA],
+                                                             m_tmpSolverBodyPool[row.m_solverBodyIdB], row);
+    worst = std::max(worst, residual * residual);
   }
+  return worst;
+}
+
+void OpenSolver::solveGroupCacheFriendlySplitImpulseIterations(btCollisionObject**, int, btPersistentManifold**, int,
+                                                               btTypedConstraint**, int,
+                                                               const btContactSolverInfo& info, btIDebugDraw*) {
+  if (!info.m_splitImpulse) return;
+  collect_pushed();
+  for (int iteration = 0; iteration < info.m_numIterations; ++iteration)
+    if (sweep_pushed() <= info.m_leastSquaresResidualThreshold) break;
 }
 
 }  // namespace lapjoint

@@ -29,6 +29,9 @@ class OpenSolver : public btSequentialImpulseConstraintSolver {
                                                      btTypedConstraint** joints, int joint_count,
                                                      const btContactSolverInfo& info, btIDebugDraw* drawer) override;
 
+  void collect_pushed();
+  btScalar sweep_pushed();  // the largest change, squared
+
  private:
   struct Bounce {
     btManifoldPoint* point;

@@ -16,10 +16,16 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
       shapes_(settings.length_unit, settings.margin),
       dispatcher_(&configuration_),
       broadphase_(&pairs_),
-      solver_(make_solver(settings.solver, settings.solver_rows)),
       slots_(bodies.count),
       joint_live_(joints.count, 0),
       mark_(bodies.count, 0) {
+  if (settings.in_rounds) {
+    auto solver = std::make_unique<RoundSolver>(btScalar(settings.joint_warm_start));
+    rounds_ = solver.get();
+    solver_ = std::move(solver);
+  } else {
+    solver_ = make_solver(settings.solver, settings.solver_rows);
+  }
   pairs_.setOverlapFilterCallback(&filter_);
   // A plane finds one corner of a body a step; these look for the others at once, or sliding bodies rock.
   configuration_.setPlaneConvexMultipointIterations(4, 4);
@@ -190,11 +196,13 @@ void BulletWorld::connect_joints(const int* ids, int count) {
       const int joint = joint_list_[k];
       const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
       if (joint_live_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) continue;
+      if (!filter_.is_between_owners(a, b)) continue;
       joint_live_[joint] = 1;
       const btQuaternion none = btQuaternion::getIdentity();
       joints_.push_back(
           {joint, make_joint(joint_columns_, joint, slot(a).body, b == kWorld ? *anchor_ : slot(b).body, slot(a).turn,
                              b == kWorld ? none : slot(b).turn, settings_.length_unit, settings_.mass_unit)});
+      joints_.back().constraint->setUserConstraintId(joint);
     }
   }
   const auto by_id = [](const LiveJoint& x, const LiveJoint& y) { return x.id < y.id; };
@@ -217,6 +225,7 @@ void BulletWorld::deactivate(const int* ids, int count) {
   std::erase_if(joints_, [&](const LiveJoint& joint) {
     const bool gone = leaving(joint_columns_.body_a[joint.id]) || leaving(joint_columns_.body_b[joint.id]);
     if (gone) joint_live_[joint.id] = 0;
+    if (gone && rounds_) rounds_->forget(joint.id);
     return gone;
   });
   pairs_.remove_pairs_of(mark_, dispatcher_);
@@ -255,6 +264,7 @@ void BulletWorld::commit() {
 
 void BulletWorld::clear_contacts() {
   contacts_solved_ = false;
+  if (rounds_) rounds_->forget_all();
   struct Every : btOverlapCallback {
     bool processOverlap(btBroadphasePair&) override { return true; }
   } every;

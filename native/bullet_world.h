@@ -12,6 +12,7 @@
 #include "bullet_direct.h"
 #include "bullet_joints.h"
 #include "bullet_order.h"
+#include "bullet_rounds.h"
 #include "bullet_shapes.h"
 #include "bullet_solver.h"
 
@@ -26,6 +27,8 @@ struct WorldSettings {
   double mass_unit = 1;               // kg; the same
   double gravity[3] = {0, 0, -9.81};  // m/s^2
   std::string solver = "sequential";  // dantzig, lemke
+  bool in_rounds = false;             // steps can be taken in rounds; with the sequential solver
+  double joint_warm_start = 0;        // in rounds: share of a joint's last impulses that it starts from
   int solver_rows = 300;              // rows with bounds that a direct solver takes on at once
   int iterations = 50;
   double residual_threshold = 0;  // m/s
@@ -90,6 +93,29 @@ class BulletWorld {
 
   void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
   void step(double timestep, int count);
+
+  // A step in rounds: begin, any number of rounds, finish, or leave it. `interface` are bodies that other engines have
+  // rows of. Without moves, bodies stay where they are: the others' are the ones that count.
+  void begin_step(double timestep, const int* interface, int count);
+  void include(const double* others) { rounds().include(others); }
+  void advance(Advance how, const double* theta) { rounds().advance(how, theta); }
+  Products sweep(int count);
+  void contributions(double* own) const { rounds().contributions(own); }
+  void finish_step(bool moves);
+  void abandon_step();
+  // All of it, alone. Rounds end early once the residual is below the tolerance.
+  RoundResult step_rounds(double timestep, const RoundPlan& plan);
+  // As a worker, between begin and finish: what the server asks for once, or all that it asks for on a socket; false if
+  // the step is to be abandoned.
+  Signal serve(const double* down, double* up);
+  bool serve_by_socket(int socket, const double* down, double* up);
+  // As the server, between begin and finish: all rounds, with workers at these seats.
+  RoundResult run_rounds(const RoundPlan& plan, const std::vector<Seat>& seats, Links& links);
+  double regularization() const { return sizeof(btScalar) == 8 ? 1e-8 : 1e-6; }
+  // This world has rows between bodies of different owners alone: no joints or contacts within one, none with static
+  // bodies. To be said before any body is active; the list is read in place, and may change for bodies that are not.
+  void set_owners(const int* owner) { filter_.set_owners(owner); }
+
   void detect();
   // What the next step can do already if, of the active bodies, only these are moved before it.
   void prepare(const int* moving, int count);
@@ -105,6 +131,13 @@ class BulletWorld {
   void read_memory(btScalar* bodies, bool* prepared, int* point_bodies, int* point_numbers, btScalar* points);
   void restore(const int* ids, int count, const btScalar* bodies, const bool* prepared, int point_count,
                const int* point_bodies, const int* point_numbers, const btScalar* points);
+  // Take over what another world remembered of contact points of active bodies; what was known of these contacts is
+  // gone.
+  void remember(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points);
+  // The same of joints, in rounds: their last impulses, one after the other, each with its joint.
+  int joint_impulse_count() const { return rounds_ ? rounds_->kept_count() : 0; }
+  void read_joint_impulses(int* joint_ids, btScalar* impulses) const;
+  void remember_joints(const int* joint_ids, const btScalar* impulses, int count);
 
   int active_count() const { return static_cast<int>(bodies_.size()); }
   void active_ids(int* ids) const;
@@ -119,6 +152,7 @@ class BulletWorld {
   struct Slot;  // one active body
 
   Slot& slot(int body_id) const;
+  RoundSolver& rounds() const;
   void require(const int* ids, int count, bool active) const;
   std::vector<int> require_new(const int* ids, int count) const;
   void enter(const int* ids, int count, const std::vector<int>& sorted);
@@ -145,6 +179,8 @@ class BulletWorld {
   BatchPairCache pairs_;
   btDbvtBroadphase broadphase_;
   std::unique_ptr<OpenSolver> solver_;
+  RoundSolver* rounds_ = nullptr;  // the solver, if it can
+  btScalar begun_timestep_ = 0;
   std::unique_ptr<OrderedWorld> world_;
   std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to
 

@@ -2,8 +2,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <memory>
 
 #include "bullet_world.h"
 
@@ -64,6 +68,28 @@ JointColumns joint_columns(const nb::dict& table, int count) {
   return c;
 }
 
+// Every worker's part of the exchange: its memory, and which rows of the interface are its own.
+std::vector<lapjoint::Seat> make_seats(const std::vector<Output<double>>& downs, const std::vector<Output<double>>& ups,
+                                       const std::vector<Input<int>>& rows_of) {
+  std::vector<lapjoint::Seat> seats;
+  for (std::size_t i = 0; i < downs.size(); ++i)
+    seats.push_back({downs[i].data(), ups[i].data(), rows_of[i].data(), rows(rows_of[i])});
+  return seats;
+}
+
+// Calls Python for the exchange, with its lock.
+std::unique_ptr<lapjoint::Links> make_called(const nb::callable& tell, const nb::callable& exchange) {
+  return std::make_unique<lapjoint::CalledLinks>(
+      [tell] {
+        nb::gil_scoped_acquire lock;
+        tell();
+      },
+      [exchange] {
+        nb::gil_scoped_acquire lock;
+        return nb::cast<bool>(exchange());
+      });
+}
+
 }  // namespace
 
 NB_MODULE(LAPJOINT_MODULE, m) {
@@ -71,6 +97,30 @@ NB_MODULE(LAPJOINT_MODULE, m) {
   m.attr("bullet_version") = btGetVersion();
   m.attr("memory_columns") = nb::make_tuple(lapjoint::kBodyMemory, lapjoint::kPointNumbers, lapjoint::kPointMemory);
   m.attr("precision") = sizeof(btScalar) == 8 ? "float64" : "float32";
+
+  m.attr("exchange_heads") = nb::make_tuple(lapjoint::kDownHead, lapjoint::kUpHead, lapjoint::kContribution);
+  m.attr("column_count") = lapjoint::kColumns;
+  m.def(
+      "choose_advance",
+      [](Input<double> products, double last_change, double regularization, Output<double> theta) {
+        lapjoint::Products sums;
+        std::memcpy(&sums, products.data(), sizeof sums);
+        return static_cast<int>(lapjoint::choose_advance(sums, last_change, regularization, theta.data()));
+      },
+      "products"_a, "last_change"_a, "regularization"_a, "theta"_a.noconvert());
+
+  nb::class_<lapjoint::RoundPlan>(m, "RoundPlan")
+      .def(nb::init<>())
+      .def_rw("rounds", &lapjoint::RoundPlan::rounds)
+      .def_rw("sweeps", &lapjoint::RoundPlan::sweeps)
+      .def_rw("server_sweeps", &lapjoint::RoundPlan::server_sweeps)
+      .def_rw("accelerated", &lapjoint::RoundPlan::accelerated)
+      .def_rw("tolerance", &lapjoint::RoundPlan::tolerance);
+
+  nb::class_<lapjoint::RoundResult>(m, "RoundResult")
+      .def_ro("rounds", &lapjoint::RoundResult::rounds)
+      .def_ro("residual", &lapjoint::RoundResult::residual)
+      .def_ro("failed", &lapjoint::RoundResult::failed);
 
   nb::class_<WorldSettings>(m, "WorldSettings")
       .def(nb::init<>())
@@ -81,6 +131,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           [](WorldSettings& s, const std::array<double, 3>& g) { std::copy(g.begin(), g.end(), s.gravity); })
       .def_rw("solver", &WorldSettings::solver)
       .def_rw("solver_rows", &WorldSettings::solver_rows)
+      .def_rw("in_rounds", &WorldSettings::in_rounds)
+      .def_rw("joint_warm_start", &WorldSettings::joint_warm_start)
       .def_rw("iterations", &WorldSettings::iterations)
       .def_rw("residual_threshold", &WorldSettings::residual_threshold)
       .def_rw("joint_erp", &WorldSettings::joint_erp)
@@ -160,6 +212,71 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("clear_contacts", &BulletWorld::clear_contacts, Unlocked())
       .def("set_iterations", &BulletWorld::set_iterations, "iterations"_a)
       .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())
+      // A step in rounds; products are as in extrapolation.h, memory as in exchange.h.
+      .def(
+          "begin_step",
+          [](BulletWorld& w, double timestep, Input<int> interface) {
+            w.begin_step(timestep, interface.data(), rows(interface));
+          },
+          "timestep"_a, "interface"_a, Unlocked())
+      .def(
+          "include", [](BulletWorld& w, Input<double> others) { w.include(others.data()); }, "others"_a, Unlocked())
+      .def(
+          "advance",
+          [](BulletWorld& w, int how, Input<double> theta) {
+            w.advance(static_cast<lapjoint::Advance>(how), theta.data());
+          },
+          "how"_a, "theta"_a, Unlocked())
+      .def(
+          "sweep",
+          [](BulletWorld& w, int count, Output<double> out) {
+            const lapjoint::Products products = w.sweep(count);
+            std::memcpy(out.data(), &products, sizeof products);
+          },
+          "count"_a, "products"_a.noconvert(), Unlocked())
+      .def(
+          "contributions", [](const BulletWorld& w, Output<double> own) { w.contributions(own.data()); },
+          "own"_a.noconvert(), Unlocked())
+      .def("finish_step", &BulletWorld::finish_step, "moves"_a, Unlocked())
+      .def("abandon_step", &BulletWorld::abandon_step, Unlocked())
+      .def("step_rounds", &BulletWorld::step_rounds, "timestep"_a, "plan"_a, Unlocked())
+      .def(
+          "serve",
+          [](BulletWorld& w, Input<double> down, Output<double> up) {
+            return static_cast<int>(w.serve(down.data(), up.data()));
+          },
+          "down"_a, "up"_a.noconvert(), Unlocked())
+      .def(
+          "serve_by_socket",
+          [](BulletWorld& w, int socket, Input<double> down, Output<double> up) {
+            return w.serve_by_socket(socket, down.data(), up.data());
+          },
+          "socket"_a, "down"_a, "up"_a.noconvert(), Unlocked())
+      .def(
+          "run_rounds_by_sockets",
+          [](BulletWorld& w, const lapjoint::RoundPlan& plan, const std::vector<Output<double>>& downs,
+             const std::vector<Output<double>>& ups, const std::vector<Input<int>>& rows_of,
+             const std::vector<int>& sockets, double limit_s) {
+            lapjoint::SocketLinks links(sockets, limit_s);
+            const auto seats = make_seats(downs, ups, rows_of);
+            nb::gil_scoped_release unlocked;
+            return w.run_rounds(plan, seats, links);
+          },
+          "plan"_a, "downs"_a, "ups"_a, "rows"_a, "sockets"_a, "limit_s"_a)
+      .def(
+          "run_rounds_by_calls",
+          [](BulletWorld& w, const lapjoint::RoundPlan& plan, const std::vector<Output<double>>& downs,
+             const std::vector<Output<double>>& ups, const std::vector<Input<int>>& rows_of, const nb::callable& tell,
+             const nb::callable& exchange) {
+            const auto links = make_called(tell, exchange);
+            const auto seats = make_seats(downs, ups, rows_of);
+            nb::gil_scoped_release unlocked;
+            return w.run_rounds(plan, seats, *links);
+          },
+          "plan"_a, "downs"_a, "ups"_a, "rows"_a, "tell"_a, "exchange"_a)
+      .def(
+          "set_owners", [](BulletWorld& w, Input<int> owner) { w.set_owners(owner.data()); }, "owner"_a,
+          nb::keep_alive<1, 2>())
       .def("detect", &BulletWorld::detect, Unlocked())
       .def(
           "prepare", [](BulletWorld& w, Input<int> moving) { w.prepare(moving.data(), rows(moving)); }, "moving"_a,
@@ -210,6 +327,25 @@ NB_MODULE(LAPJOINT_MODULE, m) {
                       point_numbers.data(), points.data());
           },
           "ids"_a, "bodies"_a, "prepared"_a, "point_bodies"_a, "point_numbers"_a, "points"_a, Unlocked())
+      .def(
+          "remember",
+          [](BulletWorld& w, Input<int> point_bodies, Input<int> point_numbers, Input<btScalar> points) {
+            w.remember(rows(point_bodies), point_bodies.data(), point_numbers.data(), points.data());
+          },
+          "point_bodies"_a, "point_numbers"_a, "points"_a, Unlocked())
+      .def("joint_impulse_count", &BulletWorld::joint_impulse_count)
+      .def(
+          "read_joint_impulses",
+          [](const BulletWorld& w, Output<int> joint_ids, Output<btScalar> impulses) {
+            w.read_joint_impulses(joint_ids.data(), impulses.data());
+          },
+          "joint_ids"_a.noconvert(), "impulses"_a.noconvert(), Unlocked())
+      .def(
+          "remember_joints",
+          [](BulletWorld& w, Input<int> joint_ids, Input<btScalar> impulses) {
+            w.remember_joints(joint_ids.data(), impulses.data(), rows(joint_ids));
+          },
+          "joint_ids"_a, "impulses"_a, Unlocked())
       .def("residual", &BulletWorld::residual)
       .def("fallback_count", &BulletWorld::fallback_count);
 }

@@ -48,6 +48,11 @@ class CommandBuilder:
         self._worker_count = worker_count
         self.known = resized(self.known, worker_count)
 
+    @property
+    def removed(self) -> Ids:
+        """Bodies that are out for good."""
+        return self._removed
+
     def remove(self, body_ids: Ids) -> None:
         """Take these bodies out of every worker's engine for good, whatever the membership says."""
         self._removed = np.union1d(self._removed, body_ids).astype(np.int32)
@@ -86,7 +91,7 @@ class CommandBuilder:
         if self._moved:
             self._reset = np.union1d(self._reset, sorted(self._moved)).astype(np.int32)
             self._moved.clear()
-        wanted = self._without_removed(membership)
+        wanted = self.wanted(membership)
         activate, deactivate, reset, slots = self._command_lists(wanted, self.known, self._reset, worker)
         bodies = np.repeat(overlap, np.diff(offset))
         commands = []
@@ -110,14 +115,15 @@ class CommandBuilder:
         """The whole command of a fresh worker that takes another's place: all its bodies, and what `command` told the
         other for this step."""
         full = replace(command, deactivate=command.deactivate[:0], reset=command.reset[:0])
-        full.activate = self._without_removed(membership).active(worker)
+        full.activate = self.wanted(membership).active(worker)
         full.iterations = np.array([iterations], np.int32)
         self.known[self._removed, worker // WORD] &= ~np.uint64(1 << (worker % WORD))
         here = np.isin(command.overlap, full.activate)
         full.overlap, full.slot = command.overlap[here], command.slot[here]
         return full
 
-    def _without_removed(self, membership: Membership) -> Membership:
+    def wanted(self, membership: Membership) -> Membership:
+        """The membership, without bodies that are out for good."""
         if not len(self._removed):
             return membership
         wanted = membership.copy()

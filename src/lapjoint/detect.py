@@ -112,7 +112,8 @@ def make_detector(
 def merge_contacts(replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> Contacts:
     """The workers' contacts as one list, ascending; of a contact that several workers have, that of the first.
 
-    `bits` is the membership of that step."""
+    `bits` is the membership of that step. A reply beyond those of the workers is the server's: of contacts that
+    no worker has."""
     if len(replies) == 1:
         (reply,) = replies
         return Contacts(reply.contact_bodies, reply.contact_point_count, reply.contact_depth)

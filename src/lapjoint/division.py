@@ -49,14 +49,19 @@ class Division:
         assign_overlap: Callable[[Membership], None],
     ) -> None:
         """Bodies go to their new workers and stay in the old ones too."""
-        partition, before = self.partition, membership.bits.copy()
+        before = membership.bits.copy()
+        self.divide(states, contacts, membership)
+        assign_overlap(membership)
+        self.bits = membership.bits.copy()
+        membership.set_bits(membership.bits | before)
+
+    def divide(self, states: NDArray[np.float64], contacts: Ids, membership: Membership) -> None:
+        """Bodies go to their new workers at once."""
+        partition = self.partition
         if partition is None or len(partition) == 0 or self._is_other_count(membership):
             partition = divide_anew(self._scene, states, contacts, membership, self.worker_count)
         self.partition, self.count = None, self.worker_count
         membership.assign(partition)
-        assign_overlap(membership)
-        self.bits = membership.bits.copy()
-        membership.set_bits(membership.bits | before)
 
     def end(self, membership: Membership) -> int:
         """If one began in the last step, bodies leave the old workers. Returns how many workers there should be."""

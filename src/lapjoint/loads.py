@@ -77,18 +77,25 @@ class Loads:
         since = step_count - self._last_division
         return bool(self._threshold) and since >= PATIENCE and since % LOOK_EVERY == 0
 
-    def are_uneven(self, membership: Membership, step_count: int) -> bool:
-        """Whether it is time to divide the scene anew."""
+    @property
+    def may_move(self) -> bool:
+        """Whether bodies may change workers at all."""
+        return bool(self._threshold)
+
+    def are_uneven(self, membership: Membership, step_count: int, share: float | None = None) -> bool:
+        """Whether it is time to divide the scene anew. `share` is what grows with interfaces: the duplicated share,
+        unless something else is given."""
         if not self.is_time_to_look(step_count):
             return False
         load = membership.load
-        wide = self.duplicated_share(membership) > WIDER * self._duplicated + WIDER_BY
+        share = self.duplicated_share(membership) if share is None else share
+        wide = share > WIDER * self._duplicated + WIDER_BY
         return wide or bool(load.max() > self._threshold * load.mean())
 
-    def divided(self, membership: Membership, step_count: int) -> None:
+    def divided(self, membership: Membership, step_count: int, share: float | None = None) -> None:
         """Take note of a division."""
         self._last_division = step_count
-        self._duplicated = self.duplicated_share(membership)
+        self._duplicated = self.duplicated_share(membership) if share is None else share
 
     @staticmethod
     def duplicated_share(membership: Membership) -> float:

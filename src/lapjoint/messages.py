@@ -41,6 +41,13 @@ class StepCommand:
     forces: Array = _array(np.float64, 6)
     iterations: Ids = _array(np.int32)
     """One number if the sweeps per step change from this step on, else none."""
+    in_rounds: Ids = _array(np.int32)
+    """One number if the step is taken in rounds with the server, else none."""
+    interface: Ids = _array(np.int32)
+    """In rounds: active bodies that have joints or contacts with bodies of other workers."""
+    recall: Ids = _array(np.int32)
+    """With `memory_part`: only what is about these bodies is told. Where there is `memory`, it is added: bodies leave
+    and come in first, and what is known of others stays."""
     memory_part: NDArray[np.int64] = _array(np.int64)
     """If there are two numbers, the worker takes no step. Without `memory`, it tells the bytes of its memory from the
     first to the second. With it, these are bytes of a memory to take over, from the first on; the second is its size.

@@ -15,7 +15,7 @@ from .scene import Scene
 from .solver_choice import is_uniform, parse_solvers, solvers_of_workers
 
 CHOICES = {
-    "coupling": ("blend",),
+    "coupling": ("blend", "tight"),
     "detect": ("workers", "server"),
     "balance": ("pruned", "guarded", "printed"),
     "load": ("contacts", "bodies", "time"),
@@ -25,6 +25,10 @@ CHOICES = {
     "placement": ("spread", "pack"),
     "send": ("all", "border"),
 }
+
+
+ROUNDS = 50
+"""Exchanges in a tight step, if nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,19 @@ class Params:
     they may matter to other workers. All: a worker that is lost can be replaced. Border: a fraction of the bytes, all
     states are fetched when somebody looks at them; a lost worker ends the run. Results are the same."""
     coupling: str = "blend"
-    """How workers' results become one: blend, the paper's weighted mean."""
+    """How workers' results become one: blend, the paper's weighted mean of bodies that several workers simulate; or
+    tight: every body has one worker, and constraints between workers are solved with all others, in rounds within the
+    step. Tight is exact as rounds grow, and simulates nothing twice; blend needs one exchange a step."""
+    rounds: int | None = None
+    """Tight: exchanges within a step, among which the iterations are divided. More: smaller error, more messages. With
+    a tolerance: the most. None: ROUNDS."""
+    tolerance: float = 0.0
+    """Tight: m/s. Rounds end once none changes a constraint's velocity by more than this. 0: never."""
+    acceleration: bool = True
+    """Tight: extrapolate impulses from round to round (Anderson acceleration). Without it a step is plain sweeps."""
+    joint_warm_start: float = 0.7
+    """Tight: share of the last step's joint impulses that the solver starts from, 0 to 1. Blend starts joints from
+    nothing."""
     partition: str = "auto"
     """The first division: labels, metis, boxes, equal, or a file. auto: labels if the scene has them, else metis."""
     growth_depth: int | None = None
@@ -126,7 +142,13 @@ class Params:
     step."""
 
     def __post_init__(self) -> None:
-        for name, top in (("workers", 1024), ("max_workers", 1024), ("iterations", 1_000_000), ("solver_rows", 10_000)):
+        for name, top in (
+            ("workers", 1024),
+            ("max_workers", 1024),
+            ("iterations", 1_000_000),
+            ("rounds", 1_000_000),
+            ("solver_rows", 10_000),
+        ):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, np.integer)) and 1 <= value <= top):
                 raise LapjointError(f"{name} is {value}, expected 1 to {top}")
@@ -159,11 +181,12 @@ class Params:
             value = getattr(self, name)
             if value is not None and not (is_finite(value) and value > 0):
                 raise LapjointError(f"{name} is {value}, expected a positive number")
-        for name in ("joint_erp", "contact_erp", "warm_start"):
+        for name in ("joint_erp", "contact_erp", "warm_start", "joint_warm_start"):
             if not (is_finite(getattr(self, name)) and 0 <= getattr(self, name) <= 1):
                 raise LapjointError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1")
-        if not (is_finite(self.residual_threshold) and self.residual_threshold >= 0):
-            raise LapjointError(f"residual_threshold is {self.residual_threshold}, expected zero or more")
+        for name in ("residual_threshold", "tolerance"):
+            if not (is_finite(getattr(self, name)) and getattr(self, name) >= 0):
+                raise LapjointError(f"{name} is {getattr(self, name)}, expected zero or more")
 
     def resolved(self, scene: Scene) -> Params:
         """The same, with everything the scene decides filled in."""
@@ -173,6 +196,7 @@ class Params:
             search_depth=scene.search_depth if self.search_depth is None else self.search_depth,
             timestep=scene.timestep if self.timestep is None else self.timestep,
             iterations=scene.iterations if self.iterations is None else self.iterations,
+            rounds=ROUNDS if self.rounds is None else self.rounds,
             length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
             speed_limit=self._speed_limit(scene),
         )

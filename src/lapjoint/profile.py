@@ -29,7 +29,13 @@ class StepProfile:
     """The server's own CPU time while the workers wait for it. CPU time, for with more workers than cores the server
     may itself have to wait."""
     residual: float = 0.0
-    """Largest of all workers [m/s]."""
+    """Largest of all workers [m/s]; with tight coupling, of all constraints in the last round."""
+    rounds: int = 0
+    """Of tight coupling."""
+    interface_count: int = 0
+    """With tight coupling: bodies that the server mirrors."""
+    cut_share: float = 0.0
+    """With tight coupling: share of joints and contacts that are between workers."""
     fallback_count: int = 0
     """Groups of bodies that direct solvers left to sweeps, of all workers."""
     overlap_count: int = 0

@@ -46,6 +46,10 @@ class Turn:
     slot_body: Ids
     """The body of every slot of the worker states, and the worker."""
     slot_worker: Ids
+    meanwhile: Callable[[], None] | None = None
+    """What the server does while the workers step."""
+    in_rounds: bool = False
+    """Whether that is rounds of tight coupling: then no worker can take its step again without all others."""
 
 
 class Recovery:
@@ -63,11 +67,11 @@ class Recovery:
         self._quarantined: set[int] = set()
         self._removed: set[int] = set()
 
-    def take_step(self, turn: Turn, meanwhile: Callable[[], None] | None) -> list[StepReply]:
+    def take_step(self, turn: Turn) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
         np.copyto(self._start, self._states())
         self._put_back_now.clear()
-        answers = self._runtime.step(turn.commands, meanwhile)
+        answers = self._runtime.step(turn.commands, turn.meanwhile)
         failures = self._failures(turn, answers)
         times = dict.fromkeys(range(len(answers)), 0)
         while failures:
@@ -78,8 +82,8 @@ class Recovery:
             again = self._repeat(turn, failures)
             seconds = time.perf_counter() - began
             self.events[quarantined:quarantined] = [_event(turn, failure, seconds) for failure in failures]
-            for failure in failures:
-                answers[failure.worker] = again[failure.worker]
+            for worker, answer in enumerate(again):
+                answers[worker] = answers[worker] if answer is None else answer
             failures = self._failures(turn, answers)
         return [answer for answer in answers if isinstance(answer, StepReply)]
 
@@ -145,7 +149,7 @@ class Recovery:
 
     def _repeat(self, turn: Turn, failures: Sequence[WorkerFailure]) -> Sequence[StepReply | WorkerFailure | None]:
         """The step once more, for fresh workers in place of these. Rows that a worker may have half written are put
-        back; the others' stay, for they have taken the step."""
+        back; the others' stay, for they have taken the step. In rounds, all take it again, from the states before."""
         commands: list[StepCommand | None] = [None] * len(turn.commands)
         frozen = np.array(sorted(self._put_back_now), np.int32)
         held = self._runtime.states[frozen].copy()
@@ -158,8 +162,13 @@ class Recovery:
             bodies = turn.membership.active(worker)
             self._runtime.states[bodies] = self._start[bodies]
             commands[worker] = self._builder.rebuild(turn.membership, turn.commands[worker], worker, turn.iterations)
+        if turn.in_rounds:
+            self._runtime.states[:] = self._start
+            for worker, command in enumerate(turn.commands):
+                own = self._builder.wanted(turn.membership).active(worker)
+                commands[worker] = commands[worker] or replace(command, deactivate=own[:0], activate=own[:0], reset=own)
         self._runtime.states[frozen] = held
-        return self._runtime.step(commands)
+        return self._runtime.step(commands, turn.meanwhile if turn.in_rounds else None)
 
     def _quarantine(self, turn: Turn, bodies: Ids) -> None:
         """Freeze bodies, without forces; those that are frozen already leave the engines."""

@@ -26,12 +26,14 @@ from .joints import WORLD
 from .loads import Loads
 from .measures import joint_gaps, state_hash
 from .messages import StepReply
+from .ownership import Ownership
 from .params import Params
 from .partition import make_partition
 from .profile import StepProfile
 from .recovery import Recovery, Turn
 from .runtimes import make_runtime
 from .scene import STATE_SIZE, Scene
+from .tight import TightCoupling
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -66,7 +68,9 @@ class Simulation:
         check_engines(scene, params)
         self.membership = Membership(partition, params.workers)
         self.graph: Graph = self._algorithms.Graph(scene.body_count, self._joint_edges)
-        self._algorithms.assign_overlap(self.growth_depth, self.graph, self.membership)  # Alg. 1 line 2
+        self._tight = TightCoupling(scene, params, self.membership) if params.coupling == "tight" else None
+        if self._tight is None:
+            self._algorithms.assign_overlap(self.growth_depth, self.graph, self.membership)  # Alg. 1 line 2
         self._detector, contacts = make_detector(scene, params, self._algorithms.PairFinder)
         warn_of_penetration(scene, contacts)
         self.replies = [StepReply(contacts.bodies, contacts.point_count, contacts.depth)]
@@ -84,6 +88,9 @@ class Simulation:
         """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._runtime = make_runtime(scene, params, params.workers)
         self._runtime.states[:] = scene.states
+        if self._tight is not None:
+            parts = self._tight, self._runtime, self._commands, self._detector, self._division
+            self._ownership = Ownership(*parts)
         self._recovery = Recovery(scene, params, self._runtime, self._commands, self.freeze)
         self.events: list[Event] = self._recovery.events
         """Failures, quarantines and changes of the number of workers so far."""
@@ -117,7 +124,7 @@ class Simulation:
             self._hold_frozen()
             self._recovery.contain_runaways(self.step_count, self.frozen_ids)
             self._count(replies)
-            profile.server_ms = 1e3 * (time.thread_time() - start - self._runtime.wait_cpu_s)
+            profile.server_ms += 1e3 * (time.thread_time() - start - self._runtime.wait_cpu_s)
             self.step_count += 1
             self._follow_load()
             for callback in self._callbacks:
@@ -141,6 +148,9 @@ class Simulation:
 
     def _balance(self) -> None:
         """Line 12: Algorithms 6 and 7."""
+        if self._tight is not None:
+            self._keep_owners()
+            return
         # Where the last step changed nothing and contacts are as they were, it would change nothing again.
         self._settled = self._settled and self._same_contacts and not self.membership.must_wait.any()
         self._settled = self._settled and np.array_equal(self.membership.bits, self._commands.known)
@@ -176,6 +186,12 @@ class Simulation:
         if self.params.validate:
             self.membership.validate(self.graph)
 
+    def _keep_owners(self) -> None:
+        """With tight coupling: bodies stay with their one worker or move to another."""
+        self._loads.weigh(self.membership, self.replies, self.params.iterations or 1, self.step_count)
+        self.profile.divided = self._ownership.keep(self.membership, self.graph, self._loads, self.step_count)
+        self._set_workers(self._division.worker_count)
+
     def _divide(self) -> None:
         """Another partition of the scene, and its overlap."""
 
@@ -206,12 +222,17 @@ class Simulation:
         self.profile.deactivation_count = sum(len(command.deactivate) for command in commands)
         self._settled = self.profile.activation_count + self.profile.deactivation_count == 0
         self._told = commands
+        meanwhile: Callable[[], None] | None
         meanwhile = partial(self._detector.prepare, self.membership) if len(commands) > 1 else None
+        in_rounds = self._tight is not None and len(commands) > 1
+        if self._tight is not None and in_rounds:
+            meanwhile = self._tight.prepared_rounds(commands, self.params, self._runtime, meanwhile)
         bodies = np.repeat(self.overlap, np.diff(self.weight_offset))
         iterations = self.params.iterations or 1
-        turn = Turn(self.step_count, iterations, self.membership, commands, bodies, self.weight_worker)
+        parts = self.membership, commands, bodies, self.weight_worker, meanwhile, in_rounds
+        turn = Turn(self.step_count, iterations, *parts)
         try:
-            return self._recovery.take_step(turn, meanwhile)
+            return self._recovery.take_step(turn)
         except SimulationStopped as error:
             self._stopped = error
             for hook in self.before_stop:
@@ -238,6 +259,8 @@ class Simulation:
         profile.count_bytes = partial(count_bytes, self._told, replies)
         profile.count_workers(replies)
         profile.overlap_count = len(self.overlap)
+        if self._tight is not None:
+            self._tight.count(profile, replies, self._commands.known)
         self._loads.measure(profile.worker_cpu_ms)
 
     # ---- what a user reads and does --------------------------------------------------------------------------------

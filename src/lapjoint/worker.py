@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .engines import DirectEngine, make_engine
-from .errors import NotFiniteError
+from .engines import DirectEngine, EngineMemory, RoundEngine, make_engine
+from .errors import NotFiniteError, WorkerError
 from .messages import StepCommand, StepReply, WorkerFailure
 from .params import Params
 from .scene import Scene
@@ -38,6 +39,21 @@ class Worker:
         self._prepare_s = 0.0
         self._memory_parts = MemoryParts()
         self._stepped = False
+        self._command = StepCommand()
+        self._spent_s = 0.0
+        self.down: Array = np.zeros(0)
+        self.up: Array = np.zeros(0)
+
+    def set_exchange(self, exchange: Array) -> None:
+        """Where messages within a step lie: (2, room), the server's in the first row, this worker's in the second."""
+        self.down, self.up = exchange
+
+    @property
+    def rounds(self) -> RoundEngine:
+        """The engine, if it takes steps in rounds."""
+        if not isinstance(self._engine, RoundEngine):
+            raise WorkerError(f"worker {self.index}: its engine takes no steps in rounds")
+        return self._engine
 
     @property
     def own_ids(self) -> Ids:
@@ -48,11 +64,64 @@ class Worker:
         """The table of overlap bodies is another one from now on: there are more workers."""
         self._worker_states = worker_states
 
-    def step(self, command: StepCommand) -> StepReply:
+    def step(self, command: StepCommand, serve: Callable[[], bool] | None = None) -> StepReply:
+        """Do what is told. `serve` has the rounds of a step in rounds taken; false: it is to be abandoned."""
         self._stepped = len(command.memory_part) == 0
         if not self._stepped:
             return self._exchange_memory(command)
+        self.begin(command)
+        completed = serve() if len(command.in_rounds) and serve is not None else True
+        return self.finish(completed)
+
+    def begin(self, command: StepCommand) -> None:
+        """The first half of a step, up to the rounds where there are any."""
         start = time.thread_time()
+        self._command, self._stepped = command, True
+        self._change_members(command)
+        if len(command.force_ids):
+            self._engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
+        if len(command.iterations):
+            self._engine.set_iterations(int(command.iterations[0]))
+        if len(command.in_rounds):
+            self.rounds.begin_step(command.interface)
+        self._spent_s = time.thread_time() - start
+
+    def serve(self) -> int:
+        """Do what the server asks for in `down`; see RoundEngine.serve."""
+        start = time.thread_time()
+        signal = self.rounds.serve(self.down, self.up)
+        self._spent_s += time.thread_time() - start
+        return signal
+
+    def serve_by_socket(self, socket: int) -> bool:
+        """Do all that the server asks for on a socket. False: the step is to be abandoned."""
+        start = time.thread_time()
+        completed = self.rounds.serve_by_socket(socket, self.down, self.up)
+        self._spent_s += time.thread_time() - start
+        return completed
+
+    def finish(self, completed: bool) -> StepReply:
+        """The second half. Where the step is abandoned, nothing is written and nothing told."""
+        start = time.thread_time()
+        engine, command = self._engine, self._command
+        if len(command.in_rounds) and not completed:
+            self.rounds.abandon_step()
+            self._stepped = False
+            return StepReply()
+        if len(command.in_rounds):
+            self.rounds.finish_step()
+        else:
+            engine.step()
+        own = self._own_bodies(command)
+        engine.get_states(own, out=self._states, rows=own)
+        engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
+        contacts = engine.contacts()
+        fallbacks = self._direct.fallback_count() if self._direct else 0
+        spent = self._spent_s + time.thread_time() - start
+        measures = np.array([spent, engine.residual(), self._active_count, self._prepare_s, fallbacks])
+        return StepReply(contacts.bodies, contacts.point_count, contacts.depth, measures)
+
+    def _change_members(self, command: StepCommand) -> None:
         engine, states = self._engine, self._states
         if len(command.deactivate):
             engine.deactivate(command.deactivate)
@@ -64,19 +133,6 @@ class Worker:
             engine.activate(command.activate, states[command.activate])
             self._active[command.activate] = True
             self._active_count += len(command.activate)
-        if len(command.force_ids):
-            engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
-        if len(command.iterations):
-            engine.set_iterations(int(command.iterations[0]))
-        engine.step()
-        own = self._own_bodies(command)
-        engine.get_states(own, out=states, rows=own)
-        engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
-        contacts = engine.contacts()
-        fallbacks = self._direct.fallback_count() if self._direct else 0
-        spent = time.thread_time() - start
-        measures = np.array([spent, engine.residual(), self._active_count, self._prepare_s, fallbacks])
-        return StepReply(contacts.bodies, contacts.point_count, contacts.depth, measures)
 
     def prepare(self) -> None:
         """While the others still step and the server works: what the next step can do already. Of this worker's
@@ -90,15 +146,27 @@ class Worker:
     def _exchange_memory(self, command: StepCommand) -> StepReply:
         """Tell a part of what this worker's next step depends on, or take over what another's depended on."""
         if len(command.memory) == 0:
-            return self._memory_parts.tell(command.memory_part, self._engine.memory)
+            return self._memory_parts.tell(command.memory_part, lambda: self._recalled(command.recall))
         memory = self._memory_parts.take(command.memory_part, command.memory)
-        if memory is not None:
+        if memory is not None and len(command.recall):
+            self._change_members(command)
+            self.rounds.remember(memory)
+            self._overlap = np.array([-1], np.int32)
+        elif memory is not None:
             self._engine.restore(memory)
             self._active[:] = False
             self._active[memory.body_ids] = True
             self._active_count = len(memory.body_ids)
             self._overlap = np.array([-1], np.int32)  # none that a command can have: the next one is looked at
         return StepReply()
+
+    def _recalled(self, bodies: Ids) -> EngineMemory:
+        memory = self._engine.memory()
+        if len(bodies) == 0:
+            return memory
+        wanted = np.zeros(len(self._active), bool)
+        wanted[bodies] = True
+        return memory.about(wanted)
 
     def _own_bodies(self, command: StepCommand) -> Ids:
         """Active bodies that no other worker has."""

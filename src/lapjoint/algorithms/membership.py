@@ -176,6 +176,8 @@ def shared_before(worker: int, bits: NDArray[np.uint64], pairs: ArrayLike) -> ND
     """Of pairs that a worker has: which a worker of a lower number has too. The second body of a pair may be static
     (negative): in every worker."""
     a, b = np.asarray(pairs, np.int32).reshape(-1, 2).T
+    if worker >= WORD * bits.shape[1]:
+        worker = WORD * bits.shape[1] - 1  # beyond the last one
     words = worker // WORD + 1
     common = bits[a, :words] & np.where((b >= 0)[:, None], bits[b, :words], ~np.uint64(0))
     common[:, -1] &= np.uint64((1 << (worker % WORD)) - 1)

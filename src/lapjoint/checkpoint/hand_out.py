@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..algorithms.membership import WORD
 from ..detect import merge_contacts
-from ..engines import EngineMemory
+from ..engines import EngineMemory, join_memories
 from ..messages import StepReply
 from ..partition import divide_anew
 from ..simulation import Simulation
@@ -45,7 +44,7 @@ def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: di
     merged = merge_memories(memories, say_of(arrays, before))
     parts = [to_bytes(merged.part(membership.column(w))) for w in range(worker_count)]
     give_memories(s._runtime.step, parts, s.scene.body_count)
-    commands.known = commands._without_removed(membership).bits.copy()
+    commands.known = commands.wanted(membership).bits.copy()
     commands.move(np.union1d(arrays["overlap"], arrays["commands/moved"]).astype(np.int32))
 
 
@@ -58,21 +57,11 @@ def merge_memories(memories: Sequence[EngineMemory], say: NDArray[np.float64]) -
         ends = memory.point_bodies
         about = np.where((ends >= 0)[:, :, None], say[ends], np.inf)  # of a static body everybody knows all
         new = np.argmax(about.min(axis=1), axis=1) == worker
-        kept.append(
-            EngineMemory(
-                memory.body_ids[first],
-                memory.bodies[first],
-                memory.prepared[first],
-                ends[new],
-                memory.point_numbers[new],
-                memory.points[new],
-            )
-        )
-    columns = {f.name: np.concatenate([getattr(memory, f.name) for memory in kept]) for f in fields(EngineMemory)}
-    order = np.argsort(columns["body_ids"])
-    for name in ("body_ids", "bodies", "prepared"):
-        columns[name] = columns[name][order]
-    return EngineMemory(**columns)
+        joints = memory.joint_bodies
+        about = np.where((joints >= 0)[:, :, None], say[joints], np.inf)
+        own_joints = np.argmax(about.min(axis=1), axis=1) == worker
+        kept.append(memory.taken(first, new, own_joints))
+    return join_memories(kept)
 
 
 def say_of(arrays: Arrays, worker_count: int) -> NDArray[np.float64]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, EngineMemory
+from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, RoundEngine
+from .memory import EngineMemory, join_memories
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .support import Support
 
@@ -12,10 +13,12 @@ __all__ = [
     "DirectEngine",
     "Engine",
     "EngineMemory",
+    "RoundEngine",
     "Support",
     "check_engines",
     "engine_names",
     "engine_version",
+    "join_memories",
     "make_engine",
     "supports",
 ]

@@ -14,8 +14,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..exchange import Links, RoundPlan, RoundResult
 from ..params import Params
 from ..scene import Scene
+from .memory import EngineMemory
 from .support import Support
 
 Array = NDArray[np.float64]
@@ -54,43 +56,6 @@ class Contacts:
     def penetration(self) -> float:
         """The deepest penetration [m], 0 where nothing touches."""
         return float(max(self.depth.max(initial=0.0), 0.0))
-
-
-@dataclass(frozen=True)
-class EngineMemory:
-    """What an engine's next step depends on to the last bit: more than the states that it gives out.
-
-    What the columns mean is the engine's business. That rows are of bodies and of contact points is not: so the memory
-    of several engines can be handed out anew.
-    """
-
-    body_ids: Ids
-    """(n,) active bodies, ascending."""
-    bodies: NDArray[np.floating]
-    """(n, any) what the engine holds of each."""
-    prepared: NDArray[np.bool_]
-    """(n,) bodies among which contacts for the next step have been found already."""
-    point_bodies: Ids
-    """(m, 2) the bodies of each contact point that is remembered; -1 - s for the static body s."""
-    point_numbers: Ids
-    """(m, any) whole numbers of each."""
-    points: NDArray[np.floating]
-    """(m, any) its other numbers."""
-
-    def part(self, has_body: NDArray[np.bool_]) -> EngineMemory:
-        """What is about bodies of a mask over the scene's bodies, and about contacts between these. As others may join
-        them, nothing is prepared."""
-        own = has_body[self.body_ids]
-        ends = self.point_bodies
-        shared = (has_body[np.maximum(ends, 0)] | (ends < 0)).all(axis=1)
-        return EngineMemory(
-            self.body_ids[own],
-            self.bodies[own],
-            np.zeros(int(own.sum()), bool),
-            ends[shared],
-            self.point_numbers[shared],
-            self.points[shared],
-        )
 
 
 @runtime_checkable
@@ -204,4 +169,65 @@ class DirectEngine(Protocol):
 
     def fallback_count(self) -> int:
         """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""
+        ...
+
+
+@runtime_checkable
+class RoundEngine(Protocol):
+    """The open box: what an engine with the coupling "tight" offers besides (docs/coupling.md). A step in rounds is
+    begin_step, any number of rounds, and finish_step or abandon_step; `step` takes all of them alone.
+
+    A contribution is what one engine's impulses change of a body's velocity in a step: 12 numbers, the change of linear
+    [m/s] and angular velocity [rad/s], and of the push and turn that resolve penetration.
+    """
+
+    def set_owners(self, owner: Ids) -> None:
+        """This engine has joints and contacts between bodies of different owners alone. To be said before any body is
+        active; the list is read in place, and may change for bodies that are not active."""
+        ...
+
+    def begin_step(self, interface: ArrayLike) -> None:
+        """Everything up to the first sweep. `interface` are active bodies that other engines have constraints of."""
+        ...
+
+    def include(self, others: Array) -> None:
+        """What the other engines contribute to the interface bodies from now on."""
+        ...
+
+    def advance(self, how: int, theta: Array) -> None:
+        """Between two rounds: keep impulses, extrapolate them, or forget the rounds so far: see
+        algorithms/extrapolation.py."""
+        ...
+
+    def sweep(self, count: int) -> Array:
+        """`count` sweeps over all constraints, and the products of what they changed."""
+        ...
+
+    def contributions(self) -> Array:
+        """What this engine contributes to the interface bodies."""
+        ...
+
+    def finish_step(self, moves: bool = True) -> None:
+        """Everything after the last sweep. Without moves, bodies stay where they are, and impulses are remembered."""
+        ...
+
+    def abandon_step(self) -> None:
+        """In place of finish_step: bodies may have other velocities than before and are to be set again."""
+        ...
+
+    def serve(self, down: Array, up: Array) -> int:
+        """As a worker: what `down` asks for, and returns which Signal that was: a round, with the answer in `up`; or,
+        for the end of the step, to include the last contributions; or nothing, for the step is to be abandoned."""
+        ...
+
+    def serve_by_socket(self, socket: int, down: Array, up: Array) -> bool:
+        """As a worker: all that the server asks for on a socket. False: the step is to be abandoned."""
+        ...
+
+    def run_rounds(self, plan: RoundPlan, links: Links) -> RoundResult:
+        """As the server: all rounds of a step with the workers behind `links`."""
+        ...
+
+    def remember(self, memory: EngineMemory) -> None:
+        """Take over what another engine remembers of contacts and joints of active bodies."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import LapjointError, NotFiniteError
+from ..exchange import Links, RoundPlan, RoundResult
 from ..measures import joint_gaps
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
 from ..shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh
 from ..titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
-from .base import Array, Contacts, EngineMemory, Ids
+from .base import Array, Contacts, Ids
+from .memory import EngineMemory
 from .support import Support
 
 SHAPE_KINDS = {
@@ -29,13 +32,17 @@ SHAPE_KINDS = {
 class BulletEngine:
     """Bullet 3.26 with bodies that come and go, in float32 or float64."""
 
-    supports = Support("lapjoint", ("float32", "float64"), version="3.26")
+    supports = Support("lapjoint", ("float32", "float64"), couplings=("blend", "tight"), version="3.26")
 
     @staticmethod
     def check(scene: Scene, params: Params) -> None:
         """It takes every scene. Bullet's Lemke inverts matrices, and in float32 hardly ever finds a solution."""
         if params.solver == "lemke" and params.precision == "float32":
             raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
+        if params.coupling == "tight" and params.solver != "sequential":
+            raise LapjointError(f"coupling is tight and solver is {params.solver}, expected sequential")
+        if params.coupling == "tight" and params.sleeping:
+            raise LapjointError("coupling is tight and sleeping is on, expected one of them")
 
     def __init__(self, scene: Scene, params: Params) -> None:
         params = params.resolved(scene)
@@ -45,6 +52,8 @@ class BulletEngine:
         self.params = params
         self._native = importlib.import_module(f"lapjoint._bullet_{params.precision}")
         self._timestep = params.timestep
+        self._result: Any = None  # of the last step in rounds
+        self._interface = np.empty(0, np.int32)
         # The native world reads these tables in place; holding them here keeps them alive.
         self._tables = scene.bodies.to_arrays(), scene.joints.to_arrays()
         self._world = self._native.BulletWorld(
@@ -76,10 +85,12 @@ class BulletEngine:
             "joint_erp",
             "contact_erp",
             "warm_start",
+            "joint_warm_start",
             "split_impulse",
             "sleeping",
         ):
             setattr(settings, name, getattr(params, name))
+        settings.in_rounds = params.coupling == "tight"
         settings.two_friction_directions = params.friction_directions == 2
         # Bullet's thresholds for masses are absolute too: it takes very heavy bodies for static ones.
         if self.scene.body_count:
@@ -158,8 +169,18 @@ class BulletEngine:
     def step(self, count: int = 1) -> None:
         if count < 0:
             raise LapjointError(f"count of steps is {count}, expected zero or more")
+        self._finite(self._take_steps, count)
+
+    def _take_steps(self, count: int) -> None:
+        if self.params.coupling != "tight":
+            self._world.step(self._timestep, count)
+            return
+        for _ in range(count):
+            self._result = self._world.step_rounds(self._timestep, self._plan(RoundPlan.of(self.params)))
+
+    def _finite(self, step: Callable[..., None], *arguments: Any) -> None:
         try:
-            self._call(self._world.step, self._timestep, count)
+            self._call(step, *arguments)
         except LapjointError as error:
             first = re.match(r"body (\d+)\b.* has a state that is not finite", str(error))
             if first is None:
@@ -200,24 +221,91 @@ class BulletEngine:
         ends, numbers = np.empty((count, 2), np.int32), np.empty((count, number_columns), np.int32)
         points = np.empty((count, point_columns), self.params.precision)
         self._world.read_memory(bodies, prepared, ends, numbers, points)
-        return EngineMemory(ids, bodies, prepared, ends, numbers, points)
+        impulse_count = self._world.joint_impulse_count()
+        joint_ids, impulses = np.empty(impulse_count, np.int32), np.empty(impulse_count, self.params.precision)
+        self._world.read_joint_impulses(joint_ids, impulses)
+        joints = self.scene.joints
+        joint_ends = np.stack([joints.body_a[joint_ids], joints.body_b[joint_ids]], axis=1).astype(np.int32)
+        return EngineMemory(ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses)
 
     def restore(self, memory: EngineMemory) -> None:
-        (bodies, points), columns = (len(memory.body_ids), len(memory.point_bodies)), self._native.memory_columns
-        real = self.params.precision
-        wanted = [(bodies, columns[0]), (bodies,), (points, 2), (points, columns[1]), (points, columns[2])]
-        arrays = [memory.bodies, memory.prepared, memory.point_bodies, memory.point_numbers, memory.points]
-        kinds = [real, "bool", "int32", "int32", real]
-        for array, shape, kind in zip(arrays, wanted, kinds, strict=True):
-            if array.shape != shape or array.dtype != kind:
-                raise LapjointError(
-                    f"an engine's memory has an array of shape {array.shape} and type {array.dtype}, "
-                    f"expected {shape} and {kind}: it is of another engine or precision"
-                )
-        self._call(self._world.restore, as_ids(memory.body_ids), *map(np.ascontiguousarray, arrays))
+        bodies, columns = len(memory.body_ids), self._native.memory_columns
+        _check_array(memory.bodies, (bodies, columns[0]), self.params.precision)
+        _check_array(memory.prepared, (bodies,), "bool")
+        points = self._points(memory)
+        arrays = map(np.ascontiguousarray, (memory.bodies, memory.prepared, *points))
+        self._call(self._world.restore, as_ids(memory.body_ids), *arrays)
+        self._remember_joints(memory)
+
+    def remember(self, memory: EngineMemory) -> None:
+        self._call(self._world.remember, *map(np.ascontiguousarray, self._points(memory)))
+        self._remember_joints(memory)
+
+    def _points(self, memory: EngineMemory) -> tuple[Any, Any, Any]:
+        count, (_, numbers, values) = len(memory.point_bodies), self._native.memory_columns
+        _check_array(memory.point_bodies, (count, 2), "int32")
+        _check_array(memory.point_numbers, (count, numbers), "int32")
+        _check_array(memory.points, (count, values), self.params.precision)
+        return memory.point_bodies, memory.point_numbers, memory.points
+
+    def _remember_joints(self, memory: EngineMemory) -> None:
+        if len(memory.joint_ids):
+            _check_array(memory.joint_impulses, (len(memory.joint_ids),), self.params.precision)
+            self._call(self._world.remember_joints, as_ids(memory.joint_ids), memory.joint_impulses)
+
+    # ---- steps in rounds -------------------------------------------------------------------------------------------
+
+    def _plan(self, plan: RoundPlan) -> Any:
+        native = self._native.RoundPlan()
+        for name, value in vars(plan).items():
+            setattr(native, name, value)
+        return native
+
+    def set_owners(self, owner: Ids) -> None:
+        self._world.set_owners(owner)
+
+    def begin_step(self, interface: ArrayLike) -> None:
+        self._interface = as_ids(interface)
+        self._call(self._world.begin_step, self._timestep, self._interface)
+
+    def include(self, others: Array) -> None:
+        self._world.include(np.ascontiguousarray(others, float))
+
+    def advance(self, how: int, theta: Array) -> None:
+        self._world.advance(how, np.ascontiguousarray(theta, float))
+
+    def sweep(self, count: int) -> Array:
+        products = np.empty(self._native.exchange_heads[1])
+        self._world.sweep(count, products)
+        return products
+
+    def contributions(self) -> Array:
+        own = np.empty((len(self._interface), self._native.exchange_heads[2]))
+        self._world.contributions(own)
+        return own
+
+    def finish_step(self, moves: bool = True) -> None:
+        self._finite(self._world.finish_step, moves)
+
+    def abandon_step(self) -> None:
+        self._world.abandon_step()
+
+    def serve(self, down: Array, up: Array) -> int:
+        return int(self._world.serve(down, up))
+
+    def serve_by_socket(self, socket: int, down: Array, up: Array) -> bool:
+        return bool(self._world.serve_by_socket(socket, down, up))
+
+    def run_rounds(self, plan: RoundPlan, links: Links) -> RoundResult:
+        arguments = (self._plan(plan), list(links.downs), list(links.ups), [as_ids(rows) for rows in links.rows])
+        if links.sockets:
+            result = self._world.run_rounds_by_sockets(*arguments, list(links.sockets), links.limit_s)
+        else:
+            result = self._world.run_rounds_by_calls(*arguments, links.tell, links.exchange)
+        return RoundResult(result.rounds, result.residual, result.failed)
 
     def residual(self) -> float:
-        return float(self._world.residual())
+        return float(self._world.residual() if self._result is None else self._result.residual)
 
     def fallback_count(self) -> int:
         """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""
@@ -252,3 +340,11 @@ class BulletEngine:
         except (ValueError, RuntimeError) as error:
             named = re.sub(r"^body (\d+)", lambda match: self.scene.body_title(int(match[1])), str(error))
             raise LapjointError(named) from None
+
+
+def _check_array(array: Any, shape: tuple[int, ...], kind: str) -> None:
+    if array.shape != shape or array.dtype != kind:
+        raise LapjointError(
+            f"an engine's memory has an array of shape {array.shape} and type {array.dtype}, "
+            f"expected {shape} and {kind}: it is of another engine or precision"
+        )

@@ -17,8 +17,9 @@ from ..params import Params
 from ..scene import STATE_SIZE, Scene
 from ..titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
-from .base import Array, Contacts, EngineMemory, Ids
+from .base import Array, Contacts, Ids
 from .bounds import Bounds
+from .memory import EngineMemory
 from .support import Support
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError
+from ..exchange import Links
 from ..messages import StepCommand, StepReply, WorkerFailure
 from ..params import Params
 from ..scene import Scene
@@ -44,13 +45,18 @@ class Runtime(Protocol):
         """One step of all workers that have a command, in parallel where the runtime can; returns when the last is
         done or given up. A worker without a command does not step, and its answer is None.
 
-        While they step, the server does what is left for `meanwhile`; it may not look at states then.
+        While they step, the server does what is left for `meanwhile`; it may not look at states then. Where the step is
+        taken in rounds, `meanwhile` is what takes them, through `links`: all commands say so then, or none.
 
         A worker that fails, dies or does not answer in time (see AnswerLimits) has a WorkerFailure for an answer, then
         and in every later step, until it is replaced. The others are not touched by it. Rows that a failed worker was
         about to write may be half written. After an interrupt the runtime is closed; a step of a closed runtime is a
         WorkerError.
         """
+        ...
+
+    def links(self) -> Links:
+        """The way to the workers within a step in rounds, for `meanwhile`."""
         ...
 
     def replace(self, worker: int) -> None:

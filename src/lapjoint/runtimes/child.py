@@ -25,18 +25,22 @@ TEXT_SIZE = struct.Struct("q")
 class Child:
     """Process of worker number `index`, just started. It says by an answer that it is there."""
 
-    def __init__(self, index: int, params: Params, blocks: Sequence[SharedMemory], mailbox_size: int) -> None:
+    def __init__(
+        self, index: int, params: Params, blocks: Sequence[SharedMemory], mailbox_size: int, room: int
+    ) -> None:
         self.index = index
         self.failure: WorkerFailure | None = None
-        """Why it can take no step any more."""
+        """Why it can take no step any more. `down` and `up` are its part of the exchange within a step."""
         mailbox = SharedMemory(mailbox_size)
         self._mailbox = memoryview(mailbox.map)
+        exchange = SharedMemory(16 * room)
+        self.down, self.up = exchange.array((2, room), float)
         self.link, theirs = socket.socketpair()
         task = {
             "index": index,
             "params": asdict(params),
             "socket": theirs.fileno(),
-            "memory": [[block.fd, block.size] for block in (*blocks, mailbox)],
+            "memory": [[block.fd, block.size] for block in (*blocks, mailbox, exchange)],
         }
         # The same modules as here, whatever was done to sys.path; one thread each, for the workers are the threads.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
@@ -45,7 +49,7 @@ class Child:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "lapjoint.runtimes.process_worker", json.dumps(task)],
                 stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno(), *(block.fd for block in blocks), mailbox.fd],
+                pass_fds=[theirs.fileno(), *(block.fd for block in blocks), mailbox.fd, exchange.fd],
                 env=environment,
                 start_new_session=True,  # Ctrl-C is for the server; it ends the workers
             )
@@ -55,6 +59,7 @@ class Child:
         finally:
             theirs.close()
             mailbox.close()
+            exchange.close()
 
     @property
     def pid(self) -> int:

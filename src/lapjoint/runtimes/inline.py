@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
 
 from ..errors import WorkerError
+from ..exchange import Links, Signal, exchange_room
 from ..messages import StepCommand, StepReply, WorkerFailure
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
@@ -23,6 +28,7 @@ class InlineRuntime:
         self._workers: list[Worker] = []
         self._failures: dict[int, WorkerFailure] = {}
         self._closed = False
+        self._signals: dict[int, int] = {}
         self.set_worker_count(worker_count)
 
     def step(
@@ -31,14 +37,61 @@ class InlineRuntime:
         self._check_open()
         start = time.thread_time()
         try:
-            answers = [self._answer(w, command) for w, command in zip(self._workers, commands, strict=True)]
-            if meanwhile is not None:
-                meanwhile()
+            if meanwhile is not None and any(command is not None and len(command.in_rounds) for command in commands):
+                answers = self._step_in_rounds(commands, meanwhile)
+            else:
+                answers = [self._answer(w, command) for w, command in zip(self._workers, commands, strict=True)]
+                if meanwhile is not None:
+                    meanwhile()
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
         self.wait_cpu_s = time.thread_time() - start
         return answers
+
+    def _step_in_rounds(
+        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None]
+    ) -> list[StepReply | WorkerFailure | None]:
+        """All workers begin, take their rounds as the server asks for them, and finish."""
+        told = []
+        for worker, command in zip(self._workers, commands, strict=True):
+            if command is not None:
+                told.append(worker)
+                self._try(worker, partial(worker.begin, command))
+        self._signals = dict.fromkeys((worker.index for worker in told), int(Signal.ROUND))
+        meanwhile()
+        answers: list[StepReply | WorkerFailure | None] = [None] * len(self._workers)
+        for worker in told:
+            completed = self._signals[worker.index] == Signal.FINISH
+            reply = self._try(worker, partial(worker.finish, completed))
+            if reply is not None:
+                self._try(worker, worker.prepare)
+            answers[worker.index] = self._failures.get(worker.index, reply)
+        return answers
+
+    def _try(self, worker: Worker, action: Callable[[], Any]) -> Any:
+        """What it returns, unless the worker has failed or fails now."""
+        if worker.index not in self._failures:
+            try:
+                return action()
+            except Exception as error:
+                self._failures[worker.index] = failure_of(worker.index, error)
+        return None
+
+    def links(self) -> Links:
+        return Links(
+            [worker.down for worker in self._workers],
+            [worker.up for worker in self._workers],
+            tell=self._serve,
+            exchange=self._serve,
+        )
+
+    def _serve(self) -> bool:
+        for worker in self._workers:
+            signal = self._try(worker, worker.serve)
+            if signal is not None:
+                self._signals[worker.index] = signal
+        return not self._failures
 
     def _answer(self, worker: Worker, command: StepCommand | None) -> StepReply | WorkerFailure | None:
         if command is None:
@@ -71,7 +124,10 @@ class InlineRuntime:
         self._failures = {w: failure for w, failure in self._failures.items() if w < worker_count}
 
     def _start(self, index: int) -> Worker:
-        return Worker(index, self._scene, self._params, self.states, self.worker_states)
+        worker = Worker(index, self._scene, self._params, self.states, self.worker_states)
+        if self._params.coupling == "tight":
+            worker.set_exchange(np.zeros((2, exchange_room(self._scene.body_count))))
+        return worker
 
     def _check_open(self) -> None:
         if self._closed:

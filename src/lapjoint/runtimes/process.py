@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 
 from ..errors import WorkerError
+from ..exchange import Links, exchange_room
 from ..messages import StepCommand, StepReply, WorkerFailure
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
@@ -45,6 +46,7 @@ class ProcessRuntime:
         self.wait_cpu_s = 0.0
         self._blocks = [states, worker_states, scene_block]
         self._children: list[Child] = []
+        self._room = exchange_room(scene.body_count) if params.coupling == "tight" else 0
         self._limits = AnswerLimits(params.hang_limit)
         self._finalizer = weakref.finalize(self, _end, self._children, self._blocks)
         try:
@@ -98,6 +100,15 @@ class ProcessRuntime:
                 if is_step:
                     self._limits.answered(child.index, taken_s)
 
+    def links(self) -> Links:
+        children = self._children
+        return Links(
+            [child.down for child in children],
+            [child.up for child in children],
+            [child.link.fileno() for child in children],
+            max(self._limits.limit_s(child.index) for child in children),
+        )
+
     # ---- workers come and go -----------------------------------------------------------------------------------------
 
     def replace(self, worker: int) -> None:
@@ -129,7 +140,7 @@ class ProcessRuntime:
         started = []
         try:
             for index in indices:
-                child = Child(index, self._params, self._blocks, mailbox_size(self._body_count))
+                child = Child(index, self._params, self._blocks, mailbox_size(self._body_count), self._room)
                 started.append(child)
                 self._children[index : index + 1] = [child]
             self._gather(dict.fromkeys(started, START_S), time.monotonic(), is_step=False)

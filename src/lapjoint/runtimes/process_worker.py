@@ -8,6 +8,7 @@ import select
 import socket
 import sys
 import threading
+from functools import partial
 
 from ..messages import StepCommand, pack, unpack
 from ..params import Params
@@ -37,7 +38,7 @@ def main() -> None:
     link = socket.socket(fileno=task["socket"])
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
-        states, worker_states, scene_block, mailbox = (SharedMemory(size, fd) for fd, size in task["memory"])
+        states, worker_states, scene_block, mailbox, exchange = (SharedMemory(size, fd) for fd, size in task["memory"])
         scene = read_scene(scene_block.map)
         rows = scene.body_count
         worker = Worker(
@@ -47,7 +48,8 @@ def main() -> None:
             states.array((rows, STATE_SIZE), float),
             overlap_table(worker_states),
         )
-        for block in (states, scene_block, mailbox):
+        worker.set_exchange(exchange.array((2, exchange.size // 16), float))
+        for block in (states, scene_block, mailbox, exchange):
             block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
@@ -56,7 +58,7 @@ def main() -> None:
             if len(command.slot) and (int(command.slot.max()) + 1) * 8 * STATE_SIZE > worker_states.size:
                 worker_states.look_again()  # there are more workers than before, and the server has made room
                 worker.set_worker_states(overlap_table(worker_states))
-            pack(worker.step(command), buffer)
+            pack(worker.step(command, partial(worker.serve_by_socket, link.fileno())), buffer)
             link.send(DONE)
             worker.prepare()
     except (BrokenPipeError, ConnectionResetError):

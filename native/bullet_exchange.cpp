@@ -1,0 +1,159 @@
+// A world's step in rounds: alone, as a worker, and as the server between workers (docs/coupling.md).
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "bullet_slot.h"
+#include "bullet_world.h"
+
+namespace lapjoint {
+
+namespace {
+
+bool is_finite(const double* numbers, std::size_t count) {
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += numbers[i] * 0;
+  return sum == 0;
+}
+
+}  // namespace
+
+RoundSolver& BulletWorld::rounds() const {
+  if (!rounds_) throw std::invalid_argument("this world was not made for steps in rounds");
+  return *rounds_;
+}
+
+void BulletWorld::begin_step(double timestep, const int* interface, int count) {
+  require(interface, count, true);
+  RoundSolver& solver = rounds();
+  commit();
+  solver.begin_step();
+  begun_timestep_ = btScalar(timestep);
+  world_->begin_step(begun_timestep_, solver);
+  std::vector<btRigidBody*> bodies;
+  for (int i = 0; i < count; ++i) bodies.push_back(&slot(interface[i]).body);
+  solver.set_interface(bodies, settings_.length_unit);
+  contacts_solved_ = true;
+}
+
+Products BulletWorld::sweep(int count) {
+  Products products;
+  rounds().sweep(count, products);
+  return products;
+}
+
+void BulletWorld::finish_step(bool moves) {
+  world_->finish_step(begun_timestep_, rounds(), moves);
+  if (moves) check_finite();
+}
+
+void BulletWorld::abandon_step() {
+  world_->clearForces();
+  contacts_solved_ = false;
+}
+
+RoundResult BulletWorld::step_rounds(double timestep, const RoundPlan& plan) {
+  begin_step(timestep, nullptr, 0);
+  RoundResult result;
+  double theta[kColumns], last = -1;
+  while (true) {
+    const Products products = sweep(plan.sweeps);
+    result.residual = products.largest_change * settings_.length_unit;
+    if (++result.rounds >= plan.rounds || result.residual < plan.tolerance) break;
+    if (plan.accelerated) rounds().advance(choose_advance(products, last, regularization(), theta), theta);
+    last = products.change_squared;
+  }
+  finish_step(true);
+  return result;
+}
+
+Signal BulletWorld::serve(const double* down, double* up) {
+  Down head;
+  std::memcpy(&head, down, sizeof head);
+  const auto signal = static_cast<Signal>(static_cast<int>(head.signal));
+  if (signal == Signal::kAbandon) return signal;
+  if (signal == Signal::kRound) rounds().advance(static_cast<Advance>(static_cast<int>(head.advance)), head.theta);
+  rounds().include(down + kDownHead);
+  if (signal == Signal::kFinish) return signal;
+  const Products products = sweep(static_cast<int>(head.sweeps));
+  std::memcpy(up, &products, sizeof products);
+  rounds().contributions(up + kUpHead);
+  return signal;
+}
+
+bool BulletWorld::serve_by_socket(int socket, const double* down, double* up) {
+  while (true) {
+    if (!wait_for_server(socket)) throw std::runtime_error("the server is gone");
+    const Signal signal = serve(down, up);
+    if (signal != Signal::kRound) return signal == Signal::kFinish;
+    answer_server(socket);
+  }
+}
+
+RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Seat>& seats, Links& links) {
+  RoundSolver& solver = rounds();
+  std::vector<double> ours(static_cast<std::size_t>(kContribution) * solver.interface_count()), theirs(ours.size());
+  const auto write = [&](const Down& head) {
+    for (const Seat& seat : seats) {
+      std::memcpy(seat.down, &head, sizeof head);
+      double* out = seat.down + kDownHead;
+      for (int i = 0; i < seat.count; ++i, out += kContribution)
+        std::memcpy(out, &ours[static_cast<std::size_t>(kContribution) * seat.rows[i]], kContribution * sizeof(double));
+    }
+  };
+  // False if a worker has answered with anything but numbers: it alone goes on to the end, where it finds out why.
+  const auto read = [&](Products& total) {
+    bool all_finite = true;
+    for (const Seat& seat : seats) {
+      const std::size_t size = kUpHead + static_cast<std::size_t>(kContribution) * seat.count;
+      if (!is_finite(seat.up, size)) {
+        seat.down[0] = static_cast<double>(Signal::kFinish);
+        all_finite = false;
+        continue;
+      }
+      Products products;
+      std::memcpy(&products, seat.up, sizeof products);
+      total.add(products);
+      const double* in = seat.up + kUpHead;
+      for (int i = 0; i < seat.count; ++i, in += kContribution)
+        std::memcpy(&theirs[static_cast<std::size_t>(kContribution) * seat.rows[i]], in,
+                    kContribution * sizeof(double));
+    }
+    return all_finite;
+  };
+  RoundResult result;
+  Down head;
+  head.sweeps = plan.sweeps;
+  double last = -1;
+  solver.contributions(ours.data());
+  while (true) {
+    write(head);
+    Products total{};
+    const bool answered = links.exchange();
+    if (!answered || !read(total)) {
+      result.failed = true;
+      for (const Seat& seat : seats)
+        if (!answered || seat.down[0] != static_cast<double>(Signal::kFinish))
+          seat.down[0] = static_cast<double>(Signal::kAbandon);
+      links.tell();
+      return result;
+    }
+    solver.include(theirs.data());
+    total.add(sweep(plan.server_sweeps));
+    result.residual = total.largest_change * settings_.length_unit;
+    if (++result.rounds >= plan.rounds || result.residual < plan.tolerance) break;
+    const Advance how = plan.accelerated ? choose_advance(total, last, regularization(), head.theta) : Advance::kKeep;
+    head.advance = static_cast<double>(how);
+    last = total.change_squared;
+    solver.advance(how, head.theta);
+    solver.contributions(ours.data());
+  }
+  solver.contributions(ours.data());
+  head.signal = static_cast<double>(Signal::kFinish);
+  write(head);
+  links.tell();
+  return result;
+}
+
+}  // namespace lapjoint

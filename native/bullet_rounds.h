@@ -1,0 +1,76 @@
+// A step in rounds: rows are set up, swept, extrapolated and finished by calls of their own, so that engines can
+// exchange in between (docs/coupling.md).
+//
+// A body at an interface has rows in two engines. What each engine's impulses make of its velocity is its contribution;
+// the body moves by the sum of both. An engine sweeps from that sum and tells its own share of it.
+#pragma once
+
+#include <vector>
+
+#include "bullet_solver.h"
+#include "exchange.h"
+
+namespace lapjoint {
+
+class RoundSolver : public OpenSolver {
+ public:
+  // `joint_warm_start` is the share of a joint's impulses of the last step that it starts from.
+  explicit RoundSolver(btScalar joint_warm_start) : joint_warm_start_(joint_warm_start) {}
+
+  void begin(btCollisionObject** bodies, int body_count, btPersistentManifold** manifolds, int manifold_count,
+             btTypedConstraint** joints, int joint_count, const btContactSolverInfo& info);
+  // A contribution is in units of which linear ones are so many metres long.
+  void set_interface(const std::vector<btRigidBody*>& bodies, double length_unit);
+  int interface_count() const { return static_cast<int>(interface_.size()); }
+  // What other engines contribute to the interface bodies from now on.
+  void include(const double* others);
+  void advance(Advance how, const double* theta);
+  // `count` sweeps over all rows, and what they changed.
+  void sweep(int count, Products& products);
+  void contributions(double* own) const;
+  void finish(btCollisionObject** bodies, int body_count);
+
+  // Impulses of the last step, one after the other, each with its joint, for joints that move to another engine.
+  int kept_count() const { return static_cast<int>(kept_impulses_.size()); }
+  void read_kept(int* joint_ids, btScalar* impulses) const;
+  // Joints are to start from these, in place of what they had.
+  void keep(const int* joint_ids, const btScalar* impulses, int count);
+  void forget(int joint_id);
+  void forget_all();
+
+ protected:
+  void convertJoints(btTypedConstraint** joints, int joint_count, const btContactSolverInfo& info) override;
+
+ private:
+  void collect_rows();
+  void keep_one(int joint_id, btScalar impulse);
+  void apply(const btSolverConstraint& row, btScalar impulse);
+  void rebuild();
+  void project();
+  void remember(Products& products);
+
+  btScalar joint_warm_start_;
+  double length_unit_ = 1;
+  bool in_rounds_ = false;
+  const btContactSolverInfo* info_ = nullptr;
+  std::vector<btTypedConstraint*> joints_;
+  std::vector<int> joint_start_;           // first row of each of the joints
+  std::vector<btSolverConstraint*> rows_;  // joints, contacts, friction, rolling friction
+  std::vector<btScalar> weight_;
+  int joint_rows_ = 0, contact_rows_ = 0;
+  std::vector<int> interface_;  // solver bodies
+  std::vector<double> others_;
+  std::vector<btScalar> before_, change_, impulse_, last_change_, last_impulse_;  // x, r, g and the last round's
+  std::vector<btScalar> change_columns_[kColumns], impulse_columns_[kColumns];
+  int column_count_ = 0;
+  bool has_last_ = false;
+  // Of the last step, by joint number: where its impulses lie, and how many.
+  struct Kept {
+    int start = 0, count = 0;
+  };
+  std::vector<Kept> kept_;
+  std::vector<int> kept_ids_;
+  std::vector<btScalar> kept_impulses_;
+};
+
+}  // namespace lapjoint

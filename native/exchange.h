@@ -1,0 +1,93 @@
+// The exchange between server and workers within a step: what lies in the memory that both sides see, and how they wait
+// for each other. Twin: src/lapjoint/algorithms/exchange.py
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "extrapolation.h"
+
+namespace lapjoint {
+
+// Numbers of a contribution: change of linear and angular velocity, and of the push and turn that resolve penetration.
+constexpr int kContribution = 12;
+
+// What the server asks of a worker: another round, to finish the step, or to leave it as it was.
+enum class Signal { kRound, kFinish, kAbandon };
+
+// Server to worker; then a contribution of the server for each of the worker's interface bodies [m/s, rad/s].
+struct Down {
+  double signal = 0;   // Signal
+  double advance = 0;  // Advance, to be done first
+  double sweeps = 0;
+  double theta[kColumns] = {};
+};
+constexpr int kDownHead = sizeof(Down) / sizeof(double);
+
+// Worker to server: Products; then a contribution of the worker for each of its interface bodies.
+constexpr int kUpHead = kProductCount;
+static_assert(kUpHead <= 1024 && kDownHead <= 1024, "HEAD_ROOM of src/lapjoint/exchange.py");
+
+// A worker's place in the exchange.
+struct Seat {
+  double *down, *up;
+  const int* rows;  // of its interface bodies among all interface bodies
+  int count;
+};
+
+struct RoundPlan {
+  int rounds = 1;
+  int sweeps = 1;         // of the workers in a round
+  int server_sweeps = 1;  // of the server
+  bool accelerated = true;
+  double tolerance = 0;  // m/s
+};
+
+struct RoundResult {
+  int rounds = 0;
+  double residual = 0;  // largest change of a constraint's velocity in the last round [m/s]
+  bool failed = false;  // a worker did not answer, or not with numbers
+};
+
+// The way to all workers at once.
+class Links {
+ public:
+  virtual ~Links() = default;
+  // What is written for them is there; nobody waits.
+  virtual void tell() = 0;
+  // The same, and what they answer is there. False if one of them is gone, has failed or does not answer in time.
+  virtual bool exchange() = 0;
+};
+
+constexpr char kRoundByte = 'r';
+
+// Workers in other processes: a byte on a socket says that the memory is written.
+class SocketLinks : public Links {
+ public:
+  SocketLinks(std::vector<int> sockets, double limit_s) : sockets_(std::move(sockets)), limit_s_(limit_s) {}
+  void tell() override;
+  bool exchange() override;
+
+ private:
+  std::vector<int> sockets_;
+  double limit_s_;
+};
+
+// Any other way: `exchange_` has the workers answer and says whether all did.
+class CalledLinks : public Links {
+ public:
+  CalledLinks(std::function<void()> tell, std::function<bool()> exchange)
+      : tell_(std::move(tell)), exchange_(std::move(exchange)) {}
+  void tell() override { tell_(); }
+  bool exchange() override { return exchange_(); }
+
+ private:
+  std::function<void()> tell_;
+  std::function<bool()> exchange_;
+};
+
+// A worker waits for the server's next byte. False if the server is gone.
+bool wait_for_server(int socket);
+void answer_server(int socket);
+
+}  // namespace lapjoint

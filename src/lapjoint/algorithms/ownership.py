@@ -1,0 +1,55 @@
+"""Which bodies move to another worker, where every body has one: tight coupling's way to keep interfaces compact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int32]
+Loads = NDArray[np.int64]
+
+SLACK = 1.05
+"""No worker's load comes to more than so many times the mean by a move."""
+
+
+def choose_moves(owner: Ids, edges: Ids, cost: Loads, load: Loads, upward: bool) -> tuple[Ids, Ids]:
+    """Bodies that have more joints and contacts with another worker's bodies than with their own's, or as many while
+    that worker has less to do; and the workers that they should go to.
+
+    `edges` are pairs of bodies. Moves go to workers of higher numbers only, or of lower ones: two neighbours never
+    change places, and whoever calls this by turns has all moves in the end.
+    """
+    a, b = edges.T
+    ends, neighbours = np.concatenate([a, b]), np.concatenate([b, a])
+    border = np.zeros(len(owner), bool)
+    border[ends[owner[ends] != owner[neighbours]]] = True
+    at_border = border[ends]
+    worker_count = len(load)
+    keys = ends[at_border].astype(np.int64) * worker_count + owner[neighbours[at_border]]
+    keys, counts = np.unique(keys, return_counts=True)
+    body, worker = keys // worker_count, keys % worker_count
+    own = np.zeros(len(owner), np.int64)
+    here = worker == owner[body]
+    own[body[here]] = counts[here]
+    allowed = worker > owner[body] if upward else worker < owner[body]
+    body, worker, counts = body[allowed], worker[allowed], counts[allowed]
+    gain = counts - own[body]
+    evens = load[owner[body]] - load[worker] > 2 * cost[body]
+    good = (gain > 0) | ((gain == 0) & evens)
+    body, worker, gain = body[good], worker[good], gain[good]
+    # The best for each body, then the best of all, as long as there is room.
+    order = np.lexsort((worker, -gain, body))
+    first = np.concatenate([[True], body[order][1:] != body[order][:-1]]) if len(order) else np.zeros(0, bool)
+    body, worker, gain = (column[order][first] for column in (body, worker, gain))
+    order = np.lexsort((body, -gain, worker))
+    body, worker = body[order], worker[order]
+    given = np.cumsum(cost[body])
+    begins = np.searchsorted(worker, worker)  # of each worker's run
+    before = np.concatenate([[0], given])[begins]
+    fits = load[worker] + given - before <= SLACK * load.mean()
+    return body[fits].astype(np.int32), worker[fits].astype(np.int32)
+
+
+def cut_share(owner: Ids, edges: Ids) -> float:
+    """Share of joints and contacts that are between workers: the server's part of all constraints."""
+    return float((owner[edges[:, 0]] != owner[edges[:, 1]]).mean()) if len(edges) else 0.0

@@ -1,0 +1,87 @@
+"""What a tight step is planned as and comes to, and the way to the workers within it (docs/coupling.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .params import Params
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+CONTRIBUTION = 12
+"""Numbers of a contribution: see engines.RoundEngine."""
+HEAD_ROOM = 1024
+"""Numbers beside the contributions, at most, in each direction."""
+
+
+class Signal(IntEnum):
+    """What the server asks of a worker: another round, to finish the step, or to leave it as it was."""
+
+    ROUND = 0
+    FINISH = 1
+    ABANDON = 2
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """How a step is taken in rounds."""
+
+    rounds: int
+    """At most."""
+    sweeps: int
+    """Of a worker in each."""
+    server_sweeps: int
+    accelerated: bool
+    tolerance: float
+    """m/s. Rounds end once the residual is below it."""
+
+    @staticmethod
+    def of(params: Params) -> RoundPlan:
+        """`params` are resolved."""
+        assert params.rounds is not None
+        assert params.iterations is not None
+        sweeps = max(1, params.iterations // params.rounds)
+        return RoundPlan(params.rounds, sweeps, sweeps, params.acceleration, params.tolerance)
+
+
+@dataclass(frozen=True)
+class RoundResult:
+    """What the rounds of a step came to."""
+
+    rounds: int
+    residual: float
+    """Largest change of a constraint's velocity in the last round [m/s]."""
+    failed: bool
+    """Whether a worker did not answer, or not with numbers. Then all have been told to abandon the step."""
+
+
+@dataclass
+class Links:
+    """The way to all workers within a step: memory that both sides see, and sockets or calls to say that it is written.
+
+    Every worker reads `downs`, its own array, and answers in `ups`.
+    """
+
+    downs: Sequence[Array]
+    ups: Sequence[Array]
+    sockets: Sequence[int] = ()
+    """One per worker, or none: then calls are used."""
+    limit_s: float = 0.0
+    """What an answer by socket may take."""
+    tell: Callable[[], object] = lambda: None
+    """What is written for the workers is there; nobody waits."""
+    exchange: Callable[[], bool] = lambda: True
+    """The same, and what they answer is there. False, if one does not."""
+    rows: Sequence[Ids] = field(default_factory=list)
+    """Of each worker's interface bodies, their places among all interface bodies."""
+
+
+def exchange_room(body_count: int) -> int:
+    """Numbers that one direction of a worker's exchange can have."""
+    return HEAD_ROOM + CONTRIBUTION * body_count

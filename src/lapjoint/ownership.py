@@ -1,0 +1,149 @@
+"""Ownership: one worker for every body, and what happens when a body moves to another (tight coupling)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .algorithms import Membership
+from .algorithms.graph import Graph
+from .algorithms.ownership import choose_moves, cut_share
+from .commands import CommandBuilder
+from .detect import Detector
+from .division import Division
+from .engines import EngineMemory, join_memories
+from .loads import Loads
+from .messages import StepCommand, StepReply
+from .runtimes import Runtime
+from .tight import TightCoupling, owners
+from .worker_memory import Bytes, from_bytes, part_size, to_bytes
+
+Ids = NDArray[np.int32]
+
+MOVE_EVERY = 10
+"""Steps between two looks for bodies that should move."""
+
+
+class Ownership:
+    """Decides who has what before a step, and hands bodies over, with what is remembered of their contacts and joints.
+    What is remembered makes the next step start where the last one ended; without it stacks would give way."""
+
+    def __init__(
+        self, tight: TightCoupling, runtime: Runtime, commands: CommandBuilder, detector: Detector, division: Division
+    ) -> None:
+        self._tight, self._runtime, self._commands = tight, runtime, commands
+        self._detector, self._division = detector, division
+        self.cut_share = 0.0
+        """Share of constraints that are between workers."""
+
+    def keep(self, membership: Membership, graph: Graph, loads: Loads, step_count: int) -> bool:
+        """The owners of this step, and the interface between them. Returns whether the scene was divided anew."""
+        divided, edges = False, graph.edges
+        if step_count % MOVE_EVERY == 0 or self._division.is_due(membership):
+            owner = owners(membership)
+            self.cut_share = cut_share(owner, edges)
+            divided = self._division.is_due(membership) or loads.are_uneven(membership, step_count, self.cut_share)
+            if divided:
+                self._division.divide(self._runtime.states, graph.contacts, membership)
+                self.cut_share = cut_share(owners(membership), edges)
+                loads.divided(membership, step_count, self.cut_share)
+            elif loads.may_move:
+                upward = step_count // MOVE_EVERY % 2 == 0
+                bodies, workers = choose_moves(owner, edges, membership.cost, membership.load, upward)
+                owner[bodies] = workers
+                if len(bodies):
+                    membership.assign(owner)
+        self._settle(membership, graph, step_count)
+        return divided
+
+    def _settle(self, membership: Membership, graph: Graph, step_count: int) -> None:
+        """Bodies go to their owners, and the server mirrors those at the interface."""
+        tight, states = self._tight, self._runtime.states
+        owner = owners(membership)
+        moved = np.flatnonzero(owner != tight.owner).astype(np.int32)
+        contacts, kept = graph.contacts, None
+        if len(moved):
+            kept = self._hand_over(membership, owner, moved)
+            contacts = np.concatenate([contacts, self._detector.find_lost(moved, membership)])
+        tight.choose_interface(contacts, step_count, self._commands.removed)
+        tight.change_members(states)
+        if kept is not None:
+            mirrored = np.zeros(len(owner), bool)
+            mirrored[tight.interface] = True
+            tight.engine.remember(kept.between(owner).part(mirrored))
+
+    def _hand_over(self, membership: Membership, owner: Ids, moved: Ids) -> EngineMemory | None:
+        """Bodies leave their workers and come to others. Returns what was remembered of all that they touch."""
+        wanted, known = self._commands.wanted(membership), self._commands.known.copy()
+        has_moved = np.zeros(len(owner), bool)
+        has_moved[moved] = True
+        memories = [self._tight.recall(has_moved, moved)]
+        self._tight.owner[:] = owner
+        if not known.any():  # nobody has anything yet
+            return None
+        here = [wanted.column(worker) for worker in range(membership.worker_count)]
+        there = [membership_column(known, worker) for worker in range(membership.worker_count)]
+        leaving = [np.flatnonzero(was & ~now).astype(np.int32) for was, now in zip(there, here, strict=True)]
+        entering = [np.flatnonzero(now & ~was).astype(np.int32) for was, now in zip(there, here, strict=True)]
+        memories += [from_bytes(data) for data in self._ask(leaving) if len(data)]
+        kept = join_memories([memory for memory in memories if len(memory.points) or len(memory.joint_ids)] or memories)
+        self._give(kept, here, leaving, entering)
+        self._commands.known = wanted.bits.copy()
+        return kept
+
+    def _ask(self, bodies: Sequence[Ids]) -> list[Bytes]:
+        """What each worker remembers of these of its bodies; nothing of a worker that does not answer, which is
+        replaced in the next step."""
+        size, start, whole = part_size(self._tight.body_count), 0, 1
+        told: list[list[Bytes]] = [[] for _ in bodies]
+        while start < whole:
+            bounds = np.array([start, start + size], np.int64)
+            answers = self._runtime.step(
+                [StepCommand(memory_part=bounds, recall=ids) if len(ids) else None for ids in bodies]
+            )
+            sizes = [0]
+            for mine, answer in zip(told, answers, strict=True):
+                if isinstance(answer, StepReply):
+                    mine.append(answer.memory)
+                    sizes.append(int(answer.memory_size[0]))
+            start, whole = start + size, max(sizes) if start == 0 else whole
+        return [np.concatenate(mine) if mine else np.empty(0, np.uint8) for mine in told]
+
+    def _give(
+        self,
+        memory: EngineMemory,
+        here: Sequence[NDArray[np.bool_]],
+        leaving: Sequence[Ids],
+        entering: Sequence[Ids],
+    ) -> None:
+        """Have the workers let bodies go and take others in, with what is remembered of these."""
+        size = part_size(self._tight.body_count)
+        data = [
+            to_bytes(memory.part(has)) if len(out) or len(into) else np.empty(0, np.uint8)
+            for has, out, into in zip(here, leaving, entering, strict=True)
+        ]
+        for start in range(0, max(map(len, data), default=0), size):
+            commands: list[StepCommand | None] = []
+            for mine, out, into in zip(data, leaving, entering, strict=True):
+                part, is_last = mine[start : start + size], start + size >= len(mine)
+                commands.append(
+                    StepCommand(
+                        deactivate=out if is_last else out[:0],
+                        activate=into if is_last else into[:0],
+                        recall=np.concatenate([out, into]),
+                        memory_part=np.array([start, len(mine)], np.int64),
+                        memory=part,
+                    )
+                    if len(part)
+                    else None
+                )
+            self._runtime.step(commands)
+
+
+def membership_column(bits: NDArray[np.uint64], worker: int) -> NDArray[np.bool_]:
+    """Who has a worker in these bits."""
+    if worker // 64 >= bits.shape[1]:
+        return np.zeros(len(bits), bool)
+    return np.asarray(bits[:, worker // 64] >> np.uint64(worker % 64) & np.uint64(1), bool)

@@ -1,0 +1,150 @@
+"""Tight coupling, the server's part: constraints between workers, solved with the workers' own within the step.
+
+Every body has one worker, its owner. Joints and contacts between bodies of different owners are in an engine of the
+server's, which mirrors the bodies at this interface. docs/coupling.md has the mathematics.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .algorithms import Membership
+from .detect import merge_contacts
+from .engines import Contacts, EngineMemory, RoundEngine, make_engine
+from .errors import LapjointError
+from .exchange import Links, RoundPlan, RoundResult
+from .joints import WORLD
+from .messages import StepCommand, StepReply
+from .params import Params
+from .profile import StepProfile
+from .runtimes import Runtime
+from .scene import Scene
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+LINGER = 10
+"""Steps that a body stays in the server's engine after its last constraint between workers."""
+
+
+class TightCoupling:
+    """`owner` is the worker of every body."""
+
+    def __init__(self, scene: Scene, params: Params, membership: Membership) -> None:
+        engine = make_engine(scene, params)
+        if not isinstance(engine, RoundEngine):
+            raise LapjointError(f"coupling is tight, which the engine {params.engine} does not have")
+        self.engine = engine
+        self.body_count = scene.body_count
+        self._joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
+        self._joints = self._joints[self._joints[:, 1] != WORLD]
+        self.owner: Ids = owners(membership)
+        self.engine.set_owners(self.owner)
+        self.interface: Ids = np.empty(0, np.int32)
+        """Bodies that the server mirrors, ascending."""
+        self.needed_at = np.full(scene.body_count, -LINGER - 1, np.int64)
+        """Step in which each body last had a constraint between workers."""
+        self.result = RoundResult(0, 0.0, False)
+        """Of the last step."""
+        self.contacts = Contacts.none()
+        """Between workers, of the last step."""
+        self.cpu_s = 0.0
+        """CPU time of the server in the rounds of the last step [s]."""
+
+    def choose_interface(self, contacts: Ids, step_count: int, removed: Ids) -> None:
+        """Mirror whatever has a joint or a contact with a body of another owner, and what lately had one."""
+        for pairs in (self._joints, contacts):
+            a, b = pairs[pairs[:, 1] >= 0].T
+            apart = self.owner[a] != self.owner[b]
+            self.needed_at[a[apart]] = self.needed_at[b[apart]] = step_count
+        wanted = self.needed_at >= step_count - LINGER
+        wanted[removed] = False
+        wanted_ids = np.flatnonzero(wanted).astype(np.int32)
+        self._leaving = np.setdiff1d(self.interface, wanted_ids, assume_unique=True)
+        self._entering = np.setdiff1d(wanted_ids, self.interface, assume_unique=True)
+        self.interface = wanted_ids
+
+    def prepared_rounds(
+        self,
+        commands: Sequence[StepCommand],
+        params: Params,
+        runtime: Runtime,
+        afterwards: Callable[[], None] | None,
+    ) -> Callable[[], None]:
+        """Have the workers step in rounds, and say which of their bodies are at the interface. Returns what the server
+        has to do while they step; `afterwards` is for when they have had their last round."""
+        owner = self.owner[self.interface]
+        forces: dict[int, Array] = {}
+        for worker, command in enumerate(commands):
+            command.in_rounds = np.ones(1, np.int32)
+            command.interface = self.interface[owner == worker]
+            forces |= zip(command.force_ids.tolist(), command.forces, strict=True)
+        states = runtime.states[self.interface]
+
+        def take() -> None:
+            self._take_rounds(RoundPlan.of(params), states, forces, runtime.links())
+            if afterwards is not None:
+                afterwards()
+
+        return take
+
+    def recall(self, has_moved: NDArray[np.bool_], moved: Ids) -> EngineMemory:
+        """What the server remembers of bodies that change owners; they leave its engine until it has the new ones."""
+        memory = self.engine.memory().about(has_moved)
+        gone = np.intersect1d(moved, self.interface)
+        if len(gone):
+            self.engine.deactivate(gone)
+            self.interface = np.setdiff1d(self.interface, gone)
+        return memory
+
+    def change_members(self, states: Array) -> None:
+        """Bring the server's engine up to what was chosen."""
+        if len(self._leaving):
+            self.engine.deactivate(self._leaving)
+        if len(self._entering):
+            self.engine.activate(self._entering, states[self._entering])
+        self._leaving = self._entering = self.interface[:0]
+
+    def _take_rounds(self, plan: RoundPlan, states: Array, forces: dict[int, Array], links: Links) -> None:
+        """The server's part of a step, while the workers take theirs. `states` are the interface's before the step."""
+        start = time.thread_time()
+        engine, interface = self.engine, self.interface
+        engine.set_states(interface, states)
+        pushed = np.intersect1d(interface, list(forces)).astype(np.int32) if forces else interface[:0]
+        if len(pushed):
+            rows = np.array([forces[body] for body in pushed.tolist()])
+            engine.add_forces(pushed, rows[:, :3], rows[:, 3:])
+        engine.begin_step(interface)
+        owner = self.owner[interface]
+        links.rows = [np.flatnonzero(owner == worker).astype(np.int32) for worker in range(len(links.downs))]
+        self.result = engine.run_rounds(plan, links)
+        if self.result.failed:
+            engine.abandon_step()
+        else:
+            engine.finish_step(moves=False)
+            self.contacts = engine.contacts()
+        self.cpu_s = time.thread_time() - start
+
+    def count(self, profile: StepProfile, replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> None:
+        """Take note of the last step."""
+        if len(replies) < 2:
+            return
+        profile.rounds, profile.residual = self.result.rounds, self.result.residual
+        profile.interface_count = len(self.interface)
+        profile.server_ms += 1e3 * self.cpu_s
+        contacts = self.contacts
+        between = StepReply(contacts.bodies, contacts.point_count, contacts.depth)
+        profile.find_contacts = partial(merge_contacts, [*replies, between], bits)
+
+
+def owners(membership: Membership) -> Ids:
+    """The worker of every body, of a membership in which every body has one."""
+    owner = np.zeros(membership.body_count, np.int32)
+    for worker in range(1, membership.worker_count):
+        owner[membership.column(worker)] = worker
+    return owner
