@@ -16,6 +16,8 @@ from .division import Division
 from .engines import EngineMemory, join_memories
 from .loads import Loads
 from .messages import StepCommand, StepReply
+from .params import Params
+from .profile import StepProfile
 from .runtimes import Runtime
 from .tight import TightCoupling, owners
 from .worker_memory import Bytes, from_bytes, part_size, to_bytes
@@ -38,14 +40,22 @@ class Ownership:
         self.cut_share = 0.0
         """Share of constraints that are between workers."""
 
-    def keep(self, membership: Membership, graph: Graph, loads: Loads, step_count: int) -> bool:
-        """The owners of this step, and the interface between them. Returns whether the scene was divided anew."""
-        divided, edges = False, graph.edges
+    def keep(
+        self,
+        membership: Membership,
+        graph: Graph,
+        loads: Loads,
+        params: Params,
+        profile: StepProfile,
+        step_count: int,
+    ) -> int:
+        """The owners of this step, and the interface between them; returns how many workers there should be."""
+        edges = graph.edges
         if step_count % MOVE_EVERY == 0 or self._division.is_due(membership):
             owner = owners(membership)
             self.cut_share = cut_share(owner, edges)
-            divided = self._division.is_due(membership) or loads.are_uneven(membership, step_count, self.cut_share)
-            if divided:
+            if self._division.is_due(membership) or loads.are_uneven(membership, step_count, self.cut_share):
+                profile.divided = True
                 self._division.divide(self._runtime.states, graph.contacts, membership)
                 self.cut_share = cut_share(owners(membership), edges)
                 loads.divided(membership, step_count, self.cut_share)
@@ -56,7 +66,20 @@ class Ownership:
                 if len(bodies):
                     membership.assign(owner)
         self._settle(membership, graph, step_count)
-        return divided
+        profile.cut_share = self.cut_share
+        if params.validate:
+            self.validate(membership, graph)
+        return self._division.worker_count
+
+    def validate(self, membership: Membership, graph: Graph) -> None:
+        """Raise AssertionError unless every body has one worker, the server mirrors both bodies of every constraint
+        between workers, and the loads are right."""
+        counts = membership.worker_counts()
+        assert (counts == 1).all(), f"body {np.flatnonzero(counts != 1)[0]} has {counts[counts != 1][0]} workers"
+        mirrored = np.isin(membership.uncovered(graph.edges), self._tight.interface)
+        assert mirrored.all(), "a constraint between workers is not in the server's engine"
+        load = membership.rate * membership.counted_costs()
+        assert np.array_equal(load, membership.load), f"loads are {membership.load}, counted {load}"
 
     def _settle(self, membership: Membership, graph: Graph, step_count: int) -> None:
         """Bodies go to their owners, and the server mirrors those at the interface."""

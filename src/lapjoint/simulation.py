@@ -10,9 +10,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .algorithms import Balance, Membership, load_algorithms
+from .algorithms import Membership, load_algorithms
 from .algorithms.graph import Graph
-from .algorithms.membership import WORD, resized, validate_weights
+from .algorithms.membership import validate_weights
+from .balancing import Balancing
 from .checks import as_rows
 from .commands import CommandBuilder, checked_bodies, count_bytes
 from .detect import make_detector, merge_contacts, warn_of_penetration
@@ -88,9 +89,12 @@ class Simulation:
         """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._runtime = make_runtime(scene, params, params.workers)
         self._runtime.states[:] = scene.states
-        if self._tight is not None:
-            parts = self._tight, self._runtime, self._commands, self._detector, self._division
-            self._ownership = Ownership(*parts)
+        self._balancing: Balancing | Ownership
+        if self._tight is None:
+            parts = self._algorithms, self._runtime, self._detector, self._division
+            self._balancing = Balancing(*parts, self._jointed)
+        else:
+            self._balancing = Ownership(self._tight, self._runtime, self._commands, self._detector, self._division)
         self._recovery = Recovery(scene, params, self._runtime, self._commands, self.freeze)
         self.events: list[Event] = self._recovery.events
         """Failures, quarantines and changes of the number of workers so far."""
@@ -147,60 +151,16 @@ class Simulation:
             self.graph = graph
 
     def _balance(self) -> None:
-        """Line 12: Algorithms 6 and 7."""
-        if self._tight is not None:
-            self._keep_owners()
-            return
+        """Line 12: Algorithms 6 and 7; with tight coupling, owners in place of overlap."""
         # Where the last step changed nothing and contacts are as they were, it would change nothing again.
         self._settled = self._settled and self._same_contacts and not self.membership.must_wait.any()
         self._settled = self._settled and np.array_equal(self.membership.bits, self._commands.known)
-        if self._settled and not self._loads.is_time_to_look(self.step_count):
+        if self._settled and self._tight is None and not self._loads.is_time_to_look(self.step_count):
             return
         self._settled = False
-        mode = Balance(self.params.balance)
-        before = self.membership.bits.copy()
         self._loads.weigh(self.membership, self.replies, self.params.iterations or 1, self.step_count)
-        if self._division.is_due(self.membership) or self._loads.are_uneven(self.membership, self.step_count):
-            self._divide()
-        else:
-            self._set_workers(self._division.end(self.membership))
-            self._algorithms.balance(
-                self.graph.contacts,
-                self.growth_depth,
-                self.graph,
-                self.membership,
-                mode,
-                self._jointed,
-                self.params.linger,
-            )
-        after = resized(self.membership.bits, WORD * before.shape[1])
-        left = np.flatnonzero((before & ~after).any(axis=1)).astype(np.int32)
-        if mode is Balance.PRINTED:
-            self.profile.uncovered_count = len(self.membership.uncovered(self.graph.edges))
-            return
-        lost = self._detector.find_lost(left, self.membership)
-        if len(lost):
-            self._algorithms.balance(
-                lost, self.growth_depth, self.graph, self.membership, Balance.GUARDED, self._jointed
-            )
-        if self.params.validate:
-            self.membership.validate(self.graph)
-
-    def _keep_owners(self) -> None:
-        """With tight coupling: bodies stay with their one worker or move to another."""
-        self._loads.weigh(self.membership, self.replies, self.params.iterations or 1, self.step_count)
-        self.profile.divided = self._ownership.keep(self.membership, self.graph, self._loads, self.step_count)
-        self._set_workers(self._division.worker_count)
-
-    def _divide(self) -> None:
-        """Another partition of the scene, and its overlap."""
-
-        def assign_overlap(membership: Membership) -> None:
-            self._algorithms.assign_overlap(self.growth_depth, self.graph, membership)
-            self._loads.divided(membership, self.step_count)
-
-        self._division.begin(self._runtime.states, self.graph.contacts, self.membership, assign_overlap)
-        self.profile.divided = True
+        members = self.membership, self.graph, self._loads, self.params, self.profile, self.step_count
+        self._set_workers(self._balancing.keep(*members))
 
     def _weigh(self) -> None:
         """Lines 13 to 15: Algorithm 5."""
@@ -369,13 +329,14 @@ class Simulation:
 
     def _set_workers(self, worker_count: int) -> None:
         """Start or end workers without bodies."""
-        if worker_count == self.membership.worker_count:
-            return
-        text = f"workers: {worker_count}, before {self.membership.worker_count}"
-        for part in (self._runtime, self.membership, self._commands):
-            part.set_worker_count(worker_count)
-        self.params = replace(self.params, workers=worker_count)
-        self.events.append(Event(self.step_count, "workers", text))
+        if worker_count != self.params.workers:
+            text = f"workers: {worker_count}, before {self.params.workers}"
+            self._runtime.set_worker_count(worker_count)
+            self._commands.set_worker_count(worker_count)
+            self.params = replace(self.params, workers=worker_count)
+            self.events.append(Event(self.step_count, "workers", text))
+        if worker_count != self.membership.worker_count:
+            self.membership.set_worker_count(worker_count)
 
     def _follow_load(self) -> None:
         """With `max_workers`, as many workers as the load is worth."""

@@ -26,7 +26,7 @@ Arrays = dict[str, NDArray[Any]]
 KEPT = {
     *("params", "step_count", "growth_depth", "search_depth", "membership", "graph", "replies", "overlap"),
     *("weight_offset", "weight_worker", "weight", "_commands", "_loads", "_division", "_elastic", "_settled"),
-    *("_same_contacts", "_frozen", "_runtime", "_recovery", "_detector"),
+    *("_same_contacts", "_frozen", "_runtime", "_recovery", "_detector", "_tight", "_balancing"),
 }
 MADE_ANEW = {
     *("scene", "timestep", "_algorithms", "_joint_edges", "_jointed"),  # of the scene and the parameters
