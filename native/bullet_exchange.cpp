@@ -24,7 +24,7 @@ RoundSolver& BulletWorld::rounds() const {
   return *rounds_;
 }
 
-void BulletWorld::begin_step(double timestep, const int* interface, int count) {
+void BulletWorld::begin_step(double timestep, const int* interface, int count, const std::vector<int>& held) {
   require(interface, count, true);
   RoundSolver& solver = rounds();
   commit();
@@ -34,6 +34,9 @@ void BulletWorld::begin_step(double timestep, const int* interface, int count) {
   std::vector<btRigidBody*> bodies;
   for (int i = 0; i < count; ++i) bodies.push_back(&slot(interface[i]).body);
   solver.set_interface(bodies, settings_.length_unit);
+  held_masses_.clear();
+  if (!held.empty()) held_masses_ = solver.held_masses(held);
+  if (held_masses_.size() > kMostMasses) held_masses_.clear();
   contacts_solved_ = true;
 }
 
@@ -54,7 +57,7 @@ void BulletWorld::abandon_step() {
 }
 
 RoundResult BulletWorld::step_rounds(double timestep, const RoundPlan& plan) {
-  begin_step(timestep, nullptr, 0);
+  begin_step(timestep, nullptr, 0, {});
   RoundResult result;
   double theta[kColumns], last = -1;
   while (true) {
@@ -77,8 +80,17 @@ Signal BulletWorld::serve(const double* down, double* up) {
   rounds().include(down + kDownHead);
   if (signal == Signal::kFinish) return signal;
   const Products products = sweep(static_cast<int>(head.sweeps));
-  std::memcpy(up, &products, sizeof products);
+  std::memcpy(up + 1, &products, sizeof products);
   rounds().contributions(up + kUpHead);
+  double* at = up + kUpHead + kContribution * rounds().interface_count();
+  *at++ = static_cast<double>(held_masses_.size());
+  for (const MassBlock& block : held_masses_) {
+    *at++ = block.body_a;
+    *at++ = block.body_b;
+    at = std::copy(std::begin(block.mass), std::end(block.mass), at);
+  }
+  held_masses_.clear();
+  up[0] = static_cast<double>(at - up);
   return signal;
 }
 
@@ -106,14 +118,13 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
   const auto read = [&](Products& total) {
     bool all_finite = true;
     for (const Seat& seat : seats) {
-      const std::size_t size = kUpHead + static_cast<std::size_t>(kContribution) * seat.count;
-      if (!is_finite(seat.up, size)) {
+      if (!is_finite(seat.up, static_cast<std::size_t>(seat.up[0]))) {
         seat.down[0] = static_cast<double>(Signal::kFinish);
         all_finite = false;
         continue;
       }
       Products products;
-      std::memcpy(&products, seat.up, sizeof products);
+      std::memcpy(&products, seat.up + 1, sizeof products);
       total.add(products);
       const double* in = seat.up + kUpHead;
       for (int i = 0; i < seat.count; ++i, in += kContribution)
@@ -121,6 +132,19 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
                     kContribution * sizeof(double));
     }
     return all_finite;
+  };
+  const auto take_masses = [&] {
+    std::vector<MassBlock> masses;
+    for (const Seat& seat : seats) {
+      const double* in = seat.up + kUpHead + static_cast<std::size_t>(kContribution) * seat.count;
+      for (int left = static_cast<int>(*in++); left > 0; --left, in += kMassNumbers) {
+        MassBlock& block = masses.emplace_back();
+        block.body_a = seat.rows[static_cast<int>(in[0])];
+        block.body_b = seat.rows[static_cast<int>(in[1])];
+        std::copy(in + 2, in + kMassNumbers, block.mass);
+      }
+    }
+    if (!masses.empty()) solver.include_masses(std::move(masses));
   };
   RoundResult result;
   Down head;
@@ -139,6 +163,7 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
       links.tell();
       return result;
     }
+    if (result.rounds == 0) take_masses();
     solver.include(theirs.data());
     total.add(sweep(plan.server_sweeps));
     result.residual = total.largest_change * settings_.length_unit;

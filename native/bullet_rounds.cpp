@@ -1,8 +1,7 @@
 #include "bullet_rounds.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
+#include <utility>
 
 namespace lapjoint {
 
@@ -14,17 +13,6 @@ void put(const btVector3& value, double unit, double* out) {
 
 btVector3 get(const double* in, double unit = 1) {
   return {btScalar(in[0] / unit), btScalar(in[1] / unit), btScalar(in[2] / unit)};
-}
-
-double product(const std::vector<btScalar>& a, const std::vector<btScalar>& b, const std::vector<btScalar>& weight) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += double(a[i]) * double(b[i]) * double(weight[i]);
-  return sum;
-}
-
-void difference(const std::vector<btScalar>& a, const std::vector<btScalar>& b, std::vector<btScalar>& out) {
-  out.resize(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) out[i] = a[i] - b[i];
 }
 
 }  // namespace
@@ -40,8 +28,6 @@ void RoundSolver::begin(btCollisionObject** bodies, int body_count, btPersistent
   in_rounds_ = false;
   collect_rows();
   collect_pushed();
-  column_count_ = 0;
-  has_last_ = false;
   set_interface({}, 1);
 }
 
@@ -79,9 +65,18 @@ void RoundSolver::collect_rows() {
   add_pool(m_tmpSolverContactConstraintPool);
   add_pool(m_tmpSolverContactFrictionConstraintPool);
   add(rolling_, rolling_count_);
-  weight_.resize(rows_.size());
-  for (std::size_t i = 0; i < rows_.size(); ++i)
-    weight_[i] = rows_[i]->m_jacDiagABInv > 0 ? 1 / rows_[i]->m_jacDiagABInv : 0;
+}
+
+void RoundSolver::prepare(const std::vector<int>& kept) {
+  locked_.clear();
+  if (joints_together_) locked_.prepare(m_tmpSolverNonContactConstraintPool, m_tmpSolverBodyPool, masses_, kept);
+  std::vector<double> weights(rows_.size(), 0.0);
+  for (int i = 0; i < static_cast<int>(rows_.size()); ++i) {
+    const bool locked = i < joint_rows_ && LockedRows::has(*rows_[i]);
+    if (!locked && rows_[i]->m_jacDiagABInv > 0) weights[i] = 1 / double(rows_[i]->m_jacDiagABInv);
+  }
+  history_.begin(std::move(weights));
+  prepared_ = true;
 }
 
 void RoundSolver::apply(const btSolverConstraint& row, btScalar impulse) {
@@ -92,6 +87,7 @@ void RoundSolver::apply(const btSolverConstraint& row, btScalar impulse) {
 }
 
 void RoundSolver::finish(btCollisionObject** bodies, int body_count) {
+  if (!locked_.empty() && !interface_.empty() && masses_.empty()) locked_.solve(m_tmpSolverBodyPool);
   forget_all();
   for (std::size_t i = 0; i < joints_.size(); ++i) {
     const int id = joints_[i]->getUserConstraintId();
@@ -146,6 +142,31 @@ void RoundSolver::set_interface(const std::vector<btRigidBody*>& bodies, double 
   interface_.clear();
   for (const btRigidBody* body : bodies) interface_.push_back(body->getCompanionId());
   others_.assign(kContribution * bodies.size(), 0.0);
+  masses_.clear();
+  prepared_ = false;
+}
+
+std::vector<MassBlock> RoundSolver::held_masses(const std::vector<int>& places) {
+  std::vector<int> kept, place(m_tmpSolverBodyPool.size(), -1);
+  for (const int i : places) {
+    kept.push_back(interface_[i]);
+    place[interface_[i]] = i;
+  }
+  prepare(kept);
+  std::vector<MassBlock> masses = locked_.held_masses();
+  for (MassBlock& block : masses) {
+    block.body_a = place[block.body_a];
+    block.body_b = place[block.body_b];
+  }
+  return masses;
+}
+
+void RoundSolver::include_masses(std::vector<MassBlock> masses) {
+  masses_ = std::move(masses);
+  for (MassBlock& block : masses_) {
+    block.body_a = interface_[block.body_a];
+    block.body_b = interface_[block.body_b];
+  }
 }
 
 void RoundSolver::include(const double* others) {
@@ -178,59 +199,33 @@ void RoundSolver::contributions(double* own) const {
 
 // ---- rounds --------------------------------------------------------------------------------------------------------
 
-void RoundSolver::sweep(int count, Products& products) {
-  const std::size_t size = rows_.size();
-  before_.resize(size);
-  impulse_.resize(size);
-  for (std::size_t i = 0; i < size; ++i) before_[i] = btScalar(rows_[i]->m_appliedImpulse);
-  for (int i = 0; i < count; ++i) {
-    sweep_pushed();
-    m_leastSquaresResidual = solveSingleIteration(0, nullptr, 0, nullptr, 0, nullptr, 0, *info_, nullptr);
-  }
-  for (std::size_t i = 0; i < size; ++i) impulse_[i] = btScalar(rows_[i]->m_appliedImpulse);
-  remember(products);
+void RoundSolver::read_impulses(std::vector<double>& impulses) const {
+  impulses.resize(rows_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) impulses[i] = btScalar(rows_[i]->m_appliedImpulse);
 }
 
-// r and g of this round, and the differences to the last one as new columns.
-void RoundSolver::remember(Products& products) {
-  difference(impulse_, before_, change_);
-  if (has_last_) {
-    static const int limit = std::getenv("LJC") ? std::atoi(std::getenv("LJC")) : 5;
-    if (column_count_ == limit) {
-      std::rotate(change_columns_, change_columns_ + 1, change_columns_ + column_count_);
-      std::rotate(impulse_columns_, impulse_columns_ + 1, impulse_columns_ + column_count_);
-      --column_count_;
-    }
-    difference(change_, last_change_, change_columns_[column_count_]);
-    difference(impulse_, last_impulse_, impulse_columns_[column_count_]);
-    ++column_count_;
+void RoundSolver::sweep(int count, Products& products) {
+  if (!prepared_) prepare({});
+  read_impulses(before_);
+  for (int i = 0; i < count; ++i) {
+    sweep_pushed();
+    if (!locked_.empty()) locked_.mark(m_tmpSolverBodyPool);
+    m_leastSquaresResidual = solveSingleIteration(0, nullptr, 0, nullptr, 0, nullptr, 0, *info_, nullptr);
+    if (!locked_.empty()) locked_.solve(m_tmpSolverBodyPool);
   }
-  products = {};
-  for (int i = 0; i < column_count_; ++i) {
-    for (int j = 0; j <= i; ++j)
-      products.columns[i][j] = products.columns[j][i] = product(change_columns_[i], change_columns_[j], weight_);
-    products.change[i] = product(change_columns_[i], change_, weight_);
-  }
-  products.change_squared = product(change_, change_, weight_);
-  products.impulse_squared = product(impulse_, impulse_, weight_);
+  if (!locked_.empty() && !masses_.empty()) rebuild();  // velocities had the answers of others in them
+  read_impulses(after_);
+  history_.add(before_, after_, products);
   products.contact_rows = contact_rows_;
   products.joint_rows = joint_rows_;
-  products.column_count = column_count_;
-  for (std::size_t i = 0; i < rows_.size(); ++i)
-    products.largest_change = std::max(products.largest_change, std::abs(double(change_[i])) * double(weight_[i]));
-  last_change_.swap(change_);
-  last_impulse_.swap(impulse_);
-  has_last_ = true;
+  products.largest_change = std::max(products.largest_change, locked_.largest_lack());
 }
 
 void RoundSolver::advance(Advance how, const double* theta) {
-  if (how == Advance::kForget) column_count_ = 0;
+  if (how == Advance::kForget) history_.forget();
   if (how != Advance::kExtrapolate) return;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    double impulse = last_impulse_[i];
-    for (int k = 0; k < column_count_; ++k) impulse -= theta[k] * double(impulse_columns_[k][i]);
-    rows_[i]->m_appliedImpulse = btSimdScalar(btScalar(impulse));
-  }
+  history_.extrapolate(theta, after_);
+  for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i]->m_appliedImpulse = btSimdScalar(btScalar(after_[i]));
   project();
   rebuild();
 }

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "bullet_locked.h"
 #include "bullet_solver.h"
 #include "exchange.h"
 
@@ -14,20 +15,27 @@ namespace lapjoint {
 
 class RoundSolver : public OpenSolver {
  public:
-  // `joint_warm_start` is the share of a joint's impulses of the last step that it starts from.
-  explicit RoundSolver(btScalar joint_warm_start) : joint_warm_start_(joint_warm_start) {}
+  // `joint_warm_start` is the share of a joint's impulses of the last step that it starts from. Joints together: rows
+  // without limits are solved at once (bullet_locked.h) instead of one by one.
+  RoundSolver(btScalar joint_warm_start, bool joints_together)
+      : joint_warm_start_(joint_warm_start), joints_together_(joints_together) {}
 
   void begin(btCollisionObject** bodies, int body_count, btPersistentManifold** manifolds, int manifold_count,
              btTypedConstraint** joints, int joint_count, const btContactSolverInfo& info);
   // A contribution is in units of which linear ones are so many metres long.
   void set_interface(const std::vector<btRigidBody*>& bodies, double length_unit);
   int interface_count() const { return static_cast<int>(interface_.size()); }
+  // Before the first sweep, if at all; bodies are places in the interface. How heavy bodies are with all that this
+  // engine's joints hold to them, and with all that other engines' joints do.
+  std::vector<MassBlock> held_masses(const std::vector<int>& places);
+  void include_masses(std::vector<MassBlock> masses);
   // What other engines contribute to the interface bodies from now on.
   void include(const double* others);
   void advance(Advance how, const double* theta);
   // `count` sweeps over all rows, and what they changed.
   void sweep(int count, Products& products);
   void contributions(double* own) const;
+  // Joints answer what was included last, and velocities are final.
   void finish(btCollisionObject** bodies, int body_count);
 
   // Impulses of the last step, one after the other, each with its joint, for joints that move to another engine.
@@ -44,26 +52,27 @@ class RoundSolver : public OpenSolver {
  private:
   void collect_rows();
   void keep_one(int joint_id, btScalar impulse);
+  void prepare(const std::vector<int>& kept);
   void apply(const btSolverConstraint& row, btScalar impulse);
+  void read_impulses(std::vector<double>& impulses) const;
   void rebuild();
   void project();
-  void remember(Products& products);
 
   btScalar joint_warm_start_;
+  bool joints_together_;
   double length_unit_ = 1;
-  bool in_rounds_ = false;
+  bool in_rounds_ = false, prepared_ = false;
   const btContactSolverInfo* info_ = nullptr;
   std::vector<btTypedConstraint*> joints_;
   std::vector<int> joint_start_;           // first row of each of the joints
   std::vector<btSolverConstraint*> rows_;  // joints, contacts, friction, rolling friction
-  std::vector<btScalar> weight_;
   int joint_rows_ = 0, contact_rows_ = 0;
   std::vector<int> interface_;  // solver bodies
   std::vector<double> others_;
-  std::vector<btScalar> before_, change_, impulse_, last_change_, last_impulse_;  // x, r, g and the last round's
-  std::vector<btScalar> change_columns_[kColumns], impulse_columns_[kColumns];
-  int column_count_ = 0;
-  bool has_last_ = false;
+  std::vector<MassBlock> masses_;  // of other engines, by solver body
+  LockedRows locked_;
+  History history_;
+  std::vector<double> before_, after_;  // impulses of a round
   // Of the last step, by joint number: where its impulses lie, and how many.
   struct Kept {
     int start = 0, count = 0;

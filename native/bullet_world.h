@@ -28,6 +28,7 @@ struct WorldSettings {
   double gravity[3] = {0, 0, -9.81};  // m/s^2
   std::string solver = "sequential";  // dantzig, lemke
   bool in_rounds = false;             // steps can be taken in rounds; with the sequential solver
+  bool joints_together = true;        // in rounds: solve joints without limits at once
   double joint_warm_start = 0;        // in rounds: share of a joint's last impulses that it starts from
   int solver_rows = 300;              // rows with bounds that a direct solver takes on at once
   int iterations = 50;
@@ -95,8 +96,9 @@ class BulletWorld {
   void step(double timestep, int count);
 
   // A step in rounds: begin, any number of rounds, finish, or leave it. `interface` are bodies that other engines have
-  // rows of. Without moves, bodies stay where they are: the others' are the ones that count.
-  void begin_step(double timestep, const int* interface, int count);
+  // rows of; `held`, by their places, those of them that others have joints of. Without moves, bodies stay where they
+  // are: the others' are the ones that count.
+  void begin_step(double timestep, const int* interface, int count, const std::vector<int>& held);
   void include(const double* others) { rounds().include(others); }
   void advance(Advance how, const double* theta) { rounds().advance(how, theta); }
   Products sweep(int count);
@@ -181,6 +183,7 @@ class BulletWorld {
   std::unique_ptr<OpenSolver> solver_;
   RoundSolver* rounds_ = nullptr;  // the solver, if it can
   btScalar begun_timestep_ = 0;
+  std::vector<MassBlock> held_masses_;  // to be told with the first round
   std::unique_ptr<OrderedWorld> world_;
   std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "block_cholesky.h"
 #include "extrapolation.h"
 
 namespace lapjoint {
@@ -24,8 +25,11 @@ struct Down {
 };
 constexpr int kDownHead = sizeof(Down) / sizeof(double);
 
-// Worker to server: Products; then a contribution of the worker for each of its interface bodies.
-constexpr int kUpHead = kProductCount;
+// Worker to server: how many numbers there are, and Products; then a contribution of the worker for each of its
+// interface bodies; then how many masses there are, and these (MassBlock, bodies by their places in its interface): in
+// the first round of a step, unless there are too many.
+constexpr int kUpHead = 1 + kProductCount;
+constexpr int kMassNumbers = 2 + BlockCholesky::kBlock, kMostMasses = 20000;
 static_assert(kUpHead <= 1024 && kDownHead <= 1024, "HEAD_ROOM of src/lapjoint/exchange.py");
 
 // A worker's place in the exchange.

@@ -1,11 +1,14 @@
-// Anderson acceleration of the rounds of a step, over the rows of all engines together: from the sums of their inner
-// products to the factors that each engine extrapolates with. It knows no engine. Twin:
-// src/lapjoint/algorithms/extrapolation.py
+// Anderson acceleration of the rounds of a step, over the rows of all engines together: from what rounds made of the
+// impulses to inner products, and from the sums of all engines' products to the factors that each engine extrapolates
+// with. It knows no engine. Twin: src/lapjoint/algorithms/extrapolation.py
 #pragma once
+
+#include <cstddef>
+#include <vector>
 
 namespace lapjoint {
 
-constexpr int kColumns = 20;  // rounds that are remembered, at most
+constexpr int kColumns = 5;  // rounds that are remembered, at most
 
 // Of one engine, or of all: everything is a sum over rows but for what is said to be otherwise. r is what a round
 // changed of the impulses, g what it made of them; rows count by their weights, the inverse of what an impulse needs
@@ -27,5 +30,27 @@ enum class Advance { kKeep, kExtrapolate, kForget };  // what to do with the imp
 
 // `last_change` is change_squared of the round before, negative in the first. `theta` gets column_count factors.
 Advance choose_advance(const Products& products, double last_change, double regularization, double* theta);
+
+// One engine's rounds within a step.
+class History {
+ public:
+  // A new step. Rows of weight 0 are extrapolated with the others and have no say in how.
+  void begin(std::vector<double> weights);
+  // A round is over: its r and g. Sets the products but for the row counts.
+  void add(const std::vector<double>& before, const std::vector<double>& after, Products& products);
+  void forget() { column_count_ = 0; }
+  void extrapolate(const double* theta, std::vector<double>& impulses) const;
+
+ private:
+  double product(const std::vector<double>& a, const std::vector<double>& b) const;
+
+  std::vector<double> weights_;
+  std::size_t first_ = 0;  // row that has a weight
+  bool has_last_ = false;
+  int column_count_ = 0;
+  std::vector<double> change_, last_change_, last_impulse_;
+  std::vector<double> change_columns_[kColumns], impulse_columns_[kColumns];  // oldest first
+  double columns_[kColumns][kColumns] = {};
+};
 
 }  // namespace lapjoint

@@ -132,6 +132,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("solver", &WorldSettings::solver)
       .def_rw("solver_rows", &WorldSettings::solver_rows)
       .def_rw("in_rounds", &WorldSettings::in_rounds)
+      .def_rw("joints_together", &WorldSettings::joints_together)
       .def_rw("joint_warm_start", &WorldSettings::joint_warm_start)
       .def_rw("iterations", &WorldSettings::iterations)
       .def_rw("residual_threshold", &WorldSettings::residual_threshold)
@@ -215,10 +216,11 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       // A step in rounds; products are as in extrapolation.h, memory as in exchange.h.
       .def(
           "begin_step",
-          [](BulletWorld& w, double timestep, Input<int> interface) {
-            w.begin_step(timestep, interface.data(), rows(interface));
+          [](BulletWorld& w, double timestep, Input<int> interface, Input<int> held) {
+            w.begin_step(timestep, interface.data(), rows(interface),
+                         std::vector<int>(held.data(), held.data() + rows(held)));
           },
-          "timestep"_a, "interface"_a, Unlocked())
+          "timestep"_a, "interface"_a, "held"_a, Unlocked())
       .def(
           "include", [](BulletWorld& w, Input<double> others) { w.include(others.data()); }, "others"_a, Unlocked())
       .def(

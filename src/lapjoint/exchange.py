@@ -17,7 +17,11 @@ Ids = NDArray[np.int32]
 CONTRIBUTION = 12
 """Numbers of a contribution: see engines.RoundEngine."""
 HEAD_ROOM = 1024
-"""Numbers beside the contributions, at most, in each direction."""
+"""Numbers beside the contributions and masses, at most, in each direction."""
+MASS = 38
+"""Numbers of a mass: which two bodies, and a block of 6 by 6."""
+MOST_MASSES = 20_000
+"""A worker with more of them tells none."""
 
 
 class Signal(IntEnum):
@@ -84,4 +88,4 @@ class Links:
 
 def exchange_room(body_count: int) -> int:
     """Numbers that one direction of a worker's exchange can have."""
-    return HEAD_ROOM + CONTRIBUTION * body_count
+    return HEAD_ROOM + CONTRIBUTION * body_count + MASS * min(body_count * (body_count + 1) // 2, MOST_MASSES)

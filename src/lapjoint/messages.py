@@ -45,6 +45,8 @@ class StepCommand:
     """One number if the step is taken in rounds with the server, else none."""
     interface: Ids = _array(np.int32)
     """In rounds: active bodies that have joints or contacts with bodies of other workers."""
+    held: Ids = _array(np.int32)
+    """Those of them, by their places, that have joints with bodies of other workers."""
     recall: Ids = _array(np.int32)
     """With `memory_part`: only what is about these bodies is told. Where there is `memory`, it is added: bodies leave
     and come in first, and what is known of others stays."""

@@ -103,7 +103,7 @@ class Ownership:
         has_moved = np.zeros(len(owner), bool)
         has_moved[moved] = True
         memories = [self._tight.recall(has_moved, moved)]
-        self._tight.owner[:] = owner
+        self._tight.set_owner(owner)
         if not known.any():  # nobody has anything yet
             return None
         here = [wanted.column(worker) for worker in range(membership.worker_count)]

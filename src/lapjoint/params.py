@@ -60,9 +60,12 @@ class Params:
     """Tight: m/s. Rounds end once none changes a constraint's velocity by more than this. 0: never."""
     acceleration: bool = True
     """Tight: extrapolate impulses from round to round (Anderson acceleration). Without it a step is plain sweeps."""
-    joint_warm_start: float = 0.7
-    """Tight: share of the last step's joint impulses that the solver starts from, 0 to 1. Blend starts joints from
-    nothing."""
+    joints_together: bool = True
+    """Tight: solve joints without limits at once, by a sparse factorization in each step, instead of by sweeps. Joints
+    then hold as if sweeps had gone on forever."""
+    joint_warm_start: float = 0.0
+    """Tight: share of the last step's joint impulses that sweeps start from, 0 to 1. For joints that are not solved
+    together; much of it gives long structures energy that they should not have."""
     partition: str = "auto"
     """The first division: labels, metis, boxes, equal, or a file. auto: labels if the scene has them, else metis."""
     growth_depth: int | None = None

@@ -43,7 +43,9 @@ class TightCoupling:
         self.body_count = scene.body_count
         self._joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
         self._joints = self._joints[self._joints[:, 1] != WORLD]
-        self.owner: Ids = owners(membership)
+        self.owner: Ids = np.zeros(scene.body_count, np.int32)
+        self._is_held = np.zeros(scene.body_count, bool)  # has a joint with a body of another owner
+        self.set_owner(owners(membership))
         self.engine.set_owners(self.owner)
         self.interface: Ids = np.empty(0, np.int32)
         """Bodies that the server mirrors, ascending."""
@@ -55,6 +57,13 @@ class TightCoupling:
         """Between workers, of the last step."""
         self.cpu_s = 0.0
         """CPU time of the server in the rounds of the last step [s]."""
+
+    def set_owner(self, owner: Ids) -> None:
+        """Other owners; none of the bodies that have another one is in the server's engine."""
+        self.owner[:] = owner
+        a, b = self._joints.T
+        self._is_held[:] = False
+        self._is_held[self._joints[owner[a] != owner[b]]] = True
 
     def choose_interface(self, contacts: Ids, step_count: int, removed: Ids) -> None:
         """Mirror whatever has a joint or a contact with a body of another owner, and what lately had one."""
@@ -83,6 +92,7 @@ class TightCoupling:
         for worker, command in enumerate(commands):
             command.in_rounds = np.ones(1, np.int32)
             command.interface = self.interface[owner == worker]
+            command.held = np.flatnonzero(self._is_held[command.interface]).astype(np.int32)
             forces |= zip(command.force_ids.tolist(), command.forces, strict=True)
         states = runtime.states[self.interface]
 

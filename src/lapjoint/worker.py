@@ -83,7 +83,7 @@ class Worker:
         if len(command.iterations):
             self._engine.set_iterations(int(command.iterations[0]))
         if len(command.in_rounds):
-            self.rounds.begin_step(command.interface)
+            self.rounds.begin_step(command.interface, command.held)
         self._spent_s = time.thread_time() - start
 
     def serve(self) -> int:

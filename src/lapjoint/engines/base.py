@@ -186,8 +186,9 @@ class RoundEngine(Protocol):
         active; the list is read in place, and may change for bodies that are not active."""
         ...
 
-    def begin_step(self, interface: ArrayLike) -> None:
-        """Everything up to the first sweep. `interface` are active bodies that other engines have constraints of."""
+    def begin_step(self, interface: ArrayLike, held: ArrayLike = ()) -> None:
+        """Everything up to the first sweep. `interface` are active bodies that other engines have constraints of;
+        `held`, by their places in it, those that other engines have joints of."""
         ...
 
     def include(self, others: Array) -> None:

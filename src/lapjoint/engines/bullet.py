@@ -86,6 +86,7 @@ class BulletEngine:
             "contact_erp",
             "warm_start",
             "joint_warm_start",
+            "joints_together",
             "split_impulse",
             "sleeping",
         ):
@@ -264,9 +265,9 @@ class BulletEngine:
     def set_owners(self, owner: Ids) -> None:
         self._world.set_owners(owner)
 
-    def begin_step(self, interface: ArrayLike) -> None:
+    def begin_step(self, interface: ArrayLike, held: ArrayLike = ()) -> None:
         self._interface = as_ids(interface)
-        self._call(self._world.begin_step, self._timestep, self._interface)
+        self._call(self._world.begin_step, self._timestep, self._interface, as_ids(held))
 
     def include(self, others: Array) -> None:
         self._world.include(np.ascontiguousarray(others, float))

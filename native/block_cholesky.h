@@ -1,0 +1,50 @@
+// Symmetric positive definite matrix of 6 x 6 blocks, factored sparsely: one block row per body, one block per pair of
+// bodies that something ties together. It knows no engine.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+namespace lapjoint {
+
+class BlockCholesky {
+ public:
+  static constexpr int kSide = 6, kBlock = kSide * kSide;
+
+  // The pattern: pairs of different rows that have a block. Chooses the order of elimination: rows that are `kept` come
+  // last, else fewest neighbours first, ties to the lowest row.
+  void analyse(const std::vector<char>& kept, const std::vector<std::pair<int, int>>& pairs);
+  // Products of blocks that a factorization takes.
+  long work() const { return static_cast<long>(targets_.size()); }
+
+  void clear();
+  // Row-major block (row, column), to be added to; of a pair, `block(a, b)` and `block(b, a)` are each other's
+  // transpose and only the one that `stored(a, b)` is true for exists.
+  bool stored(int row, int column) const { return place_[row] >= place_[column]; }
+  double* block(int row, int column);
+  // False if the matrix is not positive definite.
+  bool factor();
+  void solve(double* values) const;  // 6 per row, in place
+
+  // What is left of the matrix for the kept rows once all others are eliminated: calls
+  // visit(row, column, block), each pair once.
+  template <class Visit>
+  void each_kept(Visit&& visit) const {
+    for (int at = kept_from_; at < row_count_; ++at) {
+      visit(row_at_[at], row_at_[at], &kept_diagonal_[kBlock * (at - kept_from_)]);
+      for (int i = start_[at]; i < start_[at + 1]; ++i)
+        visit(row_at_[below_[i]], row_at_[at], &kept_lower_[kBlock * (i - start_[kept_from_])]);
+    }
+  }
+
+ private:
+  int row_count_ = 0, kept_from_ = 0;
+  std::vector<int> place_;    // row -> when it is eliminated
+  std::vector<int> row_at_;   // and back
+  std::vector<int> start_;    // of each column's blocks below the diagonal
+  std::vector<int> below_;    // their rows, by place, ascending
+  std::vector<int> targets_;  // of the products of a column's blocks: the block below the diagonal, or -1 - place
+  std::vector<double> diagonal_, lower_, kept_diagonal_, kept_lower_;
+};
+
+}  // namespace lapjoint

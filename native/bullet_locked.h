@@ -1,0 +1,72 @@
+// Joint rows without limits, solved together. Sweeps go row by row, and what happens at one end of a structure takes
+// many of them to reach the other; one sparse factorization per step answers for the whole structure at once.
+//
+// Rows J between bodies of mass M lack the velocities e; the impulses d that give them solve J M^-1 J^T d = e. Loops of
+// joints make that singular, so a solve is held back a little: (J M^-1 J^T + C) d = e, with C a millionth of what a row
+// alone has on the diagonal. What that leaves, the next solve gets. It is solved by way of the velocities: the matrix
+// M + J^T C^-1 J has one 6 x 6 block for each body and each pair of jointed bodies, and is positive definite.
+//
+// With all else eliminated from it, the matrix says how heavy a few bodies are together with all that joints hold to
+// them. An engine that has only rows between such bodies can so answer for structures that others have.
+#pragma once
+
+#include <btBulletDynamicsCommon.h>
+
+#include <utility>
+#include <vector>
+
+#include "block_cholesky.h"
+
+namespace lapjoint {
+
+// The part of a mass matrix that belongs to a body, or to a pair of bodies; each pair once.
+struct MassBlock {
+  int body_a, body_b;
+  double mass[BlockCholesky::kBlock];  // row-major: rows of a, columns of b
+};
+
+class LockedRows {
+ public:
+  using Bodies = btAlignedObjectArray<btSolverBody>;
+
+  void clear() { rows_.clear(); }
+  bool empty() const { return rows_.empty(); }
+  // Whether a joint's row was taken.
+  static bool has(const btSolverConstraint& row) { return row.m_overrideNumSolverIterations == 0; }
+  // Takes the rows that have no limits out of Bullet's sweeps; takes none if the factorization fails or is more work
+  // than sweeps are. `masses` are of bodies as others hold them; a body without has its own. `kept` are bodies whose
+  // held masses will be asked for. Bodies are solver bodies.
+  void prepare(btAlignedObjectArray<btSolverConstraint>& rows, const Bodies& bodies,
+               const std::vector<MassBlock>& masses, const std::vector<int>& kept);
+  std::vector<MassBlock> held_masses() const;
+
+  // Where others hold bodies, `mark` comes before other rows are swept: what those did since is then answered for, too,
+  // and velocities become what they will be once the others have answered.
+  void mark(const Bodies& bodies);
+  void solve(Bodies& bodies);
+  double largest_lack() const;  // of a row's velocity, before the last solve [length units/s]
+
+ private:
+  struct Row {
+    btSolverConstraint* row;
+    int a, b;  // rows of the matrix; -1: cannot move
+    double along_a[6], along_b[6];
+    double velocity, softness;  // that is asked for, and how much less of it an impulse makes that
+    double stiffness;           // C^-1
+  };
+  void collect(btAlignedObjectArray<btSolverConstraint>& rows, const Bodies& bodies);
+  int number(int body, const Bodies& bodies);
+  bool factor(const Bodies& bodies, const std::vector<MassBlock>& masses);
+  void take_marked(Bodies& bodies);
+
+  std::vector<Row> rows_;
+  std::vector<int> number_;                 // solver body -> row of the matrix
+  std::vector<int> bodies_;                 // and back
+  std::vector<std::pair<int, int>> pairs_;  // pairs and kept rows that the matrix was analysed for
+  std::vector<char> kept_;
+  BlockCholesky matrix_;
+  bool held_elsewhere_ = false;
+  std::vector<double> lack_, start_, velocities_, impulses_;
+};
+
+}  // namespace lapjoint
