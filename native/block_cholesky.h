@@ -47,4 +47,10 @@ class BlockCholesky {
   std::vector<double> diagonal_, lower_, kept_diagonal_, kept_lower_;
 };
 
+// The part of a mass matrix that belongs to a body, or to a pair of bodies; each pair once.
+struct MassBlock {
+  int body_a, body_b;
+  double mass[BlockCholesky::kBlock];  // row-major: rows of a, columns of b
+};
+
 }  // namespace lapjoint

@@ -84,11 +84,7 @@ Signal BulletWorld::serve(const double* down, double* up) {
   rounds().contributions(up + kUpHead);
   double* at = up + kUpHead + kContribution * rounds().interface_count();
   *at++ = static_cast<double>(held_masses_.size());
-  for (const MassBlock& block : held_masses_) {
-    *at++ = block.body_a;
-    *at++ = block.body_b;
-    at = std::copy(std::begin(block.mass), std::end(block.mass), at);
-  }
+  at = write_masses(held_masses_, at);
   held_masses_.clear();
   up[0] = static_cast<double>(at - up);
   return signal;
@@ -137,11 +133,11 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
     std::vector<MassBlock> masses;
     for (const Seat& seat : seats) {
       const double* in = seat.up + kUpHead + static_cast<std::size_t>(kContribution) * seat.count;
-      for (int left = static_cast<int>(*in++); left > 0; --left, in += kMassNumbers) {
-        MassBlock& block = masses.emplace_back();
-        block.body_a = seat.rows[static_cast<int>(in[0])];
-        block.body_b = seat.rows[static_cast<int>(in[1])];
-        std::copy(in + 2, in + kMassNumbers, block.mass);
+      const std::size_t first = masses.size();
+      read_masses(in + 1, static_cast<int>(*in), masses);
+      for (std::size_t i = first; i < masses.size(); ++i) {
+        masses[i].body_a = seat.rows[masses[i].body_a];
+        masses[i].body_b = seat.rows[masses[i].body_b];
       }
     }
     if (!masses.empty()) solver.include_masses(std::move(masses));

@@ -19,12 +19,6 @@
 
 namespace lapjoint {
 
-// The part of a mass matrix that belongs to a body, or to a pair of bodies; each pair once.
-struct MassBlock {
-  int body_a, body_b;
-  double mass[BlockCholesky::kBlock];  // row-major: rows of a, columns of b
-};
-
 class LockedRows {
  public:
   using Bodies = btAlignedObjectArray<btSolverBody>;

@@ -99,6 +99,9 @@ class BulletWorld {
   // rows of; `held`, by their places, those of them that others have joints of. Without moves, bodies stay where they
   // are: the others' are the ones that count.
   void begin_step(double timestep, const int* interface, int count, const std::vector<int>& held);
+  // What this world's joints hold to the held bodies, and what others' do; before the first sweep.
+  const std::vector<MassBlock>& held_masses() const { return held_masses_; }
+  void include_masses(std::vector<MassBlock> masses) { rounds().include_masses(std::move(masses)); }
   void include(const double* others) { rounds().include(others); }
   void advance(Advance how, const double* theta) { rounds().advance(how, theta); }
   Products sweep(int count);

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -41,6 +42,24 @@ bool SocketLinks::exchange() {
     }
   }
   return true;
+}
+
+double* write_masses(const std::vector<MassBlock>& masses, double* out) {
+  for (const MassBlock& block : masses) {
+    *out++ = block.body_a;
+    *out++ = block.body_b;
+    out = std::copy(std::begin(block.mass), std::end(block.mass), out);
+  }
+  return out;
+}
+
+void read_masses(const double* in, int count, std::vector<MassBlock>& masses) {
+  for (int i = 0; i < count; ++i, in += kMassNumbers) {
+    MassBlock& block = masses.emplace_back();
+    block.body_a = static_cast<int>(in[0]);
+    block.body_b = static_cast<int>(in[1]);
+    std::copy(in + 2, in + kMassNumbers, block.mass);
+  }
 }
 
 bool wait_for_server(int socket) {

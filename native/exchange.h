@@ -90,6 +90,10 @@ class CalledLinks : public Links {
   std::function<bool()> exchange_;
 };
 
+// Masses as numbers, one after the other; `write_masses` returns where they end.
+double* write_masses(const std::vector<MassBlock>& masses, double* out);
+void read_masses(const double* in, int count, std::vector<MassBlock>& masses);
+
 // A worker waits for the server's next byte. False if the server is gone.
 bool wait_for_server(int socket);
 void answer_server(int socket);

@@ -239,6 +239,20 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def(
           "contributions", [](const BulletWorld& w, Output<double> own) { w.contributions(own.data()); },
           "own"_a.noconvert(), Unlocked())
+      // Masses are rows of two places in the interface and a block of 6 by 6.
+      .def("held_mass_count", [](const BulletWorld& w) { return w.held_masses().size(); })
+      .def(
+          "read_held_masses",
+          [](const BulletWorld& w, Output<double> out) { lapjoint::write_masses(w.held_masses(), out.data()); },
+          "masses"_a.noconvert())
+      .def(
+          "include_masses",
+          [](BulletWorld& w, Input<double> masses) {
+            std::vector<lapjoint::MassBlock> blocks;
+            lapjoint::read_masses(masses.data(), static_cast<int>(masses.shape(0)), blocks);
+            w.include_masses(std::move(blocks));
+          },
+          "masses"_a)
       .def("finish_step", &BulletWorld::finish_step, "moves"_a, Unlocked())
       .def("abandon_step", &BulletWorld::abandon_step, Unlocked())
       .def("step_rounds", &BulletWorld::step_rounds, "timestep"_a, "plan"_a, Unlocked())

@@ -27,7 +27,7 @@ CHOICES = {
 }
 
 
-ROUNDS = 50
+ROUNDS = 10
 """Exchanges in a tight step, if nothing else is said."""
 
 

@@ -191,6 +191,16 @@ class RoundEngine(Protocol):
         `held`, by their places in it, those that other engines have joints of."""
         ...
 
+    def held_masses(self) -> Array:
+        """How heavy the held bodies are together with all that joints of this engine hold to them: rows of 38 numbers,
+        two places in the interface and their block of the mass matrix, in the engine's units. Before the first
+        sweep."""
+        ...
+
+    def include_masses(self, masses: Array) -> None:
+        """The same of the other engines, for this engine's joints to reckon with."""
+        ...
+
     def include(self, others: Array) -> None:
         """What the other engines contribute to the interface bodies from now on."""
         ...

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import LapjointError, NotFiniteError
-from ..exchange import Links, RoundPlan, RoundResult
+from ..exchange import MASS, Links, RoundPlan, RoundResult
 from ..measures import joint_gaps
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
@@ -268,6 +268,14 @@ class BulletEngine:
     def begin_step(self, interface: ArrayLike, held: ArrayLike = ()) -> None:
         self._interface = as_ids(interface)
         self._call(self._world.begin_step, self._timestep, self._interface, as_ids(held))
+
+    def held_masses(self) -> Array:
+        masses = np.empty((self._world.held_mass_count(), MASS))
+        self._world.read_held_masses(masses)
+        return masses
+
+    def include_masses(self, masses: Array) -> None:
+        self._world.include_masses(np.ascontiguousarray(masses, float))
 
     def include(self, others: Array) -> None:
         self._world.include(np.ascontiguousarray(others, float))
