@@ -64,7 +64,8 @@ RoundResult BulletWorld::step_rounds(double timestep, const RoundPlan& plan) {
     const Products products = sweep(plan.sweeps);
     result.residual = products.largest_change * settings_.length_unit;
     if (++result.rounds >= plan.rounds || result.residual < plan.tolerance) break;
-    if (plan.accelerated) rounds().advance(choose_advance(products, last, regularization(), theta), theta);
+    if (plan.accelerated)
+      rounds().advance(choose_advance(products, last, regularization(), plan.is_few(), theta), theta);
     last = products.change_squared;
   }
   finish_step(true);
@@ -164,7 +165,8 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
     total.add(sweep(plan.server_sweeps));
     result.residual = total.largest_change * settings_.length_unit;
     if (++result.rounds >= plan.rounds || result.residual < plan.tolerance) break;
-    const Advance how = plan.accelerated ? choose_advance(total, last, regularization(), head.theta) : Advance::kKeep;
+    const Advance how =
+        plan.accelerated ? choose_advance(total, last, regularization(), plan.is_few(), head.theta) : Advance::kKeep;
     head.advance = static_cast<double>(how);
     last = total.change_squared;
     solver.advance(how, head.theta);

@@ -8,7 +8,7 @@ namespace lapjoint {
 namespace {
 
 constexpr double kHold = 1e6;  // how stiff a row is held, against what it needs alone; 1e8 is lost to rounding
-constexpr long kWork = 50;     // products of blocks a row, at most: as much as 100 sweeps
+constexpr long kWork = 200;    // products of blocks a row, at most: as much as 400 sweeps
 
 bool has_no_limits(const btSolverConstraint& row) {
   return row.m_lowerLimit <= -SIMD_INFINITY && row.m_upperLimit >= SIMD_INFINITY && row.m_jacDiagABInv > 0;

@@ -205,7 +205,7 @@ void OrderedWorld::begin_step(btScalar timestep, RoundSolver& solver) {
 
 void OrderedWorld::finish_step(btScalar timestep, RoundSolver& solver, bool moves) {
   const int object_count = m_collisionObjects.size();
-  solver.finish(object_count ? &m_collisionObjects[0] : nullptr, object_count);
+  solver.finish(object_count ? &m_collisionObjects[0] : nullptr, object_count, moves);
   if (moves) integrateTransforms(timestep);
   clearForces();
 }

@@ -68,7 +68,6 @@ void RoundSolver::collect_rows() {
 }
 
 void RoundSolver::prepare(const std::vector<int>& kept) {
-  locked_.clear();
   if (joints_together_) locked_.prepare(m_tmpSolverNonContactConstraintPool, m_tmpSolverBodyPool, masses_, kept);
   std::vector<double> weights(rows_.size(), 0.0);
   for (int i = 0; i < static_cast<int>(rows_.size()); ++i) {
@@ -86,8 +85,9 @@ void RoundSolver::apply(const btSolverConstraint& row, btScalar impulse) {
   b.internalApplyImpulse(row.m_contactNormal2 * b.internalGetInvMass(), row.m_angularComponentB, impulse);
 }
 
-void RoundSolver::finish(btCollisionObject** bodies, int body_count) {
-  if (!locked_.empty() && !interface_.empty() && masses_.empty()) locked_.solve(m_tmpSolverBodyPool);
+void RoundSolver::finish(btCollisionObject** bodies, int body_count, bool answers) {
+  Products products;
+  if (answers && !plain_ && !interface_.empty()) sweep(1, products);
   forget_all();
   for (std::size_t i = 0; i < joints_.size(); ++i) {
     const int id = joints_[i]->getUserConstraintId();
@@ -143,6 +143,7 @@ void RoundSolver::set_interface(const std::vector<btRigidBody*>& bodies, double 
   for (const btRigidBody* body : bodies) interface_.push_back(body->getCompanionId());
   others_.assign(kContribution * bodies.size(), 0.0);
   masses_.clear();
+  locked_.clear();
   prepared_ = false;
 }
 
@@ -211,6 +212,7 @@ void RoundSolver::sweep(int count, Products& products) {
     sweep_pushed();
     if (!locked_.empty()) locked_.mark(m_tmpSolverBodyPool);
     m_leastSquaresResidual = solveSingleIteration(0, nullptr, 0, nullptr, 0, nullptr, 0, *info_, nullptr);
+    if (!plain_) release_friction();
     if (!locked_.empty()) locked_.solve(m_tmpSolverBodyPool);
   }
   if (!locked_.empty() && !masses_.empty()) rebuild();  // velocities had the answers of others in them
@@ -219,6 +221,17 @@ void RoundSolver::sweep(int count, Products& products) {
   products.contact_rows = contact_rows_;
   products.joint_rows = joint_rows_;
   products.largest_change = std::max(products.largest_change, locked_.largest_lack());
+}
+
+// Bullet leaves friction as it was where a contact does not press any more.
+void RoundSolver::release_friction() {
+  for (std::size_t i = joint_rows_ + contact_rows_; i < rows_.size(); ++i) {
+    btSolverConstraint& row = *rows_[i];
+    const btScalar impulse = row.m_appliedImpulse;
+    if (impulse == 0 || btScalar(m_tmpSolverContactConstraintPool[row.m_frictionIndex].m_appliedImpulse) > 0) continue;
+    row.m_appliedImpulse = btSimdScalar(btScalar(0));
+    apply(row, -impulse);
+  }
 }
 
 void RoundSolver::advance(Advance how, const double* theta) {

@@ -15,10 +15,11 @@ namespace lapjoint {
 
 class RoundSolver : public OpenSolver {
  public:
-  // `joint_warm_start` is the share of a joint's impulses of the last step that it starts from. Joints together: rows
-  // without limits are solved at once (bullet_locked.h) instead of one by one.
-  RoundSolver(btScalar joint_warm_start, bool joints_together)
-      : joint_warm_start_(joint_warm_start), joints_together_(joints_together) {}
+  // `joint_warm_start` is the share of a joint's impulses of the last step that it starts from. Plain sweeps are
+  // Bullet's, to the last bit; else friction ends where contact does, and an engine answers what it was told last.
+  // Joints together: rows without limits are solved at once (bullet_locked.h) instead of one by one.
+  RoundSolver(btScalar joint_warm_start, bool plain, bool joints_together)
+      : joint_warm_start_(joint_warm_start), plain_(plain), joints_together_(joints_together) {}
 
   void begin(btCollisionObject** bodies, int body_count, btPersistentManifold** manifolds, int manifold_count,
              btTypedConstraint** joints, int joint_count, const btContactSolverInfo& info);
@@ -35,8 +36,8 @@ class RoundSolver : public OpenSolver {
   // `count` sweeps over all rows, and what they changed.
   void sweep(int count, Products& products);
   void contributions(double* own) const;
-  // Joints answer what was included last, and velocities are final.
-  void finish(btCollisionObject** bodies, int body_count);
+  // Velocities are final. With `answers`, after one more sweep, for what was included last.
+  void finish(btCollisionObject** bodies, int body_count, bool answers);
 
   // Impulses of the last step, one after the other, each with its joint, for joints that move to another engine.
   int kept_count() const { return static_cast<int>(kept_impulses_.size()); }
@@ -56,10 +57,11 @@ class RoundSolver : public OpenSolver {
   void apply(const btSolverConstraint& row, btScalar impulse);
   void read_impulses(std::vector<double>& impulses) const;
   void rebuild();
+  void release_friction();
   void project();
 
   btScalar joint_warm_start_;
-  bool joints_together_;
+  bool plain_, joints_together_;
   double length_unit_ = 1;
   bool in_rounds_ = false, prepared_ = false;
   const btContactSolverInfo* info_ = nullptr;

@@ -20,7 +20,8 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
       joint_live_(joints.count, 0),
       mark_(bodies.count, 0) {
   if (settings.in_rounds) {
-    auto solver = std::make_unique<RoundSolver>(btScalar(settings.joint_warm_start), settings.joints_together);
+    auto solver = std::make_unique<RoundSolver>(btScalar(settings.joint_warm_start), !settings.accelerated,
+                                                settings.accelerated && settings.joints_together);
     rounds_ = solver.get();
     solver_ = std::move(solver);
   } else {

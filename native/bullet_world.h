@@ -28,6 +28,7 @@ struct WorldSettings {
   double gravity[3] = {0, 0, -9.81};  // m/s^2
   std::string solver = "sequential";  // dantzig, lemke
   bool in_rounds = false;             // steps can be taken in rounds; with the sequential solver
+  bool accelerated = true;            // in rounds: not plain sweeps
   bool joints_together = true;        // in rounds: solve joints without limits at once
   double joint_warm_start = 0;        // in rounds: share of a joint's last impulses that it starts from
   int solver_rows = 300;              // rows with bounds that a direct solver takes on at once

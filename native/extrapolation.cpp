@@ -50,10 +50,12 @@ void Products::add(const Products& other) {
   largest_change = std::max(largest_change, other.largest_change);
 }
 
-Advance choose_advance(const Products& products, double last_change, double regularization, double* theta) {
+Advance choose_advance(const Products& products, double last_change, double regularization, bool few_rounds,
+                       double* theta) {
   const int count = static_cast<int>(products.column_count);
   if (last_change >= 0 && products.change_squared > kGrowth * last_change) return Advance::kForget;
-  if (products.contact_rows > products.joint_rows && products.change_squared < kResting * products.impulse_squared)
+  if (few_rounds && products.contact_rows > products.joint_rows &&
+      products.change_squared < kResting * products.impulse_squared)
     return Advance::kKeep;
   if (count == 0 || products.change_squared == 0) return Advance::kKeep;
   double scale[kColumns], matrix[kColumns][kColumns];

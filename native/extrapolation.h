@@ -28,8 +28,10 @@ constexpr int kProductCount = sizeof(Products) / sizeof(double);
 
 enum class Advance { kKeep, kExtrapolate, kForget };  // what to do with the impulses between two rounds
 
-// `last_change` is change_squared of the round before, negative in the first. `theta` gets column_count factors.
-Advance choose_advance(const Products& products, double last_change, double regularization, double* theta);
+// `last_change` is change_squared of the round before, negative in the first. With few rounds, contacts that hardly
+// change are left alone. `theta` gets column_count factors.
+Advance choose_advance(const Products& products, double last_change, double regularization, bool few_rounds,
+                       double* theta);
 
 // One engine's rounds within a step.
 class History {

@@ -102,12 +102,12 @@ NB_MODULE(LAPJOINT_MODULE, m) {
   m.attr("column_count") = lapjoint::kColumns;
   m.def(
       "choose_advance",
-      [](Input<double> products, double last_change, double regularization, Output<double> theta) {
+      [](Input<double> products, double last_change, double regularization, bool few_rounds, Output<double> theta) {
         lapjoint::Products sums;
         std::memcpy(&sums, products.data(), sizeof sums);
-        return static_cast<int>(lapjoint::choose_advance(sums, last_change, regularization, theta.data()));
+        return static_cast<int>(lapjoint::choose_advance(sums, last_change, regularization, few_rounds, theta.data()));
       },
-      "products"_a, "last_change"_a, "regularization"_a, "theta"_a.noconvert());
+      "products"_a, "last_change"_a, "regularization"_a, "few_rounds"_a, "theta"_a.noconvert());
 
   nb::class_<lapjoint::RoundPlan>(m, "RoundPlan")
       .def(nb::init<>())
@@ -132,6 +132,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("solver", &WorldSettings::solver)
       .def_rw("solver_rows", &WorldSettings::solver_rows)
       .def_rw("in_rounds", &WorldSettings::in_rounds)
+      .def_rw("accelerated", &WorldSettings::accelerated)
       .def_rw("joints_together", &WorldSettings::joints_together)
       .def_rw("joint_warm_start", &WorldSettings::joint_warm_start)
       .def_rw("iterations", &WorldSettings::iterations)

@@ -45,6 +45,11 @@ class RoundPlan:
     tolerance: float
     """m/s. Rounds end once the residual is below it."""
 
+    @property
+    def is_few(self) -> bool:
+        """With so few rounds, extrapolated contacts have no time to settle: stacks at rest would shake."""
+        return self.rounds < 40
+
     @staticmethod
     def of(params: Params) -> RoundPlan:
         """`params` are resolved."""

@@ -53,7 +53,7 @@ def run_rounds(
         if result.rounds >= plan.rounds or result.residual < plan.tolerance:
             break
         if plan.accelerated:
-            how, theta = choose_advance(total, last, regularization)
+            how, theta = choose_advance(total, last, regularization, plan.is_few)
             last = total.change_squared
             server.advance(how, theta)
         ours = server.contributions()

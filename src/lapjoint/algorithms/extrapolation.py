@@ -71,13 +71,15 @@ class Products:
         return Products(numbers[:square].reshape(COLUMNS, COLUMNS), numbers[square : square + COLUMNS], *rest)
 
 
-def choose_advance(products: Products, last_change: float, regularization: float) -> tuple[Advance, Array]:
+def choose_advance(
+    products: Products, last_change: float, regularization: float, few_rounds: bool
+) -> tuple[Advance, Array]:
     """What all engines do before the next round, and with which factors. `last_change` is change_squared of the round
-    before, negative in the first."""
+    before, negative in the first. With few rounds, contacts that hardly change are left alone."""
     count, theta = int(products.column_count), np.zeros(COLUMNS)
     if last_change >= 0 and products.change_squared > GROWTH * last_change:
         return Advance.FORGET, theta
-    in_contact = products.contact_rows > products.joint_rows
+    in_contact = few_rounds and products.contact_rows > products.joint_rows
     if in_contact and products.change_squared < RESTING * products.impulse_squared:
         return Advance.KEEP, theta
     if count == 0 or products.change_squared == 0:

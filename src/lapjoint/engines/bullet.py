@@ -91,7 +91,7 @@ class BulletEngine:
             "sleeping",
         ):
             setattr(settings, name, getattr(params, name))
-        settings.in_rounds = params.coupling == "tight"
+        settings.in_rounds, settings.accelerated = params.coupling == "tight", params.acceleration
         settings.two_friction_directions = params.friction_directions == 2
         # Bullet's thresholds for masses are absolute too: it takes very heavy bodies for static ones.
         if self.scene.body_count:
