@@ -108,7 +108,7 @@ class History:
             self._impulses = [*self._impulses, after - self._last[1]][-COLUMNS:]
         self._last = change, after
         count, products = len(self._changes), Products()
-        columns = np.array(self._changes).reshape(count, -1)
+        columns = np.array(self._changes).reshape(count, len(change))
         products.columns[:count, :count] = columns * self._weights @ columns.T
         products.change[:count] = columns * self._weights @ change
         products.change_squared = float(change * self._weights @ change)

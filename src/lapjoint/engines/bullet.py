@@ -284,7 +284,7 @@ class BulletEngine:
         self._world.advance(how, np.ascontiguousarray(theta, float))
 
     def sweep(self, count: int) -> Array:
-        products = np.empty(self._native.exchange_heads[1])
+        products = np.empty(self._native.product_count)
         self._world.sweep(count, products)
         return products
 

@@ -1,0 +1,163 @@
+"""Tight coupling: what rounds make of a divided scene, against one engine and against what must be conserved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lapjoint import Params, Scene, Simulation, scenes
+from lapjoint.measures import angular_momentum, joint_gaps, linear_momentum, motion
+from tight_support import colliding, free_chain, simulate, wall
+
+PRECISIONS = ["float64", "float32"]
+
+
+def one_step_error(scene: Scene, rounds: int, reference: np.ndarray, workers: int = 4) -> float:
+    """Of the velocities, against what gravity alone would do."""
+    states = simulate(scene, 1, workers=workers, rounds=rounds, iterations=10 * rounds)
+    scale = 9.81 * scene.timestep * np.sqrt(scene.body_count)
+    return float(np.linalg.norm(states[:, 7:] - reference[:, 7:]) / scale)
+
+
+# ---- alone -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", ["bridge", "plank"])
+def test_plain_rounds_of_one_worker_are_the_plain_step_bit_for_bit(name: str, precision: str) -> None:
+    scene = scenes.build(name)
+    plain = simulate(scene, 30, coupling="blend", precision=precision, iterations=20)
+    rounds = simulate(scene, 30, precision=precision, iterations=20, rounds=1, acceleration=False)
+    assert np.array_equal(plain, rounds)
+
+
+def test_one_solve_is_better_than_a_thousand_sweeps() -> None:
+    scene = scenes.build("bridge")
+    together = simulate(scene, 20, rounds=1, iterations=1)
+    swept = simulate(scene, 20, coupling="blend", iterations=1000)
+    assert 5 * joint_gaps(scene, together).sum() < joint_gaps(scene, swept).sum()
+
+
+def test_acceleration_does_more_than_as_many_sweeps() -> None:
+    """Without joints solved together: Anderson alone."""
+    scene = scenes.build("chain")
+    gaps = [
+        joint_gaps(scene, simulate(scene, 20, iterations=100, rounds=20, joints_together=False, **more)).sum()
+        for more in ({}, {"acceleration": False})
+    ]
+    assert 3 * gaps[0] < gaps[1]
+
+
+# ---- convergence -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_the_chain_converges_to_one_engines_answer(together: bool) -> None:
+    scene = scenes.build("chain")
+    scene.states[:] = simulate(scene, 50, workers=1)
+    exact = simulate(scene, 1, rounds=300, iterations=3000, joints_together=together)
+    errors = []
+    for rounds in (2, 5, 20, 80):
+        states = simulate(scene, 1, workers=4, rounds=rounds, iterations=10 * rounds, joints_together=together)
+        scale = 9.81 * scene.timestep * np.sqrt(scene.body_count)
+        errors.append(np.linalg.norm(states[:, 7:] - exact[:, 7:]) / scale)
+    assert errors[-1] < 1e-6
+    assert errors[1 if together else -1] < 1e-9
+    assert errors[-1] < errors[0]
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_a_wall_converges_to_one_engines_answer(seed: int | None) -> None:
+    """From left to right, and with owners at random."""
+    scene = wall(seed=seed)
+    exact = simulate(scene, 1, rounds=1000, iterations=10_000)
+    errors = [one_step_error(scene, rounds, exact) for rounds in (5, 40, 240)]
+    assert errors[2] < 1e-6
+    assert errors[2] < errors[1] < errors[0]
+
+
+def test_a_tolerance_is_kept_with_as_many_rounds_as_it_takes() -> None:
+    scene = wall()
+    taken = []
+    for tolerance in (1e-2, 1e-4, 1e-8):
+        params = Params(
+            workers=4, runtime="inline", coupling="tight", precision="float64", tolerance=tolerance, rounds=500
+        )
+        with Simulation(scene, params) as simulation:
+            simulation.step()
+            assert simulation.profile.residual < tolerance
+            taken.append(simulation.profile.rounds)
+    assert taken[0] < taken[1] < taken[2] < 500
+
+
+@pytest.mark.parametrize("name", ["chain", "bridge"])
+def test_four_workers_move_as_one_engine(name: str) -> None:
+    scene = scenes.build(name)
+    one = simulate(scene, 60, rounds=10, iterations=50)
+    four = simulate(scene, 60, workers=4, rounds=10, iterations=50)
+    assert np.abs(four - one)[:, :3].max() < 1e-7
+    assert joint_gaps(scene, four).sum() < 1.5 * joint_gaps(scene, one).sum()
+
+
+def test_limits_and_motors_hold_across_interfaces() -> None:
+    scene = free_chain(limits=(-0.1, 0.1))
+    one = simulate(scene, 50, coupling="blend", iterations=2000)
+    three = simulate(scene, 50, workers=3, rounds=10, iterations=100)
+    assert np.allclose(three, one, atol=2e-3)
+
+
+# ---- what is conserved -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("precision", "limit"), [("float64", 1e-12), ("float32", 1e-4)])
+@pytest.mark.parametrize("rounds", [1, 2, 5, 10])
+@pytest.mark.parametrize("make", [free_chain, colliding])
+def test_momentum_of_a_closed_scene_is_conserved_in_any_number_of_rounds(
+    make: type, rounds: int, precision: str, limit: float
+) -> None:
+    scene = make()
+    total = scene.bodies.mass.sum() * np.abs(scene.states[:, 7:10]).max()
+    before = linear_momentum(scene, scene.states)
+    states = simulate(scene, 100, workers=3, rounds=rounds, iterations=2 * rounds, precision=precision)
+    assert np.abs(states[:, 7:] - scene.states[:, 7:]).max() > 0.1, "nothing happened"
+    assert np.abs(linear_momentum(scene, states) - before).max() < limit * total
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("make", [free_chain, colliding])
+def test_a_step_conserves_angular_momentum(make: type, rounds: int) -> None:
+    scene = make()
+    with Simulation(
+        scene, Params(workers=3, runtime="inline", coupling="tight", precision="float64", rounds=rounds)
+    ) as simulation:
+        for _ in range(20):
+            before = simulation.states
+            simulation.step()
+            after = simulation.states
+            after[:, :7] = before[:, :7]  # impulses act where bodies are when a step begins
+            change = angular_momentum(scene, after) - angular_momentum(scene, before)
+            assert np.abs(change).max() < 1e-4 * scene.bodies.mass.sum()
+
+
+# ---- at rest ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_wall_with_owners_at_random_stands_as_still_as_in_one_engine(precision: str) -> None:
+    scene = wall(seed=1)
+    energy, depth = {}, {}
+    for workers, coupling in ((1, "blend"), (4, "tight")):
+        params = Params(
+            workers=workers, runtime="inline", coupling=coupling, precision=precision, iterations=50, repartition=0
+        )
+        with Simulation(scene, params) as simulation:
+            simulation.step(150)
+            seen = []
+            for _ in range(50):
+                simulation.step()
+                seen.append(motion(scene, simulation.states)[0])
+            energy[coupling], depth[coupling] = np.median(seen), simulation.profile.penetration
+            assert np.abs(simulation.states[:, :3] - scene.states[:, :3]).max() < 1e-3
+    speed = np.sqrt(2 * energy["tight"] / scene.bodies.mass.sum())
+    assert speed < max(3e-4, 3 * np.sqrt(2 * energy["blend"] / scene.bodies.mass.sum()))
+    assert depth["tight"] < 3 * depth["blend"] + 1e-5
