@@ -18,7 +18,7 @@ from lapjoint.exchange import RoundPlan
 from lapjoint.partition import make_partition
 from tight_support import free_chain, simulate, wall
 
-native = importlib.import_module("lapjoint._bullet_float64")
+native = importlib.import_module("lapjoint._algorithms")
 PRODUCTS = len(Products().to_numbers())
 
 

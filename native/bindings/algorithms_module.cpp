@@ -1,12 +1,17 @@
 // Registers the paper's algorithms with Python. Arrays in, arrays out; the Python front checks and allocates.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
+
+#include <cstring>
 
 #include "balance.h"
 #include "blend.h"
+#include "block_cholesky.h"
 #include "command_lists.h"
 #include "detect.h"
+#include "extrapolation.h"
 #include "graph.h"
 #include "membership.h"
 #include "overlap.h"
@@ -208,4 +213,75 @@ NB_MODULE(_algorithms, m) {
             finder.keep_apart(gaps.data(), static_cast<int>(gaps.shape(0)));
           },
           "gaps"_a);
+
+  // ---- tight coupling
+  // ------------------------------------------------------------------------------------------------
+
+  m.attr("product_count") = lapjoint::kProductCount;
+  m.attr("column_count") = lapjoint::kColumns;
+  m.def(
+      "choose_advance",
+      [](Input<double> products, double last_change, double regularization, bool few_rounds, Output<double> theta) {
+        lapjoint::Products sums;
+        std::memcpy(&sums, products.data(), sizeof sums);
+        return static_cast<int>(lapjoint::choose_advance(sums, last_change, regularization, few_rounds, theta.data()));
+      },
+      "products"_a, "last_change"_a, "regularization"_a, "few_rounds"_a, "theta"_a.noconvert());
+
+  // Factors a matrix of blocks, solves in place, and writes what is left for the kept rows; false if it is not positive
+  // definite. `matrix` and `left` are dense, `left` of the kept rows in ascending order.
+  m.def(
+      "solve_blocks",
+      [](const std::vector<int>& kept, const std::vector<std::pair<int, int>>& pairs, Input<double> matrix,
+         Output<double> values, Output<double> left) {
+        constexpr int side = lapjoint::BlockCholesky::kSide;
+        const int count = static_cast<int>(kept.size()), width = side * count;
+        lapjoint::BlockCholesky blocks;
+        blocks.analyse(std::vector<char>(kept.begin(), kept.end()), pairs);
+        blocks.clear();
+        const auto fill = [&](int row, int column) {
+          double* out = blocks.block(row, column);
+          for (int i = 0; i < side; ++i)
+            for (int k = 0; k < side; ++k)
+              out[side * i + k] = matrix.data()[(side * row + i) * width + side * column + k];
+        };
+        for (int row = 0; row < count; ++row) fill(row, row);
+        for (const auto& [a, b] : pairs) blocks.stored(a, b) ? fill(a, b) : fill(b, a);
+        if (!blocks.factor()) return false;
+        blocks.solve(values.data());
+        std::vector<int> place(count, 0);
+        int last = 0;
+        for (int row = 0; row < count; ++row)
+          if (kept[row]) place[row] = last++;
+        const int left_width = side * last;
+        blocks.each_kept([&](int a, int b, const double* block) {
+          for (int i = 0; i < side; ++i)
+            for (int k = 0; k < side; ++k) {
+              left.data()[(side * place[a] + i) * left_width + side * place[b] + k] = block[side * i + k];
+              left.data()[(side * place[b] + k) * left_width + side * place[a] + i] = block[side * i + k];
+            }
+        });
+        return true;
+      },
+      "kept"_a, "pairs"_a, "matrix"_a, "values"_a.noconvert(), "left"_a.noconvert());
+
+  nb::class_<lapjoint::History>(m, "History")
+      .def("__init__",
+           [](lapjoint::History* self, const std::vector<double>& weights) {
+             new (self) lapjoint::History();
+             self->begin(weights);
+           })
+      .def("add",
+           [](lapjoint::History& h, const std::vector<double>& before, const std::vector<double>& after,
+              Output<double> out) {
+             lapjoint::Products products;
+             h.add(before, after, products);
+             std::memcpy(out.data(), &products, sizeof products);
+           })
+      .def("forget", &lapjoint::History::forget)
+      .def("extrapolate", [](const lapjoint::History& h, Input<double> theta) {
+        std::vector<double> impulses;
+        h.extrapolate(theta.data(), impulses);
+        return impulses;
+      });
 }

@@ -101,35 +101,6 @@ NB_MODULE(LAPJOINT_MODULE, m) {
   m.attr("exchange_heads") = nb::make_tuple(lapjoint::kDownHead, lapjoint::kUpHead, lapjoint::kContribution);
   m.attr("product_count") = lapjoint::kProductCount;
   m.attr("column_count") = lapjoint::kColumns;
-  m.def(
-      "choose_advance",
-      [](Input<double> products, double last_change, double regularization, bool few_rounds, Output<double> theta) {
-        lapjoint::Products sums;
-        std::memcpy(&sums, products.data(), sizeof sums);
-        return static_cast<int>(lapjoint::choose_advance(sums, last_change, regularization, few_rounds, theta.data()));
-      },
-      "products"_a, "last_change"_a, "regularization"_a, "few_rounds"_a, "theta"_a.noconvert());
-
-  nb::class_<lapjoint::History>(m, "History")
-      .def("__init__",
-           [](lapjoint::History* self, const std::vector<double>& weights) {
-             new (self) lapjoint::History();
-             self->begin(weights);
-           })
-      .def("add",
-           [](lapjoint::History& h, const std::vector<double>& before, const std::vector<double>& after,
-              Output<double> out) {
-             lapjoint::Products products;
-             h.add(before, after, products);
-             std::memcpy(out.data(), &products, sizeof products);
-           })
-      .def("forget", &lapjoint::History::forget)
-      .def("extrapolate", [](const lapjoint::History& h, Input<double> theta) {
-        std::vector<double> impulses;
-        h.extrapolate(theta.data(), impulses);
-        return impulses;
-      });
-
   nb::class_<lapjoint::RoundPlan>(m, "RoundPlan")
       .def(nb::init<>())
       .def_rw("rounds", &lapjoint::RoundPlan::rounds)

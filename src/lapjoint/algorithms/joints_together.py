@@ -1,0 +1,45 @@
+"""Joints without limits solved at once, and what a structure weighs at a few of its bodies. Readable, with dense
+matrices; native/block_cholesky.cpp and native/bullet_locked.cpp do the same sparsely.
+
+Rows J between bodies of mass M lack the velocities e. The impulses d that give them solve J M^-1 J^T d = e. Loops of
+joints make that singular, so a solve is held back a little, (J M^-1 J^T + 1/k) d = e with a large stiffness k, and what
+that leaves is for the next solve. By way of the velocities v that the impulses make:
+
+    (M + J^T k J) v = J^T k e,    d = k (e - J v)
+
+A matrix of one 6 x 6 block for each body and each pair of jointed bodies, and positive definite.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+SIDE = 6
+"""Of a block: three directions and three axes."""
+
+
+def joint_matrix(mass: Array, rows: Array, stiffness: Array) -> Array:
+    """M + J^T k J, with a row of `rows` for each row of the joints."""
+    return np.asarray(mass + rows.T @ (stiffness[:, None] * rows))
+
+
+def solve_joints(matrix: Array, rows: Array, stiffness: Array, lack: Array) -> tuple[Array, Array]:
+    """Impulses that give rows the velocities that they lack, and the velocities of bodies that these make."""
+    velocities = np.asarray(np.linalg.solve(matrix, rows.T @ (stiffness * lack)), np.float64)
+    return stiffness * (lack - rows @ velocities), velocities
+
+
+def held_mass(matrix: Array, kept: ArrayLike) -> Array:
+    """What is left of the matrix for these bodies once all others are eliminated: their mass, with everything that
+    joints hold to them. Somebody who knows it can answer for the whole structure."""
+    count = len(matrix) // SIDE
+    chosen = np.isin(np.arange(count), kept).repeat(SIDE)
+    inner, coupling, outer = (
+        matrix[np.ix_(chosen, chosen)],
+        matrix[np.ix_(chosen, ~chosen)],
+        matrix[~chosen][:, ~chosen],
+    )
+    return np.asarray(inner - coupling @ np.linalg.solve(outer, coupling.T))

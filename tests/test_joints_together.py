@@ -1,0 +1,72 @@
+"""Joints solved at once: the sparse factorization against dense matrices, on random structures."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lapjoint.algorithms.joints_together import SIDE, held_mass, joint_matrix, solve_joints
+
+native = importlib.import_module("lapjoint._algorithms")
+
+
+def structure(rng: np.random.Generator, bodies: int) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
+    """Masses and rows of joints between random pairs of bodies, loops and redundant rows included; and the pairs."""
+    mass = np.diag(rng.uniform(0.5, 20.0, SIDE * bodies))
+    rows, pairs = [], set()
+    for _ in range(int(rng.integers(1, 3 * bodies))):
+        a, b = sorted(rng.choice(bodies, 2, replace=False).tolist())
+        pairs.add((a, b))
+        for _ in range(int(rng.integers(1, 6))):
+            row = np.zeros(SIDE * bodies)
+            row[SIDE * a : SIDE * (a + 1)], row[SIDE * b : SIDE * (b + 1)] = rng.normal(size=(2, SIDE))
+            rows.append(row)
+    return mass, np.array(rows), sorted(pairs)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12))
+def test_the_sparse_factorization_is_the_dense_one(seed: int, bodies: int) -> None:
+    rng = np.random.default_rng(seed)
+    mass, rows, pairs = structure(rng, bodies)
+    matrix = joint_matrix(mass, rows, rng.uniform(1.0, 1e3, len(rows)))
+    kept = rng.integers(0, 2, bodies)
+    values, side = rng.normal(size=SIDE * bodies), SIDE * int(kept.sum())
+    solved, left = values.copy(), np.zeros((side, side))
+    assert native.solve_blocks(kept.tolist(), pairs, matrix, solved, left)
+    assert np.allclose(solved, np.linalg.solve(matrix, values), rtol=1e-7, atol=1e-9)
+    assert np.allclose(left, held_mass(matrix, np.flatnonzero(kept)), rtol=1e-7, atol=1e-7 * np.abs(matrix).max())
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 8))
+def test_held_masses_answer_for_the_whole_structure(seed: int, bodies: int) -> None:
+    """A push on the kept bodies moves them as if all the others were solved with them."""
+    rng = np.random.default_rng(seed)
+    mass, rows, _ = structure(rng, bodies)
+    matrix = joint_matrix(mass, rows, np.full(len(rows), 100.0))
+    kept = np.flatnonzero(rng.integers(0, 2, bodies))
+    chosen = np.isin(np.arange(bodies), kept).repeat(SIDE)
+    push = np.zeros(SIDE * bodies)
+    push[chosen] = rng.normal(size=int(chosen.sum()))
+    alone = np.linalg.solve(held_mass(matrix, kept), push[chosen])
+    assert np.allclose(alone, np.linalg.solve(matrix, push)[chosen], rtol=1e-6, atol=1e-8)
+
+
+def test_a_matrix_that_is_not_positive_definite_is_refused() -> None:
+    matrix = -np.eye(2 * SIDE)
+    assert not native.solve_blocks([0, 0], [], matrix, np.ones(2 * SIDE), np.zeros((0, 0)))
+
+
+def test_redundant_rows_do_no_harm_and_repeated_solves_leave_nothing() -> None:
+    rng = np.random.default_rng(2)
+    mass, rows, _ = structure(rng, 4)
+    rows = np.concatenate([rows, rows[:3]])  # the same joint twice
+    stiffness = 1e6 / np.einsum("ij,jk,ik->i", rows, np.linalg.inv(mass), rows)
+    wanted = rows @ rng.normal(size=rows.shape[1])  # velocities that bodies can have
+    matrix, velocities = joint_matrix(mass, rows, stiffness), np.zeros(rows.shape[1])
+    for _ in range(3):
+        _, change = solve_joints(matrix, rows, stiffness, wanted - rows @ velocities)
+        velocities += change
+    assert np.abs(wanted - rows @ velocities).max() < 1e-9
