@@ -311,7 +311,8 @@ class BulletEngine:
             result = self._world.run_rounds_by_sockets(*arguments, list(links.sockets), links.limit_s)
         else:
             result = self._world.run_rounds_by_calls(*arguments, links.tell, links.exchange)
-        return RoundResult(result.rounds, result.residual, result.failed)
+        faults = result.late, result.not_finite, result.lost
+        return RoundResult(result.rounds, result.residual, result.failed, *map(tuple, faults))
 
     def residual(self) -> float:
         return float(self._world.residual() if self._result is None else self._result.residual)
