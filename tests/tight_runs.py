@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lapjoint import Box, Params, Plane, Scene, Simulation, scenes
+from lapjoint import Box, Params, Plane, Scene, Simulation, scenes, worker_memory
+from lapjoint.engines import join_memories
 from lapjoint.measures import kinetic_energy
 from lapjoint.runtimes.process import ProcessRuntime
 
@@ -59,3 +60,15 @@ def inner_body(simulation: Simulation, worker: int = 1) -> int:
     """A body of a worker that is not at an interface."""
     mine = simulation.membership.active(worker)
     return int(np.setdiff1d(mine, interface(simulation))[0])
+
+
+def remembered(simulation: Simulation) -> list[np.ndarray]:
+    """Contact points and joint impulses that workers and server remember, each in the order of bodies and joints."""
+    coupling, count = simulation._tight, simulation.membership.worker_count
+    assert coupling is not None
+    told = worker_memory.read_memories(simulation._runtime.step, count, simulation.scene.body_count)
+    memory = join_memories([*map(worker_memory.from_bytes, told), coupling.engine.memory()])
+    points = np.lexsort((memory.point_numbers[:, 0], memory.point_bodies[:, 1], memory.point_bodies[:, 0]))
+    joints = np.argsort(memory.joint_ids, kind="stable")
+    impulses = memory.joint_ids[joints], memory.joint_impulses[joints]
+    return [memory.point_bodies[points], memory.points[points], *impulses]
