@@ -88,7 +88,7 @@ class Recovery:
             began, quarantined = time.perf_counter(), len(self.events)
             for failure in failures:
                 times[failure.worker] += 1
-                self._judge(turn, failure, times[failure.worker])
+                self._judge(turn, failure, failures, times[failure.worker])
             again = self._repeat(turn, failures)
             seconds = time.perf_counter() - began
             self.events[quarantined:quarantined] = [_event(turn, failure, seconds) for failure in failures]
@@ -149,13 +149,14 @@ class Recovery:
                     found[worker] = WorkerFailure(worker, "not finite", text, tuple(bodies.tolist()))
         return [found[worker] for worker in sorted(found)]
 
-    def _judge(self, turn: Turn, failure: WorkerFailure, times: int) -> None:
-        """Whether the worker may try again as it is; else its bad bodies are frozen first, or the run ends."""
+    def _judge(self, turn: Turn, failure: WorkerFailure, together: Sequence[WorkerFailure], times: int) -> None:
+        """Whether the worker may try again as it is; else its bad bodies are frozen first, or the run ends. `together`
+        are all failures of the same moment."""
         failed_at = self._failed_at.setdefault(failure.worker, deque(maxlen=MOST))
         failed_at.append(turn.step_count)
         often = len(failed_at) == MOST and turn.step_count - failed_at[0] < WITHIN
         if self._params.on_failure == "stop" or not self._knows_all:
-            self._stop(turn, failure, "")
+            self._stop(turn, failure, together, "")
         if times < MOST_IN_STEP and not often:
             return
         fresh = [body for body in failure.body_ids if body not in self._removed]
@@ -163,7 +164,7 @@ class Recovery:
             self._quarantine(turn, np.array(fresh, np.int32))
             return
         again = f"{times} times in this step" if times >= MOST_IN_STEP else f"{MOST} times within {WITHIN} steps"
-        self._stop(turn, failure, f" {again}")
+        self._stop(turn, failure, together, f" {again}")
 
     # ---- what is done about it -------------------------------------------------------------------------------------
 
@@ -178,7 +179,7 @@ class Recovery:
             try:
                 self._runtime.replace(worker)
             except WorkerError as error:
-                self._stop(turn, failure, f", and no other can be started ({error})")
+                self._stop(turn, failure, failures, f", and no other can be started ({error})")
             bodies = turn.membership.active(worker)
             self._runtime.states[bodies] = self._start[bodies]
             commands[worker] = self._builder.rebuild(turn.membership, turn.commands[worker], worker, turn.iterations)
@@ -213,12 +214,15 @@ class Recovery:
         self._quarantined.update(bodies.tolist())
         self._put_back_now.update(bodies.tolist())
 
-    def _stop(self, turn: Turn, failure: WorkerFailure, why: str) -> None:
-        """End the run, with the states and forces before the step."""
+    def _stop(self, turn: Turn, failure: WorkerFailure, together: Sequence[WorkerFailure], why: str) -> None:
+        """End the run, with the states and forces before the step. What is not finite may have reached several workers
+        in the same step: all such bodies are named."""
         self._states()[:] = self._start
         for command in turn.commands:
             self._builder.forces.update(zip(command.force_ids.tolist(), command.forces, strict=True))
-        bodies = np.array(failure.body_ids, np.int32) if failure.body_ids else turn.membership.active(failure.worker)
+        bodies = turn.membership.active(failure.worker)
+        if failure.body_ids:
+            bodies = np.unique(np.concatenate([other.body_ids for other in together])).astype(np.int32)
         self.events.append(_event(turn, failure, 0.0))
         text = (
             f"stopped in step {turn.step_count + 1}: worker {failure.worker} failed{why}; "
