@@ -67,8 +67,7 @@ def end(simulation: Simulation, undisturbed: list[np.ndarray], near: float = 1e-
 
 
 @moments
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("worker", [0, 2])
+@pytest.mark.parametrize(("name", "worker"), zip(NAMES, [0, 2], strict=True))
 def test_a_killed_worker_is_replaced(
     name: str, when: str, worker: int, undisturbed: dict[str, list[np.ndarray]]
 ) -> None:
