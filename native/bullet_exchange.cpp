@@ -111,13 +111,13 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
         std::memcpy(out, &ours[static_cast<std::size_t>(kContribution) * seat.rows[i]], kContribution * sizeof(double));
     }
   };
-  // False if a worker has answered with anything but numbers: it alone goes on to the end, where it finds out why.
+  RoundResult result;
+  // False if a worker has answered with anything but numbers.
   const auto read = [&](Products& total) {
-    bool all_finite = true;
-    for (const Seat& seat : seats) {
-      if (!is_finite(seat.up, static_cast<std::size_t>(seat.up[0]))) {
-        seat.down[0] = static_cast<double>(Signal::kFinish);
-        all_finite = false;
+    for (std::size_t w = 0; w < seats.size(); ++w) {
+      const Seat& seat = seats[w];
+      if (!(seat.up[0] > 0) || !is_finite(seat.up, static_cast<std::size_t>(seat.up[0]))) {
+        result.not_finite.push_back(static_cast<int>(w));
         continue;
       }
       Products products;
@@ -128,7 +128,22 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
         std::memcpy(&theirs[static_cast<std::size_t>(kContribution) * seat.rows[i]], in,
                     kContribution * sizeof(double));
     }
-    return all_finite;
+    return result.not_finite.empty();
+  };
+  // What goes to the workers next is numbers: else nothing is to reach bodies that had nothing to do with it.
+  const auto are_numbers = [&](const Products& total) {
+    for (std::size_t i = 0; i < ours.size(); i += kContribution)
+      if (!is_finite(&ours[i], kContribution)) result.lost.push_back(static_cast<int>(i / kContribution));
+    return result.lost.empty() && is_finite(reinterpret_cast<const double*>(&total), kProductCount);
+  };
+  // All leave the step as it was; who has no numbers goes on to its end alone, and finds out why.
+  const auto give_up = [&] {
+    result.failed = true;
+    result.late = links.late();
+    for (const Seat& seat : seats) seat.down[0] = static_cast<double>(Signal::kAbandon);
+    for (const int w : result.not_finite) seats[w].down[0] = static_cast<double>(Signal::kFinish);
+    links.tell();
+    return result;
   };
   const auto take_masses = [&] {
     std::vector<MassBlock> masses;
@@ -143,7 +158,6 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
     }
     if (!masses.empty()) solver.include_masses(std::move(masses));
   };
-  RoundResult result;
   Down head;
   head.sweeps = plan.sweeps;
   double last = -1;
@@ -151,18 +165,12 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
   while (true) {
     write(head);
     Products total{};
-    const bool answered = links.exchange();
-    if (!answered || !read(total)) {
-      result.failed = true;
-      for (const Seat& seat : seats)
-        if (!answered || seat.down[0] != static_cast<double>(Signal::kFinish))
-          seat.down[0] = static_cast<double>(Signal::kAbandon);
-      links.tell();
-      return result;
-    }
+    if (!links.exchange() || !read(total)) return give_up();
     if (result.rounds == 0) take_masses();
     solver.include(theirs.data());
     total.add(sweep(plan.server_sweeps));
+    solver.contributions(ours.data());
+    if (!are_numbers(total)) return give_up();
     result.residual = total.largest_change * settings_.length_unit;
     if (++result.rounds >= plan.rounds || result.residual < plan.tolerance) break;
     const Advance how =
@@ -172,7 +180,6 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
     solver.advance(how, head.theta);
     solver.contributions(ours.data());
   }
-  solver.contributions(ours.data());
   head.signal = static_cast<double>(Signal::kFinish);
   write(head);
   links.tell();

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <cmath>
 
 namespace lapjoint {
 
 namespace {
+
+constexpr std::chrono::milliseconds kLookUpEvery{100};
 
 // Who is gone is noticed where its answer is waited for.
 void send_byte(int socket) { send(socket, &kRoundByte, 1, MSG_NOSIGNAL); }
@@ -21,27 +21,40 @@ void SocketLinks::tell() {
   for (const int socket : sockets_) send_byte(socket);
 }
 
-bool SocketLinks::exchange() {
-  tell();
-  using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::duration<double>(limit_s_);
-  for (const int socket : sockets_) {
-    while (true) {
-      char byte = 0;
-      const ssize_t size = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      if (size == 1) {
-        if (byte != kRoundByte) return false;  // a failure follows, for those who read it
-        recv(socket, &byte, 1, 0);
-        break;
-      }
-      if (size == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return false;
-      const double left_s = std::chrono::duration<double>(deadline - Clock::now()).count();
-      pollfd waited{socket, POLLIN, 0};
-      const int ready = left_s > 0 ? poll(&waited, 1, static_cast<int>(std::ceil(1e3 * left_s))) : 0;
-      if (ready == 0 || (ready < 0)) return false;  // late, or the program is interrupted
+SocketLinks::Answer SocketLinks::wait(int socket, Clock::time_point deadline) const {
+  while (true) {
+    char byte = 0;
+    const ssize_t size = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (size == 1) {
+      if (byte != kRoundByte) return Answer::kNone;  // a failure follows, for those who read it
+      recv(socket, &byte, 1, 0);
+      return Answer::kRound;
     }
+    if (size == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return Answer::kNone;
+    const auto left = deadline - Clock::now();
+    if (left <= Clock::duration::zero()) return Answer::kLate;
+    pollfd waited{socket, POLLIN, 0};
+    const auto most = std::min<Clock::duration>(left, kLookUpEvery);
+    if (poll(&waited, 1, 1 + static_cast<int>(most / std::chrono::milliseconds(1))) <= 0) look_up_();
   }
-  return true;
+}
+
+bool SocketLinks::exchange() {
+  if (Clock::now() > next_look_) {
+    look_up_();
+    next_look_ = Clock::now() + kLookUpEvery;
+  }
+  tell();
+  const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s_));
+  const auto deadline = Clock::now() + limit;
+  bool all = true;
+  late_.clear();
+  for (std::size_t i = 0; i < sockets_.size(); ++i) {
+    const Answer answer = wait(sockets_[i], deadline);
+    if (answer == Answer::kLate) late_.push_back(static_cast<int>(i));
+    all = all && answer == Answer::kRound;
+  }
+  return all;
 }
 
 double* write_masses(const std::vector<MassBlock>& masses, double* out) {

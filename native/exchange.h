@@ -2,7 +2,9 @@
 // for each other. Twin: src/lapjoint/algorithms/exchange.py
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "block_cholesky.h"
@@ -52,8 +54,11 @@ struct RoundPlan {
 
 struct RoundResult {
   int rounds = 0;
-  double residual = 0;  // largest change of a constraint's velocity in the last round [m/s]
-  bool failed = false;  // a worker did not answer, or not with numbers
+  double residual = 0;          // largest change of a constraint's velocity in the last round [m/s]
+  bool failed = false;          // all workers have been told to abandon the step, but for those of `not_finite`
+  std::vector<int> late;        // workers that did not answer in time
+  std::vector<int> not_finite;  // workers that answered with anything but numbers; they go on, and find out why
+  std::vector<int> lost;        // places in the interface of bodies that the server's own engine has no numbers for
 };
 
 // The way to all workers at once.
@@ -62,8 +67,11 @@ class Links {
   virtual ~Links() = default;
   // What is written for them is there; nobody waits.
   virtual void tell() = 0;
-  // The same, and what they answer is there. False if one of them is gone, has failed or does not answer in time.
+  // The same, and what they answer is there. False if one of them is gone, has failed or does not answer in time; all
+  // others have answered even then.
   virtual bool exchange() = 0;
+  // Those that did not answer in time in the last exchange.
+  virtual std::vector<int> late() const { return {}; }
 };
 
 constexpr char kRoundByte = 'r';
@@ -71,13 +79,23 @@ constexpr char kRoundByte = 'r';
 // Workers in other processes: a byte on a socket says that the memory is written.
 class SocketLinks : public Links {
  public:
-  SocketLinks(std::vector<int> sockets, double limit_s) : sockets_(std::move(sockets)), limit_s_(limit_s) {}
+  // `look_up` is called now and then. It may throw, which ends the exchange.
+  SocketLinks(std::vector<int> sockets, double limit_s, std::function<void()> look_up)
+      : sockets_(std::move(sockets)), limit_s_(limit_s), look_up_(std::move(look_up)) {}
   void tell() override;
   bool exchange() override;
+  std::vector<int> late() const override { return late_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  enum class Answer { kRound, kNone, kLate };
+  Answer wait(int socket, Clock::time_point deadline) const;
+
   std::vector<int> sockets_;
   double limit_s_;
+  std::function<void()> look_up_;
+  Clock::time_point next_look_ = Clock::now();
+  std::vector<int> late_;
 };
 
 // Any other way: `exchange_` has the workers answer and says whether all did.

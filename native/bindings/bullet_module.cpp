@@ -77,6 +77,12 @@ std::vector<lapjoint::Seat> make_seats(const std::vector<Output<double>>& downs,
   return seats;
 }
 
+// Ctrl-C while workers are waited for.
+void raise_interrupt() {
+  nb::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 // Calls Python for the exchange, with its lock.
 std::unique_ptr<lapjoint::Links> make_called(const nb::callable& tell, const nb::callable& exchange) {
   return std::make_unique<lapjoint::CalledLinks>(
@@ -112,7 +118,10 @@ NB_MODULE(LAPJOINT_MODULE, m) {
   nb::class_<lapjoint::RoundResult>(m, "RoundResult")
       .def_ro("rounds", &lapjoint::RoundResult::rounds)
       .def_ro("residual", &lapjoint::RoundResult::residual)
-      .def_ro("failed", &lapjoint::RoundResult::failed);
+      .def_ro("failed", &lapjoint::RoundResult::failed)
+      .def_ro("late", &lapjoint::RoundResult::late)
+      .def_ro("not_finite", &lapjoint::RoundResult::not_finite)
+      .def_ro("lost", &lapjoint::RoundResult::lost);
 
   nb::class_<WorldSettings>(m, "WorldSettings")
       .def(nb::init<>())
@@ -266,7 +275,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           [](BulletWorld& w, const lapjoint::RoundPlan& plan, const std::vector<Output<double>>& downs,
              const std::vector<Output<double>>& ups, const std::vector<Input<int>>& rows_of,
              const std::vector<int>& sockets, double limit_s) {
-            lapjoint::SocketLinks links(sockets, limit_s);
+            lapjoint::SocketLinks links(sockets, limit_s, raise_interrupt);
             const auto seats = make_seats(downs, ups, rows_of);
             nb::gil_scoped_release unlocked;
             return w.run_rounds(plan, seats, links);

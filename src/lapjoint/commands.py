@@ -122,6 +122,14 @@ class CommandBuilder:
         full.overlap, full.slot = command.overlap[here], command.slot[here]
         return full
 
+    def repeat(self, membership: Membership, command: StepCommand, worker: int) -> StepCommand:
+        """What a worker is told that has done what `command` says and is to take the same step again."""
+        wanted, bit = self.wanted(membership), np.uint64(1 << (worker % WORD))
+        known = self.known[:, worker // WORD]
+        out = np.flatnonzero((known & bit != 0) & ~wanted.column(worker)).astype(np.int32)
+        known[out] &= ~bit
+        return replace(command, deactivate=out, activate=out[:0], reset=wanted.active(worker))
+
     def wanted(self, membership: Membership) -> Membership:
         """The membership, without bodies that are out for good."""
         if not len(self._removed):

@@ -66,8 +66,14 @@ class RoundResult:
     rounds: int
     residual: float
     """Largest change of a constraint's velocity in the last round [m/s]."""
-    failed: bool
-    """Whether a worker did not answer, or not with numbers. Then all have been told to abandon the step."""
+    failed: bool = False
+    """Whether a worker did not answer, or somebody not with numbers. Then all have been told to abandon the step."""
+    late: tuple[int, ...] = ()
+    """Workers that did not answer in time; they are not to be waited for again."""
+    not_finite: tuple[int, ...] = ()
+    """Workers that answered with anything but numbers. They alone go on to the end of the step, and find out why."""
+    lost: tuple[int, ...] = ()
+    """Places in the interface of bodies that the server's own engine has no numbers for."""
 
 
 @dataclass
@@ -86,7 +92,9 @@ class Links:
     tell: Callable[[], object] = lambda: None
     """What is written for the workers is there; nobody waits."""
     exchange: Callable[[], bool] = lambda: True
-    """The same, and what they answer is there. False, if one does not."""
+    """The same, and what they answer is there. False, if one does not; all others have answered even then."""
+    give_up: Callable[[int], object] = lambda worker: None
+    """A worker has not answered in time, and never will."""
     rows: Sequence[Ids] = field(default_factory=list)
     """Of each worker's interface bodies, their places among all interface bodies."""
 

@@ -54,6 +54,8 @@ class Ownership:
         if step_count % MOVE_EVERY == 0 or self._division.is_due(membership):
             owner = owners(membership)
             self.cut_share = cut_share(owner, edges)
+            if step_count == 0:
+                loads.divided(membership, 0, self.cut_share)
             if self._division.is_due(membership) or loads.are_uneven(membership, step_count, self.cut_share):
                 profile.divided = True
                 self._division.divide(self._runtime.states, graph.contacts, membership)
@@ -76,7 +78,8 @@ class Ownership:
         between workers, and the loads are right."""
         counts = membership.worker_counts()
         assert (counts == 1).all(), f"body {np.flatnonzero(counts != 1)[0]} has {counts[counts != 1][0]} workers"
-        mirrored = np.isin(membership.uncovered(graph.edges), self._tight.interface)
+        edges = graph.edges[~np.isin(graph.edges, self._commands.removed).any(axis=1)]
+        mirrored = np.isin(membership.uncovered(edges), self._tight.interface)
         assert mirrored.all(), "a constraint between workers is not in the server's engine"
         load = membership.rate * membership.counted_costs()
         assert np.array_equal(load, membership.load), f"loads are {membership.load}, counted {load}"
@@ -93,9 +96,7 @@ class Ownership:
         tight.choose_interface(contacts, step_count, self._commands.removed)
         tight.change_members(states)
         if kept is not None:
-            mirrored = np.zeros(len(owner), bool)
-            mirrored[tight.interface] = True
-            tight.engine.remember(kept.between(owner).part(mirrored))
+            tight.remember(kept)
 
     def _hand_over(self, membership: Membership, owner: Ids, moved: Ids) -> EngineMemory | None:
         """Bodies leave their workers and come to others. Returns what was remembered of all that they touch."""
@@ -121,18 +122,19 @@ class Ownership:
         replaced in the next step."""
         size, start, whole = part_size(self._tight.body_count), 0, 1
         told: list[list[Bytes]] = [[] for _ in bodies]
+        wholes = [0] * len(bodies)
         while start < whole:
             bounds = np.array([start, start + size], np.int64)
             answers = self._runtime.step(
                 [StepCommand(memory_part=bounds, recall=ids) if len(ids) else None for ids in bodies]
             )
-            sizes = [0]
-            for mine, answer in zip(told, answers, strict=True):
+            for worker, answer in enumerate(answers):
                 if isinstance(answer, StepReply):
-                    mine.append(answer.memory)
-                    sizes.append(int(answer.memory_size[0]))
-            start, whole = start + size, max(sizes) if start == 0 else whole
-        return [np.concatenate(mine) if mine else np.empty(0, np.uint8) for mine in told]
+                    told[worker].append(answer.memory)
+                    wholes[worker] = max(wholes[worker], int(answer.memory_size[0]))
+            start, whole = start + size, max(wholes)
+        memories = [np.concatenate(mine) if mine else np.empty(0, np.uint8) for mine in told]
+        return [data if len(data) == whole else data[:0] for data, whole in zip(memories, wholes, strict=True)]
 
     def _give(
         self,

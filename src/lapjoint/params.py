@@ -176,6 +176,8 @@ class Params:
             raise LapjointError(f"address is {self.address!r}, but the runtime is {self.runtime}, expected ray")
         if self.send == "border" and self.runtime in ("inline", "process"):
             raise LapjointError(f"send is 'border', but the runtime is {self.runtime}, expected ray")
+        if self.send == "border" and self.coupling == "tight":
+            raise LapjointError("send is 'border' and coupling is tight, which needs all states, expected send 'all'")
         if self.send == "border" and self.quarantine:
             raise LapjointError("send is 'border' and quarantine is on, which looks at all states, expected send 'all'")
         if self.max_workers is not None and self.max_workers < self.workers:

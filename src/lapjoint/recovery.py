@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,14 @@ MOST, WITHIN = 3, 100
 """So is one that fails so often within so many steps."""
 
 
+class Rounds(Protocol):
+    """Rounds of tight coupling: see tight.Rounds."""
+
+    def prepare(self, commands: Sequence[StepCommand], removed: Ids) -> Callable[[], None]: ...
+
+    def failures(self) -> list[WorkerFailure]: ...
+
+
 @dataclass
 class Turn:
     """What a step is made of."""
@@ -48,8 +57,9 @@ class Turn:
     slot_worker: Ids
     meanwhile: Callable[[], None] | None = None
     """What the server does while the workers step."""
-    in_rounds: bool = False
-    """Whether that is rounds of tight coupling: then no worker can take its step again without all others."""
+    rounds: Rounds | None = None
+    """What it does in place of that, with tight coupling: then no worker can take its step again without all others.
+    """
 
 
 class Recovery:
@@ -71,14 +81,14 @@ class Recovery:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
         np.copyto(self._start, self._states())
         self._put_back_now.clear()
-        answers = self._runtime.step(turn.commands, turn.meanwhile)
+        answers = self._step(turn, turn.commands, turn.meanwhile)
         failures = self._failures(turn, answers)
         times = dict.fromkeys(range(len(answers)), 0)
         while failures:
             began, quarantined = time.perf_counter(), len(self.events)
             for failure in failures:
                 times[failure.worker] += 1
-                self._judge(turn, failure, times[failure.worker])
+                self._judge(turn, failure, failures, times[failure.worker])
             again = self._repeat(turn, failures)
             seconds = time.perf_counter() - began
             self.events[quarantined:quarantined] = [_event(turn, failure, seconds) for failure in failures]
@@ -86,6 +96,14 @@ class Recovery:
                 answers[worker] = answers[worker] if answer is None else answer
             failures = self._failures(turn, answers)
         return [answer for answer in answers if isinstance(answer, StepReply)]
+
+    def _step(
+        self, turn: Turn, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None
+    ) -> list[StepReply | WorkerFailure | None]:
+        if turn.rounds is None:
+            return self._runtime.step(commands, meanwhile)
+        told = [command for command in commands if command is not None]
+        return self._runtime.step(told, turn.rounds.prepare(told, self._builder.removed))
 
     def contain_runaways(self, step_count: int, frozen: Ids) -> None:
         """After a step: freeze bodies that pass the speed limit where they were before it."""
@@ -113,6 +131,8 @@ class Recovery:
     def _failures(self, turn: Turn, answers: Sequence[StepReply | WorkerFailure | None]) -> list[WorkerFailure]:
         """Workers that have no reply, or whose states are not finite though the engine did not notice."""
         found = {answer.worker: answer for answer in answers if isinstance(answer, WorkerFailure)}
+        if turn.rounds is not None and not found:
+            found = {failure.worker: failure for failure in turn.rounds.failures()}
         overlap_states = self._runtime.worker_states[: len(turn.slot_body)]
         with np.errstate(all="ignore"):
             if not found and np.isfinite(self._states().sum() + overlap_states.sum()):
@@ -129,13 +149,14 @@ class Recovery:
                     found[worker] = WorkerFailure(worker, "not finite", text, tuple(bodies.tolist()))
         return [found[worker] for worker in sorted(found)]
 
-    def _judge(self, turn: Turn, failure: WorkerFailure, times: int) -> None:
-        """Whether the worker may try again as it is; else its bad bodies are frozen first, or the run ends."""
+    def _judge(self, turn: Turn, failure: WorkerFailure, together: Sequence[WorkerFailure], times: int) -> None:
+        """Whether the worker may try again as it is; else its bad bodies are frozen first, or the run ends. `together`
+        are all failures of the same moment."""
         failed_at = self._failed_at.setdefault(failure.worker, deque(maxlen=MOST))
         failed_at.append(turn.step_count)
         often = len(failed_at) == MOST and turn.step_count - failed_at[0] < WITHIN
         if self._params.on_failure == "stop" or not self._knows_all:
-            self._stop(turn, failure, "")
+            self._stop(turn, failure, together, "")
         if times < MOST_IN_STEP and not often:
             return
         fresh = [body for body in failure.body_ids if body not in self._removed]
@@ -143,7 +164,7 @@ class Recovery:
             self._quarantine(turn, np.array(fresh, np.int32))
             return
         again = f"{times} times in this step" if times >= MOST_IN_STEP else f"{MOST} times within {WITHIN} steps"
-        self._stop(turn, failure, f" {again}")
+        self._stop(turn, failure, together, f" {again}")
 
     # ---- what is done about it -------------------------------------------------------------------------------------
 
@@ -158,17 +179,16 @@ class Recovery:
             try:
                 self._runtime.replace(worker)
             except WorkerError as error:
-                self._stop(turn, failure, f", and no other can be started ({error})")
+                self._stop(turn, failure, failures, f", and no other can be started ({error})")
             bodies = turn.membership.active(worker)
             self._runtime.states[bodies] = self._start[bodies]
             commands[worker] = self._builder.rebuild(turn.membership, turn.commands[worker], worker, turn.iterations)
-        if turn.in_rounds:
+        if turn.rounds is not None:
             self._runtime.states[:] = self._start
             for worker, command in enumerate(turn.commands):
-                own = self._builder.wanted(turn.membership).active(worker)
-                commands[worker] = commands[worker] or replace(command, deactivate=own[:0], activate=own[:0], reset=own)
+                commands[worker] = commands[worker] or self._builder.repeat(turn.membership, command, worker)
         self._runtime.states[frozen] = held
-        return self._runtime.step(commands, turn.meanwhile if turn.in_rounds else None)
+        return self._step(turn, commands, None)
 
     def _quarantine(self, turn: Turn, bodies: Ids) -> None:
         """Freeze bodies, without forces; those that are frozen already leave the engines."""
@@ -194,12 +214,15 @@ class Recovery:
         self._quarantined.update(bodies.tolist())
         self._put_back_now.update(bodies.tolist())
 
-    def _stop(self, turn: Turn, failure: WorkerFailure, why: str) -> None:
-        """End the run, with the states and forces before the step."""
+    def _stop(self, turn: Turn, failure: WorkerFailure, together: Sequence[WorkerFailure], why: str) -> None:
+        """End the run, with the states and forces before the step. What is not finite may have reached several workers
+        in the same step: all such bodies are named."""
         self._states()[:] = self._start
         for command in turn.commands:
             self._builder.forces.update(zip(command.force_ids.tolist(), command.forces, strict=True))
-        bodies = np.array(failure.body_ids, np.int32) if failure.body_ids else turn.membership.active(failure.worker)
+        bodies = turn.membership.active(failure.worker)
+        if failure.body_ids:
+            bodies = np.unique(np.concatenate([other.body_ids for other in together])).astype(np.int32)
         self.events.append(_event(turn, failure, 0.0))
         text = (
             f"stopped in step {turn.step_count + 1}: worker {failure.worker} failed{why}; "

@@ -34,7 +34,7 @@ from .profile import StepProfile
 from .recovery import Recovery, Turn
 from .runtimes import make_runtime
 from .scene import STATE_SIZE, Scene
-from .tight import TightCoupling
+from .tight import Rounds, TightCoupling
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -184,12 +184,12 @@ class Simulation:
         self._told = commands
         meanwhile: Callable[[], None] | None
         meanwhile = partial(self._detector.prepare, self.membership) if len(commands) > 1 else None
-        in_rounds = self._tight is not None and len(commands) > 1
-        if self._tight is not None and in_rounds:
-            meanwhile = self._tight.prepared_rounds(commands, self.params, self._runtime, meanwhile)
+        rounds = None
+        if self._tight is not None and len(commands) > 1:
+            rounds = Rounds(self._tight, self.params, self._runtime, meanwhile)
         bodies = np.repeat(self.overlap, np.diff(self.weight_offset))
         iterations = self.params.iterations or 1
-        parts = self.membership, commands, bodies, self.weight_worker, meanwhile, in_rounds
+        parts = self.membership, commands, bodies, self.weight_worker, meanwhile, rounds
         turn = Turn(self.step_count, iterations, *parts)
         try:
             return self._recovery.take_step(turn)
@@ -301,6 +301,8 @@ class Simulation:
 
     def set_growth_depth(self, growth_depth: int) -> None:
         """How far overlap grows, from the next step on: a body's heaviest worker keeps it, and overlap grows anew."""
+        if self._tight is not None:
+            raise LapjointError("set_growth_depth: coupling is tight, in which nothing overlaps, expected blend")
         self.params = replace(self.params, growth_depth=growth_depth)  # refuses what is no depth
         self.growth_depth = growth_depth
         if self.membership.worker_count > 1:
@@ -313,7 +315,8 @@ class Simulation:
         self.params = replace(self.params, load=load)  # refuses what is none
         self._loads = Loads(self.scene, self.params)
         self.membership.set_costs(1)
-        self._loads.divided(self.membership, self.step_count)
+        share = self._balancing.cut_share if isinstance(self._balancing, Ownership) else None
+        self._loads.divided(self.membership, self.step_count, share)
         self._settled = False
 
     def set_worker_count(self, worker_count: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -16,14 +17,15 @@ from numpy.typing import NDArray
 from .algorithms import Membership
 from .detect import merge_contacts
 from .engines import Contacts, EngineMemory, RoundEngine, make_engine
-from .errors import LapjointError
+from .errors import LapjointError, WorkerError
 from .exchange import Links, RoundPlan, RoundResult
 from .joints import WORLD
-from .messages import StepCommand, StepReply
+from .messages import StepCommand, StepReply, WorkerFailure
 from .params import Params
 from .profile import StepProfile
 from .runtimes import Runtime
 from .scene import Scene
+from .titles import body_titles
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -40,7 +42,7 @@ class TightCoupling:
         if not isinstance(engine, RoundEngine):
             raise LapjointError(f"coupling is tight, which the engine {params.engine} does not have")
         self.engine = engine
-        self.body_count = scene.body_count
+        self.scene, self.body_count = scene, scene.body_count
         self._joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
         self._joints = self._joints[self._joints[:, 1] != WORLD]
         self.owner: Ids = np.zeros(scene.body_count, np.int32)
@@ -51,7 +53,7 @@ class TightCoupling:
         """Bodies that the server mirrors, ascending."""
         self.needed_at = np.full(scene.body_count, -LINGER - 1, np.int64)
         """Step in which each body last had a constraint between workers."""
-        self.result = RoundResult(0, 0.0, False)
+        self.result = RoundResult(0, 0.0)
         """Of the last step."""
         self.contacts = Contacts.none()
         """Between workers, of the last step."""
@@ -64,6 +66,10 @@ class TightCoupling:
         a, b = self._joints.T
         self._is_held[:] = False
         self._is_held[self._joints[owner[a] != owner[b]]] = True
+
+    def held_places(self, bodies: Ids) -> Ids:
+        """Which of these have a joint with a body of another owner, by their places."""
+        return np.flatnonzero(self._is_held[bodies]).astype(np.int32)
 
     def choose_interface(self, contacts: Ids, step_count: int, removed: Ids) -> None:
         """Mirror whatever has a joint or a contact with a body of another owner, and what lately had one."""
@@ -78,39 +84,17 @@ class TightCoupling:
         self._entering = np.setdiff1d(wanted_ids, self.interface, assume_unique=True)
         self.interface = wanted_ids
 
-    def prepared_rounds(
-        self,
-        commands: Sequence[StepCommand],
-        params: Params,
-        runtime: Runtime,
-        afterwards: Callable[[], None] | None,
-    ) -> Callable[[], None]:
-        """Have the workers step in rounds, and say which of their bodies are at the interface. Returns what the server
-        has to do while they step; `afterwards` is for when they have had their last round."""
-        owner = self.owner[self.interface]
-        forces: dict[int, Array] = {}
-        for worker, command in enumerate(commands):
-            command.in_rounds = np.ones(1, np.int32)
-            command.interface = self.interface[owner == worker]
-            command.held = np.flatnonzero(self._is_held[command.interface]).astype(np.int32)
-            forces |= zip(command.force_ids.tolist(), command.forces, strict=True)
-        states = runtime.states[self.interface]
-
-        def take() -> None:
-            self._take_rounds(RoundPlan.of(params), states, forces, runtime.links())
-            if afterwards is not None:
-                afterwards()
-
-        return take
-
     def recall(self, has_moved: NDArray[np.bool_], moved: Ids) -> EngineMemory:
         """What the server remembers of bodies that change owners; they leave its engine until it has the new ones."""
         memory = self.engine.memory().about(has_moved)
-        gone = np.intersect1d(moved, self.interface)
-        if len(gone):
-            self.engine.deactivate(gone)
-            self.interface = np.setdiff1d(self.interface, gone)
+        self.leave_out(moved)
         return memory
+
+    def remember(self, memory: EngineMemory) -> None:
+        """Take over what was remembered of constraints that are between workers now."""
+        mirrored = np.zeros(self.body_count, bool)
+        mirrored[self.interface] = True
+        self.engine.remember(memory.between(self.owner).part(mirrored))
 
     def change_members(self, states: Array) -> None:
         """Bring the server's engine up to what was chosen."""
@@ -120,19 +104,29 @@ class TightCoupling:
             self.engine.activate(self._entering, states[self._entering])
         self._leaving = self._entering = self.interface[:0]
 
-    def _take_rounds(self, plan: RoundPlan, states: Array, forces: dict[int, Array], links: Links) -> None:
+    def leave_out(self, bodies: Ids) -> None:
+        """These are not mirrored any more."""
+        gone = np.intersect1d(bodies, self.interface)
+        if len(gone):
+            self.engine.deactivate(gone)
+            self.interface = np.setdiff1d(self.interface, gone)
+
+    def take_rounds(self, plan: RoundPlan, states: Array, forces: dict[int, Array], links: Links) -> None:
         """The server's part of a step, while the workers take theirs. `states` are the interface's before the step."""
         start = time.thread_time()
         engine, interface = self.engine, self.interface
-        engine.set_states(interface, states)
         pushed = np.intersect1d(interface, list(forces)).astype(np.int32) if forces else interface[:0]
-        if len(pushed):
-            rows = np.array([forces[body] for body in pushed.tolist()])
-            engine.add_forces(pushed, rows[:, :3], rows[:, 3:])
+        with suppress(LapjointError):  # what this engine refuses, that of the owner refuses too, and says so
+            engine.set_states(interface, states)
+            if len(pushed):
+                rows = np.array([forces[body] for body in pushed.tolist()])
+                engine.add_forces(pushed, rows[:, :3], rows[:, 3:])
         engine.begin_step(interface)
         owner = self.owner[interface]
         links.rows = [np.flatnonzero(owner == worker).astype(np.int32) for worker in range(len(links.downs))]
         self.result = engine.run_rounds(plan, links)
+        for worker in self.result.late:
+            links.give_up(worker)
         if self.result.failed:
             engine.abandon_step()
         else:
@@ -140,16 +134,71 @@ class TightCoupling:
             self.contacts = engine.contacts()
         self.cpu_s = time.thread_time() - start
 
+    def failures(self) -> list[WorkerFailure]:
+        """What is wrong with the rounds of the last step, if no worker says it of itself."""
+        if not self.result.failed:
+            return []
+        text = "answered with anything but numbers within the step"
+        found = [WorkerFailure(worker, "not finite", text) for worker in self.result.not_finite]
+        bodies = self.interface[list(self.result.lost)]
+        for worker in np.unique(self.owner[bodies]).tolist():
+            own = bodies[self.owner[bodies] == worker]
+            text = f"{body_titles(self.scene, own)}: not finite in the server's engine"
+            found.append(WorkerFailure(worker, "not finite", text, tuple(own.tolist())))
+        if not found:
+            raise WorkerError("the rounds of a step have ended, and no worker says why")
+        return found
+
     def count(self, profile: StepProfile, replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> None:
         """Take note of the last step."""
         if len(replies) < 2:
+            self.contacts = Contacts.none()
             return
         profile.rounds, profile.residual = self.result.rounds, self.result.residual
         profile.interface_count = len(self.interface)
         profile.server_ms += 1e3 * self.cpu_s
-        contacts = self.contacts
-        between = StepReply(contacts.bodies, contacts.point_count, contacts.depth)
-        profile.find_contacts = partial(merge_contacts, [*replies, between], bits)
+        profile.find_contacts = partial(self.all_contacts, replies, bits)
+
+    def all_contacts(self, replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> Contacts:
+        """The workers' and those between them."""
+        between = StepReply(self.contacts.bodies, self.contacts.point_count, self.contacts.depth)
+        return merge_contacts([*replies, between], bits)
+
+
+class Rounds:
+    """The rounds of one step, taken as often as it takes until no worker fails."""
+
+    def __init__(
+        self, tight: TightCoupling, params: Params, runtime: Runtime, afterwards: Callable[[], None] | None
+    ) -> None:
+        """`afterwards` is for when the workers have had their last round."""
+        self._tight, self._runtime, self._afterwards = tight, runtime, afterwards
+        self._plan = RoundPlan.of(params)
+
+    def prepare(self, commands: Sequence[StepCommand], removed: Ids) -> Callable[[], None]:
+        """Have the workers step in rounds, and say which of their bodies are at the interface; bodies that are out for
+        good are not. Returns what the server has to do while they step."""
+        tight = self._tight
+        tight.leave_out(removed)
+        owner = tight.owner[tight.interface]
+        forces: dict[int, Array] = {}
+        for worker, command in enumerate(commands):
+            command.in_rounds = np.ones(1, np.int32)
+            command.interface = tight.interface[owner == worker]
+            command.held = tight.held_places(command.interface)
+            forces |= zip(command.force_ids.tolist(), command.forces, strict=True)
+        states = self._runtime.states[tight.interface]
+
+        def take() -> None:
+            tight.take_rounds(self._plan, states, forces, self._runtime.links())
+            if self._afterwards is not None and not tight.result.failed:
+                self._afterwards()
+
+        return take
+
+    def failures(self) -> list[WorkerFailure]:
+        """See TightCoupling."""
+        return self._tight.failures()
 
 
 def owners(membership: Membership) -> Ids:

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms.membership import WORD
+from ..algorithms.ownership import cut_share
 from ..detect import merge_contacts
 from ..engines import EngineMemory, join_memories
 from ..messages import StepReply
 from ..partition import divide_anew
 from ..simulation import Simulation
+from ..tight import TightCoupling, owners
 from ..worker_memory import from_bytes, give_memories, to_bytes
-from .inner_state import Arrays, memories_of, put_common, replies_of
+from .inner_state import Arrays, contacts_between, memories_of, memory_of, put_common, replies_of
 
 
 def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: dict[str, Any], before: int) -> None:
@@ -24,7 +26,11 @@ def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: di
     s, commands, worker_count = simulation, simulation._commands, simulation.params.workers
     put_common(s, arrays, description)
     known = arrays["commands/known"]
-    contacts = merge_contacts(replies_of(arrays, description), known)
+    replies = replies_of(arrays, description)
+    if s._tight is not None and before > 1:
+        between = contacts_between(arrays)
+        replies.append(StepReply(between.bodies, between.point_count, between.depth))
+    contacts = merge_contacts(replies, known)
     s.replies = [StepReply(contacts.bodies, contacts.point_count, contacts.depth)]
     s.graph = s._algorithms.Graph(s.scene.body_count, s._joint_edges, [contacts.bodies, arrays["graph/contacts"]])
     membership = s.membership
@@ -32,8 +38,13 @@ def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: di
     membership.since_left[:] = arrays["membership/since_left"]
     if worker_count > 1:
         membership.assign(divide_anew(s.scene, arrays["states"], s.graph.contacts, membership, worker_count))
-        s._algorithms.assign_overlap(s.growth_depth, s.graph, membership)
-    s._loads.divided(membership, s.step_count)
+        if s._tight is None:
+            s._algorithms.assign_overlap(s.growth_depth, s.graph, membership)
+    share = None
+    if s._tight is not None:
+        s._tight.set_owner(owners(membership))
+        share = cut_share(s._tight.owner, s.graph.edges)
+    s._loads.divided(membership, s.step_count, share)
     s._settled = False
     s._weigh()
     if not known.any():
@@ -41,11 +52,28 @@ def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: di
     memories = [from_bytes(data) for data in memories_of(arrays, before)]
     if len({(memory.bodies.dtype, memory.bodies.shape[1]) for memory in memories}) > 1:
         return  # of different engines: what one holds is nothing to the other, so all start from the states
-    merged = merge_memories(memories, say_of(arrays, before))
+    if s._tight is None:
+        merged = merge_memories(memories, say_of(arrays, before))
+    else:
+        merged = _tight_memory(s, s._tight, memories, arrays)
     parts = [to_bytes(merged.part(membership.column(w))) for w in range(worker_count)]
     give_memories(s._runtime.step, parts, s.scene.body_count)
     commands.known = commands.wanted(membership).bits.copy()
     commands.move(np.union1d(arrays["overlap"], arrays["commands/moved"]).astype(np.int32))
+
+
+def _tight_memory(
+    s: Simulation, tight: TightCoupling, memories: Sequence[EngineMemory], arrays: Arrays
+) -> EngineMemory:
+    """What workers and server remembered, of which no two remember the same; the server keeps its new part of it."""
+    between = memory_of("tight/memory", arrays)
+    nobody = np.zeros(tight.body_count, bool)  # bodies are the workers'
+    everything = np.ones(len(between.points), bool), np.ones(len(between.joint_ids), bool)
+    merged = join_memories([*memories, between.taken(nobody[between.body_ids], *everything)])
+    tight.choose_interface(s.graph.contacts, s.step_count, s._commands.removed)
+    tight.change_members(arrays["states"])
+    tight.remember(merged)
+    return merged
 
 
 def merge_memories(memories: Sequence[EngineMemory], say: NDArray[np.float64]) -> EngineMemory:

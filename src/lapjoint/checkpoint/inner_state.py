@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..detect import ServerDetector, merge_contacts
-from ..engines import EngineMemory
+from ..engines import Contacts, EngineMemory
 from ..messages import StepReply
+from ..ownership import Ownership
 from ..recovery import MOST
 from ..simulation import Simulation
+from ..tight import TightCoupling, owners
 from ..worker_memory import give_memories, read_memories
 
 Arrays = dict[str, NDArray[Any]]
@@ -70,6 +72,8 @@ def take_inner_state(simulation: Simulation) -> tuple[Arrays, dict[str, Any]]:
         arrays |= {f"worker/{i}": memory for i, memory in enumerate(memories)}
     if isinstance(s._detector, ServerDetector):
         arrays |= {f"detector/{name}": array for name, array in vars(s._detector._engine.memory()).items()}
+    if s._tight is not None:
+        arrays |= _tight_arrays(s._tight, has_memory=not s.is_stopped)
     description = {
         "step_count": s.step_count,
         "reply_count": len(s.replies),
@@ -82,6 +86,8 @@ def take_inner_state(simulation: Simulation) -> tuple[Arrays, dict[str, Any]]:
         "failed_at": [[worker, list(steps)] for worker, steps in s._recovery._failed_at.items()],
         "quarantined": sorted(s._recovery._quarantined),
     }
+    if isinstance(s._balancing, Ownership):
+        description["cut_share"] = s._balancing.cut_share
     return arrays, description
 
 
@@ -112,6 +118,8 @@ def put_inner_state(simulation: Simulation, arrays: Arrays, description: dict[st
         give_memories(s._runtime.step, memories_of(arrays, s.membership.worker_count), s.scene.body_count)
     if s.step_count:
         s.profile.find_contacts = partial(merge_contacts, s.replies, commands.known)
+    if s._tight is not None:
+        _put_tight(s, s._tight, arrays, description)
 
 
 def put_common(simulation: Simulation, arrays: Arrays, description: dict[str, Any]) -> None:
@@ -126,8 +134,7 @@ def put_common(simulation: Simulation, arrays: Arrays, description: dict[str, An
     commands.forces = dict(zip(arrays["forces/ids"].tolist(), arrays["forces/rows"].copy(), strict=True))
     s._frozen = dict(zip(arrays["frozen/ids"].tolist(), arrays["frozen/rows"].copy(), strict=True))
     if isinstance(s._detector, ServerDetector) and "detector/body_ids" in arrays:
-        names = (field.name for field in fields(EngineMemory))
-        s._detector._engine.restore(EngineMemory(**{name: arrays[f"detector/{name}"] for name in names}))
+        s._detector._engine.restore(memory_of("detector", arrays))
 
 
 def replies_of(arrays: Arrays, description: dict[str, Any]) -> list[StepReply]:
@@ -138,3 +145,38 @@ def replies_of(arrays: Arrays, description: dict[str, Any]) -> list[StepReply]:
 
 def memories_of(arrays: Arrays, worker_count: int) -> Sequence[NDArray[np.uint8]]:
     return [arrays[f"worker/{i}"] for i in range(worker_count)]
+
+
+def memory_of(whose: str, arrays: Arrays) -> EngineMemory:
+    """Of an engine of the server's."""
+    return EngineMemory(**{field.name: arrays[f"{whose}/{field.name}"] for field in fields(EngineMemory)})
+
+
+# ---- tight coupling ------------------------------------------------------------------------------------------------
+
+
+def _tight_arrays(tight: TightCoupling, has_memory: bool) -> Arrays:
+    """What the server knows of constraints between workers."""
+    arrays: Arrays = {"tight/interface": tight.interface, "tight/needed_at": tight.needed_at}
+    arrays |= {f"tight/contacts/{name}": array for name, array in vars(tight.contacts).items()}
+    if has_memory:
+        arrays |= {f"tight/memory/{name}": array for name, array in vars(tight.engine.memory()).items()}
+    return arrays
+
+
+def _put_tight(s: Simulation, tight: TightCoupling, arrays: Arrays, description: dict[str, Any]) -> None:
+    assert isinstance(s._balancing, Ownership)
+    s._balancing.cut_share = description["cut_share"]
+    tight.set_owner(owners(s.membership))
+    tight.needed_at[:] = arrays["tight/needed_at"]
+    tight.contacts = contacts_between(arrays)
+    if "tight/memory/body_ids" in arrays:
+        tight.engine.restore(memory_of("tight/memory", arrays))
+        tight.interface = arrays["tight/interface"].copy()
+    if s.step_count and len(s.replies) > 1:
+        s.profile.find_contacts = partial(tight.all_contacts, s.replies, s._commands.known)
+
+
+def contacts_between(arrays: Arrays) -> Contacts:
+    """Of the last step, between workers."""
+    return Contacts(**{field.name: arrays[f"tight/contacts/{field.name}"].copy() for field in fields(Contacts)})

@@ -311,7 +311,8 @@ class BulletEngine:
             result = self._world.run_rounds_by_sockets(*arguments, list(links.sockets), links.limit_s)
         else:
             result = self._world.run_rounds_by_calls(*arguments, links.tell, links.exchange)
-        return RoundResult(result.rounds, result.residual, result.failed)
+        faults = result.late, result.not_finite, result.lost
+        return RoundResult(result.rounds, result.residual, result.failed, *map(tuple, faults))
 
     def residual(self) -> float:
         return float(self._world.residual() if self._result is None else self._result.residual)
@@ -338,7 +339,9 @@ class BulletEngine:
     def _not_finite(self, first: int) -> NotFiniteError:
         """Body `first` is too far or too fast to compute with; others may have been drawn along."""
         ids = self.active_ids
-        also = ids[~np.isfinite(self.get_states(ids)).all(axis=1)]
+        states = self.get_states(ids).astype(self.params.precision)
+        with np.errstate(all="ignore"):  # as the native world does: their squares are to be numbers
+            also = ids[~np.isfinite(np.square(states / self.params.length_unit).sum(axis=1))]
         bodies = np.union1d(also, [first]).astype(int)
         return NotFiniteError(f"{body_titles(self.scene, bodies)}: not finite after the step", bodies)
 

@@ -65,10 +65,14 @@ class ProcessRuntime:
                 if command is not None and child.failure is None:
                     child.tell(command)
                     told.append(child)
-            start, sent = time.thread_time(), time.monotonic()
+            start = time.thread_time()
+            sent = since = time.monotonic()
             if meanwhile is not None:
                 meanwhile()
-            self._gather({child: self._limits.limit_s(child.index) for child in told}, sent)
+            if any(command is not None and len(command.in_rounds) for command in commands):
+                since = time.monotonic()  # they have answered until now, or been given up
+            limits_s = {child: self._limits.limit_s(child.index) for child in told if child.failure is None}
+            self._gather(limits_s, sent, since)
             self.wait_cpu_s = time.thread_time() - start
             return [
                 None if command is None else child.failure or child.reply()
@@ -78,18 +82,18 @@ class ProcessRuntime:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
 
-    def _gather(self, limits_s: dict[Child, float], sent: float, is_step: bool = True) -> None:
-        """Wait until all of these have answered, or have taken too long since they were told."""
+    def _gather(self, limits_s: dict[Child, float], sent: float, since: float, is_step: bool = True) -> None:
+        """Wait until all of these have answered, or have taken too long since then. They were told when `sent`."""
         poll = select.poll()
         waiting = {child.link.fileno(): child for child in limits_s}
         for fd in waiting:
             poll.register(fd, select.POLLIN)
         while waiting:
-            left_s = sent + min(limits_s[child] for child in waiting.values()) - time.monotonic()
+            left_s = since + min(limits_s[child] for child in waiting.values()) - time.monotonic()
             ready = [fd for fd, _ in poll.poll(max(0, math.ceil(1e3 * left_s)))]
-            taken_s = time.monotonic() - sent
+            now = time.monotonic()
             # Only where nothing has come is anybody late: the server itself may have been held up.
-            late = [fd for fd, child in waiting.items() if taken_s >= limits_s[child]] if not ready else []
+            late = [fd for fd, child in waiting.items() if now - since >= limits_s[child]] if not ready else []
             for fd in [*ready, *late]:
                 child = waiting.pop(fd)
                 poll.unregister(fd)
@@ -98,15 +102,17 @@ class ProcessRuntime:
                     continue
                 child.receive()
                 if is_step:
-                    self._limits.answered(child.index, taken_s)
+                    self._limits.answered(child.index, now - sent)
 
     def links(self) -> Links:
         children = self._children
+        limit_s = max(self._limits.limit_s(child.index) for child in children)
         return Links(
             [child.down for child in children],
             [child.up for child in children],
             [child.link.fileno() for child in children],
-            max(self._limits.limit_s(child.index) for child in children),
+            limit_s,
+            give_up=lambda worker: children[worker].give_up(limit_s),
         )
 
     # ---- workers come and go -----------------------------------------------------------------------------------------
@@ -143,7 +149,8 @@ class ProcessRuntime:
                 child = Child(index, self._params, self._blocks, mailbox_size(self._body_count), self._room)
                 started.append(child)
                 self._children[index : index + 1] = [child]
-            self._gather(dict.fromkeys(started, START_S), time.monotonic(), is_step=False)
+            now = time.monotonic()
+            self._gather(dict.fromkeys(started, START_S), now, now, is_step=False)
         except OSError as error:
             raise WorkerError(f"worker {index} cannot be started: {error.strerror or error}") from None
         except BaseException:

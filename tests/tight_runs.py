@@ -1,0 +1,74 @@
+"""What the tests of tight coupling share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lapjoint import Box, Params, Plane, Scene, Simulation, scenes, worker_memory
+from lapjoint.engines import join_memories
+from lapjoint.measures import kinetic_energy
+from lapjoint.runtimes.process import ProcessRuntime
+
+SIZES = {"bowl": 120, "building": 110, "two-way-bridge": 106, "chain-net": 60}
+
+
+def tight(scene: Scene | str, **params: Any) -> Simulation:
+    if isinstance(scene, str):
+        scene = scenes.build(scene, SIZES[scene])
+    settings: dict[str, Any] = {"coupling": "tight", "workers": 3, "runtime": "inline", "validate": True}
+    settings |= {"timestep": 0.005, "iterations": 20, "rounds": 5}
+    return Simulation(scene, Params.of(**{**settings, **params}))
+
+
+def wall(columns: int = 6, rows: int = 5) -> Scene:
+    """Boxes on boxes, each on two, at rest. Every row has one box less."""
+    scene = Scene("wall", timestep=0.002)
+    scene.add_static(Plane())
+    places = [(c + 0.5 * r, 0.0, r + 0.5) for r in range(rows) for c in range(columns - r)]
+    scene.add_bodies(Box((0.99, 1.0, 1.0)), places)
+    return scene
+
+
+def energy(simulation: Simulation) -> float:
+    return kinetic_energy(simulation.scene, simulation.states)
+
+
+def jump(states: np.ndarray, wanted: np.ndarray) -> float:
+    """Largest distance between positions [m]."""
+    return float(np.linalg.norm(states[:, :3] - wanted[:, :3], axis=1).max())
+
+
+def pids(simulation: Simulation) -> list[int]:
+    assert isinstance(simulation._runtime, ProcessRuntime)
+    return simulation._runtime.process_ids
+
+
+def owner_of(simulation: Simulation) -> np.ndarray:
+    assert simulation._tight is not None
+    return simulation._tight.owner.copy()
+
+
+def interface(simulation: Simulation) -> np.ndarray:
+    """Bodies that the server mirrors."""
+    assert simulation._tight is not None
+    return simulation._tight.interface
+
+
+def inner_body(simulation: Simulation, worker: int = 1) -> int:
+    """A body of a worker that is not at an interface."""
+    mine = simulation.membership.active(worker)
+    return int(np.setdiff1d(mine, interface(simulation))[0])
+
+
+def remembered(simulation: Simulation) -> list[np.ndarray]:
+    """Contact points and joint impulses that workers and server remember, each in the order of bodies and joints."""
+    coupling, count = simulation._tight, simulation.membership.worker_count
+    assert coupling is not None
+    told = worker_memory.read_memories(simulation._runtime.step, count, simulation.scene.body_count)
+    memory = join_memories([*map(worker_memory.from_bytes, told), coupling.engine.memory()])
+    points = np.lexsort((memory.point_numbers[:, 0], memory.point_bodies[:, 1], memory.point_bodies[:, 0]))
+    joints = np.argsort(memory.joint_ids, kind="stable")
+    impulses = memory.joint_ids[joints], memory.joint_impulses[joints]
+    return [memory.point_bodies[points], memory.points[points], *impulses]
