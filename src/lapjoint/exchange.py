@@ -87,6 +87,8 @@ class Links:
     """What is written for the workers is there; nobody waits."""
     exchange: Callable[[], bool] = lambda: True
     """The same, and what they answer is there. False, if one does not."""
+    worker_cpu_s: Callable[[], float] = lambda: 0.0
+    """CPU time of the workers since the links were made, as far as it is the calling thread's [s]."""
     rows: Sequence[Ids] = field(default_factory=list)
     """Of each worker's interface bodies, their places among all interface bodies."""
 

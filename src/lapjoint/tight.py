@@ -84,9 +84,13 @@ class TightCoupling:
         params: Params,
         runtime: Runtime,
         afterwards: Callable[[], None] | None,
-    ) -> Callable[[], None]:
+    ) -> Callable[[], None] | None:
         """Have the workers step in rounds, and say which of their bodies are at the interface. Returns what the server
-        has to do while they step; `afterwards` is for when they have had their last round."""
+        has to do while they step; `afterwards` is for when they have had their last round. One worker needs none."""
+        if len(commands) == 1:
+            assert params.rounds is not None
+            commands[0].rounds = np.array([params.rounds], np.int32)
+            return afterwards
         owner = self.owner[self.interface]
         forces: dict[int, Array] = {}
         for worker, command in enumerate(commands):
@@ -138,11 +142,12 @@ class TightCoupling:
         else:
             engine.finish_step(moves=False)
             self.contacts = engine.contacts()
-        self.cpu_s = time.thread_time() - start
+        self.cpu_s = time.thread_time() - start - links.worker_cpu_s()
 
     def count(self, profile: StepProfile, replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> None:
         """Take note of the last step."""
         if len(replies) < 2:
+            profile.rounds = int(replies[0].measures[5])
             return
         profile.rounds, profile.residual = self.result.rounds, self.result.residual
         profile.interface_count = len(self.interface)
