@@ -18,7 +18,7 @@ from .algorithms import Membership
 from .detect import merge_contacts
 from .engines import Contacts, EngineMemory, RoundEngine, make_engine
 from .errors import LapjointError, WorkerError
-from .exchange import Links, RoundPlan, RoundResult
+from .exchange import Links, RoundPlan, RoundResult, round_bytes
 from .joints import WORLD
 from .messages import StepCommand, StepReply, WorkerFailure
 from .params import Params
@@ -132,7 +132,7 @@ class TightCoupling:
         else:
             engine.finish_step(moves=False)
             self.contacts = engine.contacts()
-        self.cpu_s = time.thread_time() - start
+        self.cpu_s = time.thread_time() - start - links.worker_cpu_s()
 
     def failures(self) -> list[WorkerFailure]:
         """What is wrong with the rounds of the last step, if no worker says it of itself."""
@@ -153,9 +153,13 @@ class TightCoupling:
         """Take note of the last step."""
         if len(replies) < 2:
             self.contacts = Contacts.none()
+            profile.rounds = int(replies[0].measures[5])
             return
         profile.rounds, profile.residual = self.result.rounds, self.result.residual
         profile.interface_count = len(self.interface)
+        messages = profile.count_bytes
+        in_rounds = round_bytes(len(replies), len(self.interface), self.result.rounds)
+        profile.count_bytes = lambda: messages() + in_rounds
         profile.server_ms += 1e3 * self.cpu_s
         profile.find_contacts = partial(self.all_contacts, replies, bits)
 
