@@ -93,10 +93,10 @@ class Worker:
         self._spent_s += time.thread_time() - start
         return signal
 
-    def serve_by_socket(self, socket: int) -> bool:
+    def serve_by_socket(self, socket: int, carries: bool = False) -> bool:
         """Do all that the server asks for on a socket. False: the step is to be abandoned."""
         start = time.thread_time()
-        completed = self.rounds.serve_by_socket(socket, self.down, self.up)
+        completed = self.rounds.serve_by_socket(socket, self.down, self.up, carries)
         self._spent_s += time.thread_time() - start
         return completed
 
