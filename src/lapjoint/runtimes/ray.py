@@ -25,7 +25,17 @@ from ..scene_memory import SceneMemory
 from .answer_limits import START_S, AnswerLimits
 from .base import Array
 from .placement import place
-from .ray_cluster import CHECK_S, NodeError, check_versions, find_nodes, join_cluster, last_line, leave_cluster, ray
+from .ray_cluster import (
+    CHECK_S,
+    LOCALHOST,
+    NodeError,
+    check_versions,
+    find_nodes,
+    join_cluster,
+    last_line,
+    leave_cluster,
+    ray,
+)
 from .ray_graph import GraphBroken, StepGraph
 from .ray_seat import Seat, connect_seats, end_seats, start_actor
 from .remote import RemoteStates
@@ -104,6 +114,7 @@ class RayRuntime:
         was_sent = False
         try:
             self._compile()
+            sent = time.monotonic()
             self._graph[0].send([parcels[seat.index] for seat in self._in_graph])
             cpu_s, was_sent = time.thread_time(), True
             if meanwhile is not None:
@@ -260,7 +271,7 @@ class RayRuntime:
                 seat.fail("gone", "it did not start")
                 errors.append(error)
         if not errors and self._params.coupling == "tight":
-            address = next(node.address for node in nodes if node.is_server)
+            address = next(node.address for node in nodes if node.is_server) if len(nodes) > 1 else LOCALHOST
             try:
                 connect_seats(fresh, address)
             except WorkerError as error:

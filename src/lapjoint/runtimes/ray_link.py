@@ -72,14 +72,18 @@ class Entrance:
 
 def connect(at: Any, token: bytes) -> socket.socket:
     """The worker's side. Raises OSError where the server cannot be reached."""
-    if isinstance(at, tuple | list):
-        link = socket.create_connection((at[0], at[1]), CONNECT_S)
+    if isinstance(at, tuple):
+        link = socket.socket(socket.AF_INET6 if len(at) > 2 else socket.AF_INET)
     else:
         link = socket.socket(socket.AF_UNIX)
+    try:
         link.settimeout(CONNECT_S)
         link.connect(at)
-    link.sendall(token)
-    return _made_fast(link)
+        link.sendall(token)
+        return _made_fast(link)
+    except BaseException:
+        link.close()
+        raise
 
 
 def _made_fast(link: socket.socket) -> socket.socket:
