@@ -152,11 +152,13 @@ def _loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def throw(simulation: Simulation) -> None:
-    """Bodies are put elsewhere just before some of them get other owners."""
+    """Every body gets another velocity, and then, before it steps, another owner."""
     if simulation.step_count in (10, 20):
         states = simulation.states
         states[:, 9] += 1.0
         simulation.set_states(np.arange(len(states)), states)
+        assert simulation._tight is not None
+        simulation._division.ask(((simulation._tight.owner + 1) % 3).astype(np.int32))
 
 
 @pytest.mark.parametrize("change", [None, throw], ids=["alone", "thrown"])
