@@ -91,12 +91,12 @@ Signal BulletWorld::serve(const double* down, double* up) {
   return signal;
 }
 
-bool BulletWorld::serve_by_socket(int socket, const double* down, double* up) {
+bool BulletWorld::serve_by_socket(int socket, double* down, double* up, std::size_t room, bool carries) {
   while (true) {
-    if (!wait_for_server(socket)) throw std::runtime_error("the server is gone");
+    if (!wait_for_server(socket, carries, down, room)) throw std::runtime_error("the server is gone");
     const Signal signal = serve(down, up);
     if (signal != Signal::kRound) return signal == Signal::kFinish;
-    answer_server(socket);
+    answer_server(socket, carries, up);
   }
 }
 
@@ -105,7 +105,9 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
   std::vector<double> ours(static_cast<std::size_t>(kContribution) * solver.interface_count()), theirs(ours.size());
   const auto write = [&](const Down& head) {
     for (const Seat& seat : seats) {
-      std::memcpy(seat.down, &head, sizeof head);
+      Down own = head;
+      own.size = kDownHead + kContribution * seat.count;
+      std::memcpy(seat.down, &own, sizeof own);
       double* out = seat.down + kDownHead;
       for (int i = 0; i < seat.count; ++i, out += kContribution)
         std::memcpy(out, &ours[static_cast<std::size_t>(kContribution) * seat.rows[i]], kContribution * sizeof(double));
@@ -140,8 +142,8 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
   const auto give_up = [&] {
     result.failed = true;
     result.late = links.late();
-    for (const Seat& seat : seats) seat.down[0] = static_cast<double>(Signal::kAbandon);
-    for (const int w : result.not_finite) seats[w].down[0] = static_cast<double>(Signal::kFinish);
+    for (const Seat& seat : seats) seat.down[kSignalPlace] = static_cast<double>(Signal::kAbandon);
+    for (const int w : result.not_finite) seats[w].down[kSignalPlace] = static_cast<double>(Signal::kFinish);
     links.tell();
     return result;
   };

@@ -114,7 +114,7 @@ class BulletWorld {
   // As a worker, between begin and finish: what the server asks for once, or all that it asks for on a socket; false if
   // the step is to be abandoned.
   Signal serve(const double* down, double* up);
-  bool serve_by_socket(int socket, const double* down, double* up);
+  bool serve_by_socket(int socket, double* down, double* up, std::size_t room, bool carries);
   // As the server, between begin and finish: all rounds, with workers at these seats.
   RoundResult run_rounds(const RoundPlan& plan, const std::vector<Seat>& seats, Links& links);
   double regularization() const { return sizeof(btScalar) == 8 ? 1e-8 : 1e-6; }

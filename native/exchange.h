@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -18,18 +19,22 @@ constexpr int kContribution = 12;
 // What the server asks of a worker: another round, to finish the step, or to leave it as it was.
 enum class Signal { kRound, kFinish, kAbandon };
 
+// Every message begins with how many numbers it has, this one included: who carries it has to know no more of it.
+
 // Server to worker; then a contribution of the server for each of the worker's interface bodies [m/s, rad/s].
 struct Down {
+  double size = 0;
   double signal = 0;   // Signal
   double advance = 0;  // Advance, to be done first
   double sweeps = 0;
   double theta[kColumns] = {};
 };
 constexpr int kDownHead = sizeof(Down) / sizeof(double);
+constexpr int kSignalPlace = offsetof(Down, signal) / sizeof(double);
 
-// Worker to server: how many numbers there are, and Products; then a contribution of the worker for each of its
-// interface bodies; then how many masses there are, and these (MassBlock, bodies by their places in its interface): in
-// the first round of a step, unless there are too many.
+// Worker to server: its size and Products; then a contribution of the worker for each of its interface bodies; then how
+// many masses there are, and these (MassBlock, bodies by their places in its interface): in the first round of a step,
+// unless there are too many.
 constexpr int kUpHead = 1 + kProductCount;
 constexpr int kMassNumbers = 2 + BlockCholesky::kBlock, kMostMasses = 20000;
 static_assert(kUpHead <= 1024 && kDownHead <= 1024, "HEAD_ROOM of src/lapjoint/exchange.py");
@@ -39,6 +44,7 @@ struct Seat {
   double *down, *up;
   const int* rows;  // of its interface bodies among all interface bodies
   int count;
+  std::size_t room;  // numbers that a message can have
 };
 
 struct RoundPlan {
@@ -74,28 +80,35 @@ class Links {
   virtual std::vector<int> late() const { return {}; }
 };
 
-constexpr char kRoundByte = 'r';
-
-// Workers in other processes: a byte on a socket says that the memory is written.
+// Workers in other processes. Where both sides see the same memory, a byte on a socket says that it is written; to and
+// from other machines the messages themselves travel. An answer that begins otherwise says that the worker has failed.
 class SocketLinks : public Links {
  public:
-  // `look_up` is called now and then. It may throw, which ends the exchange.
-  SocketLinks(std::vector<int> sockets, double limit_s, std::function<void()> look_up)
-      : sockets_(std::move(sockets)), limit_s_(limit_s), look_up_(std::move(look_up)) {}
+  // `carries`: whether messages travel on the worker's socket. `look_up` is called now and then. It may throw, which
+  // ends the exchange.
+  SocketLinks(const std::vector<Seat>& seats, std::vector<int> sockets, std::vector<bool> carries, double limit_s,
+              std::function<void()> look_up);
   void tell() override;
   bool exchange() override;
-  std::vector<int> late() const override { return late_; }
+  std::vector<int> late() const override;
 
  private:
   using Clock = std::chrono::steady_clock;
   enum class Answer { kRound, kNone, kLate };
-  Answer wait(int socket, Clock::time_point deadline) const;
 
+  Clock::time_point deadline() const;
+  void send_to(std::size_t i, Clock::time_point deadline);
+  Answer receive_from(std::size_t i, Clock::time_point deadline);
+  Answer receive_bytes(int socket, void* data, std::size_t size, Clock::time_point deadline, int flags);
+  bool wait(int socket, short events, Clock::time_point deadline);
+
+  const std::vector<Seat>& seats_;
   std::vector<int> sockets_;
+  std::vector<bool> carries_;
   double limit_s_;
   std::function<void()> look_up_;
   Clock::time_point next_look_ = Clock::now();
-  std::vector<int> late_;
+  std::vector<Answer> answers_;  // of the last exchange; who has not answered is told nothing more
 };
 
 // Any other way: `exchange_` has the workers answer and says whether all did.
@@ -115,8 +128,8 @@ class CalledLinks : public Links {
 double* write_masses(const std::vector<MassBlock>& masses, double* out);
 void read_masses(const double* in, int count, std::vector<MassBlock>& masses);
 
-// A worker waits for the server's next byte. False if the server is gone.
-bool wait_for_server(int socket);
-void answer_server(int socket);
+// A worker waits for the server's next message, of up to `room` numbers. False if the server is gone.
+bool wait_for_server(int socket, bool carries, double* down, std::size_t room);
+void answer_server(int socket, bool carries, const double* up);
 
 }  // namespace lapjoint

@@ -54,7 +54,7 @@ class FaultyEngine(BulletEngine):
                 self._go_wrong("round", up)
         return asked
 
-    def serve_by_socket(self, socket: int, down: Any, up: Any) -> bool:
+    def serve_by_socket(self, socket: int, down: Any, up: Any, carries: bool) -> bool:
         with sockets.socket(fileno=os.dup(socket)) as link:
             while link.recv(1):
                 asked = self.serve(down, up)

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -73,7 +74,7 @@ std::vector<lapjoint::Seat> make_seats(const std::vector<Output<double>>& downs,
                                        const std::vector<Input<int>>& rows_of) {
   std::vector<lapjoint::Seat> seats;
   for (std::size_t i = 0; i < downs.size(); ++i)
-    seats.push_back({downs[i].data(), ups[i].data(), rows_of[i].data(), rows(rows_of[i])});
+    seats.push_back({downs[i].data(), ups[i].data(), rows_of[i].data(), rows(rows_of[i]), ups[i].size()});
   return seats;
 }
 
@@ -266,21 +267,21 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "down"_a, "up"_a.noconvert(), Unlocked())
       .def(
           "serve_by_socket",
-          [](BulletWorld& w, int socket, Input<double> down, Output<double> up) {
-            return w.serve_by_socket(socket, down.data(), up.data());
+          [](BulletWorld& w, int socket, Output<double> down, Output<double> up, bool carries) {
+            return w.serve_by_socket(socket, down.data(), up.data(), std::min(down.size(), up.size()), carries);
           },
-          "socket"_a, "down"_a, "up"_a.noconvert(), Unlocked())
+          "socket"_a, "down"_a.noconvert(), "up"_a.noconvert(), "carries"_a, Unlocked())
       .def(
           "run_rounds_by_sockets",
           [](BulletWorld& w, const lapjoint::RoundPlan& plan, const std::vector<Output<double>>& downs,
              const std::vector<Output<double>>& ups, const std::vector<Input<int>>& rows_of,
-             const std::vector<int>& sockets, double limit_s) {
-            lapjoint::SocketLinks links(sockets, limit_s, raise_interrupt);
+             const std::vector<int>& sockets, double limit_s, const std::vector<bool>& carries) {
             const auto seats = make_seats(downs, ups, rows_of);
+            lapjoint::SocketLinks links(seats, sockets, carries, limit_s, raise_interrupt);
             nb::gil_scoped_release unlocked;
             return w.run_rounds(plan, seats, links);
           },
-          "plan"_a, "downs"_a, "ups"_a, "rows"_a, "sockets"_a, "limit_s"_a)
+          "plan"_a, "downs"_a, "ups"_a, "rows"_a, "sockets"_a, "limit_s"_a, "carries"_a)
       .def(
           "run_rounds_by_calls",
           [](BulletWorld& w, const lapjoint::RoundPlan& plan, const std::vector<Output<double>>& downs,

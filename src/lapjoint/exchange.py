@@ -91,6 +91,8 @@ class Links:
     """One per worker, or none: then calls are used."""
     limit_s: float = 0.0
     """What an answer by socket may take."""
+    carries: Sequence[bool] = ()
+    """For each socket, whether messages travel on it: where the two sides see no memory of each other."""
     tell: Callable[[], object] = lambda: None
     """What is written for the workers is there; nobody waits."""
     exchange: Callable[[], bool] = lambda: True

@@ -20,6 +20,9 @@ from .worker_memory import MemoryParts
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
+UNKNOWN = np.array([-1], np.int32)
+"""An overlap that no command can have: at the next step, a worker looks anew which bodies it has alone."""
+
 
 class Worker:
     """Worker number `index`. `states` is the table of all bodies' states, `worker_states` that of overlap bodies.
@@ -96,10 +99,10 @@ class Worker:
         self._spent_s += time.thread_time() - start
         return signal
 
-    def serve_by_socket(self, socket: int) -> bool:
+    def serve_by_socket(self, socket: int, carries: bool = False) -> bool:
         """Do all that the server asks for on a socket. False: the step is to be abandoned."""
         start = time.thread_time()
-        completed = self.rounds.serve_by_socket(socket, self.down, self.up)
+        completed = self.rounds.serve_by_socket(socket, self.down, self.up, carries)
         self._spent_s += time.thread_time() - start
         return completed
 
@@ -110,6 +113,7 @@ class Worker:
         if len(command.in_rounds) and not completed:
             self.rounds.abandon_step()
             self._stepped = False
+            self._overlap = UNKNOWN  # bodies may have come and gone with the command
             return StepReply()
         if len(command.in_rounds):
             self.rounds.finish_step()
@@ -156,13 +160,13 @@ class Worker:
         if memory is not None and len(command.recall):
             self._change_members(command)
             self.rounds.remember(memory)
-            self._overlap = np.array([-1], np.int32)
+            self._overlap = UNKNOWN
         elif memory is not None:
             self._engine.restore(memory)
             self._active[:] = False
             self._active[memory.body_ids] = True
             self._active_count = len(memory.body_ids)
-            self._overlap = np.array([-1], np.int32)  # none that a command can have: the next one is looked at
+            self._overlap = UNKNOWN
         return StepReply()
 
     def _recalled(self, bodies: Ids) -> EngineMemory:

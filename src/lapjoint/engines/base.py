@@ -239,8 +239,9 @@ class RoundEngine(Protocol):
         for the end of the step, to include the last contributions; or nothing, for the step is to be abandoned."""
         ...
 
-    def serve_by_socket(self, socket: int, down: Array, up: Array) -> bool:
-        """As a worker: all that the server asks for on a socket. False: the step is to be abandoned."""
+    def serve_by_socket(self, socket: int, down: Array, up: Array, carries: bool) -> bool:
+        """As a worker: all that the server asks for on a socket, which may carry the messages too (Links.carries).
+        False: the step is to be abandoned."""
         ...
 
     def run_rounds(self, plan: RoundPlan, links: Links) -> RoundResult:

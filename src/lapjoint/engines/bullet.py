@@ -308,13 +308,14 @@ class BulletEngine:
     def serve(self, down: Array, up: Array) -> int:
         return int(self._world.serve(down, up))
 
-    def serve_by_socket(self, socket: int, down: Array, up: Array) -> bool:
-        return bool(self._world.serve_by_socket(socket, down, up))
+    def serve_by_socket(self, socket: int, down: Array, up: Array, carries: bool) -> bool:
+        return bool(self._world.serve_by_socket(socket, down, up, carries))
 
     def run_rounds(self, plan: RoundPlan, links: Links) -> RoundResult:
         arguments = (self._plan(plan), list(links.downs), list(links.ups), [as_ids(rows) for rows in links.rows])
         if links.sockets:
-            result = self._world.run_rounds_by_sockets(*arguments, list(links.sockets), links.limit_s)
+            carries = list(links.carries) or [False] * len(links.sockets)
+            result = self._world.run_rounds_by_sockets(*arguments, list(links.sockets), links.limit_s, carries)
         else:
             result = self._world.run_rounds_by_calls(*arguments, links.tell, links.exchange)
         faults = result.late, result.not_finite, result.lost

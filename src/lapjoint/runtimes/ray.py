@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import WorkerError
+from ..exchange import Links, exchange_room
 from ..messages import StepCommand, StepReply, WorkerFailure
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
@@ -24,9 +25,19 @@ from ..scene_memory import SceneMemory
 from .answer_limits import START_S, AnswerLimits
 from .base import Array
 from .placement import place
-from .ray_cluster import CHECK_S, NodeError, check_versions, find_nodes, join_cluster, last_line, leave_cluster, ray
+from .ray_cluster import (
+    CHECK_S,
+    LOCALHOST,
+    NodeError,
+    check_versions,
+    find_nodes,
+    join_cluster,
+    last_line,
+    leave_cluster,
+    ray,
+)
 from .ray_graph import GraphBroken, StepGraph
-from .ray_seat import Seat, end_seats, start_actor
+from .ray_seat import Seat, connect_seats, end_seats, start_actor
 from .remote import RemoteStates
 from .shared import SharedMemory
 
@@ -44,6 +55,7 @@ class RayRuntime:
         self._seats: list[Seat] = []
         self._graph: list[StepGraph] = []  # one, or none before it is needed
         self._in_graph: list[Seat] = []
+        self._room = exchange_room(scene.body_count) if params.coupling == "tight" else 0
         self._limits = AnswerLimits(params.hang_limit)
         self._remote = RemoteStates(scene, params, self.border_states)
         join_cluster(params.address)
@@ -99,20 +111,21 @@ class RayRuntime:
         limit_s = max((self._limits.limit_s(seat.index) for seat in asked), default=0.0)
         cpu_s, sent = time.thread_time(), time.monotonic()
         answers = [b""] * len(self._seats)
+        was_sent = False
         try:
             self._compile()
+            sent = time.monotonic()
             self._graph[0].send([parcels[seat.index] for seat in self._in_graph])
-            cpu_s = time.thread_time()
+            cpu_s, was_sent = time.thread_time(), True
             if meanwhile is not None:
                 meanwhile()
-                meanwhile = None
+            if any(seat.failure for seat in asked):
+                raise GraphBroken  # they have not answered in a round
             for seat, answer in zip(self._in_graph, self._graph[0].receive(limit_s), strict=True):
                 answers[seat.index] = answer
         except GraphBroken:
-            self._find_failures(asked, limit_s)
-            if meanwhile is not None:
-                meanwhile()
-            answers = self._ask_again(parcels, limit_s)
+            self._find_failures(asked, limit_s, was_sent)
+            answers = self._ask_again(parcels, limit_s, None if was_sent else meanwhile)
         cpu_s, taken_s = time.thread_time() - cpu_s, time.monotonic() - sent
         for seat in asked:
             if seat.failure is None:
@@ -121,6 +134,18 @@ class RayRuntime:
             if seat.failure is not None:
                 answers[seat.index] = b""
         return answers, cpu_s
+
+    def links(self) -> Links:
+        seats = self._seats
+        limit_s = max(self._limits.limit_s(seat.index) for seat in seats)
+        return Links(
+            [seat.down for seat in seats],
+            [seat.up for seat in seats],
+            [seat.socket for seat in seats],
+            limit_s,
+            [not seat.is_shared for seat in seats],
+            give_up=lambda worker: seats[worker].fail("hung", f"no answer in {limit_s:.3g} s"),
+        )
 
     def _compile(self) -> None:
         """One graph for all that are there. Compiling waits for ever for one that hangs, so they are asked first."""
@@ -137,13 +162,14 @@ class RayRuntime:
         while self._graph:
             self._graph.pop().close()
 
-    def _find_failures(self, asked: Sequence[Seat], limit_s: float) -> None:
+    def _find_failures(self, asked: Sequence[Seat], limit_s: float, was_sent: bool) -> None:
         """Whose fault it is that the graph broke."""
-        questions = [(seat, seat.actor.has_answered.remote(self._remote.number)) for seat in asked]
+        unknown = [seat for seat in asked if seat.failure is None]
+        questions = [(seat, seat.actor.has_answered.remote(self._remote.number)) for seat in unknown]
         patience = time.monotonic() + self._params.hang_limit
         for seat, question in questions:
             try:
-                answered = ray.get(question, timeout=max(0.0, patience - time.monotonic()))
+                answered = ray.get(question, timeout=max(0.0, patience - time.monotonic())) or not was_sent
             except ray.exceptions.GetTimeoutError:
                 answered = False
             except ray.exceptions.RayError as error:
@@ -157,12 +183,14 @@ class RayRuntime:
                     seat.fail("hung", f"no answer in {limit_s:.3g} s")
         self._break_up()
 
-    def _ask_again(self, parcels: Sequence[bytes], limit_s: float) -> list[bytes]:
+    def _ask_again(self, parcels: Sequence[bytes], limit_s: float, meanwhile: Callable[[], None] | None) -> list[bytes]:
         """By plain calls, for the channels are gone. Who has answered already gives the same answer again."""
         calls = [
             seat.actor.step.remote(parcel) if parcel and seat.failure is None else None
             for seat, parcel in zip(self._seats, parcels, strict=True)
         ]
+        if meanwhile is not None:
+            meanwhile()
         answers = []
         end = time.monotonic() + limit_s
         for seat, call in zip(self._seats, calls, strict=True):
@@ -222,20 +250,16 @@ class RayRuntime:
         kept = [seat.node.node_id for seat in self._seats if seat.index not in indices]
         chosen = place(len(indices), nodes, self._params.placement, kept)
         check_versions(chosen, check_s)
-        memory = [
-            {"pid": os.getpid(), "fd": block.fd, "size": block.size, "inode": os.fstat(block.fd).st_ino}
-            for block in self._blocks
-        ]
         fresh = []
         for index, node in zip(indices, chosen, strict=True):
-            seat = Seat(index, node, start_actor(node))
+            seat = Seat(index, node, start_actor(node), self._room)
             fresh.append(seat)
             self._seats[index : index + 1] = [seat]
             task: dict[str, Any] = {
                 "index": index,
                 "params": asdict(self._params),
                 "rows": [self._body_count, len(self.worker_states)],
-                "memory": memory if node.is_server else [],
+                "memory": list(map(_where, [*self._blocks, seat.exchange])) if node.is_server else [],
             }
             seat.begin(task, self._scene)
         end, errors = time.monotonic() + START_S, []
@@ -246,6 +270,14 @@ class RayRuntime:
             except WorkerError as error:  # all are waited for: only who is known can be ended
                 seat.fail("gone", "it did not start")
                 errors.append(error)
+        if not errors and self._params.coupling == "tight":
+            address = next(node.address for node in nodes if node.is_server) if len(nodes) > 1 else LOCALHOST
+            try:
+                connect_seats(fresh, address)
+            except WorkerError as error:
+                errors.append(error)
+                for seat in fresh:
+                    seat.fail("gone", "it did not start")
         if errors:
             raise errors[0]
 
@@ -261,7 +293,14 @@ class RayRuntime:
         return [seat.pid for seat in self._seats]
 
 
+def _where(block: SharedMemory) -> dict[str, int]:
+    """What a process of this machine needs to open a block of this one's."""
+    return {"pid": os.getpid(), "fd": block.fd, "size": block.size, "inode": os.fstat(block.fd).st_ino}
+
+
 def _end(seats: list[Seat], graph: list[StepGraph], blocks: list[SharedMemory]) -> None:
+    for seat in seats:
+        seat.hang_up()
     if ray.is_initialized():
         end_seats(seats)
         while graph:

@@ -33,13 +33,14 @@ class StepGraph:
             raise GraphBroken from error
 
     def receive(self, limit_s: float) -> list[bytes]:
-        answers, self._answers = self._answers, []
         try:
-            return list(ray.get(answers, timeout=limit_s))
+            answers = list(ray.get(self._answers, timeout=limit_s))
         except Exception as error:
             raise GraphBroken from error
+        self._answers = []
+        return answers
 
     def close(self) -> None:
         """Let go of the channels. Actors that are alive can be called, or compiled into another graph, after it."""
-        self._answers = []
         self._graph.teardown()
+        self._answers = []  # not before: answers that were never taken are looked for when they are dropped

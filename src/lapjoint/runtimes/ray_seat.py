@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import WorkerError
@@ -13,7 +14,9 @@ from ..messages import WorkerFailure
 from .parcel import split
 from .placement import Node
 from .ray_cluster import kill, last_line, on_node, ray
+from .ray_link import CONNECT_S, Entrance
 from .ray_worker import FAILED, RayWorker, source_digest
+from .shared import SharedMemory
 
 LEAVE_S = 5.0  # how long all workers together may take to be gone
 
@@ -26,8 +29,13 @@ def start_actor(node: Node) -> Any:
 class Seat:
     """Worker number `index`."""
 
-    def __init__(self, index: int, node: Node, actor: Any) -> None:
+    def __init__(self, index: int, node: Node, actor: Any, room: int) -> None:
         self.index, self.node, self.actor = index, node, actor
+        self.exchange = SharedMemory(16 * room)
+        self.down, self.up = self.exchange.array((2, room), float)
+        """Messages within a step, of the server and of the worker."""
+        self.link: socket.socket | None = None
+        """To say that these are there, or to carry them."""
         self.pid = 0
         self.is_shared = False
         """Whether the actor writes into the server's memory."""
@@ -58,10 +66,21 @@ class Seat:
                 "expected the same"
             )
 
+    @property
+    def socket(self) -> int:
+        """-1, where there is none (any more): whoever uses it finds the worker gone."""
+        return -1 if self.link is None else self.link.fileno()
+
+    def hang_up(self) -> None:
+        self.exchange.close()
+        if self.link is not None:
+            self.link.close()
+
     def fail(self, kind: str, text: str) -> None:
         """This worker is given up."""
         where = f"process {self.pid} on {self.node.address}"
-        self.failure = WorkerFailure(self.index, kind, f"{where}: {text}")
+        self.failure = self.failure or WorkerFailure(self.index, kind, f"{where}: {text}")
+        self.hang_up()
         kill(self.actor)
 
     def note_failure(self, answer: bytes) -> None:
@@ -72,10 +91,37 @@ class Seat:
             self.failure = WorkerFailure(**{**told, "body_ids": tuple(told["body_ids"])})
 
 
+def connect_seats(seats: Sequence[Seat], address: str) -> None:
+    """Give workers their sockets for steps in rounds. `address` is the server's, for those on other machines."""
+    for at, group in (
+        (None, [seat for seat in seats if seat.is_shared]),
+        (address, [seat for seat in seats if not seat.is_shared]),
+    ):
+        if not group:
+            continue
+        entrance = Entrance(at)
+        try:
+            calls = [seat.actor.connect.remote(entrance.ticket(seat.index)) for seat in group]
+            errors = ray.get(calls, timeout=2 * CONNECT_S)
+            for seat, error in zip(group, errors, strict=True):
+                if error:
+                    raise WorkerError(f"worker {seat.index} on {seat.node.address} cannot reach the server at {error}")
+            links = entrance.receive(CONNECT_S)
+            for seat in group:
+                seat.link = links.get(seat.index)
+                if seat.link is None:
+                    raise WorkerError(f"worker {seat.index} on {seat.node.address} did not connect to the server")
+        except ray.exceptions.RayError as error:
+            raise WorkerError(f"workers cannot connect to the server: {last_line(error)}") from None
+        finally:
+            entrance.close()
+
+
 def end_seats(seats: Iterable[Seat]) -> None:
     """End their processes, whatever these are doing, and wait until those of this machine are gone."""
     seats = list(seats)
     for seat in seats:
+        seat.hang_up()
         kill(seat.actor)
     end = time.monotonic() + LEAVE_S
     for seat in seats:

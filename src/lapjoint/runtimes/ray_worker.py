@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
 import threading
 import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import WorkerError
+from ..exchange import exchange_room
 from ..messages import StepCommand
 from ..params import Params
 from ..scene import STATE_SIZE
@@ -30,13 +34,13 @@ from .parcel import (
     rows_to_bytes,
     split,
 )
+from .ray_link import FAILED as LINK_FAILED
+from .ray_link import connect
 from .shared import SharedMemory
 from .watch import Tracker
 
 Array = NDArray[np.float64]
 
-TABLES = ("states", "worker_states")
-"""What server and worker share on one machine."""
 # What a parcel asks for: a step; and states of watched and moved bodies; and those of all own bodies; only these.
 STEP, STEP_AND_BORDER, STEP_AND_STATES, STATES = range(4)
 # What a parcel answers.
@@ -59,6 +63,7 @@ class RayWorker:
         self._lock = threading.Lock()
         self._number = -1
         self._answer = b""
+        self._link: socket.socket | None = None
 
     def start(self, task: dict[str, Any], scene_memory: NDArray[np.uint8]) -> dict[str, Any]:
         """Make the worker. Says where it lives, and what went wrong if anything did."""
@@ -73,21 +78,35 @@ class RayWorker:
     def _start(self, task: dict[str, Any], scene_memory: NDArray[np.uint8]) -> None:
         self._index: int = task["index"]
         scene, params = read_scene(scene_memory), Params(**task["params"])
+        room = exchange_room(scene.body_count) if params.coupling == "tight" else 0
+        # What server and worker share on one machine: states, states of the overlap, messages within a step.
         blocks = [_open_block(**block) for block in task["memory"]]
         found = [block for block in blocks if block is not None]
-        self._shared = len(found) == len(TABLES)
+        self._shared = len(found) == len(blocks) > 0
         if not self._shared:
-            found = [SharedMemory(8 * STATE_SIZE * rows) for rows in task["rows"]]
-        states, self._overlap_block = found
+            for block in found:
+                block.close()
+            found = [*(SharedMemory(8 * STATE_SIZE * rows) for rows in task["rows"]), SharedMemory(16 * room)]
+        states, self._overlap_block, exchange = found
         self._states = _table(states)
-        states.close()
         self._worker_states = _table(self._overlap_block)
         self._worker = Worker(self._index, scene, params, self._states, self._worker_states)
+        self._worker.set_exchange(exchange.array((2, room), float))
+        states.close()
+        exchange.close()
         self._tracker = Tracker(scene, params)
         self._watched = np.empty(0, np.int32)
         self._told_own = np.empty(0, np.int32)
         self._waiting = ThreadPoolExecutor(1)
         self._prepared: Future[None] | None = None
+
+    def connect(self, ticket: dict[str, Any]) -> str:
+        """Get the socket to the server for steps in rounds. Says what went wrong if anything did."""
+        try:
+            self._link = connect(**ticket)
+        except OSError as error:
+            return f"{ticket['at']}: {error}"
+        return ""
 
     def step(self, parcel: bytes) -> bytes:
         """Answer a parcel. One that comes again, because its answer was lost, is answered as before."""
@@ -99,6 +118,7 @@ class RayWorker:
                 try:
                     answer = join(number, DONE, *self._do(kind, parts))
                 except BaseException as error:
+                    self._say_that_it_failed()
                     failure = json.dumps(asdict(failure_of(self._index, error)))
                     answer = join(number, FAILED, failure.encode())
                 self._number, self._answer = number, answer
@@ -118,7 +138,7 @@ class RayWorker:
         self._make_room(command)
         if not self._shared:
             self._take(command, parts)
-        reply = message_to_bytes(self._worker.step(command))
+        reply = message_to_bytes(self._worker.step(command, self._serve))
         # What the next step can do already is done while the answer is on its way.
         self._prepared = self._waiting.submit(self._worker.prepare)
         if self._shared:
@@ -126,6 +146,18 @@ class RayWorker:
         overlap = rows_to_bytes(self._worker_states[command.slot])
         rows = {STEP_AND_STATES: self._all_rows, STEP_AND_BORDER: self._border_rows}.get(kind, list)
         return [reply, overlap, *rows()]
+
+    def _serve(self) -> bool:
+        """The rounds of a step."""
+        if self._link is None:
+            raise WorkerError(f"worker {self._index} has no connection to the server for steps in rounds")
+        return self._worker.serve_by_socket(self._link.fileno(), carries=not self._shared)
+
+    def _say_that_it_failed(self) -> None:
+        """To a server that may be waiting for the answer of a round."""
+        if self._link is not None:
+            with suppress(OSError):
+                self._link.send(LINK_FAILED, socket.MSG_DONTWAIT)
 
     def _make_room(self, command: StepCommand) -> None:
         """There may be more workers than before, and with them more slots."""

@@ -79,6 +79,7 @@ class RemoteStates:
         """Of all parcels of the last step, both ways."""
         self._was_wanted = False
         self._kind = STEP
+        self._takes_step = True
         self.needs_all = False
         self._exact = np.ones(scene.body_count, bool)
         self._watch = Watch(scene, params) if params.detect == "workers" else None
@@ -114,14 +115,16 @@ class RemoteStates:
         self.number += 1
         watched: Sequence[Ids | None] = [None] * len(self.workers)
         self._kind = STEP
+        # Messages about memories change no state: none comes back with them, or what was set since would be lost.
+        self._takes_step = not any(command is not None and len(command.memory_part) for command in commands)
         if self._watch is not None:
             self._watch.note(commands)
-            if self.is_telling and len(self.workers) > 1:
+            if self._takes_step and self.is_telling and len(self.workers) > 1:
                 self._kind = STEP_AND_BORDER
                 watched = self._watch.watched(self.table)
-        if self._was_wanted:
-            self._kind = STEP_AND_STATES
-        self._was_wanted = False
+        if self._takes_step:
+            self._kind = STEP_AND_STATES if self._was_wanted else self._kind
+            self._was_wanted = False
         parcels = [
             b"" if command is None else worker.pack(self.number, self._kind, command, self.table, ids)
             for worker, command, ids in zip(self.workers, commands, watched, strict=True)
@@ -134,8 +137,10 @@ class RemoteStates:
     ) -> list[StepReply | None]:
         """Replies; states go where the server looks for them. `needs_all` says if those that came are too few."""
         self.byte_count += sum(map(len, answers))
-        self.is_complete = not self.is_telling or self._kind == STEP_AND_STATES
         self.needs_all = is_fast = False
+        if not self._takes_step:
+            return [message_from_bytes(StepReply, split(answer)[2][0]) if answer else None for answer in answers]
+        self.is_complete = not self.is_telling or self._kind == STEP_AND_STATES
         self._exact[:] = self.is_complete
         if self._watch is not None and self._kind == STEP_AND_BORDER:
             here = self._watch.known_without([w for w, worker in enumerate(self.workers) if not worker.is_shared])

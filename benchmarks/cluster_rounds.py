@@ -1,0 +1,109 @@
+"""What a round of tight coupling takes between server and workers: processes, Ray on one node, Ray on two.
+
+    python benchmarks/cluster_rounds.py [--workers N...] [--csv FILE]
+
+A chain with one body for each worker steps with few plain rounds of one sweep, then with many: `round_us` is what one
+more round takes, `step_ms` what is left of a step without any. The two nodes are network namespaces of this machine,
+made and removed here (needs root): what they show is what messages cost, not what a real network adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+
+from lapjoint import Ball, Params, Scene, Simulation, Sphere
+
+FEW, MANY = 10, 210
+
+
+def chain(count: int) -> Scene:
+    """Balls on a line, each joined to the next."""
+    scene = Scene("chain")
+    scene.add_bodies(Sphere(0.1), [(0.3 * i, 0.0, 0.0) for i in range(count)])
+    for i in range(count - 1):
+        scene.add_joint(Ball(), i, i + 1, anchor=(0.3 * i + 0.15, 0.0, 0.0))
+    return scene
+
+
+def step(simulation: Simulation, rounds: int) -> float:
+    """Wall time of a step with so many rounds [s]."""
+    simulation.params = replace(simulation.params, rounds=rounds, iterations=rounds)
+    start = time.perf_counter()
+    simulation.step()
+    wall_s = time.perf_counter() - start
+    assert simulation.profile.rounds == rounds
+    return wall_s
+
+
+def measure(case: dict[str, Any]) -> dict[str, Any]:
+    common: dict[str, Any] = {"workers": case["workers"], "runtime": case["runtime"], "partition": "equal"}
+    params = Params(coupling="tight", acceleration=False, repartition=0.0, address=case["address"], **common)
+    rounds_s, steps_s = [], []
+    with Simulation(chain(case["workers"]), params) as simulation:
+        for _ in range(10):
+            step(simulation, FEW)
+        for _ in range(case["repeats"]):
+            few, many = step(simulation, FEW), step(simulation, MANY)
+            rounds_s.append((many - few) / (MANY - FEW))
+            steps_s.append(few - FEW * rounds_s[-1])
+    return {
+        "runtime": case["runtime"],
+        "nodes": case["nodes"],
+        "workers": case["workers"],
+        "round_us": round(1e6 * median(rounds_s), 1),
+        "round_us_lowest": round(1e6 * min(rounds_s), 1),
+        "round_us_highest": round(1e6 * max(rounds_s), 1),
+        "step_ms": round(1e3 * median(steps_s), 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workers", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--csv", type=Path)
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.case:
+        print(json.dumps(measure(json.loads(given.case))))
+        return
+    from ray_support import ADDRESS, two_nodes, why_not
+
+    here = {"nodes": 1, "address": None, "repeats": given.repeats}
+    rows = []
+    for workers in given.workers:
+        for runtime in ("process", "ray"):
+            rows.append(measure({**here, "workers": workers, "runtime": runtime}))
+            show(rows[-1])
+    if why_not():
+        print(f"no two nodes: {why_not()}")
+    else:
+        with two_nodes() as nodes:
+            code = f"import runpy, sys; runpy.run_path({str(Path(__file__).resolve())!r}, run_name='__main__')"
+            for workers in given.workers:
+                text = json.dumps({**here, "nodes": 2, "address": ADDRESS, "workers": workers, "runtime": "ray"})
+                rows.append(json.loads(nodes.run(code, "--case", text, seconds=1800).splitlines()[-1]))
+                show(rows[-1])
+    if given.csv:
+        with given.csv.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def show(row: dict[str, Any]) -> None:
+    print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
