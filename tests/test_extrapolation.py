@@ -139,7 +139,7 @@ def test_the_readable_exchange_takes_the_same_step(make: type, rounds: int) -> N
     scene: Scene = make()
     workers = 3
     owner = make_partition(scene, workers, "metis").astype(np.int32)
-    plan = RoundPlan(rounds, 3, 3, True, 0.0)
+    plan = RoundPlan(rounds, 3, 3 if scene.joint_count else 1, True, 0.0)
     readable = by_the_twin(scene, owner, plan, 3)
     native_states = simulate(
         scene, 3, workers=workers, partition="metis", rounds=rounds, iterations=3 * rounds, repartition=0

@@ -69,7 +69,8 @@ class StepReply:
     contact_depth: Array = _array(np.float64)
     measures: Array = _array(np.float64)
     """CPU time of the step [s], residual [m/s], active bodies, CPU time of what was prepared before the step [s],
-    groups of bodies that a direct solver left to sweeps, rounds of a step in rounds that was taken alone."""
+    groups of bodies that a direct solver left to sweeps, rounds of a step in rounds that was taken alone, CPU time of
+    the step before its rounds [s]."""
     memory: NDArray[np.uint8] = _array(np.uint8)
     """The part of the worker's memory that was asked for."""
     memory_size: NDArray[np.int64] = _array(np.int64)

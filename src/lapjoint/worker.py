@@ -44,7 +44,7 @@ class Worker:
         self._memory_parts = MemoryParts()
         self._stepped = False
         self._command = StepCommand()
-        self._spent_s = 0.0
+        self._begin_s = self._spent_s = 0.0
         self.down: Array = np.zeros(0)
         self.up: Array = np.zeros(0)
 
@@ -90,7 +90,7 @@ class Worker:
             self.rounds.set_rounds(int(command.rounds[0]))
         if len(command.in_rounds):
             self.rounds.begin_step(command.interface, command.held)
-        self._spent_s = time.thread_time() - start
+        self._begin_s = self._spent_s = time.thread_time() - start
 
     def serve(self) -> int:
         """Do what the server asks for in `down`; see RoundEngine.serve."""
@@ -127,7 +127,8 @@ class Worker:
         spent = self._spent_s + time.thread_time() - start
         rounds = self.rounds.round_count() if len(command.rounds) else 0
         residual = math.nan if len(command.in_rounds) else engine.residual()  # in rounds, all have one together
-        measures = np.array([spent, residual, self._active_count, self._prepare_s, fallbacks, rounds])
+        counts = self._active_count, self._prepare_s, fallbacks, rounds, self._begin_s
+        measures = np.array([spent, residual, *counts])
         return StepReply(contacts.bodies, contacts.point_count, contacts.depth, measures)
 
     def _change_members(self, command: StepCommand) -> None:
