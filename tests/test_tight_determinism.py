@@ -11,7 +11,7 @@ import pytest
 from lapjoint import Simulation
 from lapjoint.engines import EngineMemory
 from lapjoint.ownership import Ownership
-from tight_runs import energy, interface, jump, owner_of, remembered, tight, wall
+from tight_runs import SIZES, energy, interface, jump, owner_of, remembered, tight, wall
 
 WALL = {"timestep": 0.002, "iterations": 60, "rounds": 10}
 
@@ -26,7 +26,7 @@ def final_hash(name: str, steps: int, **params: Any) -> str:
 
 @pytest.mark.parametrize("name", ["two-way-bridge", "bowl"])
 def test_the_same_bits_in_every_runtime_and_every_time(name: str) -> None:
-    hashes = [final_hash(name, 120, runtime=runtime) for runtime in ("inline", "process", "inline", "process")]
+    hashes = [final_hash(name, 120, runtime=runtime) for runtime in ("inline", "process", "inline")]
     assert len(set(hashes)) == 1, hashes
 
 
@@ -34,11 +34,17 @@ def test_the_same_bits_with_either_text_of_the_algorithms() -> None:
     assert final_hash("bowl", 110) == final_hash("bowl", 110, algorithms="reference")
 
 
-@pytest.mark.parametrize("name", ["two-way-bridge", "building", "bowl", "chain-net"])
-@pytest.mark.parametrize("more", [{}, {"detect": "server", "precision": "float64"}], ids=["workers", "server"])
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        *((name, {}) for name in SIZES),
+        *((name, {"detect": "server", "precision": "float64"}) for name in ("two-way-bridge", "bowl")),
+    ],
+    ids=str,
+)
 def test_every_step_keeps_what_it_promises(name: str, more: dict[str, Any]) -> None:
     """`validate` looks after every division and every move."""
-    steps = 200 if not more else 80
+    steps = 200 if not more else 110
     with tight(name, **more) as simulation:
         simulation.step(steps)
         assert np.isfinite(simulation.states).all()
@@ -129,12 +135,12 @@ def test_nothing_is_forgotten_while_bodies_change_hands(name: str, runtime: str)
 
 @pytest.mark.parametrize("name", ["building", "two-way-bridge"])
 def test_scattered_again_and_again(name: str) -> None:
-    params = {**WALL, "repartition": 0}
+    params = {**WALL, "iterations": 200, "rounds": 20, "repartition": 0, "joints_together": False}
     with tight(name, **params) as simulation, tight(name, **params) as undisturbed:
         if name == "building":  # no cannon balls
             for each in (simulation, undisturbed):
                 each.freeze([each.scene.body_count - 2, each.scene.body_count - 1])
-        for _ in range(10):
+        for _ in range(6):
             scattered(simulation)
             simulation.step(5)
             undisturbed.step(5)
