@@ -95,6 +95,8 @@ class Links:
     """The same, and what they answer is there. False, if one does not; all others have answered even then."""
     give_up: Callable[[int], object] = lambda worker: None
     """A worker has not answered in time, and never will."""
+    worker_cpu_s: Callable[[], float] = lambda: 0.0
+    """CPU time of the workers since the links were made, as far as it is the calling thread's [s]."""
     rows: Sequence[Ids] = field(default_factory=list)
     """Of each worker's interface bodies, their places among all interface bodies."""
 

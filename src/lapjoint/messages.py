@@ -43,6 +43,8 @@ class StepCommand:
     """One number if the sweeps per step change from this step on, else none."""
     in_rounds: Ids = _array(np.int32)
     """One number if the step is taken in rounds with the server, else none."""
+    rounds: Ids = _array(np.int32)
+    """One number if a step is taken in rounds alone: the most of them."""
     interface: Ids = _array(np.int32)
     """In rounds: active bodies that have joints or contacts with bodies of other workers."""
     held: Ids = _array(np.int32)
@@ -67,7 +69,7 @@ class StepReply:
     contact_depth: Array = _array(np.float64)
     measures: Array = _array(np.float64)
     """CPU time of the step [s], residual [m/s], active bodies, CPU time of what was prepared before the step [s],
-    groups of bodies that a direct solver left to sweeps."""
+    groups of bodies that a direct solver left to sweeps, rounds of a step in rounds that was taken alone."""
     memory: NDArray[np.uint8] = _array(np.uint8)
     """The part of the worker's memory that was asked for."""
     memory_size: NDArray[np.int64] = _array(np.int64)

@@ -67,7 +67,7 @@ class Ownership:
                 owner[bodies] = workers
                 if len(bodies):
                     membership.assign(owner)
-        self._settle(membership, graph, step_count)
+        profile.activation_count = profile.deactivation_count = self._settle(membership, graph, step_count)
         profile.cut_share = self.cut_share
         if params.validate:
             self.validate(membership, graph)
@@ -84,8 +84,8 @@ class Ownership:
         load = membership.rate * membership.counted_costs()
         assert np.array_equal(load, membership.load), f"loads are {membership.load}, counted {load}"
 
-    def _settle(self, membership: Membership, graph: Graph, step_count: int) -> None:
-        """Bodies go to their owners, and the server mirrors those at the interface."""
+    def _settle(self, membership: Membership, graph: Graph, step_count: int) -> int:
+        """Bodies go to their owners, and the server mirrors those at the interface. Returns how many have moved."""
         tight, states = self._tight, self._runtime.states
         owner = owners(membership)
         moved = np.flatnonzero(owner != tight.owner).astype(np.int32)
@@ -97,6 +97,7 @@ class Ownership:
         tight.change_members(states)
         if kept is not None:
             tight.remember(kept)
+        return 0 if kept is None else len(moved)
 
     def _hand_over(self, membership: Membership, owner: Ids, moved: Ids) -> EngineMemory | None:
         """Bodies leave their workers and come to others. Returns what was remembered of all that they touch."""

@@ -34,7 +34,7 @@ from .profile import StepProfile
 from .recovery import Recovery, Turn
 from .runtimes import make_runtime
 from .scene import STATE_SIZE, Scene
-from .tight import Rounds, TightCoupling
+from .tight import TightCoupling
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -178,15 +178,15 @@ class Simulation:
     def _step_workers(self) -> list[StepReply]:
         """Lines 16 and 17: every worker takes a step, in parallel; the barrier is the runtime's return."""
         commands = self._commands.build(self.membership, self.overlap, self.weight_offset, self.weight_worker)
-        self.profile.activation_count = sum(len(command.activate) for command in commands)
-        self.profile.deactivation_count = sum(len(command.deactivate) for command in commands)
+        self.profile.activation_count += sum(len(command.activate) for command in commands)
+        self.profile.deactivation_count += sum(len(command.deactivate) for command in commands)
         self._settled = self.profile.activation_count + self.profile.deactivation_count == 0
         self._told = commands
         meanwhile: Callable[[], None] | None
         meanwhile = partial(self._detector.prepare, self.membership) if len(commands) > 1 else None
         rounds = None
-        if self._tight is not None and len(commands) > 1:
-            rounds = Rounds(self._tight, self.params, self._runtime, meanwhile)
+        if self._tight is not None:
+            rounds = self._tight.rounds_of(commands, self.params, self._runtime, meanwhile)
         bodies = np.repeat(self.overlap, np.diff(self.weight_offset))
         iterations = self.params.iterations or 1
         parts = self.membership, commands, bodies, self.weight_worker, meanwhile, rounds
@@ -261,6 +261,14 @@ class Simulation:
         rows = np.repeat(self.overlap, np.diff(self.weight_offset))
         table[rows, self.weight_worker] = self.weight
         return table
+
+    @property
+    def interface(self) -> Ids:
+        """With tight coupling: bodies that have, or lately had, constraints with bodies of other workers, ascending; a
+        copy. Empty with blend."""
+        if self._tight is None or self.membership.worker_count == 1:
+            return np.empty(0, np.int32)
+        return self._tight.interface.copy()
 
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
         """External forces [N] and torques [N m] on bodies, for the next step only, whichever workers have them."""
@@ -356,6 +364,12 @@ class Simulation:
         """Sweeps of the solver per step, from the next step on."""
         self.params = replace(self.params, iterations=iterations)  # refuses what is no count
         self._commands.set_iterations(iterations)
+
+    def set_rounds(self, rounds: int) -> None:
+        """Rounds of a tight step, at most, from the next step on."""
+        if self._tight is None:
+            raise LapjointError(f"set_rounds: coupling is {self.params.coupling}, expected tight")
+        self.params = replace(self.params, rounds=rounds)  # refuses what is no count
 
     def on_step(self, callback: Callable[[Simulation], None]) -> None:
         """Call `callback(simulation)` after every step."""

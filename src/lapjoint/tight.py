@@ -84,6 +84,20 @@ class TightCoupling:
         self._entering = np.setdiff1d(wanted_ids, self.interface, assume_unique=True)
         self.interface = wanted_ids
 
+    def rounds_of(
+        self,
+        commands: Sequence[StepCommand],
+        params: Params,
+        runtime: Runtime,
+        afterwards: Callable[[], None] | None,
+    ) -> Rounds | None:
+        """The rounds of a step. One worker takes them alone, and is told how many."""
+        if len(commands) > 1:
+            return Rounds(self, params, runtime, afterwards)
+        assert params.rounds is not None
+        commands[0].rounds = np.array([params.rounds], np.int32)
+        return None
+
     def recall(self, has_moved: NDArray[np.bool_], moved: Ids) -> EngineMemory:
         """What the server remembers of bodies that change owners; they leave its engine until it has the new ones."""
         memory = self.engine.memory().about(has_moved)
@@ -132,7 +146,7 @@ class TightCoupling:
         else:
             engine.finish_step(moves=False)
             self.contacts = engine.contacts()
-        self.cpu_s = time.thread_time() - start
+        self.cpu_s = time.thread_time() - start - links.worker_cpu_s()
 
     def failures(self) -> list[WorkerFailure]:
         """What is wrong with the rounds of the last step, if no worker says it of itself."""
@@ -153,6 +167,7 @@ class TightCoupling:
         """Take note of the last step."""
         if len(replies) < 2:
             self.contacts = Contacts.none()
+            profile.rounds = int(replies[0].measures[5])
             return
         profile.rounds, profile.residual = self.result.rounds, self.result.residual
         profile.interface_count = len(self.interface)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 from collections.abc import Callable
@@ -82,6 +83,8 @@ class Worker:
             self._engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
         if len(command.iterations):
             self._engine.set_iterations(int(command.iterations[0]))
+        if len(command.rounds):
+            self.rounds.set_rounds(int(command.rounds[0]))
         if len(command.in_rounds):
             self.rounds.begin_step(command.interface, command.held)
         self._spent_s = time.thread_time() - start
@@ -118,7 +121,9 @@ class Worker:
         contacts = engine.contacts()
         fallbacks = self._direct.fallback_count() if self._direct else 0
         spent = self._spent_s + time.thread_time() - start
-        measures = np.array([spent, engine.residual(), self._active_count, self._prepare_s, fallbacks])
+        rounds = self.rounds.round_count() if len(command.rounds) else 0
+        residual = math.nan if len(command.in_rounds) else engine.residual()  # in rounds, all have one together
+        measures = np.array([spent, residual, self._active_count, self._prepare_s, fallbacks, rounds])
         return StepReply(contacts.bodies, contacts.point_count, contacts.depth, measures)
 
     def _change_members(self, command: StepCommand) -> None:

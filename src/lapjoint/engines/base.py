@@ -181,6 +181,14 @@ class RoundEngine(Protocol):
     [m/s] and angular velocity [rad/s], and of the push and turn that resolve penetration.
     """
 
+    def set_rounds(self, rounds: int) -> None:
+        """Rounds of a step that `step` takes, at most, from now on."""
+        ...
+
+    def round_count(self) -> int:
+        """Rounds of the last step that `step` took."""
+        ...
+
     def set_owners(self, owner: Ids) -> None:
         """This engine has joints and contacts between bodies of different owners alone. To be said before any body is
         active; the list is read in place, and may change for bodies that are not active."""

@@ -262,6 +262,12 @@ class BulletEngine:
             setattr(native, name, value)
         return native
 
+    def set_rounds(self, rounds: int) -> None:
+        self.params = replace(self.params, rounds=rounds)  # refuses what is no count
+
+    def round_count(self) -> int:
+        return 0 if self._result is None else int(self._result.rounds)
+
     def set_owners(self, owner: Ids) -> None:
         self._world.set_owners(owner)
 

@@ -29,6 +29,7 @@ class InlineRuntime:
         self._failures: dict[int, WorkerFailure] = {}
         self._closed = False
         self._signals: dict[int, int] = {}
+        self._serve_cpu_s = 0.0
         self.set_worker_count(worker_count)
 
     def step(
@@ -79,18 +80,22 @@ class InlineRuntime:
         return None
 
     def links(self) -> Links:
+        self._serve_cpu_s = 0.0
         return Links(
             [worker.down for worker in self._workers],
             [worker.up for worker in self._workers],
             tell=self._serve,
             exchange=self._serve,
+            worker_cpu_s=lambda: self._serve_cpu_s,
         )
 
     def _serve(self) -> bool:
+        start = time.thread_time()
         for worker in self._workers:
             signal = self._try(worker, worker.serve)
             if signal is not None:
                 self._signals[worker.index] = signal
+        self._serve_cpu_s += time.thread_time() - start
         return not self._failures
 
     def _answer(self, worker: Worker, command: StepCommand | None) -> StepReply | WorkerFailure | None:
