@@ -108,6 +108,7 @@ LAYERS = [
     "recording",
     "checkpoint",
     "compare",
+    "means",
     "run",
     "bench",
     "peers",

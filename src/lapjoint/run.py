@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ import numpy as np
 
 from .checkpoint import CheckpointWriter
 from .errors import LapjointError, SimulationStopped
+from .means import Means, Measured
+from .params import Params
 from .profile import PHASES, StepProfile
 from .recording import RecordingWriter
 from .simulation import Simulation
@@ -124,75 +126,25 @@ class RunSummary:
     recovery_s of each (see docs/failures.md)."""
     stopped: str | None
     """Why the run could not go on, where it could not."""
+    rounds: int | None
+    """Of a tight step, at most. This and what follows is of tight coupling, and None with another."""
+    tolerance: float | None
+    """Residual below which rounds end [m/s]."""
+    joint_warm_start: float | None
+    acceleration: bool | None
+    rounds_mean: float | None
+    """Rounds of a step."""
+    rounds_max: int | None
+    """The most of any step."""
+    residual_max: float | None
+    """Largest velocity change of any constraint in the last round of any step [m/s]; `residual_mean` is its mean."""
+    interface_count_mean: float | None
+    """Bodies that the server mirrors, for they have, or lately had, constraints with bodies of other workers."""
+    cut_share_mean: float | None
+    """Share of joints and contacts between bodies that are between workers."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
-
-
-class _Means:
-    """Sums over steps."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.sums: dict[str, Any] = {}
-
-    def add(self, **values: Any) -> None:
-        self.count += 1
-        for name, value in values.items():
-            self.sums[name] = _sum(self.sums.get(name, 0.0), value)
-
-    def mean(self, name: str) -> float:
-        return float(self.sums.get(name, 0.0)) / max(self.count, 1)
-
-    def means(self, name: str) -> list[float]:
-        return [float(value) for value in np.atleast_1d(self.sums.get(name, 0.0)) / max(self.count, 1)]
-
-
-class _Measured:
-    """Mean, largest and last of each measure, over the steps in which it is a number; None where there is none."""
-
-    def __init__(self) -> None:
-        self._count: dict[str, int] = {}
-        self._sum: dict[str, Any] = {}
-        self._max: dict[str, Any] = {}
-        self._last: dict[str, Any] = {}
-
-    def add(self, values: Mapping[str, Any]) -> None:
-        for name, value in values.items():
-            if not np.isfinite(value).all():
-                continue
-            first = name not in self._count
-            self._count[name] = 1 if first else self._count[name] + 1
-            self._sum[name] = value if first else _sum(self._sum[name], value)
-            self._max[name] = value if first else np.maximum(*_as_long(self._max[name], value))
-            self._last[name] = value
-
-    def mean(self, name: str) -> Any:
-        return _plain(self._sum[name] / self._count[name]) if name in self._count else None
-
-    def max(self, name: str) -> Any:
-        return _plain(self._max.get(name))
-
-    def last(self, name: str) -> Any:
-        return _plain(self._last.get(name))
-
-
-def _as_long(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two arrays with a number for every worker, where their number has changed in between."""
-    if np.ndim(a) == 0 or np.ndim(b) == 0 or len(a) == len(b):
-        return a, b
-    length = max(len(a), len(b))
-    return np.pad(a, (0, length - len(a))), np.pad(b, (0, length - len(b)))
-
-
-def _sum(a: Any, b: Any) -> Any:
-    a, b = _as_long(a, b)
-    return a + b
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's."""
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 class _Interrupt:
@@ -245,7 +197,7 @@ def run(
     written is a warning, and the run goes on. `gate` says when the next step may be taken.
     """
     measures = Measures(simulation, (*ALWAYS, *checked_names(measure)), one_step_every)
-    means, measured = _Means(), _Measured()
+    means, measured = Means(), Measured()
     stopped: str | None = None
     options = {"every": record_every, "contacts": record_contacts, "steps": steps}
     with _Interrupt() as interrupt, _recorder(simulation, record, measures, options) as recorder:
@@ -262,6 +214,7 @@ def run(
             server_cpu_ms = 1e3 * (time.thread_time() - start)
             values = measures.after_step(simulation)
             measured.add(values)
+            measured.add({name: getattr(simulation.profile, name) for name in ("rounds", "residual")})
             means.add(**_counted(simulation, simulation.profile, server_cpu_ms))
             if recorder is not None:
                 recorder.add(simulation, values)
@@ -332,7 +285,17 @@ def run(
         frozen_ids=simulation.frozen_ids.tolist(),
         events=[event.to_dict() for event in simulation.events],
         stopped=stopped,
+        **_tight_part(params, means, measured),
     )
+
+
+def _tight_part(params: Params, means: Means, measured: Measured) -> dict[str, Any]:
+    """What a summary has of tight coupling."""
+    settings = ("rounds", "tolerance", "joint_warm_start", "acceleration")
+    found = {name: getattr(params, name) for name in settings}
+    found |= {f"{name}_mean": means.mean(name) for name in ("rounds", "interface_count", "cut_share")}
+    found |= {f"{name}_max": measured.max(name) for name in ("rounds", "residual")}
+    return found if params.coupling == "tight" else dict.fromkeys(found)
 
 
 def _checkpoint(write: Callable[[Simulation], object], simulation: Simulation) -> None:
@@ -367,6 +330,9 @@ def _counted(simulation: Simulation, profile: StepProfile, server_cpu_ms: float)
                 "residual",
                 "fallback_count",
                 "overlap_count",
+                "rounds",
+                "interface_count",
+                "cut_share",
                 "uncovered_count",
                 "divided",
                 "byte_count",

@@ -9,6 +9,7 @@ import typer
 
 from ..checkpoint import Checkpoint
 from ..errors import LapjointError
+from .coupling import RoundsOption, TightOptions, ToleranceOption
 from .run import Outputs, carry_out, check_checkpoint_counts, checkpoint_writer
 from .shared import (
     AddressOption,
@@ -44,6 +45,8 @@ def resume(
         str | None, typer.Option("--runtime", help="Another place for workers: process, inline or ray.")
     ] = None,
     address: AddressOption = None,
+    rounds: RoundsOption = None,
+    tolerance: ToleranceOption = None,
     json_file: JsonOption = None,
     picture_file: PictureOption = None,
     record: RecordOption = None,
@@ -68,13 +71,17 @@ def resume(
     outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every, record_contacts)
     check_checkpoint_counts(checkpoint_every, checkpoint_keep)
     start = Checkpoint(path)
+    tight = TightOptions(rounds, tolerance)
+    tight.check(start.params.coupling)
     count = _step_count(start, steps, seconds)
     places = {"runtime": runtime, "address": address}
     changed: dict[str, Any] = {name: value for name, value in places.items() if value is not None}
+    changed |= tight.given
     if workers is not None:
         changed["workers"], changed["max_workers"] = worker_range(workers)
     with start.resume(**changed) as simulation:
-        console.print(f"going on from step {start.step_count}: {start.path}", markup=False)
+        coupling = start.params.coupling
+        console.print(f"going on from step {start.step_count}, coupling {coupling}: {start.path}", markup=False)
         writer = checkpoint_writer(
             checkpoint or start.path.parent,
             simulation,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..checkpoint import CheckpointWriter
 from ..checkpoint.writer import check_checkpoint_place
@@ -21,18 +20,27 @@ from ..run import run as run_simulation
 from ..scene import Scene
 from ..simulation import Simulation
 from ..step_measures import checked_names
+from .coupling import (
+    AccelerationOption,
+    CouplingOption,
+    JointWarmStartOption,
+    RoundsOption,
+    TightOptions,
+    ToleranceOption,
+    check_overlap_options,
+)
 from .live import BallsOption, LiveOptions, open_live, stay
 from .live import FpsOption as LiveFpsOption
 from .live import HostOption as LiveHostOption
 from .live import NoBrowserOption as LiveNoBrowserOption
 from .live import PortOption as LivePortOption
+from .progress import step_progress
 from .shared import (
     AddressOption,
     AlgorithmsOption,
     BalanceOption,
     CheckpointEveryOption,
     CheckpointKeepOption,
-    CouplingOption,
     DetectOption,
     EngineOption,
     GrowthDepthOption,
@@ -93,6 +101,10 @@ def run(
     placement: PlacementOption = "spread",
     send: SendOption = "all",
     coupling: CouplingOption = "blend",
+    rounds: RoundsOption = None,
+    tolerance: ToleranceOption = None,
+    joint_warm_start: JointWarmStartOption = None,
+    acceleration: AccelerationOption = None,
     detect: DetectOption = "workers",
     balance: BalanceOption = "pruned",
     load: LoadOption = "contacts",
@@ -155,10 +167,13 @@ def run(
     """Simulate a scene and sum up how fast and how accurate it was.
 
     Example: lapjoint run bowl --steps 1000 --iterations 100 --picture bowl.png
+
+    Example: lapjoint run bridge --workers 4 --coupling tight --rounds 20 --tolerance 1e-4
     """
     if steps is not None and seconds is not None:
         raise LapjointError("--steps and --seconds are both given, expected one of them")
     least, most = worker_range(workers)
+    tight = TightOptions(rounds, tolerance, joint_warm_start, acceleration)
     params = Params(
         workers=least,
         max_workers=most,
@@ -187,7 +202,10 @@ def run(
         hang_limit=hang_limit,
         quarantine=quarantine,
         speed_limit=speed_limit,
+        **tight.given,
     )
+    tight.check(coupling)
+    check_overlap_options(params)
     outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every, record_contacts)
     live_options = LiveOptions(host, port, fps, balls, no_browser)
     if view:
@@ -287,7 +305,7 @@ def carry_out(
     live: LiveView | None = None,
 ) -> None:
     """Take `count` steps and write what was asked for. Exit code 130 if they were interrupted."""
-    with _progress(simulation, count) as on_step:
+    with step_progress(simulation, count) as on_step:
         summary = run_simulation(
             simulation,
             count,
@@ -332,39 +350,14 @@ def _rescue(simulation: Simulation, count: int | None) -> CheckpointWriter:
 
 
 def _draw_last_state(simulation: Simulation, file: Path) -> None:
-    """Coloured by worker, overlap bodies mixed by their weights (Figure 1); by label with one worker."""
-    from ..view.colors import blend_colors, worker_colors
+    """Coloured by worker, overlap bodies mixed by their weights (Figure 1), or with tight coupling bodies inside paler
+    than those at the interface; by label with one worker."""
+    from ..view.coloring import body_colors
     from ..view.picture import picture as draw
 
-    workers = simulation.membership.worker_count
-    colors = blend_colors(simulation.weights(), worker_colors(workers)) if workers > 1 else None
+    mode = "interface" if simulation.params.coupling == "tight" else "worker"
+    colors = None
+    if simulation.membership.worker_count > 1:
+        colors = body_colors(mode, weights=simulation.weights(), interface=simulation.interface)
     draw(simulation.scene, file, simulation.states, colors=colors)
     console.print(f"picture of the last state: {file}", markup=False)
-
-
-@contextmanager
-def _progress(simulation: Simulation, count: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar; events are told of above it."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("steps"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(simulation.scene.name, total=count)
-        told = 0
-
-        def tell() -> None:
-            nonlocal told
-            for event in simulation.events[told:]:
-                progress.console.print(str(event), markup=False, highlight=False, soft_wrap=True)
-            told = len(simulation.events)
-
-        def on_step(done: int) -> None:
-            tell()
-            progress.update(task, completed=done)
-
-        yield on_step
-        tell()

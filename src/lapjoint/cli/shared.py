@@ -58,7 +58,6 @@ SendOption = Annotated[
         "lost cannot be replaced.",
     ),
 ]
-CouplingOption = Annotated[str, typer.Option("--coupling", help="How results become one: blend.")]
 DetectOption = Annotated[
     str, typer.Option("--detect", help="Who finds contacts: workers, or server (the paper's way, slower).")
 ]

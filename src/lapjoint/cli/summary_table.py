@@ -16,10 +16,8 @@ def summary_table(summary: RunSummary) -> Table:
         "scene": f"{summary.scene}: {summary.body_count:,} bodies, {summary.joint_count:,} joints",
         "engine": f"{summary.engine} {summary.precision}, {summary.iterations} iterations",
         "solver": f"{summary.solver}, {summary.fallback_count_mean:.2g} groups a step left to sweeps",
-        "workers": f"{summary.workers}, {summary.runtime}, growth depth {summary.growth_depth}, "
-        f"search depth {summary.search_depth}",
-        "overlap": f"{summary.overlap_count_mean:,.0f} bodies, {summary.duplicated_share:.1%} duplicated, "
-        f"{summary.activation_count_mean:.1f} activations a step",
+        "workers": f"{summary.workers}, {summary.runtime}",
+        **(_tight_rows(summary) if summary.coupling == "tight" else _blend_rows(summary)),
         "simulated": f"{summary.steps:,} steps of {summary.timestep * 1e3:g} ms",
         "speed": f"{summary.steps_per_second:,.1f} steps/s, {summary.step_ms_mean:.2f} ms/step, "
         f"{summary.real_time_factor:.3g} x real time",
@@ -41,10 +39,39 @@ def summary_table(summary: RunSummary) -> Table:
     if summary.joint_count == 0:
         del rows["joint gap"]
     if summary.workers == 1:
-        del rows["workers"], rows["overlap"], rows["phases"]
+        for name in ("workers", "overlap", "interface", "phases"):
+            rows.pop(name, None)
+        if summary.coupling == "blend":
+            del rows["coupling"]
     for name, value in rows.items():
         table.add_row(name, escape(value))
     return table
+
+
+def _blend_rows(summary: RunSummary) -> dict[str, str]:
+    return {
+        "coupling": f"blend, growth depth {summary.growth_depth}, search depth {summary.search_depth}",
+        "overlap": f"{summary.overlap_count_mean:,.0f} bodies, {summary.duplicated_share:.1%} duplicated, "
+        f"{summary.activation_count_mean:.1f} activations a step",
+    }
+
+
+def _tight_rows(summary: RunSummary) -> dict[str, str]:
+    """The residual is how far the step's velocities are from agreed: what one more round would have changed."""
+    most = f"tight, at most {summary.rounds} rounds"
+    rows = {"coupling": f"{most}, tolerance {summary.tolerance:g} m/s" if summary.tolerance else most}
+    if summary.rounds_max is not None:  # there was a step
+        rows["rounds"] = f"{summary.rounds_mean:.1f} a step, {summary.rounds_max} at most"
+    if summary.residual_max is not None:
+        rows["residual"] = (
+            f"{summary.residual_mean:.2g} m/s, {summary.residual_max:.2g} m/s at most: largest velocity change of any "
+            "constraint in the last round"
+        )
+    rows["interface"] = (
+        f"{summary.interface_count_mean:,.0f} bodies, {summary.cut_share_mean:.1%} of the constraints between workers, "
+        f"{summary.activation_count_mean:.1f} activations a step"
+    )
+    return rows
 
 
 def _measured_rows(summary: RunSummary) -> dict[str, str]:

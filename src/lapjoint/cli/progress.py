@@ -1,0 +1,47 @@
+"""The line that moves while a run takes its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..simulation import Simulation
+from .shared import console
+
+
+@contextmanager
+def step_progress(simulation: Simulation, count: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar, with tight coupling the last step's rounds and residual beside it; events are told of above it."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("steps{task.fields[rounds]}", markup=False),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(simulation.scene.name, total=count, rounds="")
+        told = 0
+
+        def tell() -> None:
+            nonlocal told
+            for event in simulation.events[told:]:
+                progress.console.print(str(event), markup=False, highlight=False, soft_wrap=True)
+            told = len(simulation.events)
+
+        def on_step(done: int) -> None:
+            tell()
+            progress.update(task, completed=done, rounds=rounds_text(simulation))
+
+        yield on_step
+        tell()
+
+
+def rounds_text(simulation: Simulation) -> str:
+    """What the rounds of the last step came to; nothing with another coupling."""
+    profile = simulation.profile
+    if simulation.params.coupling != "tight":
+        return ""
+    return f", {profile.rounds} rounds, residual {profile.residual:.1e} m/s"
