@@ -39,6 +39,7 @@ class Made:
     timestep: float = 0.002
     events: list[Event] = field(default_factory=list)
     resumed_from: dict[str, str | int] | None = None
+    interface: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
     @property
     def time(self) -> float:

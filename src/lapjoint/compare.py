@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 PROFILE_UNITS = {"residual": "m/s", "byte_count": "B"}
+OF_TIGHT = ("rounds", "interface_count", "cut_share")
+"""Numbers that only tight coupling has."""
 NOT_AGAIN = ("one_step_error", "one_step_difference")
 """Measures that `run_single` does not take: with one worker they are zero, and it takes a second engine to say so."""
 
@@ -59,6 +61,8 @@ class Comparison:
     """Profile and measures side by side."""
     notes: list[str]
     """What makes the two runs less comparable."""
+    a_coupling: str = "blend"
+    b_coupling: str = "blend"
 
     def to_dict(self) -> dict[str, object]:
         """For a JSON file; a number that is not finite is null."""
@@ -66,6 +70,8 @@ class Comparison:
         return {
             "a": self.a,
             "b": self.b,
+            "a_coupling": self.a_coupling,
+            "b_coupling": self.b_coupling,
             "scene": self.scene,
             "body_count": self.body_count,
             "frame_count": len(self.steps),
@@ -113,6 +119,8 @@ def compare(a: Recording, b: Recording) -> Comparison:
         rotation_largest=turn,
         values=compare_values(a, b),
         notes=_notes(a, b),
+        a_coupling=a.params.coupling,
+        b_coupling=b.params.coupling,
     )
 
 
@@ -147,6 +155,7 @@ def step_values(recording: Recording) -> dict[str, NDArray[Any]]:
     Everything is activated before the first step; that is no change, so it counts as none.
     """
     found: dict[str, NDArray[Any]] = {}
+    left_out = ("step_count", *(() if recording.has_interface else OF_TIGHT))
     for name in recording.profile:
         values = recording.profile[name]
         if name == "phases_ms":
@@ -155,7 +164,7 @@ def step_values(recording: Recording) -> dict[str, NDArray[Any]]:
                 found["step_phase_ms" if phase == "step" else f"{phase}_ms"] = values[:, number]
         elif name == "activation_count":
             found[name] = np.where(recording.profile["step_count"] == 1, 0, values)
-        elif name != "step_count":
+        elif name not in left_out:
             found[name] = values
     for name in recording.measures:
         values = recording.measures[name]

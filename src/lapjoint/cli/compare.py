@@ -104,6 +104,8 @@ def _run_with_progress(recording: Recording, path: Path) -> Recording:
 def _print(comparison: Comparison, titles: dict[int, str]) -> None:
     out = console if console.is_terminal else Console(width=max(WIDTH, console.width))
     a, b = Path(comparison.a).name, Path(comparison.b).name
+    if {comparison.a_coupling, comparison.b_coupling} != {"blend"}:
+        a, b = f"{a} ({comparison.a_coupling})", f"{b} ({comparison.b_coupling})"
     frames = f"{len(comparison.steps):,} frame" + "s" * (len(comparison.steps) != 1)
     head = f"{comparison.scene}, {comparison.body_count:,} bodies, {frames}. A: {a}, B: {b}"
     out.print(escape(head), highlight=False)

@@ -19,8 +19,9 @@ FRAME_ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 # Rows of all frames one after the other; those of frame i are offset[i] to offset[i + 1].
-OVERLAP_OFFSET, CONTACT_OFFSET = "overlap_offset", "contact_offset"
+OVERLAP_OFFSET, INTERFACE_OFFSET, CONTACT_OFFSET = "overlap_offset", "interface_offset", "contact_offset"
 OVERLAP_ARRAYS = {"overlap_body": "int32", "overlap_worker": "int32", "overlap_weight": "float64"}
+INTERFACE_ARRAYS = {"interface_body": "int32"}
 CONTACT_ARRAYS = {"contact_bodies": "int32", "contact_point_count": "int32", "contact_depth": "float32"}
 
 # One row per step, under profile/. A dimension is named where a value is several numbers. A recording lists those it
@@ -30,6 +31,9 @@ PROFILE_ARRAYS: dict[str, tuple[str, str | None]] = {
     "phases_ms": ("float64", "phase"),
     "server_ms": ("float64", None),
     "residual": ("float64", None),
+    "rounds": ("int64", None),
+    "interface_count": ("int64", None),
+    "cut_share": ("float64", None),
     "overlap_count": ("int64", None),
     "activation_count": ("int64", None),
     "deactivation_count": ("int64", None),

@@ -19,7 +19,16 @@ from ..frame import Frame
 from ..params import Params
 from ..scene import Scene
 from ..scene_file import parse_scene
-from .layout import CHUNK_FRAMES, CONTACT_OFFSET, FORMAT, OVERLAP_OFFSET, ROOT, VERSION, chunk_file
+from .layout import (
+    CHUNK_FRAMES,
+    CONTACT_OFFSET,
+    FORMAT,
+    INTERFACE_OFFSET,
+    OVERLAP_OFFSET,
+    ROOT,
+    VERSION,
+    chunk_file,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -51,6 +60,8 @@ class Recording:
             self.started = str(attributes["started"])
             """When the recording began, by the clock, in ISO 8601."""
             self.has_contacts = bool(attributes["contacts"])
+            self.has_interface = bool(attributes.get("interface", False))
+            """Whether the run was coupled tightly, so that its frames have an interface in place of an overlap."""
             self.events = [Event.from_dict(event) for event in attributes.get("events", [])]
             """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
             self.versions: dict[str, str] = dict(attributes["versions"])
@@ -136,6 +147,13 @@ class Recording:
         body, worker = self.read("overlap_body", start, stop), self.read("overlap_worker", start, stop)
         table[body, worker] = self.read("overlap_weight", start, stop)
         return table
+
+    def interface(self, i: int) -> NDArray[np.int32]:
+        """Bodies that the server mirrored, ascending: those with constraints between workers. None with blend."""
+        i = self._index(i)
+        if not self.has_interface:
+            return np.empty(0, np.int32)
+        return self.read("interface_body", *self.read(INTERFACE_OFFSET, i, i + 2))
 
     def contacts(self, i: int, worker: int | None = None) -> Contacts:
         """Contacts of the frame's step as it began, all or those of one worker: both bodies are active there."""

@@ -21,6 +21,8 @@ from .layout import (
     CONTACT_ARRAYS,
     CONTACT_OFFSET,
     FRAME_ARRAYS,
+    INTERFACE_ARRAYS,
+    INTERFACE_OFFSET,
     OVERLAP_ARRAYS,
     OVERLAP_OFFSET,
     PROFILE_ARRAYS,
@@ -42,6 +44,8 @@ class FrameSample:
     bits: NDArray[np.uint64]
     overlap: Sequence[NDArray[Any]]
     """Body, worker and weight: a row for each worker of each overlap body."""
+    interface: NDArray[np.int32] | None
+    """With tight coupling."""
     contacts: Contacts | None
 
 
@@ -100,9 +104,11 @@ class RecordingStore:
         for name, count in measures.items():
             several = count > 1 or is_of_workers(name, count, workers)
             self._make(f"measures/{name}", "float64", "step", {f"{name}_number": count} if several else {})
-        offsets = {OVERLAP_OFFSET: OVERLAP_ARRAYS, CONTACT_OFFSET: CONTACT_ARRAYS}
-        if not self._attributes["contacts"]:
-            del offsets[CONTACT_OFFSET]
+        offsets = {OVERLAP_OFFSET: OVERLAP_ARRAYS}
+        if self._attributes["interface"]:
+            offsets[INTERFACE_OFFSET] = INTERFACE_ARRAYS
+        if self._attributes["contacts"]:
+            offsets[CONTACT_OFFSET] = CONTACT_ARRAYS
         for offset, arrays in offsets.items():
             self._make(offset, "int64", "frame_edge", {})
             self._arrays[offset].append([0])
@@ -138,6 +144,8 @@ class RecordingStore:
             self._last_bits, self._last_workers = frame.bits, first_workers(frame.bits)
         self._arrays["first_worker"].append(self._last_workers[None])
         self._add_list(OVERLAP_OFFSET, OVERLAP_ARRAYS, frame.overlap)
+        if frame.interface is not None:
+            self._add_list(INTERFACE_OFFSET, INTERFACE_ARRAYS, (frame.interface,))
         if frame.contacts is not None:
             columns = (frame.contacts.bodies, frame.contacts.point_count, frame.contacts.depth)
             self._add_list(CONTACT_OFFSET, CONTACT_ARRAYS, columns)

@@ -64,6 +64,7 @@ class RecordingWriter:
         self._every = int(every)
         self._measures = _checked_measures(measures)
         self._contacts = contacts
+        self._has_interface = simulation.params.coupling == "tight"
         self._worker_count = simulation.membership.worker_count
         self._added_count = 0
         self._closed = self._told = False
@@ -97,6 +98,7 @@ class RecordingWriter:
             "body_count": simulation.scene.body_count,
             "worker_count": self._worker_count,
             "contacts": self._contacts,
+            "interface": self._has_interface,
             "phases": list(PHASES),
             "profile": list(PROFILE_ARRAYS),
             "measures": list(self._measures),
@@ -125,6 +127,7 @@ class RecordingWriter:
                 simulation.states,
                 simulation.membership.bits.copy(),
                 (bodies, simulation.weight_worker.copy(), simulation.weight.copy()),
+                simulation.interface if self._has_interface else None,
                 simulation.profile.contacts if self._contacts else None,
             )
         profile = simulation.profile
