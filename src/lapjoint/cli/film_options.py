@@ -9,7 +9,10 @@ import typer
 ColorOption = Annotated[
     str | None,
     typer.Option(
-        "--color", metavar="MODE", help="What colours say: worker, overlap, label, speed or contacts. Default: worker."
+        "--color",
+        metavar="MODE",
+        help="What colours say: worker, overlap (of blend), interface (of tight coupling), label, speed or contacts. "
+        "Default: worker.",
     ),
 ]
 CameraOption = Annotated[

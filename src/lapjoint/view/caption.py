@@ -26,6 +26,7 @@ class Caption:
         count = recording.worker_count
         self._start = recording.scene.name
         self._rest = f"{count} worker{'s' if count != 1 else ''}"
+        self._rounds_at = recorded.rounds_at
         self._digits = 2 if recorded.times[-1] < 100 else 1
         self._last = float(recorded.times[-1])
         height = float(np.clip(min(size[1] / 22, size[0] / 34), 9, 48))
@@ -50,8 +51,10 @@ class Caption:
         self._write(pen, (x, y), self._start, "ls", self._font)
         x += pen.textlength(self._start, font=self._font) + step + widest
         self._write(pen, (x, y), f"{time:.{self._digits}f} s", "rs", self._font)
-        self._write(pen, (x + step, y), self._rest, "ls", self._font)
-        x += 2 * step + pen.textlength(self._rest, font=self._font)
+        rounds = self._rounds_at(time)
+        rest = f"{self._rest}, {rounds}" if rounds else self._rest
+        self._write(pen, (x + step, y), rest, "ls", self._font)
+        x += 2 * step + pen.textlength(rest, font=self._font)
         if self._keys is not None and x + self._keys.width < image.width:
             place = (round(image.width - self._keys.width - 0.7 * step), round(y - 0.8 * step))
             image.paste(self._keys, place, self._keys)
@@ -68,7 +71,7 @@ class Caption:
             return None
         image_module, draw_module = pillow
         step, texts = self._step, [entry.text for entry in entries]
-        if recorded.mode in ("worker", "label"):  # colours tell them apart, names say nothing more
+        if recorded.mode in ("worker", "interface", "label"):  # colours tell them apart, names say nothing more
             texts = [""] * len(entries)
         pen = draw_module.Draw(image_module.new("RGBA", (1, 1)))
         lengths = [0.85 * step + (pen.textlength(text, font=self._small) + 0.6 * step if text else 0) for text in texts]

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 MODES: dict[str, str] = {
     "worker": "one colour per worker; overlap bodies mix the colours of their workers by weight",
     "overlap": "grey with one worker, then yellow, orange, red and purple for two, three, four and more",
+    "interface": "one colour per worker, full for bodies with constraints between workers and pale for those inside",
     "label": "one colour per label of the scene",
     "speed": "from dark blue at rest over red to yellow at the highest speed",
     "contacts": "from grey without a contact over green to dark blue with eight or more",
@@ -34,6 +35,8 @@ MOST_CONTACTS = 8
 _SINGLE = (0.80, 0.81, 0.83)
 _COUNTS: Array = np.array([_SINGLE, (0.98, 0.80, 0.22), (0.95, 0.55, 0.17), (0.84, 0.22, 0.20), (0.48, 0.20, 0.55)])
 """Colours of one, two, three, four, and five or more workers."""
+PALE = 0.7
+"""How far bodies inside are drawn from their worker's colour towards grey."""
 _SPEED = ((0.13, 0.17, 0.42), (0.47, 0.22, 0.58), (0.85, 0.30, 0.37), (0.98, 0.62, 0.22), (0.98, 0.92, 0.50))
 _CONTACTS = (_SINGLE, (0.62, 0.80, 0.52), (0.22, 0.62, 0.55), (0.15, 0.36, 0.55), (0.17, 0.16, 0.40))
 
@@ -45,6 +48,12 @@ def checked_mode(mode: str) -> str:
     return mode
 
 
+def modes_of(coupling: str, has_contacts: bool = True) -> list[str]:
+    """The modes that say something: overlap is of blend, an interface of tight coupling."""
+    without = {"interface" if coupling == "blend" else "overlap"} | (set() if has_contacts else {"contacts"})
+    return [mode for mode in MODES if mode not in without]
+
+
 def body_colors(
     mode: str,
     *,
@@ -52,19 +61,26 @@ def body_colors(
     weights: ArrayLike | None = None,
     states: ArrayLike | None = None,
     contacts: ArrayLike | None = None,
+    interface: ArrayLike | None = None,
     fastest: float | None = None,
 ) -> Array:
     """Colours of all bodies, (n, 3) from 0 to 1. A mode takes what it says and ignores the rest:
 
     worker: `weights`, (n, workers), rows that sum to one. overlap: `weights`, or a membership: what is not zero is
-    active. label: `labels`, (n,). speed: `states`, (n, 13), and the speed that is yellow, `fastest` [m/s], that of
-    these states if not given. contacts: pairs of bodies, (m, 2), negative for a static body, and `states` or anything
-    else with a row per body.
+    active. interface: `weights`, and the numbers of the bodies at the interface. label: `labels`, (n,). speed:
+    `states`, (n, 13), and the speed that is yellow, `fastest` [m/s], that of these states if not given. contacts: pairs
+    of bodies, (m, 2), negative for a static body, and `states` or anything else with a row per body.
     """
     if checked_mode(mode) == "label":
         return label_colors(_given(mode, "labels", labels))
     if mode == "worker":
         return _blended(np.asarray(_given(mode, "weights", weights), float))
+    if mode == "interface":
+        full = _blended(np.asarray(_given(mode, "weights", weights), float))
+        colors = full + PALE * (np.array(_SINGLE) - full)
+        at_interface = np.asarray(_given(mode, "interface", interface), np.int64)
+        colors[at_interface] = full[at_interface]
+        return colors
     if mode == "overlap":
         counts = np.count_nonzero(np.asarray(_given(mode, "weights", weights)), axis=1)
         return np.asarray(_COUNTS[np.clip(counts, 1, len(_COUNTS)) - 1])
@@ -102,6 +118,9 @@ def legend(mode: str, *, workers: int = 1, fastest: float = 1.0, labels: Sequenc
     """What the colours of a mode say, for captions and panels."""
     if checked_mode(mode) == "worker":
         return _entries([f"worker {i}" for i in range(workers)], worker_colors(workers))
+    if mode == "interface":
+        texts, pale = [f"worker {i}, interface" for i in range(workers)], np.array([_SINGLE])
+        return _entries([*texts, "paler: inside"], np.concatenate([worker_colors(workers), pale]))
     if mode == "overlap":
         texts = ["1 worker", "2 workers", "3 workers", "4 workers", "5 or more"][: max(workers, 1)]
         return _entries(texts, _COUNTS[: len(texts)])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..errors import LapjointError
 from ..recording import Recording
 from ..shapes import Sphere
-from .coloring import MODES
+from .coloring import MODES, modes_of
 from .export_scene import scene_parts
 from .output import checked_file, replacing
 from .player_page import fill_page
@@ -91,7 +91,7 @@ def export(
 def _page(opening: Recorded, stage: Stage, numbers: list[int], on_frame: Callable[[int, int], None] | None) -> bytes:
     recording, scene = opening.recording, stage.scene
     head, arrays = scene_parts(stage, recording.frame(0).states)
-    modes = [mode for mode in MODES if mode != "contacts" or recording.has_contacts]
+    modes = modes_of(recording.params.coupling, recording.has_contacts)
     coloured = [Recorded(recording, mode) for mode in modes]
     round_shapes = np.array([isinstance(shape, Sphere) for shape in scene.shapes], bool)
     turning = np.flatnonzero(~round_shapes[scene.bodies.shape_id])  # nobody sees how a ball is turned

@@ -27,7 +27,7 @@ from .access import Access
 from .by_hand import Draft
 from .hands import Pull, Pulls, thrown_state
 from .page import Page
-from .snapshot import Snapshot, most_workers, of_simulation
+from .snapshot import Snapshot, most_workers, of_simulation, rounds_line
 
 if TYPE_CHECKING:
     import viser
@@ -86,6 +86,7 @@ class LiveView:
             port=port,
             ball_count=ball_count,
             mode="worker" if workers > 1 else "label",
+            coupling=simulation.params.coupling,
         )
         try:
             from .live_panel import build_live_controls
@@ -308,4 +309,5 @@ class LiveView:
             + (f" + {balls} thrown" if balls else "")
             + f", {page.scene.joint_count:,} joints, {contacts:,} contacts"
             + f" · {sum(snapshot.phases_ms.values()):.1f} ms/step{page.watching}"
+            + rounds_line(snapshot)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import viser
 
-from ..params import CHOICES
+from ..params import CHOICES, ROUNDS
 from .live import LiveView
 
 SPEEDS: dict[str, float | None] = {
@@ -38,10 +38,13 @@ def _build_simulation(view: LiveView, client: viser.ClientHandle) -> None:
         if view.most_workers > 1 and params.max_workers is None:
             count = gui.add_slider("Workers", 1, view.most_workers, 1, params.workers)
             count.on_update(lambda _: view.ask(lambda simulation: simulation.set_worker_count(int(count.value))))
-        if view.most_workers > 1:
+        if params.coupling == "tight":
+            _build_rounds(view, gui)
+        elif view.most_workers > 1:
             depth = gui.add_slider("Growth depth", 0, 10, 1, min(view.simulation.growth_depth, 10))
-            load = gui.add_dropdown("Load", list(CHOICES["load"]), initial_value=params.load)
             depth.on_update(lambda _: view.ask(lambda simulation: simulation.set_growth_depth(int(depth.value))))
+        if view.most_workers > 1:
+            load = gui.add_dropdown("Load", list(CHOICES["load"]), initial_value=params.load)
             load.on_update(lambda _: view.ask(lambda simulation: simulation.set_load(load.value)))
 
     def name_play() -> None:
@@ -66,6 +69,13 @@ def _build_simulation(view: LiveView, client: viser.ClientHandle) -> None:
     step.on_click(on_step)
     speed.on_update(on_speed)
     iterations.on_update(lambda _: view.ask(lambda simulation: simulation.set_iterations(int(iterations.value))))
+
+
+def _build_rounds(view: LiveView, gui: viser.GuiApi) -> None:
+    """In place of growth depth, which tight coupling does not have."""
+    now = view.simulation.params.rounds or ROUNDS
+    rounds = gui.add_slider("Rounds", 1, max(2 * ROUNDS, now), 1, now, hint="More: a smaller residual, slower steps.")
+    rounds.on_update(lambda _: view.ask(lambda simulation: simulation.set_rounds(int(rounds.value))))
 
 
 def _build_hands(view: LiveView, client: viser.ClientHandle) -> None:

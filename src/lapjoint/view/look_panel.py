@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import viser
 
+from .coloring import modes_of
 from .page import Page
-from .tints import MODE_NAMES
+from .tints import BY_HAND, MODE_NAMES
 
 THROUGH = 0.25
 """Opacity of bodies while lines between their centres are shown, at first."""
@@ -14,8 +15,9 @@ THROUGH = 0.25
 def build_look_panel(page: Page, client: viser.ClientHandle) -> None:
     """Folder "Colours and overlays" in the browser that holds the controls."""
     gui, look = client.gui, page.look
-    modes = [mode for mode in MODE_NAMES if page.draft.worker_count > 1 or "worker" not in mode]
-    modes = [mode for mode in modes if page.draft.worker_count > 1 or mode not in ("overlap", "partition by hand")]
+    shared = ("worker", "overlap", "interface", BY_HAND)
+    known = (*modes_of(page.coupling), BY_HAND)
+    modes = [mode for mode in MODE_NAMES if mode in known and (page.draft.worker_count > 1 or mode not in shared)]
     with gui.add_folder("Colours and overlays", order=10):
         mode = gui.add_dropdown("Colour by", modes, initial_value=look.mode)
         joints = gui.add_checkbox("Joints", look.wanted.joints, disabled=page.scene.joint_count == 0)

@@ -77,6 +77,7 @@ class Page:
         mode: str = "label",
         moves: bool = True,
         has_contacts: bool = True,
+        coupling: str = "blend",
     ) -> None:
         require_viser()
         import viser
@@ -88,7 +89,7 @@ class Page:
         self.scene, self.draft, self.ball_count = scene, draft, ball_count
         self.body_count = scene.body_count - ball_count
         self.look = Look(mode)
-        self.has_contacts = has_contacts
+        self.has_contacts, self.coupling = has_contacts, coupling
         self.marked: NDArray[np.intp] = np.empty(0, np.intp)
         """Bodies in the last rectangle."""
         self.status: Callable[[Snapshot], str] = lambda snapshot: ""
@@ -125,7 +126,7 @@ class Page:
             self._camera = first_camera(scene, first.states, self.body_count)
             add_camera(self.server, self._camera)
             self._overlays = Overlays(self.server, scene, self.body_count)
-            self._panels = Panels(self.server, scene, self.body_count, draft.worker_count, moves)
+            self._panels = Panels(self.server, scene, self.body_count, draft.worker_count, moves, coupling)
             self.server.scene.on_click()(self._click)
             self._front = Front(access, port, self.server.get_port())
         except BaseException:

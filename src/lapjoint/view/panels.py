@@ -47,10 +47,16 @@ class History:
 
 
 class Panels:
-    """Status, legend, time by phase, workers, and errors."""
+    """Status, legend, time by phase, workers, and errors; with tight coupling the residual too."""
 
     def __init__(
-        self, server: viser.ViserServer, scene: Scene, body_count: int, worker_count: int, moves: bool
+        self,
+        server: viser.ViserServer,
+        scene: Scene,
+        body_count: int,
+        worker_count: int,
+        moves: bool,
+        coupling: str = "blend",
     ) -> None:
         self._scene, self._body_count, self._moves = scene, body_count, moves
         gui = server.gui
@@ -58,6 +64,8 @@ class Panels:
         self._legend = gui.add_html("", order=11)
         self._phases = History(PHASES)
         self._errors = History(("joint gap", "penetration"))
+        self._residual = History(("residual",))
+        self._residual_plot: viser.GuiUplotHandle | None = None
         self._worker_table: viser.GuiHtmlHandle | None = None
         if worker_count > 1:
             with gui.add_folder("Workers", order=50):
@@ -67,6 +75,9 @@ class Panels:
                 self._phase_plot = _plot(gui, self._phases)
             with gui.add_folder("Joint gap and penetration [mm]", order=52):
                 self._error_plot = _plot(gui, self._errors)
+        if moves and coupling == "tight":
+            with gui.add_folder("Residual of the last round [mm/s]", order=53):
+                self._residual_plot = _plot(gui, self._residual)
 
     def update(self, snapshot: Snapshot, legend: Legend, status: str) -> None:
         """Numbers of this moment."""
@@ -77,6 +88,9 @@ class Panels:
             self._phase_plot.data = self._phases.columns()
             self._errors.add(snapshot.time, errors_mm(self._scene, snapshot))
             self._error_plot.data = self._errors.columns()
+        if self._residual_plot is not None and snapshot.step_count:
+            self._residual.add(snapshot.time, {"residual": 1e3 * snapshot.residual})
+            self._residual_plot.data = self._residual.columns()
         if self._worker_table is not None:
             self._worker_table.content = workers_html(*worker_counts(snapshot, self._body_count))
 

@@ -23,7 +23,7 @@ from ..scene import Scene
 from .access import Access
 from .by_hand import Draft
 from .page import Page
-from .snapshot import Snapshot, of_partition, of_recording
+from .snapshot import Snapshot, of_partition, of_recording, rounds_line
 
 Ids = NDArray[np.int32]
 SPEEDS = {
@@ -87,6 +87,8 @@ class Playback:
         self._shown = 0
         self._phases = recording.profile.get("phases_ms")
         self._steps = recording.profile.get("step_count")
+        names = ("rounds", "residual") if recording.has_interface else ()
+        self._rounds = [recording.profile[name] for name in names]
         first = self._snapshot(0)
         workers = recording.worker_count
         self.page = Page(
@@ -97,6 +99,7 @@ class Playback:
             port=port,
             mode="worker" if workers > 1 else "label",
             has_contacts=recording.has_contacts,
+            coupling=recording.params.coupling,
         )
         self._slider: viser.GuiSliderHandle[int] | None = None
         self.page.status = self._status
@@ -133,6 +136,8 @@ class Playback:
         if self._phases is not None and self._steps is not None and len(self._steps):
             row = min(int(np.searchsorted(self._steps, snapshot.step_count)), len(self._steps) - 1)
             snapshot.phases_ms = dict(zip(PHASES, self._phases[row].tolist(), strict=False))
+            if self._rounds:
+                snapshot.rounds, snapshot.residual = int(self._rounds[0][row]), float(self._rounds[1][row])
         return snapshot
 
     def _move_slider(self, frame: int) -> None:
@@ -187,7 +192,7 @@ class Playback:
         return (
             f"**{snapshot.time:.3f} s** · frame {frame + 1:,} of {recording.frame_count:,} · step "
             f"{snapshot.step_count:,}\n\n{page.body_count:,} bodies, {page.scene.joint_count:,} joints, "
-            f"{recording.worker_count} workers{page.watching}"
+            f"{recording.worker_count} workers{page.watching}{rounds_line(snapshot)}"
         )
 
 

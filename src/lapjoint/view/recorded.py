@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..errors import LapjointError
 from ..recording import Recording
-from .coloring import Entry, body_colors, checked_mode, fastest_of, legend
+from .coloring import Entry, body_colors, checked_mode, fastest_of, legend, modes_of
+from .snapshot import rounds_text
 
 Array = NDArray[np.float64]
 _SAMPLES = 48
@@ -40,10 +41,20 @@ class Recorded:
                 f"{recording.path}: recorded without contacts, so it cannot be coloured by them; "
                 "`lapjoint run --record-contacts` keeps them"
             )
+        coupling = recording.params.coupling
+        if mode not in modes_of(coupling):
+            has = "overlap" if coupling == "blend" else "interface"
+            raise LapjointError(
+                f"{recording.path}: recorded with coupling {coupling}, which has no {mode}; colour mode {has} shows "
+                "what workers share"
+            )
         self.times = recording.times
         self.fastest = fastest_speed(recording) if mode == "speed" else 1.0
         """The speed at the end of the ramp [m/s]."""
         self._kept: OrderedDict[int, Moment] = OrderedDict()
+        names, profile = ("step_count", "rounds", "residual"), recording.profile
+        has_rounds = recording.has_interface and len(profile["step_count"]) > 0
+        self._rounds = tuple(profile[name] for name in names) if has_rounds else None
 
     def frame(self, i: int) -> Moment:
         """A frame as recorded; negative numbers count from the end."""
@@ -75,6 +86,14 @@ class Recorded:
         a, b = self.frame(after - 1), self.frame(after)
         return Moment(time, between_states(a.states, b.states, share), a.colors + share * (b.colors - a.colors))
 
+    def rounds_at(self, time: float) -> str:
+        """What the rounds of the step at a time came to; nothing but with tight coupling."""
+        if self._rounds is None:
+            return ""
+        step = round(time / self.recording.timestep)
+        row = min(int(np.searchsorted(self._rounds[0], step)), len(self._rounds[0]) - 1)
+        return rounds_text(int(self._rounds[1][row]), float(self._rounds[2][row]))
+
     def legend(self) -> list[Entry]:
         """What the colours say."""
         labels = self.recording.scene.bodies.label.tolist() if self.mode == "label" else ()
@@ -86,8 +105,8 @@ class Recorded:
             return body_colors(mode, labels=recording.scene.bodies.label)
         if mode == "overlap":
             return body_colors(mode, weights=recording.membership(i))
-        if mode == "worker":
-            return body_colors(mode, weights=recording.weights(i))
+        if mode in ("worker", "interface"):
+            return body_colors(mode, weights=recording.weights(i), interface=recording.interface(i))
         contacts = recording.contacts(i).bodies if mode == "contacts" else None
         return body_colors(mode, states=states, contacts=contacts, fastest=self.fastest)
 

@@ -32,6 +32,12 @@ class Snapshot:
     contacts: Contacts | None = None
     """Of the last step; None where they are not known."""
     phases_ms: Mapping[str, float] = field(default_factory=dict)
+    rounds: int | None = None
+    """Of the last step, with tight coupling; so are the next two."""
+    residual: float = 0.0
+    """m/s"""
+    interface: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    """Bodies with constraints between workers."""
     frozen: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     pulled: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     pull_lines: Array = field(default_factory=lambda: np.empty((0, 2, 3)))
@@ -72,14 +78,17 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         simulation.weight_worker,
         simulation.weight,
     )
-    contacts = simulation.profile.contacts if simulation.step_count else None
+    profile, has_stepped = simulation.profile, simulation.step_count > 0
     return Snapshot(
         simulation.step_count,
         simulation.time,
         simulation.states,
         find,
-        contacts,
-        dict(simulation.profile.phases_ms),
+        profile.contacts if has_stepped else None,
+        dict(profile.phases_ms),
+        profile.rounds if simulation.params.coupling == "tight" else None,
+        profile.residual,
+        simulation.interface,
         simulation.frozen_ids,
     )
 
@@ -93,7 +102,10 @@ def of_recording(recording: Recording, number: int) -> Snapshot:
     """A frame of a recording."""
     frame = recording.frame(number)
     contacts = recording.contacts(number) if recording.has_contacts else None
-    return Snapshot(frame.step_count, frame.time, frame.states, partial(_recorded_weights, recording, number), contacts)
+    weights = partial(_recorded_weights, recording, number)
+    shown = Snapshot(frame.step_count, frame.time, frame.states, weights, contacts)
+    shown.interface = recording.interface(number)
+    return shown
 
 
 def of_partition(scene: Scene, partition: Ids, worker_count: int, contacts: Contacts) -> Snapshot:
@@ -114,6 +126,18 @@ def weight_table(
         table[has.astype(bool), w] = 1.0
     table[np.repeat(overlap, np.diff(offset)), worker] = weight
     return table
+
+
+def rounds_text(rounds: int, residual: float) -> str:
+    """What a tight step came to, in words."""
+    return f"{rounds} round{'s' * (rounds != 1)}, residual {residual:.1e} m/s"
+
+
+def rounds_line(snapshot: Snapshot) -> str:
+    """A line of a page's status; nothing but with tight coupling."""
+    if snapshot.rounds is None:
+        return ""
+    return f"\n\n{rounds_text(snapshot.rounds, snapshot.residual)}, {len(snapshot.interface):,} interface bodies"
 
 
 def _recorded_weights(recording: Recording, number: int) -> Array:

@@ -50,7 +50,12 @@ class Tints:
         contacts = () if snapshot.contacts is None else snapshot.contacts.bodies
         weights = snapshot.is_member if mode == "overlap" else np.maximum(snapshot.weights, 0.0)
         return coloring.body_colors(
-            mode, weights=weights, states=snapshot.states, contacts=contacts, fastest=self._fastest
+            mode,
+            weights=weights,
+            states=snapshot.states,
+            contacts=contacts,
+            interface=snapshot.interface,
+            fastest=self._fastest,
         )
 
     def _with_balls(self, colors: Array, snapshot: Snapshot) -> Array:
