@@ -134,7 +134,8 @@ def growth_lines(runs: Sequence[Run], errors: Sequence[dict[str, Series]], name:
 
     Runs that differ in nothing at all count with their mean.
     """
-    shared = [(run, found[name]) for run, found in zip(runs, errors, strict=True) if run.workers > 1 and name in found]
+    blended = [pair for pair in zip(runs, errors, strict=True) if pair[0].workers > 1 and not pair[0].is_tight]
+    shared = [(run, found[name]) for run, found in blended if name in found]
     details = [{k: v for k, v in run.params.items() if k not in ("growth_depth", "search_depth")} for run, _ in shared]
     varied = [key for key in varied_names(details) if key != "workers"]
     groups: dict[str, list[int]] = {}

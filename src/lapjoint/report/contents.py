@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FEW_STEPS = "No recording has more than one step."
 ONE_WORKER = "No recording has more than one worker."
+NO_BLEND = "Tight coupling has no overlap."
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def sections(material: Material) -> list[Section]:
             _distribution(runs, "worker_body_count", "bodies"),
             _phases(runs),
             _overlap(runs),
+            *_interface(runs),
             _activations(runs),
         ]
         others = _others(runs)
@@ -200,9 +202,9 @@ def _mean_phases(run: Run) -> dict[str, float]:
 
 def _overlap(runs: Sequence[Run]) -> Plot | LeftOut:
     title = "Overlap"
-    shared = _shared(runs)
+    shared = [(number, run) for number, run in _shared(runs) if not run.is_tight]
     if not shared:
-        return LeftOut(title, ONE_WORKER)
+        return LeftOut(title, NO_BLEND if _shared(runs) else ONE_WORKER)
 
     def lines(values: Callable[[Run], Array]) -> list[Line]:
         return [Line(number, run.label, run.time, values(run)) for number, run in shared]
@@ -219,6 +221,31 @@ def _overlap(runs: Sequence[Run]) -> Plot | LeftOut:
         "of these: what is simulated more than once."
     )
     return Plot("overlap", title, caption, partial(figures.over_time, panels))
+
+
+def _interface(runs: Sequence[Run]) -> list[Plot]:
+    """What tight coupling has in place of overlap; nothing where no run has it."""
+    tight = [(number, run) for number, run in enumerate(runs) if run.is_tight and np.size(run.steps)]
+    if not tight:
+        return []
+
+    def panel(axis: str, name: str, factor: float = 1.0, log: bool = False) -> Panel:
+        return Panel(
+            axis, [Line(number, run.label, run.time, factor * run.values[name]) for number, run in tight], log=log
+        )
+
+    caption = (
+        "Tight coupling: rounds of each step, and its residual, the largest velocity change of any constraint in the "
+        "last round; bodies that the server mirrors because they have, or lately had, constraints with bodies of other "
+        "workers; and the share of joints and contacts that are between workers."
+    )
+    panels = [
+        panel("rounds", "rounds"),
+        panel("residual [m/s]", "residual", log=any((run.values["residual"] > 0).any() for _, run in tight)),
+        panel("interface bodies", "interface_count"),
+        panel("constraints between workers [%]", "cut_share", 100),
+    ]
+    return [Plot("interface", "Rounds and interface", caption, partial(figures.over_time, panels))]
 
 
 def _activations(runs: Sequence[Run]) -> Plot | LeftOut:

@@ -21,7 +21,6 @@ from .numbers import Array
 SHARING = (
     "workers",
     "runtime",
-    "coupling",
     "partition",
     "growth_depth",
     "search_depth",
@@ -34,6 +33,12 @@ SHARING = (
     "algorithms",
     "validate",
 )
+
+# Parameters that a coupling does not have.
+NOT_OF = {
+    "blend": ("rounds", "tolerance", "acceleration", "joint_warm_start"),
+    "tight": ("growth_depth", "search_depth", "weights", "balance", "linger"),
+}
 
 COUNTED = {"iterations": "iterations", "body_count": "bodies"}
 
@@ -69,7 +74,13 @@ class Run:
 
     @cached_property
     def params(self) -> dict[str, Any]:
-        return asdict(self.recording.params)
+        """Those that its coupling has."""
+        found = asdict(self.recording.params)
+        return {name: value for name, value in found.items() if name not in NOT_OF[found["coupling"]]}
+
+    @property
+    def is_tight(self) -> bool:
+        return self.recording.has_interface
 
     @cached_property
     def machine(self) -> str:
@@ -111,7 +122,7 @@ class Material:
     """All that a report was given."""
 
     runs: list[Run] = field(default_factory=list)
-    """Of one scene together, by workers and growth depth."""
+    """Of one scene together, by workers, coupling and growth depth."""
     rows: list[BenchPoint] = field(default_factory=list)
 
     @property
@@ -139,7 +150,7 @@ def open_material(paths: Sequence[str | Path]) -> Material:
         else:
             runs.append(Run(Recording(path)))
     first = [run.group for run in runs]
-    runs.sort(key=lambda run: (first.index(run.group), run.workers, run.params["growth_depth"] or 0))
+    runs.sort(key=lambda run: (first.index(run.group), run.workers, run.is_tight, run.params.get("growth_depth") or 0))
     material = Material(runs, rows)
     for group in material.groups:
         name_runs(group)

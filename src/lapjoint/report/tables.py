@@ -15,7 +15,17 @@ from .runs import Run, count_of, plain, words_of
 from .speedup import SpeedupLine
 
 NONE = "-"
-SHOWN = ("workers", "growth_depth", "search_depth", "iterations", "timestep", "precision", "engine", "runtime")
+SHOWN = (
+    "workers",
+    "coupling",
+    "growth_depth",
+    "search_depth",
+    "iterations",
+    "timestep",
+    "precision",
+    "engine",
+    "runtime",
+)
 """Parameters with a column of their own; others are named where they are not at their defaults."""
 MAIN_ERRORS = ("joint_gap_max", "penetration_max", "one_step_error", "residual")
 """Those with a column; figures show all."""
@@ -72,8 +82,9 @@ def _run_origin(run: Run) -> dict[str, str]:
         "bodies": f"{run.body_count:,}",
         "joints": f"{run.joint_count:,}",
         "workers": f"{run.workers:,}",
-        "growth depth": plain(params["growth_depth"]),
-        "search depth": plain(params["search_depth"]),
+        "coupling": plain(params["coupling"]),
+        "growth depth": plain(params.get("growth_depth", NONE)),
+        "search depth": plain(params.get("search_depth", NONE)),
         "iterations": plain(params["iterations"]),
         "timestep": f"{recording.timestep * 1e3:g} ms",
         "precision": plain(params["precision"]),
@@ -89,7 +100,7 @@ def _run_origin(run: Run) -> dict[str, str]:
 
 def _bench_origin(rows: Sequence[BenchPoint]) -> dict[str, str]:
     first, facts = rows[0], rows[0].facts
-    own = ("body_count", "joint_count", "precision", "engine")
+    own = ("body_count", "joint_count", "precision", "engine", "coupling")
     other = [name for name in facts if name not in (*own, "growth_depth", "search_depth", "timestep")]
     found = {
         "run": first.file.name,
@@ -97,6 +108,7 @@ def _bench_origin(rows: Sequence[BenchPoint]) -> dict[str, str]:
         "bodies": plain(facts.get("body_count", NONE)),
         "joints": plain(facts.get("joint_count", NONE)),
         "workers": ", ".join(str(row.workers) for row in sorted(rows, key=lambda row: row.workers)),
+        "coupling": plain(facts.get("coupling", "blend")),
         "growth depth": plain(facts.get("growth_depth", "scene's")),
         "search depth": plain(facts.get("search_depth", "scene's")),
         "iterations": plain(first.iterations),
@@ -125,14 +137,21 @@ def results(runs: Sequence[Run], errors: Sequence[dict[str, Series]]) -> Table:
             record["x real time"] = f"{1e3 * run.recording.timestep / step_ms:.3g}" if step_ms else NONE
         if any(other.workers > 1 for other in runs) and len(run.steps):
             counts = run.values
-            record["overlap bodies"] = f"{np.mean(counts['overlap_count']):,.0f}"
-            share = duplicated_share(counts["worker_body_count"], run.body_count)
-            record["duplicated bodies"] = f"{share.mean():.1%}"
+            if run.is_tight:
+                record["interface bodies"] = f"{np.mean(counts['interface_count']):,.0f}"
+                record["constraints between workers"] = f"{np.mean(counts['cut_share']):.1%}"
+            else:
+                record["overlap bodies"] = f"{np.mean(counts['overlap_count']):,.0f}"
+                share = duplicated_share(counts["worker_body_count"], run.body_count)
+                record["duplicated bodies"] = f"{share.mean():.1%}"
             record["activations per step"] = f"{np.mean(counts['activation_count']):.3g}"
             if (divided := int(np.sum(counts.get("divided", 0)))) > 0:
                 record["divided anew"] = count_of(divided, "time")
             if (uncovered := int(np.sum(counts.get("uncovered_count", 0)))) > 0:
                 record["uncovered constraints"] = f"{uncovered:,}"
+        if run.is_tight and len(run.steps):
+            rounds = run.values["rounds"]
+            record["rounds per step: mean / most"] = f"{rounds.mean():.3g} / {rounds.max():,}"
         for name in MAIN_ERRORS:
             if name in found:
                 values = found[name].values
