@@ -32,6 +32,7 @@ from lapjoint.profile import PHASES, StepProfile
 LAPJOINT = str(Path(sys.executable).parent / "lapjoint")
 DOCUMENT = Path(__file__).parent.parent / "docs" / "bench.md"
 KEYS = {
+    *("coupling", "residual", "step_rounds", "interface_count", "cut_share"),
     "scene",
     "workers",
     "iterations",
@@ -292,7 +293,9 @@ def test_bench_prints_and_writes_rows(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [list(line) for line in table] == [list(row) for row in rows]
     for line, row in zip(table, rows, strict=True):
         assert line.pop("params") == "growth_depth=1"
-        assert list(line.values()) == [str(value) for name, value in row.items() if name != "params"]
+        assert list(line.values()) == [
+            "" if value is None else str(value) for name, value in row.items() if name != "params"
+        ]
 
     assert "bullet, float32, process, growth_depth 1" in result.stdout
     assert "1 core at hand" in result.stdout

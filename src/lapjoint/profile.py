@@ -15,6 +15,10 @@ from numpy.typing import NDArray
 from .engines import Contacts
 from .messages import StepReply
 
+ROUND_MS = 0.03
+"""What a round of tight coupling takes beyond the CPU times of server and workers [ms]: until a socket's byte has woken
+the other side, both ways. Measured on 2 cores, two workers in processes: benchmarks/exchange.py. Over a network it is a
+millisecond or two."""
 PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
 
 
@@ -97,9 +101,12 @@ class StepProfile:
     @property
     def projected_ms(self) -> float:
         """What the step would take with a core for every worker and the server [ms]: the server's part, and after it
-        the slowest worker's own CPU time. What workers prepare while the server works counts only beyond that."""
+        the slowest worker's own CPU time. What workers prepare while the server works counts only beyond that. With
+        tight coupling the server's part includes its part of the rounds, and each takes ROUND_MS besides."""
         late = np.maximum(self.worker_prepare_ms - self.server_ms, 0.0)
-        return self.server_ms + float((self.worker_cpu_ms - self.worker_prepare_ms + late).max(initial=0.0))
+        slowest = float((self.worker_cpu_ms - self.worker_prepare_ms + late).max(initial=0.0))
+        rounds = self.rounds if len(self.worker_cpu_ms) > 1 else 0  # one worker has nobody to wait for
+        return self.server_ms + slowest + ROUND_MS * rounds
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

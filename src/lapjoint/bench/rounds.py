@@ -28,7 +28,8 @@ def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]
     wall_s = server_ms = projected_ms = largest_ms = 0.0
     workers_ms = np.zeros(simulation.params.workers)
     phases_ms = dict.fromkeys(PHASES, 0.0)
-    active = activations = 0
+    active = activations = step_rounds = interface = 0
+    residual = cut_share = 0.0
     for _ in range(steps):
         start = time.perf_counter()
         simulation.step()
@@ -42,6 +43,10 @@ def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]
             phases_ms[phase] = phases_ms.get(phase, 0.0) + ms
         active += int(profile.worker_body_count.sum())
         activations += profile.activation_count
+        step_rounds += profile.rounds
+        interface += profile.interface_count
+        residual += profile.residual
+        cut_share += profile.cut_share
         after_step()
     return Turn(
         step_ms=1e3 * wall_s / steps,
@@ -54,6 +59,10 @@ def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]
         duplicated_share=active / steps / max(simulation.scene.body_count, 1) - 1,
         activation_count=activations / steps,
         contact_count=simulation.profile.contact_count,
+        step_rounds=step_rounds / steps,
+        residual=residual / steps,
+        interface_count=interface / steps,
+        cut_share=cut_share / steps,
     )
 
 
@@ -68,8 +77,8 @@ def measure(plan: BenchPlan, on_progress: OnProgress | None = None) -> Iterator[
 
 
 def measure_all(plans: Sequence[BenchPlan], on_progress: OnProgress | None = None) -> Iterator[BenchRow]:
-    """The same for plans that differ in their parameters alone, as in the engine: all of them take part in each round.
-    Speed-ups are against one worker of the same plan."""
+    """The same for plans that differ in their parameters alone, as in engine or coupling: all of them take part in each
+    round. Speed-ups are against one worker of the same plan."""
     meter = Meter(sum(plan.work for plan in plans), on_progress)
     first = plans[0]
     for scene in first.scenes:

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from math import isnan
 from pathlib import Path
 from statistics import median
 from typing import Protocol
@@ -30,8 +31,14 @@ class Turn:
     duplicated_share: float
     activation_count: float
     contact_count: int
+    step_rounds: float = 0.0
+    residual: float = 0.0
+    interface_count: float = 0.0
+    cut_share: float = 0.0
 
 
+OF_TIGHT = ("step_rounds", "interface_count", "cut_share")
+"""Numbers that only tight coupling has."""
 Round = dict[int, Turn]
 """One turn of every count of workers."""
 
@@ -53,8 +60,8 @@ class BenchRow:
     projected_speedup: float
     """The same of projected_step_ms."""
     projected_step_ms: float
-    """Server's CPU time plus the slowest worker's, as far as one waits for the other: the step if every worker had a
-    core of its own (see StepProfile.projected_ms)."""
+    """Server's CPU time plus the slowest worker's, as far as one waits for the other, and what rounds take besides: the
+    step if every worker had a core of its own (see StepProfile.projected_ms)."""
     server_ms: float
     """CPU time of the server while the workers wait for it."""
     worker_cpu_ms_largest: float
@@ -83,6 +90,13 @@ class BenchRow:
     runtime: str
     params: dict[str, object]
     """All other parameters that were not left at their defaults."""
+    coupling: str = "blend"
+    residual: float | None = None
+    """Mean over the steps [m/s]; None where the engine does not tell."""
+    step_rounds: float | None = None
+    """Rounds of tight coupling in a step; so are the next two, and None with another coupling."""
+    interface_count: float | None = None
+    cut_share: float | None = None
 
     def to_dict(self) -> dict[str, object]:
         """The row of a file: phases are keys of their own, numbers have six digits."""
@@ -138,6 +152,9 @@ def rows_of(plan: BenchPlan, scene: Scene, iterations: int, rounds: Sequence[Rou
             precision=plan.params.precision,
             runtime=plan.params.runtime,
             params=changed_params(plan.params),
+            coupling=plan.params.coupling,
+            residual=None if isnan(residual := middle("residual", count)) else residual,
+            **{name: middle(name, count) if plan.params.coupling == "tight" else None for name in OF_TIGHT},
         )
         for count in plan.counts
     ]
@@ -146,7 +163,7 @@ def rows_of(plan: BenchPlan, scene: Scene, iterations: int, rounds: Sequence[Rou
 def changed_params(params: Params) -> dict[str, object]:
     """Parameters that are not at their defaults, without those that a row has by themselves."""
     values = {field.name: getattr(params, field.name) for field in fields(Params)}
-    for name in ("workers", "iterations", "engine", "precision", "runtime"):
+    for name in ("workers", "iterations", "engine", "precision", "runtime", "coupling"):
         del values[name]
     return {name: value for name, value in values.items() if value != getattr(Params(), name)}
 

@@ -12,15 +12,15 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from ..bench import BenchPlan, BenchRow, OnProgress, measure_all, write_csv, write_json
 from ..errors import LapjointError
-from ..params import Params
+from ..params import ROUNDS, Params
 from ..peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
 from .bench_tables import print_tables
+from .coupling import AccelerationOption, JointWarmStartOption, TightOptions, ToleranceOption, check_overlap_options
 from .peer_tables import print_peers
 from .shared import (
     AddressOption,
     AlgorithmsOption,
     BalanceOption,
-    CouplingOption,
     DetectOption,
     GrowthDepthOption,
     LingerOption,
@@ -68,7 +68,25 @@ def bench(
     address: AddressOption = None,
     placement: PlacementOption = "spread",
     send: SendOption = "all",
-    coupling: CouplingOption = "blend",
+    couplings: Annotated[
+        list[str],
+        typer.Option(
+            "--coupling",
+            metavar="NAME...",
+            help="How workers' results become one: blend, tight, or both side by side. See docs/coupling.md.",
+        ),
+    ] = ["blend"],  # noqa: B006
+    step_rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--step-rounds",
+            help="With --coupling tight: exchanges within a step, at most: what `lapjoint run` calls --rounds. "
+            f"Default {ROUNDS}.",
+        ),
+    ] = None,
+    tolerance: ToleranceOption = None,
+    joint_warm_start: JointWarmStartOption = None,
+    acceleration: AccelerationOption = None,
     detect: DetectOption = "workers",
     balance: BalanceOption = "pruned",
     load: LoadOption = "contacts",
@@ -98,6 +116,8 @@ def bench(
 
     Example: lapjoint bench bowl --workers 1 2 --iterations 50 --engine bullet rapier
 
+    Example: lapjoint bench bridge --workers 1 2 4 --iterations 100 --coupling blend tight --step-rounds 20
+
     Example: lapjoint bench bowl --workers 1 2 --iterations 50 --peer pybullet mujoco rapier
     """
     params = Params(
@@ -105,7 +125,6 @@ def bench(
         address=address,
         placement=placement,
         send=send,
-        coupling=coupling,
         partition=partition,
         growth_depth=growth_depth,
         search_depth=search_depth,
@@ -120,6 +139,10 @@ def bench(
         precision=precision,
         timestep=timestep,
     )
+    tight = TightOptions(step_rounds, tolerance, joint_warm_start, acceleration)
+    settings = [_coupled(params, tight, coupling, len(couplings)) for coupling in couplings]
+    if "tight" not in couplings:
+        tight.check(couplings[0], {"rounds": "--step-rounds"})
     check_writable("--json", json_file)
     check_writable("--csv", csv_file)
     if json_file is not None and csv_file is not None and json_file.resolve() == csv_file.resolve():
@@ -128,15 +151,18 @@ def bench(
         if scenes.count(scene) > 1:
             raise LapjointError(f"scene {scene!r} is given more than once")
     built = [open_scene(scene, size, seed) for scene in scenes]
-    for engine in engines:
-        if engines.count(engine) > 1:
-            raise LapjointError(f"engine {engine!r} is given more than once")
+    for option, names in (("engine", engines), ("coupling", couplings)):
+        for name in names:
+            if names.count(name) > 1:
+                raise LapjointError(f"{option} {name!r} is given more than once")
     plans = [
-        BenchPlan(built, workers, replace(params, engine=engine), iterations, steps, rounds, warmup)
+        BenchPlan(built, workers, replace(coupled, engine=engine), iterations, steps, rounds, warmup)
         for engine in engines
+        for coupled in settings
     ]
     if peers and len(plans) > 1:
-        raise LapjointError("--peer is given with several engines, expected one engine beside peers")
+        several = "engines" if len(engines) > 1 else "couplings"
+        raise LapjointError(f"--peer is given with several {several}, expected one {several[:-1]} beside peers")
     beside = PeerPlan(plans[0], peers) if peers else None
     rows: list[BenchRow] = []
     compared: list[ComparedRow] = []
@@ -167,6 +193,16 @@ def bench(
         show()
         raise
     show()
+
+
+def _coupled(params: Params, tight: TightOptions, coupling: str, count: int) -> Params:
+    """Parameters with a coupling. Beside another one, it leaves alone what is said of that."""
+    if coupling == "blend":
+        return params
+    chosen = replace(params, coupling=coupling, **tight.given)
+    if count == 1:
+        check_overlap_options(chosen)
+    return chosen
 
 
 def _progress_bar() -> Progress:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ..bench import BenchRow
 from ..params import Params
+from ..profile import ROUND_MS
 from .shared import console
 
 WIDTH = 100
@@ -23,11 +24,14 @@ def print_tables(rows: Sequence[BenchRow]) -> None:
     out = console if console.is_terminal else Console(width=max(WIDTH, console.width))
     row = rows[0]
     engines = list(dict.fromkeys(one.engine for one in rows))
+    couplings = list(dict.fromkeys(one.coupling for one in rows))
+    params = dict.fromkeys(f"{name} {value}" for one in rows for name, value in one.params.items())
     settings = [
         " beside ".join(engines),
         row.precision,
         row.runtime,
-        *(f"{name} {value}" for name, value in row.params.items()),
+        *([f"coupling {' beside '.join(couplings)}"] if couplings != ["blend"] else []),
+        *params,
     ]
     out.print(escape(", ".join(settings)), highlight=False)
     out.print()
@@ -38,19 +42,28 @@ def print_tables(rows: Sequence[BenchRow]) -> None:
     out.print(_phase_table(rows))
     out.print()
     cores = f"{row.cores} core" + "s" * (row.cores > 1)
-    out.print(
+    note = (
         f"{cores} at hand; a speed-up measured with more workers than that is left out. [bold]projected[/]: from the "
         "server's CPU time plus the slowest worker's, as if every worker had a core of its own. [bold]balance[/]: the "
-        "slowest worker's CPU time over the mean of all workers'.",
+        "slowest worker's CPU time over the mean of all workers'."
+    )
+    if "tight" in couplings:
+        note += (
+            f" A tight step's rounds are projected with {1e3 * ROUND_MS:.0f} µs each besides; its speed-up is against "
+            "one worker that takes the same rounds alone. [bold]residual[/]: of blend in a worker's last sweep, of "
+            "tight in the last round."
+        )
+    out.print(
+        note,
         style="dim",
         highlight=False,
     )
 
 
 def _speed_table(rows: Sequence[BenchRow]) -> Table:
-    table = _table(
-        ["ms a step", "speed-up", "projected\nspeed-up", "balance", "duplicated\nbodies", "activations\na step"]
-    )
+    is_tight = any(row.coupling == "tight" for row in rows)
+    last = ["rounds\na step", "residual\n\\[m/s]"] if is_tight else ["activations\na step"]
+    table = _table(["ms a step", "speed-up", "projected\nspeed-up", "balance", "duplicated\nbodies", *last])
     for group in _groups(rows):
         if table.row_count:
             table.add_row()
@@ -64,9 +77,14 @@ def _speed_table(rows: Sequence[BenchRow]) -> Table:
                 f"{row.projected_speedup:.2f}",
                 f"{row.balance:.2f}",
                 f"{row.duplicated_share:.1%}",
-                f"{row.activation_count:.1f}",
+                *(_rounds(row) if is_tight else [f"{row.activation_count:.1f}"]),
             )
     return table
+
+
+def _rounds(row: BenchRow) -> list[str]:
+    rounds = "-" if row.step_rounds is None else f"{row.step_rounds:.1f}"
+    return [rounds, "-" if row.residual is None else f"{row.residual:.1e}"]
 
 
 def _phase_table(rows: Sequence[BenchRow]) -> Table:
@@ -90,13 +108,16 @@ def _table(headings: Sequence[str]) -> Table:
 
 
 def _groups(rows: Sequence[BenchRow]) -> list[list[BenchRow]]:
-    """Rows of one scene, one number of iterations and one engine."""
-    return [list(group) for _, group in groupby(rows, lambda row: (row.scene, row.iterations, row.engine))]
+    """Rows of one scene, one number of iterations, one engine and one coupling."""
+    keys = ("scene", "iterations", "engine", "coupling")
+    return [list(group) for _, group in groupby(rows, lambda row: [getattr(row, key) for key in keys])]
 
 
 def _labels(group: Sequence[BenchRow]) -> list[str]:
-    """The scene beside a group's first row, its iterations beside the second, another engine beside the third."""
+    """The scene beside a group's first row, its iterations beside the second, then another coupling or engine."""
     labels = [escape(group[0].scene), f"{group[0].iterations} iterations"]
+    if group[0].coupling != Params.coupling:
+        labels.append(group[0].coupling)
     if group[0].engine != Params.engine:
         labels.append(escape(group[0].engine))
     if len(group) < len(labels):

@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from ..engine_choice import EngineChoice
 from ..engines import engine_names
 from ..errors import LapjointError
+from ..params import CHOICES
 from ..peers import PEER_NAMES
 from ..solver_choice import parse_solvers
 
@@ -35,6 +36,7 @@ def _names_solvers(word: str) -> bool:
 WORDS: dict[str, IsValue] = {
     "--peer": PEER_NAMES.__contains__,
     "--engine": _names_engines,
+    "--coupling": CHOICES["coupling"].__contains__,
     "--solver": _names_solvers,
 }
 """Which words are further values of an option that has no numbers."""

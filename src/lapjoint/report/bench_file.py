@@ -30,7 +30,7 @@ class BenchPoint:
     """What else the row says of the scene and how it was run."""
 
 
-FACTS = ("body_count", "joint_count", "engine", "precision")
+FACTS = ("body_count", "joint_count", "engine", "precision", "coupling")
 
 
 def read_bench(path: Path) -> list[BenchPoint]:
