@@ -35,8 +35,9 @@ MOST_CONTACTS = 8
 _SINGLE = (0.80, 0.81, 0.83)
 _COUNTS: Array = np.array([_SINGLE, (0.98, 0.80, 0.22), (0.95, 0.55, 0.17), (0.84, 0.22, 0.20), (0.48, 0.20, 0.55)])
 """Colours of one, two, three, four, and five or more workers."""
-PALE = 0.7
+PALE = 0.65
 """How far bodies inside are drawn from their worker's colour towards grey."""
+_INSIDE = (0.70, 0.71, 0.73)
 _SPEED = ((0.13, 0.17, 0.42), (0.47, 0.22, 0.58), (0.85, 0.30, 0.37), (0.98, 0.62, 0.22), (0.98, 0.92, 0.50))
 _CONTACTS = (_SINGLE, (0.62, 0.80, 0.52), (0.22, 0.62, 0.55), (0.15, 0.36, 0.55), (0.17, 0.16, 0.40))
 
@@ -77,7 +78,7 @@ def body_colors(
         return _blended(np.asarray(_given(mode, "weights", weights), float))
     if mode == "interface":
         full = _blended(np.asarray(_given(mode, "weights", weights), float))
-        colors = full + PALE * (np.array(_SINGLE) - full)
+        colors = full + PALE * (np.array(_INSIDE) - full)
         at_interface = np.asarray(_given(mode, "interface", interface), np.int64)
         colors[at_interface] = full[at_interface]
         return colors
@@ -119,7 +120,7 @@ def legend(mode: str, *, workers: int = 1, fastest: float = 1.0, labels: Sequenc
     if checked_mode(mode) == "worker":
         return _entries([f"worker {i}" for i in range(workers)], worker_colors(workers))
     if mode == "interface":
-        texts, pale = [f"worker {i}, interface" for i in range(workers)], np.array([_SINGLE])
+        texts, pale = [f"worker {i}, interface" for i in range(workers)], np.array([_INSIDE])
         return _entries([*texts, "paler: inside"], np.concatenate([worker_colors(workers), pale]))
     if mode == "overlap":
         texts = ["1 worker", "2 workers", "3 workers", "4 workers", "5 or more"][: max(workers, 1)]
