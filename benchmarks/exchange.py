@@ -1,0 +1,87 @@
+"""What a round of tight coupling takes when there is nothing to do in it: bytes on sockets, and processes that wake up.
+
+    python benchmarks/exchange.py [--workers N...] [--csv FILE]
+
+A chain with one body for each worker steps with many plain rounds of one sweep. What more rounds take is measured, so
+that the rest of a step does not count: wall time, and CPU time of the server and of the slowest worker in its rounds.
+`latency_us` is what is left of the wall time: StepProfile.projected_ms adds it for every round (`ROUND_MS`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import time
+from pathlib import Path
+from statistics import median
+
+from lapjoint import Ball, Params, Scene, Simulation, Sphere
+
+FEW, MANY = 50, 1050
+
+
+def chain(count: int) -> Scene:
+    """Balls on a line, each joined to the next."""
+    scene = Scene("chain")
+    scene.add_bodies(Sphere(0.1), [(0.3 * i, 0.0, 0.0) for i in range(count)])
+    for i in range(count - 1):
+        scene.add_joint(Ball(), i, i + 1, anchor=(0.3 * i + 0.15, 0.0, 0.0))
+    return scene
+
+
+def step(simulation: Simulation, rounds: int) -> tuple[float, float, float]:
+    """Wall time of a step with so many rounds, CPU time of the server and of the slowest worker [s]."""
+    simulation.set_iterations(rounds)
+    simulation.set_rounds(rounds)
+    start = time.perf_counter()
+    simulation.step()
+    wall_s = time.perf_counter() - start
+    profile = simulation.profile
+    assert profile.rounds == rounds
+    return wall_s, 1e-3 * profile.server_ms, 1e-3 * float(profile.worker_cpu_ms.max())
+
+
+def measure(workers: int, repeats: int) -> dict[str, object]:
+    params = Params(workers=workers, coupling="tight", partition="equal", acceleration=False, repartition=0.0)
+    found: list[tuple[float, ...]] = []
+    with Simulation(chain(workers), params) as simulation:
+        for _ in range(20):
+            step(simulation, FEW)
+        for _ in range(repeats):
+            few, many = step(simulation, FEW), step(simulation, MANY)
+            found.append(tuple(1e6 * (b - a) / (MANY - FEW) for a, b in zip(few, many, strict=True)))
+    wall, server, worker = (median(column) for column in zip(*found, strict=True))
+    latency = median(each[0] - each[1] - each[2] for each in found)
+    lowest, highest = min(each[0] for each in found), max(each[0] for each in found)
+    numbers = {
+        "round_us": wall,
+        "round_us_lowest": lowest,
+        "round_us_highest": highest,
+        "server_cpu_us": server,
+        "worker_cpu_us": worker,
+        "latency_us": latency,
+    }
+    cores = len(os.sched_getaffinity(0))
+    return {"workers": workers, "cores": cores, **{name: round(value, 1) for name, value in numbers.items()}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8])
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--csv", type=Path)
+    arguments = parser.parse_args()
+    rows = []
+    for workers in arguments.workers:
+        rows.append(measure(workers, arguments.repeats))
+        print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+    if arguments.csv:
+        with arguments.csv.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
