@@ -22,7 +22,16 @@ from lapjoint.profile import ROUND_MS, StepProfile
 from lapjoint.report.numbers import projected_ms
 from lapjoint.run import RunSummary, run
 
-OF_TIGHT = ("rounds", "tolerance", "joint_warm_start", "acceleration", "rounds_mean", "rounds_max", "residual_max")
+OF_TIGHT = (
+    "rounds",
+    "tolerance",
+    "joint_warm_start",
+    "acceleration",
+    "joints_together",
+    "rounds_mean",
+    "rounds_max",
+    "residual_max",
+)
 OF_TIGHT += ("interface_count_mean", "cut_share_mean")
 
 
@@ -65,8 +74,9 @@ def test_a_tight_run_says_rounds_residual_and_interface(tmp_path: Path) -> None:
 
 def test_a_tolerance_ends_rounds_and_all_options_reach_the_parameters(tmp_path: Path) -> None:
     words = ("--workers", 2, "--coupling", "tight", "--rounds", 30, "--iterations", 300, "--tolerance", 0.5)
-    summary, told = run_chain(tmp_path, *words, "--joint-warm-start", 0.25, "--no-acceleration")
-    assert (summary["joint_warm_start"], summary["acceleration"], summary["tolerance"]) == (0.25, False, 0.5)
+    summary, told = run_chain(tmp_path, *words, "--joint-warm-start", 0.25, "--no-acceleration", "--no-joints-together")
+    assert (summary["joint_warm_start"], summary["tolerance"]) == (0.25, 0.5)
+    assert (summary["acceleration"], summary["joints_together"]) == (False, False)
     assert summary["rounds_mean"] < 30
     assert summary["residual_max"] < 0.5 or summary["rounds_max"] == 30
     assert "tolerance 0.5 m/s" in told

@@ -132,6 +132,7 @@ class RunSummary:
     """Residual below which rounds end [m/s]."""
     joint_warm_start: float | None
     acceleration: bool | None
+    joints_together: bool | None
     rounds_mean: float | None
     """Rounds of a step."""
     rounds_max: int | None
@@ -291,7 +292,7 @@ def run(
 
 def _tight_part(params: Params, means: Means, measured: Measured) -> dict[str, Any]:
     """What a summary has of tight coupling."""
-    settings = ("rounds", "tolerance", "joint_warm_start", "acceleration")
+    settings = ("rounds", "tolerance", "joint_warm_start", "acceleration", "joints_together")
     found = {name: getattr(params, name) for name in settings}
     found |= {f"{name}_mean": means.mean(name) for name in ("rounds", "interface_count", "cut_share")}
     found |= {f"{name}_max": measured.max(name) for name in ("rounds", "residual")}

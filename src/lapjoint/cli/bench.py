@@ -15,7 +15,14 @@ from ..errors import LapjointError
 from ..params import ROUNDS, Params
 from ..peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
 from .bench_tables import print_tables
-from .coupling import AccelerationOption, JointWarmStartOption, TightOptions, ToleranceOption, check_overlap_options
+from .coupling import (
+    AccelerationOption,
+    JointsTogetherOption,
+    JointWarmStartOption,
+    TightOptions,
+    ToleranceOption,
+    check_overlap_options,
+)
 from .peer_tables import print_peers
 from .shared import (
     AddressOption,
@@ -87,6 +94,7 @@ def bench(
     tolerance: ToleranceOption = None,
     joint_warm_start: JointWarmStartOption = None,
     acceleration: AccelerationOption = None,
+    joints_together: JointsTogetherOption = None,
     detect: DetectOption = "workers",
     balance: BalanceOption = "pruned",
     load: LoadOption = "contacts",
@@ -139,7 +147,7 @@ def bench(
         precision=precision,
         timestep=timestep,
     )
-    tight = TightOptions(step_rounds, tolerance, joint_warm_start, acceleration)
+    tight = TightOptions(step_rounds, tolerance, joint_warm_start, acceleration, joints_together)
     settings = [_coupled(params, tight, coupling, len(couplings)) for coupling in couplings]
     if "tight" not in couplings:
         tight.check(couplings[0], {"rounds": "--step-rounds"})

@@ -43,8 +43,9 @@ JointWarmStartOption = Annotated[
     typer.Option(
         "--joint-warm-start",
         metavar="SHARE",
-        help="With --coupling tight: share of the last step's joint impulses that a step starts from, 0 (the safe "
-        f"choice) to 1. Default {Params.joint_warm_start:g}.",
+        help="With --coupling tight: share of the last step's joint impulses that sweeps start from, 0 to 1, for "
+        "joints that are not solved together; much of it gives long structures energy. Default "
+        f"{Params.joint_warm_start:g}.",
     ),
 ]
 AccelerationOption = Annotated[
@@ -53,6 +54,13 @@ AccelerationOption = Annotated[
         "--acceleration/--no-acceleration",
         help="With --coupling tight: extrapolate impulses from round to round. Without it, rounds are plain sweeps and "
         "many more are needed. Default: on.",
+    ),
+]
+JointsTogetherOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--joints-together/--no-joints-together",
+        help="With --coupling tight: solve joints without limits at once, or by sweeps like all else. Default: on.",
     ),
 ]
 OF_BLEND = ("growth_depth", "search_depth", "weights", "balance", "linger")
@@ -67,6 +75,7 @@ class TightOptions:
     tolerance: float | None = None
     joint_warm_start: float | None = None
     acceleration: bool | None = None
+    joints_together: bool | None = None
 
     @property
     def given(self) -> dict[str, Any]:

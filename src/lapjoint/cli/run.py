@@ -23,6 +23,7 @@ from ..step_measures import checked_names
 from .coupling import (
     AccelerationOption,
     CouplingOption,
+    JointsTogetherOption,
     JointWarmStartOption,
     RoundsOption,
     TightOptions,
@@ -105,6 +106,7 @@ def run(
     tolerance: ToleranceOption = None,
     joint_warm_start: JointWarmStartOption = None,
     acceleration: AccelerationOption = None,
+    joints_together: JointsTogetherOption = None,
     detect: DetectOption = "workers",
     balance: BalanceOption = "pruned",
     load: LoadOption = "contacts",
@@ -173,7 +175,7 @@ def run(
     if steps is not None and seconds is not None:
         raise LapjointError("--steps and --seconds are both given, expected one of them")
     least, most = worker_range(workers)
-    tight = TightOptions(rounds, tolerance, joint_warm_start, acceleration)
+    tight = TightOptions(rounds, tolerance, joint_warm_start, acceleration, joints_together)
     params = Params(
         workers=least,
         max_workers=most,

@@ -36,7 +36,7 @@ SHARING = (
 
 # Parameters that a coupling does not have.
 NOT_OF = {
-    "blend": ("rounds", "tolerance", "acceleration", "joint_warm_start"),
+    "blend": ("rounds", "tolerance", "acceleration", "joints_together", "joint_warm_start"),
     "tight": ("growth_depth", "search_depth", "weights", "balance", "linger"),
 }
 
