@@ -72,6 +72,7 @@ def test_every_mode_works_without_bodies_and_explains_itself(mode: str) -> None:
         "weights": np.empty((0, 2)),
         "states": np.empty((0, 13)),
         "contacts": np.empty((0, 2), int),
+        "interface": np.empty(0, int),
     }
     assert body_colors(mode, **nothing).shape == (0, 3)
     entries = legend(mode, workers=2, labels=[1, 5])

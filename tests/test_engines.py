@@ -360,7 +360,7 @@ def test_engines_are_listed_with_what_they_can_do(monkeypatch: pytest.MonkeyPatc
     lines = CliRunner().invoke(app, ["engines"], catch_exceptions=False).stdout.splitlines()
     rows = {line.split()[0]: line for line in lines if line.strip()}
     assert list(rows) == ["engine", "bullet", "mujoco", "rapier", "springs"]
-    assert re.search(r"3\.26 +float32 float64 +blend +all +all +all$", rows["bullet"].rstrip())
+    assert re.search(r"3\.26 +float32 float64 +blend tight +all +all +all$", rows["bullet"].rstrip())
     assert re.search(
         r"0\.1\.0 +float64 +blend +Sphere, Plane +Ball +groups, iterations, exact clearances", rows["springs"]
     )
@@ -372,7 +372,7 @@ def test_an_engine_declares_only_what_exists() -> None:
     with pytest.raises(LapjointError, match="no feature named 'flying'; known features: limits"):
         Support("x", ("float32",), features=("flying",))
     for name in {one for one, _ in ENGINES}:
-        assert supports(name).couplings == ("blend",)
+        assert supports(name).couplings == (("blend", "tight") if name == "bullet" else ("blend",))
 
 
 def test_words_after_engine_belong_to_it() -> None:
