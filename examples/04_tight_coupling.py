@@ -3,17 +3,19 @@
 import lapjoint
 
 scene = lapjoint.scenes.build("bridge")
-gaps = {}
+gaps, rounds = {}, []
 for coupling in ("blend", "tight"):
-    params = lapjoint.Params(workers=4, coupling=coupling, iterations=200, rounds=20, tolerance=1e-3)
+    params = lapjoint.Params(
+        workers=4, coupling=coupling, iterations=200, precision="float64", rounds=20, tolerance=1e-3
+    )
     with lapjoint.Simulation(scene, params) as simulation:
-        simulation.step(100)
+        for _ in simulation.frames(100):
+            rounds.append(simulation.profile.rounds)
         gaps[coupling] = simulation.joint_gaps().max()
-        print(f"{coupling}: largest joint gap {1e3 * gaps[coupling]:.2f} mm")
+        print(f"{coupling}: largest joint gap {1e3 * gaps[coupling]:.3f} mm")
         if coupling == "tight":
-            profile = simulation.profile
-            print(
-                f"       {profile.rounds} rounds in the last step, residual {profile.residual:.1e} m/s, "
-                f"{len(simulation.interface)} interface bodies"
-            )
+            print(f"       {sum(rounds) / 100:.1f} rounds a step, residual {simulation.profile.residual:.1e} m/s")
+            print(f"       {len(simulation.interface)} of {scene.body_count} bodies are at an interface")
+            assert simulation.profile.residual < params.tolerance
 assert gaps["tight"] < gaps["blend"]
+assert sum(rounds) < 20 * 100, "the tolerance should have ended rounds"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from lapjoint import LapjointError, Params, Scene, Simulation, scenes
+from lapjoint import LapjointError, Measures, Params, Scene, Simulation, scenes
 from lapjoint.cli import app
 from lapjoint.cli.many_values import spread
 from lapjoint.cli.progress import rounds_text
@@ -184,6 +184,16 @@ def test_blend_has_no_interface_and_no_rounds_to_set() -> None:
         assert len(simulation.interface) == 0
         with pytest.raises(LapjointError, match="coupling is blend, expected tight"):
             simulation.set_rounds(5)
+
+
+def test_the_one_step_error_follows_the_rounds() -> None:
+    with Simulation(scenes.build("chain"), chain_params(workers=1)) as simulation:
+        measures = Measures(simulation, ["one_step_error"])
+        for rounds in (6, 2):
+            simulation.set_rounds(rounds)
+            measures.before_step(simulation)
+            simulation.step()
+            assert measures.after_step(simulation)["one_step_error"] == 0
 
 
 # ---- projected times ---------------------------------------------------------------------------------------------
