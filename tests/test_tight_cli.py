@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from lapjoint.cli import app
 from lapjoint.cli.many_values import spread
 from lapjoint.cli.progress import rounds_text
 from lapjoint.cli.summary_table import summary_table
+from lapjoint.exchange import CONTRIBUTION, HEADS
 from lapjoint.params import ROUNDS
 from lapjoint.profile import ROUND_MS, StepProfile
 from lapjoint.report.numbers import projected_ms
@@ -166,6 +168,19 @@ def test_interface_and_rounds_of_a_simulation() -> None:
             simulation.set_rounds(0)
         simulation.interface[:] = 7  # a copy
         assert sorted(np.unique(cut)) == simulation.interface.tolist()
+
+
+def test_bytes_of_rounds_are_counted() -> None:
+    for precision in ("float32", "float64"):
+        native = importlib.import_module(f"lapjoint._bullet_{precision}")
+        down, up, contribution = native.exchange_heads
+        assert (down + up, contribution) == (HEADS, CONTRIBUTION)
+    counts = []
+    for rounds in (2, 12):
+        with Simulation(scenes.build("chain"), chain_params(rounds=rounds)) as simulation:
+            simulation.step(2)
+            counts.append(simulation.profile.byte_count)
+    assert counts[1] - counts[0] == 10 * 8 * (2 * HEADS + 2 * 2 * CONTRIBUTION), "two workers, two interface bodies"
 
 
 def test_one_worker_follows_the_rounds_too_and_has_no_interface() -> None:

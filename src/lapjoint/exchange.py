@@ -18,6 +18,8 @@ CONTRIBUTION = 12
 """Numbers of a contribution: see engines.RoundEngine."""
 HEAD_ROOM = 1024
 """Numbers beside the contributions and masses, at most, in each direction."""
+HEADS = 45
+"""Numbers beside the contributions in a worker's round, there and back: `exchange_heads` of the native module."""
 MASS = 38
 """Numbers of a mass: which two bodies, and a block of 6 by 6."""
 MOST_MASSES = 20_000
@@ -99,6 +101,12 @@ class Links:
     """CPU time of the workers since the links were made, as far as it is the calling thread's [s]."""
     rows: Sequence[Ids] = field(default_factory=list)
     """Of each worker's interface bodies, their places among all interface bodies."""
+
+
+def round_bytes(worker_count: int, interface_count: int, rounds: int) -> int:
+    """What server and workers exchange in the rounds of a step: heads, and contributions there and back, the server's
+    last ones included."""
+    return 8 * (HEADS * worker_count * rounds + CONTRIBUTION * interface_count * (2 * rounds + 1))
 
 
 def exchange_room(body_count: int) -> int:

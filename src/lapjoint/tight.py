@@ -18,7 +18,7 @@ from .algorithms import Membership
 from .detect import merge_contacts
 from .engines import Contacts, EngineMemory, RoundEngine, make_engine
 from .errors import LapjointError, WorkerError
-from .exchange import Links, RoundPlan, RoundResult
+from .exchange import Links, RoundPlan, RoundResult, round_bytes
 from .joints import WORLD
 from .messages import StepCommand, StepReply, WorkerFailure
 from .params import Params
@@ -171,6 +171,9 @@ class TightCoupling:
             return
         profile.rounds, profile.residual = self.result.rounds, self.result.residual
         profile.interface_count = len(self.interface)
+        messages = profile.count_bytes
+        in_rounds = round_bytes(len(replies), len(self.interface), self.result.rounds)
+        profile.count_bytes = lambda: messages() + in_rounds
         profile.server_ms += 1e3 * self.cpu_s
         profile.find_contacts = partial(self.all_contacts, replies, bits)
 
