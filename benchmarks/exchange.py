@@ -1,10 +1,13 @@
 """What a round of tight coupling takes when there is nothing to do in it: bytes on sockets, and processes that wake up.
 
-    python benchmarks/exchange.py [--workers N...] [--csv FILE]
+    python benchmarks/exchange.py [--workers N...] [--runs N] [--csv FILE]
 
 A chain with one body for each worker steps with many plain rounds of one sweep. What more rounds take is measured, so
 that the rest of a step does not count: wall time, and CPU time of the server and of the slowest worker in its rounds.
-`latency_us` is what is left of the wall time: StepProfile.projected_ms adds it for every round (`ROUND_MS`).
+`latency_us` is what is left of the wall time: StepProfile.projected_ms adds as much for every round (`ROUND_MS`).
+
+Each run starts processes anew: on which cores they come to lie, and what else runs there, makes most of the difference,
+so look at several. `load` is what the machine did besides when the run began: tasks that could run.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ def step(simulation: Simulation, rounds: int) -> tuple[float, float, float]:
     return wall_s, 1e-3 * profile.server_ms, 1e-3 * float(profile.worker_cpu_ms.max())
 
 
-def measure(workers: int, repeats: int) -> dict[str, object]:
+def measure(run: int, workers: int, repeats: int) -> dict[str, object]:
+    load = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0]) - 1  # without this program
     params = Params(workers=workers, coupling="tight", partition="equal", acceleration=False, repartition=0.0)
     found: list[tuple[float, ...]] = []
     with Simulation(chain(workers), params) as simulation:
@@ -63,19 +67,27 @@ def measure(workers: int, repeats: int) -> dict[str, object]:
         "latency_us": latency,
     }
     cores = len(os.sched_getaffinity(0))
-    return {"workers": workers, "cores": cores, **{name: round(value, 1) for name, value in numbers.items()}}
+    return {
+        "run": run,
+        "workers": workers,
+        "cores": cores,
+        "load": load,
+        **{name: round(value, 1) for name, value in numbers.items()},
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8])
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--csv", type=Path)
     arguments = parser.parse_args()
     rows = []
-    for workers in arguments.workers:
-        rows.append(measure(workers, arguments.repeats))
-        print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+    for run in range(arguments.runs):
+        for workers in arguments.workers:
+            rows.append(measure(run, workers, arguments.repeats))
+            print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     if arguments.csv:
         with arguments.csv.open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))
