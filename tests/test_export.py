@@ -20,7 +20,8 @@ from PIL import Image
 from film_support import record_falling
 from lapjoint import LapjointError, Recording
 from lapjoint.cli.export import export_recording
-from lapjoint.view import MODES, Renderer, export
+from lapjoint.view import Renderer, export
+from lapjoint.view.coloring import modes_of
 from lapjoint.view.recorded import Recorded
 from lapjoint.view.streams import Stream, pack, steady, unpack
 
@@ -91,7 +92,7 @@ def test_positions_and_orientations_are_those_of_the_recording(run: Recording, e
 
 def test_colours_are_those_of_the_modes(run: Recording, exported: Path) -> None:
     head, _ = contents(exported)
-    assert [mode["name"] for mode in head["modes"]] == list(MODES)
+    assert [mode["name"] for mode in head["modes"]] == modes_of("blend")
     for mode in head["modes"]:
         table = np.array([[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in mode["colors"]])
         index = stream_of(exported, f"colors {mode['name']}")[:, :, 0]
@@ -217,7 +218,7 @@ def test_page_scrubs_steps_and_changes_colours(page: Any, run: Recording) -> Non
     assert page.evaluate("player.time") == pytest.approx(run.times[-1])
     assert (np.abs(after - before).max(axis=2) > 40).sum() > 500
     page.evaluate("document.getElementById('bar').style.visibility = 'visible'")
-    for number, mode in enumerate(MODES):
+    for number, mode in enumerate(modes_of("blend")):
         page.keyboard.press(str(number + 1))
         page.wait_for_function(f"document.getElementById('mode').value == '{number}'")
         assert page.locator("#mode option:checked").text_content() == mode
