@@ -182,7 +182,6 @@ class Simulation:
         self.profile.deactivation_count += sum(len(command.deactivate) for command in commands)
         self._settled = self.profile.activation_count + self.profile.deactivation_count == 0
         self._told = commands
-        meanwhile: Callable[[], None] | None
         meanwhile = partial(self._detector.prepare, self.membership) if len(commands) > 1 else None
         rounds = None
         if self._tight is not None:
@@ -264,8 +263,7 @@ class Simulation:
 
     @property
     def interface(self) -> Ids:
-        """With tight coupling: bodies that have, or lately had, constraints with bodies of other workers, ascending; a
-        copy. Empty with blend."""
+        """With tight coupling: bodies that have, or lately had, constraints with bodies of other workers; a copy."""
         if self._tight is None or self.membership.worker_count == 1:
             return np.empty(0, np.int32)
         return self._tight.interface.copy()
