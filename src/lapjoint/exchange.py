@@ -18,7 +18,7 @@ CONTRIBUTION = 12
 """Numbers of a contribution: see engines.RoundEngine."""
 HEAD_ROOM = 1024
 """Numbers beside the contributions and masses, at most, in each direction."""
-HEADS = 45
+HEADS = 46
 """Numbers beside the contributions in a worker's round, there and back: `exchange_heads` of the native module."""
 MASS = 38
 """Numbers of a mass: which two bodies, and a block of 6 by 6."""

@@ -37,8 +37,6 @@ class Ownership:
     ) -> None:
         self._tight, self._runtime, self._commands = tight, runtime, commands
         self._detector, self._division = detector, division
-        self.cut_share = 0.0
-        """Share of constraints that are between workers."""
 
     def keep(
         self,
@@ -53,14 +51,14 @@ class Ownership:
         edges = graph.edges
         if step_count % MOVE_EVERY == 0 or self._division.is_due(membership):
             owner = owners(membership)
-            self.cut_share = cut_share(owner, edges)
+            self._tight.cut_share = cut_share(owner, edges)
             if step_count == 0:
-                loads.divided(membership, 0, self.cut_share)
-            if self._division.is_due(membership) or loads.are_uneven(membership, step_count, self.cut_share):
+                loads.divided(membership, 0, self._tight.cut_share)
+            if self._division.is_due(membership) or loads.are_uneven(membership, step_count, self._tight.cut_share):
                 profile.divided = True
                 self._division.divide(self._runtime.states, graph.contacts, membership)
-                self.cut_share = cut_share(owners(membership), edges)
-                loads.divided(membership, step_count, self.cut_share)
+                self._tight.cut_share = cut_share(owners(membership), edges)
+                loads.divided(membership, step_count, self._tight.cut_share)
             elif loads.may_move:
                 upward = step_count // MOVE_EVERY % 2 == 0
                 bodies, workers = choose_moves(owner, edges, membership.cost, membership.load, upward)
@@ -68,7 +66,7 @@ class Ownership:
                 if len(bodies):
                     membership.assign(owner)
         profile.activation_count = profile.deactivation_count = self._settle(membership, graph, step_count)
-        profile.cut_share = self.cut_share
+        profile.cut_share = self._tight.cut_share
         if params.validate:
             self.validate(membership, graph)
         return self._division.worker_count

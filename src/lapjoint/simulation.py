@@ -34,7 +34,7 @@ from .profile import StepProfile
 from .recovery import Recovery, Turn
 from .runtimes import make_runtime
 from .scene import STATE_SIZE, Scene
-from .tight import Rounds, TightCoupling
+from .tight import TightCoupling
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -183,10 +183,8 @@ class Simulation:
         self._told = commands
         meanwhile = partial(self._detector.prepare, self.membership) if len(commands) > 1 else None
         rounds = None
-        if self._tight is not None and len(commands) > 1:
-            rounds = Rounds(self._tight, self.params, self._runtime, meanwhile)
-        elif self._tight is not None:
-            commands[0].rounds = np.array([self.params.rounds], np.int32)
+        if self._tight is not None:
+            rounds = self._tight.rounds_of(commands, self.params, self._runtime, meanwhile)
         bodies = np.repeat(self.overlap, np.diff(self.weight_offset))
         parts = self.membership, commands, bodies, self.weight_worker, meanwhile, rounds
         turn = Turn(self.step_count, self.params.iterations or 1, *parts)
@@ -263,8 +261,7 @@ class Simulation:
 
     @property
     def interface(self) -> Ids:
-        """With tight coupling: bodies that have, or lately had, constraints with bodies of other workers, ascending; a
-        copy. Empty with blend."""
+        """With tight coupling: bodies that have, or lately had, constraints with bodies of other workers; a copy."""
         if self._tight is None or self.membership.worker_count == 1:
             return np.empty(0, np.int32)
         return self._tight.interface.copy()
@@ -322,7 +319,7 @@ class Simulation:
         self.params = replace(self.params, load=load)  # refuses what is none
         self._loads = Loads(self.scene, self.params)
         self.membership.set_costs(1)
-        share = self._balancing.cut_share if isinstance(self._balancing, Ownership) else None
+        share = None if self._tight is None else self._tight.cut_share
         self._loads.divided(self.membership, self.step_count, share)
         self._settled = False
 

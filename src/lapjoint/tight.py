@@ -34,6 +34,9 @@ Ids = NDArray[np.int32]
 LINGER = 10
 """Steps that a body stays in the server's engine after its last constraint between workers."""
 
+SMALL_CUT = 0.25
+"""Where a smaller share of the contacts is between workers, the server sweeps once a round: as good, and less to do."""
+
 
 class TightCoupling:
     """`owner` is the worker of every body."""
@@ -58,6 +61,8 @@ class TightCoupling:
         """Of the last step."""
         self.contacts = Contacts.none()
         """Between workers, of the last step."""
+        self.cut_share = 0.0
+        """Share of constraints that are between workers, when it was last counted."""
         self.cpu_s = 0.0
         """CPU time of the server in the rounds of the last step [s], and before them, while the workers begin too."""
         self.begin_cpu_s = 0.0
@@ -85,6 +90,20 @@ class TightCoupling:
         self._leaving = np.setdiff1d(self.interface, wanted_ids, assume_unique=True)
         self._entering = np.setdiff1d(wanted_ids, self.interface, assume_unique=True)
         self.interface = wanted_ids
+
+    def rounds_of(
+        self,
+        commands: Sequence[StepCommand],
+        params: Params,
+        runtime: Runtime,
+        afterwards: Callable[[], None] | None,
+    ) -> Rounds | None:
+        """The rounds of a step. One worker takes them alone, and is told how many."""
+        if len(commands) > 1:
+            return Rounds(self, params, runtime, afterwards)
+        assert params.rounds is not None
+        commands[0].rounds = np.array([params.rounds], np.int32)
+        return None
 
     def recall(self, has_moved: NDArray[np.bool_], moved: Ids) -> EngineMemory:
         """What the server remembers of bodies that change owners; they leave its engine until it has the new ones."""
@@ -127,8 +146,8 @@ class TightCoupling:
         self.begin_cpu_s = time.thread_time() - start
         owner = self.owner[interface]
         links.rows = [np.flatnonzero(owner == worker).astype(np.int32) for worker in range(len(links.downs))]
-        if not self._is_held.any():
-            plan = replace(plan, server_sweeps=1)  # as good in piles, where the server has much to do
+        if self.cut_share < SMALL_CUT and not self._is_held.any():
+            plan = replace(plan, server_sweeps=1)
         start = time.thread_time()
         self.result = engine.run_rounds(plan, links)
         self.cpu_s = time.thread_time() - start - links.worker_cpu_s()

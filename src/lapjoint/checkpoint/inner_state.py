@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ..detect import ServerDetector, merge_contacts
 from ..engines import Contacts, EngineMemory
 from ..messages import StepReply
-from ..ownership import Ownership
 from ..recovery import MOST
 from ..simulation import Simulation
 from ..tight import TightCoupling, owners
@@ -86,8 +85,8 @@ def take_inner_state(simulation: Simulation) -> tuple[Arrays, dict[str, Any]]:
         "failed_at": [[worker, list(steps)] for worker, steps in s._recovery._failed_at.items()],
         "quarantined": sorted(s._recovery._quarantined),
     }
-    if isinstance(s._balancing, Ownership):
-        description["cut_share"] = s._balancing.cut_share
+    if s._tight is not None:
+        description["cut_share"] = s._tight.cut_share
     return arrays, description
 
 
@@ -165,8 +164,7 @@ def _tight_arrays(tight: TightCoupling, has_memory: bool) -> Arrays:
 
 
 def _put_tight(s: Simulation, tight: TightCoupling, arrays: Arrays, description: dict[str, Any]) -> None:
-    assert isinstance(s._balancing, Ownership)
-    s._balancing.cut_share = description["cut_share"]
+    tight.cut_share = description["cut_share"]
     tight.set_owner(owners(s.membership))
     tight.needed_at[:] = arrays["tight/needed_at"]
     tight.contacts = contacts_between(arrays)
