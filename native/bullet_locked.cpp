@@ -7,8 +7,10 @@ namespace lapjoint {
 
 namespace {
 
-constexpr double kHold = 1e6;  // how stiff a row is held, against what it needs alone; 1e8 is lost to rounding
-constexpr long kWork = 200;    // products of blocks a row, at most: as much as 400 sweeps
+// How stiff a row is, against what it needs alone. In float32 velocities are known to a ten-millionth; a hundred times
+// as stiff, rounding makes impulses that grow from step to step.
+constexpr double kHold = sizeof(btScalar) == 8 ? 1e6 : 1e5;
+constexpr long kWork = 200;  // products of blocks a row, at most: as much as 400 sweeps
 
 bool has_no_limits(const btSolverConstraint& row) {
   return row.m_lowerLimit <= -SIMD_INFINITY && row.m_upperLimit >= SIMD_INFINITY && row.m_jacDiagABInv > 0;
@@ -68,7 +70,6 @@ void LockedRows::collect(btAlignedObjectArray<btSolverConstraint>& rows, const B
     put(row.m_contactNormal2, row.m_relpos2CrossNormal, own.along_b);
     const double alone = row.m_jacDiagABInv;
     own.velocity = double(row.m_rhs) / alone;
-    own.softness = double(row.m_cfm) / alone;
     own.stiffness = alone / (1 / kHold + double(row.m_cfm));
   }
 }
@@ -178,7 +179,7 @@ void LockedRows::solve(Bodies& bodies) {
   }
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
-    double lack = row.velocity - row.softness * double(btScalar(row.row->m_appliedImpulse));
+    double lack = row.velocity - double(btScalar(row.row->m_appliedImpulse)) / row.stiffness;
     if (row.a >= 0) lack -= product(row.along_a, &velocities_[6 * row.a]);
     if (row.b >= 0) lack -= product(row.along_b, &velocities_[6 * row.b]);
     lack_[i] = lack;

@@ -1,10 +1,11 @@
 // Joint rows without limits, solved together. Sweeps go row by row, and what happens at one end of a structure takes
 // many of them to reach the other; one sparse factorization per step answers for the whole structure at once.
 //
-// Rows J between bodies of mass M lack the velocities e; the impulses d that give them solve J M^-1 J^T d = e. Loops of
-// joints make that singular, so a solve is held back a little: (J M^-1 J^T + C) d = e, with C a millionth of what a row
-// alone has on the diagonal. What that leaves, the next solve gets. It is solved by way of the velocities: the matrix
-// M + J^T C^-1 J has one 6 x 6 block for each body and each pair of jointed bodies, and is positive definite.
+// Rows J between bodies of mass M need the velocities e; the impulses d that give them solve J M^-1 J^T d = e. Loops of
+// joints make that singular, and what rows contradict each other about would become impulses without bound. So rows are
+// a little soft: (J M^-1 J^T + C) d = e, with C a millionth of what a row alone has on the diagonal. It is solved by
+// way of the velocities: the matrix M + J^T C^-1 J has one 6 x 6 block for each body and each pair of jointed bodies,
+// and is positive definite.
 //
 // With all else eliminated from it, the matrix says how heavy a few bodies are together with all that joints hold to
 // them. An engine that has only rows between such bodies can so answer for structures that others have.
@@ -45,8 +46,8 @@ class LockedRows {
     btSolverConstraint* row;
     int a, b;  // rows of the matrix; -1: cannot move
     double along_a[6], along_b[6];
-    double velocity, softness;  // that is asked for, and how much less of it an impulse makes that
-    double stiffness;           // C^-1
+    double velocity;   // that is asked for
+    double stiffness;  // C^-1: an impulse of so much is as good as a velocity of one
   };
   void collect(btAlignedObjectArray<btSolverConstraint>& rows, const Bodies& bodies);
   int number(int body, const Bodies& bodies);

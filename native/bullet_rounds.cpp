@@ -144,7 +144,7 @@ void RoundSolver::set_interface(const std::vector<btRigidBody*>& bodies, double 
   others_.assign(kContribution * bodies.size(), 0.0);
   masses_.clear();
   locked_.clear();
-  prepared_ = false;
+  prepared_ = included_ = false;
 }
 
 std::vector<MassBlock> RoundSolver::held_masses(const std::vector<int>& places) {
@@ -171,6 +171,7 @@ void RoundSolver::include_masses(std::vector<MassBlock> masses) {
 }
 
 void RoundSolver::include(const double* others) {
+  included_ = true;
   for (std::size_t i = 0; i < interface_.size(); ++i) {
     btSolverBody& body = m_tmpSolverBodyPool[interface_[i]];
     double change[kContribution];
@@ -208,6 +209,9 @@ void RoundSolver::read_impulses(std::vector<double>& impulses) const {
 void RoundSolver::sweep(int count, Products& products) {
   if (!prepared_) prepare({});
   read_impulses(before_);
+  // A push at a body has to be felt by all that joints hold to it before contacts look at the body.
+  if (included_ && !locked_.empty() && masses_.empty()) locked_.solve(m_tmpSolverBodyPool);
+  included_ = false;
   for (int i = 0; i < count; ++i) {
     sweep_pushed();
     if (!locked_.empty()) locked_.mark(m_tmpSolverBodyPool);

@@ -9,6 +9,7 @@ namespace lapjoint {
 namespace {
 
 constexpr double kGrowth = 4;      // a change that grows by more than this means that the history misleads
+constexpr double kFactor = 1e4;    // factors beyond this are made of rounding
 constexpr double kResting = 1e-4;  // in contact, a change this small against the impulses, squared, is left alone
 
 // Gaussian elimination with pivoting, in place; a is n x n of a row length of kColumns.
@@ -57,7 +58,8 @@ Advance choose_advance(const Products& products, double last_change, double regu
   if (few_rounds && products.contact_rows > products.joint_rows &&
       products.change_squared < kResting * products.impulse_squared)
     return Advance::kKeep;
-  if (count == 0 || products.change_squared == 0) return Advance::kKeep;
+  if (count == 0 || products.change_squared <= regularization * regularization * products.impulse_squared)
+    return Advance::kKeep;
   double scale[kColumns], matrix[kColumns][kColumns];
   for (int i = 0; i < count; ++i) {
     const double norm = std::sqrt(products.columns[i][i]);
@@ -71,7 +73,7 @@ Advance choose_advance(const Products& products, double last_change, double regu
   if (!solve(matrix, theta, count)) return Advance::kKeep;
   for (int i = 0; i < count; ++i) theta[i] *= scale[i];
   for (int i = 0; i < count; ++i)
-    if (!std::isfinite(theta[i])) return Advance::kForget;
+    if (!(std::abs(theta[i]) < kFactor)) return Advance::kForget;
   return Advance::kExtrapolate;
 }
 

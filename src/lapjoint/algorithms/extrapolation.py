@@ -20,6 +20,8 @@ COLUMNS = 5
 """Rounds that are remembered, at most."""
 GROWTH = 4.0
 """A change that grows by more than this, squared, means that the history misleads."""
+FACTOR = 1e4
+"""Factors beyond this are made of rounding."""
 RESTING = 1e-4
 """In contact, a change this small against the impulses, squared, is left alone: resting stacks would shake."""
 
@@ -82,13 +84,13 @@ def choose_advance(
     in_contact = few_rounds and products.contact_rows > products.joint_rows
     if in_contact and products.change_squared < RESTING * products.impulse_squared:
         return Advance.KEEP, theta
-    if count == 0 or products.change_squared == 0:
+    if count == 0 or products.change_squared <= regularization**2 * products.impulse_squared:
         return Advance.KEEP, theta
     norm = np.sqrt(np.diag(products.columns)[:count])
     scale = np.divide(1.0, norm, out=np.zeros(count), where=norm > 0)
     matrix = products.columns[:count, :count] * np.outer(scale, scale) + regularization * np.eye(count)
     theta[:count] = scale * np.linalg.solve(matrix, scale * products.change[:count])
-    return (Advance.EXTRAPOLATE if np.isfinite(theta).all() else Advance.FORGET), theta
+    return (Advance.EXTRAPOLATE if np.abs(theta).max() < FACTOR else Advance.FORGET), theta
 
 
 class History:

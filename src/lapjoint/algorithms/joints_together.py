@@ -1,13 +1,14 @@
 """Joints without limits solved at once, and what a structure weighs at a few of its bodies. Readable, with dense
 matrices; native/block_cholesky.cpp and native/bullet_locked.cpp do the same sparsely.
 
-Rows J between bodies of mass M lack the velocities e. The impulses d that give them solve J M^-1 J^T d = e. Loops of
-joints make that singular, so a solve is held back a little, (J M^-1 J^T + 1/k) d = e with a large stiffness k, and what
-that leaves is for the next solve. By way of the velocities v that the impulses make:
+Rows J between bodies of mass M need the velocities e. The impulses d that give them solve J M^-1 J^T d = e. Loops of
+joints make that singular, and what rows contradict each other about would become impulses without bound. So rows are a
+little soft: (J M^-1 J^T + 1/k) d = e with a large stiffness k. By way of the velocities v that the impulses make:
 
     (M + J^T k J) v = J^T k e,    d = k (e - J v)
 
-A matrix of one 6 x 6 block for each body and each pair of jointed bodies, and positive definite.
+A matrix of one 6 x 6 block for each body and each pair of jointed bodies, and positive definite. With impulses d0 there
+already, rows lack e - J v0 - d0 / k, and the same gives what to add.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def joint_matrix(mass: Array, rows: Array, stiffness: Array) -> Array:
 
 
 def solve_joints(matrix: Array, rows: Array, stiffness: Array, lack: Array) -> tuple[Array, Array]:
-    """Impulses that give rows the velocities that they lack, and the velocities of bodies that these make."""
+    """Impulses that give rows what they lack, and the velocities of bodies that these make."""
     velocities = np.asarray(np.linalg.solve(matrix, rows.T @ (stiffness * lack)), np.float64)
     return stiffness * (lack - rows @ velocities), velocities
 
