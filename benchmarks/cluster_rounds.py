@@ -1,10 +1,11 @@
 """What a round of tight coupling takes between server and workers: processes, Ray on one node, Ray on two.
 
-    python benchmarks/cluster_rounds.py [--workers N...] [--csv FILE]
+    python benchmarks/cluster_rounds.py [--workers N...] [--runs N] [--csv FILE]
 
 A chain with one body for each worker steps with few plain rounds of one sweep, then with many: `round_us` is what one
-more round takes, `step_ms` what is left of a step without any. The two nodes are network namespaces of this machine,
-made and removed here (needs root): what they show is what messages cost, not what a real network adds.
+more round takes, `step_ms` what is left of a step without any. Each run starts its workers anew: where they come to lie
+makes much of the difference. The two nodes are network namespaces of this machine, made and removed here (needs root):
+what they show is what messages cost, not what a real network adds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import csv
 import json
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,7 +37,8 @@ def chain(count: int) -> Scene:
 
 def step(simulation: Simulation, rounds: int) -> float:
     """Wall time of a step with so many rounds [s]."""
-    simulation.params = replace(simulation.params, rounds=rounds, iterations=rounds)
+    simulation.set_iterations(rounds)
+    simulation.set_rounds(rounds)
     start = time.perf_counter()
     simulation.step()
     wall_s = time.perf_counter() - start
@@ -70,6 +71,7 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--case", help=argparse.SUPPRESS)
@@ -81,16 +83,17 @@ def main() -> None:
 
     here = {"nodes": 1, "address": None, "repeats": given.repeats}
     rows = []
-    for workers in given.workers:
-        for runtime in ("process", "ray"):
-            rows.append(measure({**here, "workers": workers, "runtime": runtime}))
-            show(rows[-1])
+    for _ in range(given.runs):
+        for workers in given.workers:
+            for runtime in ("process", "ray"):
+                rows.append(measure({**here, "workers": workers, "runtime": runtime}))
+                show(rows[-1])
     if why_not():
         print(f"no two nodes: {why_not()}")
     else:
         with two_nodes() as nodes:
             code = f"import runpy, sys; runpy.run_path({str(Path(__file__).resolve())!r}, run_name='__main__')"
-            for workers in given.workers:
+            for workers in given.workers * given.runs:
                 text = json.dumps({**here, "nodes": 2, "address": ADDRESS, "workers": workers, "runtime": "ray"})
                 rows.append(json.loads(nodes.run(code, "--case", text, seconds=1800).splitlines()[-1]))
                 show(rows[-1])
