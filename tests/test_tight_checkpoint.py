@@ -52,14 +52,14 @@ def test_a_resumed_run_equals_one_that_never_stopped(
     with tight(name, workers=workers, precision=precision, runtime=runtime) as first:
         first.step(BEFORE[name])
         checkpoint = saved(first, tmp_path / "c")
-        contacts, share = first.contacts(), first._balancing.cut_share
+        contacts, share = first.contacts(), first._tight.cut_share
         first.step(AFTER)
         assert first.state_hash == end, "a checkpoint changes the run that writes it"
     with checkpoint.resume() as second:
         assert second.params == first.params
         assert second.state_hash == start
         assert np.array_equal(second.contacts().bodies, contacts.bodies)
-        assert second._balancing.cut_share == share
+        assert second._tight.cut_share == share
         second.step(AFTER)
         assert second.state_hash == end
         assert np.array_equal(owner_of(second), owner)
