@@ -43,7 +43,7 @@ def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: di
     share = None
     if s._tight is not None:
         s._tight.set_owner(owners(membership))
-        share = cut_share(s._tight.owner, s.graph.edges)
+        share = s._tight.cut_share = cut_share(s._tight.owner, s.graph.edges)
     s._loads.divided(membership, s.step_count, share)
     s._settled = False
     s._weigh()
