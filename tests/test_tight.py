@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from lapjoint import Params, Scene, Simulation, scenes
-from lapjoint.measures import angular_momentum, joint_gaps, linear_momentum, motion
+from lapjoint.measures import angular_momentum, joint_gaps, kinetic_energy, linear_momentum, motion
+from lapjoint.partition import write_partition
 from tight_support import colliding, free_chain, simulate, wall
 
 PRECISIONS = ["float64", "float32"]
@@ -97,6 +100,32 @@ def test_four_workers_move_as_one_engine(name: str) -> None:
     four = simulate(scene, 60, workers=4, rounds=10, iterations=50)
     assert np.abs(four - one)[:, :3].max() < 1e-7
     assert joint_gaps(scene, four).sum() < 1.5 * joint_gaps(scene, one).sum()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(("rounds", "sweeps"), [(1, 1), (1, 5), (3, 1)])
+@pytest.mark.parametrize("at_random", [False, True])
+def test_structures_in_pieces_do_not_gain_energy_in_however_few_rounds(
+    at_random: bool, rounds: int, sweeps: int, precision: str, tmp_path: Path
+) -> None:
+    """Loops of joints over workers, and contacts at bodies that the server pushes: both have exploded."""
+    scene = scenes.build("two-way-bridge", 106)
+    owner = np.arange(scene.body_count) % 5
+    file = tmp_path / "owners.txt"
+    write_partition(file, np.random.default_rng(5).permutation(owner))
+    exact = kinetic_energy(scene, simulate(scene, 120, rounds=10, iterations=50))
+    states = simulate(
+        scene,
+        120,
+        workers=5,
+        rounds=rounds,
+        iterations=rounds * sweeps,
+        precision=precision,
+        partition=str(file) if at_random else "metis",
+        repartition=0,
+    )
+    assert kinetic_energy(scene, states) == pytest.approx(exact, rel=0.02)
+    assert joint_gaps(scene, states).max() < 1e-3
 
 
 def test_limits_and_motors_hold_across_interfaces() -> None:

