@@ -120,7 +120,14 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
     assert (plan.workers, plan.iterations) == ([1, 2, 4], [9, 8])
     assert (plan.steps, plan.rounds, plan.warmup) == (7, 2, 0)
     assert plan.params == Params(
-        growth_depth=2, detect="server", weights="equal", balance="guarded", load="bodies", linger=3, repartition=0
+        coupling="blend",
+        growth_depth=2,
+        detect="server",
+        weights="equal",
+        balance="guarded",
+        load="bodies",
+        linger=3,
+        repartition=0,
     )
 
 
@@ -263,7 +270,13 @@ def test_progress_grows_to_all_of_it() -> None:
 
 def test_bench_in_python_adds_one_worker() -> None:
     rows = bench(
-        [scenes.build("chain", 12)], [2], Params(runtime="inline"), iterations=[4], steps=1, rounds=1, warmup=0
+        [scenes.build("chain", 12)],
+        [2],
+        Params(runtime="inline", coupling="blend"),
+        iterations=[4],
+        steps=1,
+        rounds=1,
+        warmup=0,
     )
     assert [row.workers for row in rows] == [1, 2]
     assert (rows[0].speedup, rows[0].projected_speedup, rows[0].balance, rows[0].duplicated_share) == (1, 1, 1, 0)

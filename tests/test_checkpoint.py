@@ -23,7 +23,14 @@ BEFORE, AFTER = 90, 40
 
 
 def make(name: str, **params: Any) -> Simulation:
-    settings = {"runtime": "inline", "iterations": 15, "timestep": 0.005, "validate": True, **params}
+    settings = {
+        "runtime": "inline",
+        "coupling": "blend",
+        "iterations": 15,
+        "timestep": 0.005,
+        "validate": True,
+        **params,
+    }
     return Simulation(scenes.build(name, SIZES[name]), Params.of(**settings))
 
 

@@ -186,7 +186,9 @@ def test_of_a_vector_its_length_counts(tmp_path: Path) -> None:
 
 def record(path: Path, workers: int, steps: int = 12, skip: int = 0, every: int = 2) -> Recording:
     """A short run of the chain."""
-    with Simulation(scenes.build("chain"), Params(workers=workers, runtime="inline", iterations=15)) as simulation:
+    with Simulation(
+        scenes.build("chain"), Params(workers=workers, runtime="inline", coupling="blend", iterations=15)
+    ) as simulation:
         simulation.step(skip)
         with RecordingWriter(path, simulation, every=every, measures=["joint_gap_max", "own"]) as writer:
             for _ in range(steps):

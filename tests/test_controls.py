@@ -10,7 +10,8 @@ from lapjoint import LapjointError, Params, Simulation, scenes
 
 def make(workers: int = 3, **params: object) -> Simulation:
     return Simulation(
-        scenes.build("bridge"), Params.of(workers=workers, runtime="inline", validate=True, iterations=20, **params)
+        scenes.build("bridge"),
+        Params.of(workers=workers, runtime="inline", coupling="blend", validate=True, iterations=20, **params),
     )
 
 

@@ -170,7 +170,7 @@ def test_a_clearance_of_zero_is_what_a_step_finds(precision: str) -> None:
 def test_no_contact_is_without_a_worker(name: str, size: int | None, workers: int) -> None:
     """Before every step, a detector that sees everything finds every touching pair in some worker."""
     scene = scenes.build(name, size)
-    params = Params(workers=workers, runtime="inline", iterations=10)
+    params = Params(workers=workers, runtime="inline", coupling="blend", iterations=10)
     with Simulation(scene, params) as simulation:
         whole = ServerDetector(scene, simulation.params)
         take_step = simulation._step_workers

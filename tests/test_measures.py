@@ -380,7 +380,7 @@ def test_workers_disagree_at_an_interface_alone_and_less_with_overlap() -> None:
 
 
 def test_every_worker_has_its_residual() -> None:
-    with Simulation(scenes.build("bridge"), Params(workers=3, runtime="inline")) as simulation:
+    with Simulation(scenes.build("bridge"), Params(workers=3, runtime="inline", coupling="blend")) as simulation:
         measures = Measures(simulation, "worker_residual")
         for _ in range(3):
             simulation.step()

@@ -54,7 +54,7 @@ def without_fault(bowl: Scene) -> list[np.ndarray]:
 
 
 def start(scene: Scene, **params: Any) -> Simulation:
-    return Simulation(scene, Params(**{"workers": 3, "validate": True, **params}))
+    return Simulation(scene, Params(**{"workers": 3, "coupling": "blend", "validate": True, **params}))
 
 
 def pids(simulation: Simulation) -> list[int]:

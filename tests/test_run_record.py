@@ -62,7 +62,9 @@ def values(recording: Recording) -> dict[str, Any]:
 
 
 def test_a_recording_holds_what_every_run_measures(tmp_path: Path) -> None:
-    summary, shown = invoke(tmp_path, "bridge", "--workers", "2", "--steps", "10", "--record", str(tmp_path / "r"))
+    summary, shown = invoke(
+        tmp_path, "bridge", "--workers", "2", "--coupling", "blend", "--steps", "10", "--record", str(tmp_path / "r")
+    )
     assert f"recording: {tmp_path}/r" in shown.replace("\n", "")
     recording = Recording(tmp_path / "r")
     assert recording.complete
@@ -80,7 +82,7 @@ def test_a_recording_holds_what_every_run_measures(tmp_path: Path) -> None:
 
 
 def test_everything_can_be_measured(tmp_path: Path) -> None:
-    options = "bridge --workers 2 --steps 24 --measure all --one-step-every 4 --record-every 3"
+    options = "bridge --workers 2 --coupling blend --steps 24 --measure all --one-step-every 4 --record-every 3"
     summary, shown = invoke(tmp_path, *options.split(), "--record", str(tmp_path / "r"))
     for title in ("energy", "disagreement", "one-step error"):
         assert f" {title} " in shown

@@ -136,7 +136,7 @@ def test_pushes_on_a_whole_chain_add_up(growth_depth: int) -> None:
     scene.add_joints(Ball(), np.arange(11), np.arange(1, 12), np.arange(11)[:, None] * [1.1, 0, 0] + [0.55, 0, 0])
     mass = scene.bodies.mass
     push = np.array([1.0, 2.0, 3.0])
-    params = Params(workers=3, runtime="inline", validate=True, precision="float64")
+    params = Params(workers=3, runtime="inline", coupling="blend", validate=True, precision="float64")
     with Simulation(scene, params) as simulation:
         for _ in range(20):
             simulation.add_forces(np.arange(12), mass[:, None] * push)
@@ -300,7 +300,7 @@ def test_as_printed_uncovered_constraints_are_counted() -> None:
     scene.add_joints(Ball(), np.arange(5), np.arange(1, 6), ((x[1:] + x[:-1]) / 2)[:, None] * [1, 0, 0], collide=True)
     counts = {}
     for balance in ("printed", "guarded", "pruned"):
-        with Simulation(scene, Params(workers=2, runtime="inline", balance=balance)) as simulation:
+        with Simulation(scene, Params(workers=2, runtime="inline", coupling="blend", balance=balance)) as simulation:
             simulation.step()
             counts[balance] = simulation.profile.uncovered_count
             assert counts[balance] == len(simulation.membership.uncovered(simulation.graph.edges))

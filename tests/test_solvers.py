@@ -183,7 +183,9 @@ def test_the_cable_alone_is_solved_directly(workers: int) -> None:
     scene = scenes.build("cable", 60)
     worst = []
     for solver in ("sequential", APART):
-        params = Params(workers=workers, runtime="inline", solver=solver, validate=True, repartition=0)
+        params = Params(
+            workers=workers, runtime="inline", coupling="blend", solver=solver, validate=True, repartition=0
+        )
         with Simulation(scene, params) as simulation:
             gaps = []
             for _ in range(150):

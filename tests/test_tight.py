@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,17 @@ def one_step_error(scene: Scene, rounds: int, reference: np.ndarray, workers: in
     states = simulate(scene, 1, workers=workers, rounds=rounds, iterations=10 * rounds)
     scale = 9.81 * scene.timestep * np.sqrt(scene.body_count)
     return float(np.linalg.norm(states[:, 7:] - reference[:, 7:]) / scale)
+
+
+def test_scenes_with_joints_are_coupled_tightly_unless_blend_is_asked_for() -> None:
+    chain, bowl = scenes.build("chain"), scenes.build("bowl", 50)
+    assert Params(workers=2).resolved(chain).coupling == "tight"
+    assert Params(workers=1, max_workers=4).resolved(chain).coupling == "tight"
+    others: list[dict[str, Any]] = [{"workers": 1}, {"growth_depth": 2}, {"engine": "rapier"}, {"solver": "dantzig"}]
+    others += [{"sleeping": True}, {"coupling": "blend"}, {"weights": "equal"}, {"engine": "bullet,1=mujoco"}]
+    for other in others:
+        assert Params(**{"workers": 2, **other}).resolved(chain).coupling == "blend", other
+    assert Params(workers=2).resolved(bowl).coupling == "blend"
 
 
 # ---- alone -----------------------------------------------------------------------------------------------------------

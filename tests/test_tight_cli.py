@@ -115,7 +115,7 @@ def test_one_worker_takes_its_rounds_alone(tmp_path: Path) -> None:
         ("--coupling tight --weights equal", "--weights is given, but the coupling is tight"),
         ("--coupling tight --rounds 0", "rounds is 0, expected 1 to"),
         ("--coupling tight --tolerance -1", "tolerance is -1"),
-        ("--coupling loose", "coupling is 'loose', expected one of blend, tight"),
+        ("--coupling loose", "coupling is 'loose', expected one of auto, blend, tight"),
         ("--coupling tight --engine mujoco:float64", "which the engine mujoco does not have; it has blend"),
     ],
 )

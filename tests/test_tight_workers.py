@@ -173,7 +173,7 @@ def test_nothing_overlaps_and_so_nothing_grows() -> None:
         ({"rounds": 0}, "rounds is 0, expected 1 to"),
         ({"tolerance": -1.0}, "tolerance is -1.0, expected zero or more"),
         ({"joint_warm_start": 2.0}, "joint_warm_start is 2.0, expected a number from 0 to 1"),
-        ({"coupling": "loose"}, "coupling is 'loose', expected one of blend, tight"),
+        ({"coupling": "loose"}, "coupling is 'loose', expected one of auto, blend, tight"),
     ],
     ids=str,
 )

@@ -50,7 +50,7 @@ def client(view: LiveView) -> Iterator[websockets.sync.client.ClientConnection]:
 
 @pytest.fixture(scope="module")
 def view() -> Iterator[LiveView]:
-    with live_view(scenes.build("chain"), Params(workers=2, runtime="inline")) as shown:
+    with live_view(scenes.build("chain"), Params(workers=2, runtime="inline", coupling="blend")) as shown:
         shown.speed = None
         yield shown
 

@@ -313,7 +313,9 @@ def test_the_first_browser_holds_the_controls_and_the_next_one_inherits_them() -
 
 @pytest.fixture(scope="module")
 def moment() -> Snapshot:
-    with Simulation(scenes.build("two-way-bridge", 200), Params(workers=3, runtime="inline")) as simulation:
+    with Simulation(
+        scenes.build("two-way-bridge", 200), Params(workers=3, runtime="inline", coupling="blend")
+    ) as simulation:
         simulation.step(5)
         snapshot = of_simulation(simulation)
         np.testing.assert_allclose(np.maximum(snapshot.weights, 0), simulation.weights(), atol=1e-12)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from .checks import is_finite
 from .engine_choice import PRECISIONS, EngineChoice
 from .errors import LapjointError
+from .joints import WORLD
 from .scene import Scene
 from .solver_choice import is_uniform, parse_solvers, solvers_of_workers
 
 CHOICES = {
-    "coupling": ("blend", "tight"),
+    "coupling": ("auto", "blend", "tight"),
     "detect": ("workers", "server"),
     "balance": ("pruned", "guarded", "printed"),
     "load": ("contacts", "bodies", "time"),
@@ -27,6 +28,8 @@ CHOICES = {
 }
 
 
+OF_BLEND = ("growth_depth", "search_depth", "weights", "balance", "linger")
+"""Parameters of overlap, which tight coupling does not have."""
 ROUNDS = 10
 """Exchanges in a tight step, if nothing else is said."""
 
@@ -49,10 +52,11 @@ class Params:
     """Which states come back from workers on other machines with every step: all, or only those of the border, where
     they may matter to other workers. All: a worker that is lost can be replaced. Border: a fraction of the bytes, all
     states are fetched when somebody looks at them; a lost worker ends the run. Results are the same."""
-    coupling: str = "blend"
+    coupling: str = "auto"
     """How workers' results become one: blend, the paper's weighted mean of bodies that several workers simulate; or
     tight: every body has one worker, and constraints between workers are solved with all others, in rounds within the
-    step. Tight is exact as rounds grow, and simulates nothing twice; blend needs one exchange a step."""
+    step. Tight is exact as rounds grow, and simulates nothing twice; blend needs one exchange a step. auto:
+    tight for several workers of a scene with joints, unless something is asked for that only blend has; else blend."""
     rounds: int | None = None
     """Tight: exchanges within a step, among which the iterations are divided. More: smaller error, more messages. With
     a tolerance: the most. None: ROUNDS."""
@@ -197,6 +201,7 @@ class Params:
         """The same, with everything the scene decides filled in."""
         return replace(
             self,
+            coupling=self._coupling(scene),
             growth_depth=scene.growth_depth if self.growth_depth is None else self.growth_depth,
             search_depth=scene.search_depth if self.search_depth is None else self.search_depth,
             timestep=scene.timestep if self.timestep is None else self.timestep,
@@ -205,6 +210,18 @@ class Params:
             length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
             speed_limit=self._speed_limit(scene),
         )
+
+    def _coupling(self, scene: Scene) -> str:
+        """With joints, tight is better in everything. Contacts alone leave its server much to do where workers are
+        many, and blend looks as right."""
+        if self.coupling != "auto":
+            return self.coupling
+        several = max(self.workers, self.max_workers or 0) > 1
+        has_joints = bool((scene.joints.body_b != WORLD).any())
+        as_ever = all(getattr(self, name) == getattr(Params, name) for name in OF_BLEND)
+        is_able = set(EngineChoice.parse(self.engine).names) == {"bullet"} and not self.sleeping
+        is_able = is_able and self.solver == "sequential" and self.send == "all"
+        return "tight" if several and has_joints and as_ever and is_able else "blend"
 
     def with_solvers(self, scene: Scene, partition: NDArray[np.int32]) -> Params:
         """The same, with labels in `solver` replaced by the workers that have them. Where workers differ in their

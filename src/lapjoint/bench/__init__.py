@@ -30,4 +30,6 @@ def bench(
     warmup: int = 200,
 ) -> list[BenchRow]:
     """Measure scenes on counts of workers; the arguments are those of a BenchPlan."""
-    return list(measure(BenchPlan(scenes, workers, params or Params(), iterations, steps, rounds, warmup)))
+    return list(
+        measure(BenchPlan(scenes, workers, params or Params(coupling="blend"), iterations, steps, rounds, warmup))
+    )

@@ -206,7 +206,7 @@ def bench(
 def _coupled(params: Params, tight: TightOptions, coupling: str, count: int) -> Params:
     """Parameters with a coupling. Beside another one, it leaves alone what is said of that."""
     if coupling == "blend":
-        return params
+        return replace(params, coupling="blend")
     chosen = replace(params, coupling=coupling, **tight.given)
     if count == 1:
         check_overlap_options(chosen)

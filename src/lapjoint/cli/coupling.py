@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import LapjointError
-from ..params import ROUNDS, Params
+from ..params import OF_BLEND, ROUNDS, Params
 
 CouplingOption = Annotated[
     str,
@@ -18,7 +18,8 @@ CouplingOption = Annotated[
         help="How workers' results become one. blend, the paper's: one exchange a step, any engine, an error that "
         "falls with --growth-depth; for slow links. tight: constraints between workers are solved with all others, in "
         "--rounds within the step; nothing is simulated twice, and the error falls as rounds grow; for workers that "
-        "answer fast, on one machine. See docs/coupling.md.",
+        "answer fast, on one machine. auto: tight for several workers of a scene with joints, unless something is "
+        "asked for that only blend has; else blend. See docs/coupling.md.",
     ),
 ]
 RoundsOption = Annotated[
@@ -63,8 +64,6 @@ JointsTogetherOption = Annotated[
         help="With --coupling tight: solve joints without limits at once, or by sweeps like all else. Default: on.",
     ),
 ]
-OF_BLEND = ("growth_depth", "search_depth", "weights", "balance", "linger")
-"""Parameters of overlap, which tight coupling does not have."""
 
 
 @dataclass(frozen=True)

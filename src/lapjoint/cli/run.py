@@ -101,7 +101,7 @@ def run(
     address: AddressOption = None,
     placement: PlacementOption = "spread",
     send: SendOption = "all",
-    coupling: CouplingOption = "blend",
+    coupling: CouplingOption = "auto",
     rounds: RoundsOption = None,
     tolerance: ToleranceOption = None,
     joint_warm_start: JointWarmStartOption = None,
@@ -206,7 +206,8 @@ def run(
         speed_limit=speed_limit,
         **tight.given,
     )
-    tight.check(coupling)
+    if coupling != "auto":
+        tight.check(coupling)
     check_overlap_options(params)
     outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every, record_contacts)
     live_options = LiveOptions(host, port, fps, balls, no_browser)
@@ -220,6 +221,7 @@ def run(
     elif checkpoint_every is not None or checkpoint_keep is not None:
         raise LapjointError("--checkpoint-every or --checkpoint-keep is given without --checkpoint, expected both")
     built = open_scene(scene, size, seed)
+    tight.check(params.resolved(built).coupling)
     length = params.timestep or built.timestep
     count = None if view and steps is None else 500 if steps is None else steps
     if seconds is not None:

@@ -95,7 +95,7 @@ def _check_params(name: str, support: Support, params: Params) -> None:
             f"precision is {params.precision}, and the engine {name} computes in {has}: "
             f"--engine {name}:{support.precisions[0]}"
         )
-    if params.coupling not in support.couplings:
+    if params.coupling != "auto" and params.coupling not in support.couplings:
         raise LapjointError(
             f"coupling is {params.coupling}, which the engine {name} does not have; it has "
             f"{', '.join(support.couplings)}"

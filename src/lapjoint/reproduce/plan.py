@@ -114,7 +114,7 @@ class Plan:
     fidelity: str
     """quick or full; parts of each are kept apart."""
     parts: tuple[Part, ...]
-    params: Params = field(default_factory=lambda: Params(timestep=TIMESTEP))
+    params: Params = field(default_factory=lambda: Params(timestep=TIMESTEP, coupling="blend"))
     """What all parts have in common; a part says the rest."""
 
     def __post_init__(self) -> None:
