@@ -53,7 +53,7 @@ void subtract_product(const double* a, const double* b, double* c) {
 
 }  // namespace
 
-void BlockCholesky::analyse(const std::vector<char>& kept, const std::vector<std::pair<int, int>>& pairs) {
+bool BlockCholesky::analyse(const std::vector<char>& kept, const std::vector<std::pair<int, int>>& pairs, long limit) {
   const int row_count = row_count_ = static_cast<int>(kept.size());
   kept_from_ = static_cast<int>(std::count(kept.begin(), kept.end(), 0));
   std::vector<std::vector<int>> near(row_count);
@@ -71,9 +71,12 @@ void BlockCholesky::analyse(const std::vector<char>& kept, const std::vector<std
   place_.assign(row_count, 0);
   row_at_.clear();
   std::vector<int> joined;
+  long work = 0;
   while (!waiting.empty()) {
     const int row = std::get<2>(*waiting.begin());
     waiting.erase(waiting.begin());
+    const long below = static_cast<long>(near[row].size());
+    if ((work += below * (below + 1) / 2) > limit) return false;
     place_[row] = static_cast<int>(row_at_.size());
     row_at_.push_back(row);
     for (const int other : near[row]) {
@@ -105,6 +108,7 @@ void BlockCholesky::analyse(const std::vector<char>& kept, const std::vector<std
       }
   diagonal_.resize(static_cast<std::size_t>(kBlock) * row_count);
   lower_.resize(kBlock * below_.size());
+  return true;
 }
 
 void BlockCholesky::clear() {

@@ -12,10 +12,9 @@ class BlockCholesky {
   static constexpr int kSide = 6, kBlock = kSide * kSide;
 
   // The pattern: pairs of different rows that have a block. Chooses the order of elimination: rows that are `kept` come
-  // last, else fewest neighbours first, ties to the lowest row.
-  void analyse(const std::vector<char>& kept, const std::vector<std::pair<int, int>>& pairs);
-  // Products of blocks that a factorization takes.
-  long work() const { return static_cast<long>(targets_.size()); }
+  // last, else fewest neighbours first, ties to the lowest row. False if a factorization would take more products of
+  // blocks than `limit`: then there is nothing to factor.
+  bool analyse(const std::vector<char>& kept, const std::vector<std::pair<int, int>>& pairs, long limit);
 
   void clear();
   // Row-major block (row, column), to be added to; of a pair, `block(a, b)` and `block(b, a)` are each other's
@@ -26,6 +25,10 @@ class BlockCholesky {
   bool factor();
   void solve(double* values) const;  // 6 per row, in place
 
+  // Blocks of what is left for the kept rows.
+  std::size_t kept_count() const {
+    return static_cast<std::size_t>(row_count_ - kept_from_ + start_[row_count_] - start_[kept_from_]);
+  }
   // What is left of the matrix for the kept rows once all others are eliminated: calls
   // visit(row, column, block), each pair once.
   template <class Visit>

@@ -17,6 +17,19 @@ bool is_finite(const double* numbers, std::size_t count) {
   return sum == 0;
 }
 
+// Whether a worker's answer is as long as it says, of numbers, and about its own bodies.
+bool is_message(const Seat& seat) {
+  const std::size_t before = kUpHead + static_cast<std::size_t>(kContribution) * seat.count;
+  const double masses = seat.up[before];
+  if (!(masses >= 0 && masses <= kMostMasses)) return false;
+  const std::size_t size = before + 1 + kMassNumbers * static_cast<std::size_t>(masses);
+  if (seat.up[0] != static_cast<double>(size) || !is_finite(seat.up, size)) return false;
+  for (const double* mass = seat.up + before + 1; mass < seat.up + size; mass += kMassNumbers)
+    for (int end = 0; end < 2; ++end)
+      if (!(mass[end] >= 0 && mass[end] < seat.count)) return false;
+  return true;
+}
+
 }  // namespace
 
 RoundSolver& BulletWorld::rounds() const {
@@ -26,6 +39,10 @@ RoundSolver& BulletWorld::rounds() const {
 
 void BulletWorld::begin_step(double timestep, const int* interface, int count, const std::vector<int>& held) {
   require(interface, count, true);
+  for (const int place : held)
+    if (place < 0 || place >= count)
+      throw std::invalid_argument("place " + std::to_string(place) + " is none of the interface's " +
+                                  std::to_string(count) + " bodies");
   RoundSolver& solver = rounds();
   commit();
   solver.begin_step();
@@ -36,7 +53,6 @@ void BulletWorld::begin_step(double timestep, const int* interface, int count, c
   solver.set_interface(bodies, settings_.length_unit);
   held_masses_.clear();
   if (!held.empty()) held_masses_ = solver.held_masses(held);
-  if (held_masses_.size() > kMostMasses) held_masses_.clear();
   contacts_solved_ = true;
 }
 
@@ -52,6 +68,7 @@ void BulletWorld::finish_step(bool moves) {
 }
 
 void BulletWorld::abandon_step() {
+  rounds().abandon();
   world_->clearForces();
   contacts_solved_ = false;
 }
@@ -118,7 +135,7 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
   const auto read = [&](Products& total) {
     for (std::size_t w = 0; w < seats.size(); ++w) {
       const Seat& seat = seats[w];
-      if (!(seat.up[0] > 0) || !is_finite(seat.up, static_cast<std::size_t>(seat.up[0]))) {
+      if (!is_message(seat)) {
         result.not_finite.push_back(static_cast<int>(w));
         continue;
       }

@@ -92,11 +92,11 @@ void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const B
   for (const int body : kept)
     if (number_[body] >= 0) keep[number_[body]] = 1;
   if (pairs != pairs_ || keep != kept_) {
-    matrix_.analyse(keep, pairs);
+    is_too_much_ = !matrix_.analyse(keep, pairs, kWork * static_cast<long>(rows_.size()));
     pairs_.swap(pairs);
     kept_.swap(keep);
   }
-  if (matrix_.work() > kWork * static_cast<long>(rows_.size()) || !factor(bodies, masses)) return rows_.clear();
+  if (is_too_much_ || !factor(bodies, masses)) return rows_.clear();
   for (const Row& row : rows_) row.row->m_overrideNumSolverIterations = 0;
 }
 

@@ -33,6 +33,7 @@ class LockedRows {
   // held masses will be asked for. Bodies are solver bodies.
   void prepare(btAlignedObjectArray<btSolverConstraint>& rows, const Bodies& bodies,
                const std::vector<MassBlock>& masses, const std::vector<int>& kept);
+  std::size_t held_mass_count() const { return rows_.empty() ? 0 : matrix_.kept_count(); }
   std::vector<MassBlock> held_masses() const;
 
   // Where others hold bodies, `mark` comes before other rows are swept: what those did since is then answered for, too,
@@ -60,6 +61,7 @@ class LockedRows {
   std::vector<std::pair<int, int>> pairs_;  // pairs and kept rows that the matrix was analysed for
   std::vector<char> kept_;
   BlockCholesky matrix_;
+  bool is_too_much_ = false;  // to factor
   bool held_elsewhere_ = false;
   std::vector<double> lack_, start_, velocities_, impulses_;
 };

@@ -1,8 +1,8 @@
 // What a world knows beyond the states that it gives out, so that another can go on from there bit for bit.
 //
 // States are quaternions at the border and matrices inside, and a contact point carries over from step to step where it
-// is and how hard it pressed. So do joints in rounds; else they start from zero in every step. Nothing else does: the
-// order of things depends on their numbers alone (bullet_order.h).
+// is and how hard it pressed. So do joints that are warm started; others start from zero in every step. Nothing else
+// does: the order of things depends on their numbers alone (bullet_order.h).
 #include <BulletCollision/CollisionDispatch/btCompoundCompoundCollisionAlgorithm.h>
 
 #include <stdexcept>

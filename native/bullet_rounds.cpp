@@ -22,12 +22,26 @@ btVector3 get(const double* in, double unit = 1) {
 void RoundSolver::begin(btCollisionObject** bodies, int body_count, btPersistentManifold** manifolds,
                         int manifold_count, btTypedConstraint** joints, int joint_count,
                         const btContactSolverInfo& info) {
+  abandon();  // whatever a step left that was never finished
   info_ = &info;
   in_rounds_ = true;
   solveGroupCacheFriendlySetup(bodies, body_count, manifolds, manifold_count, joints, joint_count, info, nullptr);
   in_rounds_ = false;
   collect_rows();
   collect_pushed();
+  set_interface({}, 1);
+}
+
+void RoundSolver::abandon() {
+  for (btConstraintArray* pool :
+       {&m_tmpSolverNonContactConstraintPool, &m_tmpSolverContactConstraintPool,
+        &m_tmpSolverContactFrictionConstraintPool, &m_tmpSolverContactRollingFrictionConstraintPool})
+    pool->resizeNoInitialize(0);
+  m_tmpSolverBodyPool.resizeNoInitialize(0);
+  rows_.clear();
+  joints_.clear();
+  joint_start_.assign(1, 0);
+  joint_rows_ = contact_rows_ = rolling_count_ = 0;
   set_interface({}, 1);
 }
 
@@ -89,7 +103,7 @@ void RoundSolver::finish(btCollisionObject** bodies, int body_count, bool answer
   Products products;
   if (answers && !plain_ && !interface_.empty()) sweep(1, products);
   forget_all();
-  for (std::size_t i = 0; i < joints_.size(); ++i) {
+  for (std::size_t i = 0; i < joints_.size() && joint_warm_start_ > 0; ++i) {
     const int id = joints_[i]->getUserConstraintId();
     for (int k = joint_start_[i]; k < joint_start_[i + 1]; ++k)
       keep_one(id, btScalar(m_tmpSolverNonContactConstraintPool[k].m_appliedImpulse));
@@ -114,6 +128,7 @@ void RoundSolver::read_kept(int* joint_ids, btScalar* impulses) const {
 }
 
 void RoundSolver::keep(const int* joint_ids, const btScalar* impulses, int count) {
+  if (!(joint_warm_start_ > 0)) return;
   for (int i = 0; i < count; ++i) forget(joint_ids[i]);
   for (int i = 0; i < count; ++i) keep_one(joint_ids[i], impulses[i]);
 }
@@ -154,6 +169,7 @@ std::vector<MassBlock> RoundSolver::held_masses(const std::vector<int>& places) 
     place[interface_[i]] = i;
   }
   prepare(kept);
+  if (locked_.held_mass_count() > kMostMasses) return {};
   std::vector<MassBlock> masses = locked_.held_masses();
   for (MassBlock& block : masses) {
     block.body_a = place[block.body_a];

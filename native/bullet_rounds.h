@@ -25,6 +25,8 @@ class RoundSolver : public OpenSolver {
              btTypedConstraint** joints, int joint_count, const btContactSolverInfo& info);
   // A contribution is in units of which linear ones are so many metres long.
   void set_interface(const std::vector<btRigidBody*>& bodies, double length_unit);
+  // In place of finish. Bullet empties its pools only at a step's end, and would add the next step's rows to these.
+  void abandon();
   int interface_count() const { return static_cast<int>(interface_.size()); }
   // Before the first sweep, if at all; bodies are places in the interface. How heavy bodies are with all that this
   // engine's joints hold to them, and with all that other engines' joints do.

@@ -59,6 +59,15 @@ def test_a_matrix_that_is_not_positive_definite_is_refused() -> None:
     assert not native.solve_blocks([0, 0], [], matrix, np.ones(2 * SIDE), np.zeros((0, 0)))
 
 
+def test_what_would_take_too_much_is_not_begun() -> None:
+    count = 12
+    pairs = [(a, b) for a in range(count) for b in range(a + 1, count)]
+    matrix, values = np.eye(SIDE * count), np.ones(SIDE * count)
+    products = sum(below * (below + 1) // 2 for below in range(count))
+    for limit, done in ((products, True), (products - 1, False)):
+        assert native.solve_blocks([0] * count, pairs, matrix, values, np.zeros((0, 0)), limit) == done
+
+
 def test_redundant_rows_do_no_harm_and_a_second_solve_changes_nothing() -> None:
     rng = np.random.default_rng(2)
     mass, rows, _ = structure(rng, 4)

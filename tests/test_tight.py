@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapjoint import Params, Scene, Simulation, scenes
+from lapjoint import Params, Scene, Simulation, make_engine, scenes
+from lapjoint.algorithms.extrapolation import Products
+from lapjoint.engines import RoundEngine
 from lapjoint.measures import angular_momentum, joint_gaps, kinetic_energy, linear_momentum, motion
 from lapjoint.partition import write_partition
 from tight_support import colliding, free_chain, simulate, wall
@@ -202,3 +204,64 @@ def test_a_wall_with_owners_at_random_stands_as_still_as_in_one_engine(precision
     speed = np.sqrt(2 * energy["tight"] / scene.bodies.mass.sum())
     assert speed < max(3e-4, 3 * np.sqrt(2 * energy["blend"] / scene.bodies.mass.sum()))
     assert depth["tight"] < 3 * depth["blend"] + 1e-5
+
+
+# ---- what a step leaves behind ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["wall", "bridge"])
+def test_a_step_that_was_abandoned_leaves_nothing_behind(name: str) -> None:
+    """Bullet would add the rows of the next step to those of this one."""
+    scene = wall() if name == "wall" else scenes.build("bridge", 106)
+    params, ids = Params(coupling="tight", precision="float64").resolved(scene), np.arange(scene.body_count)
+    begun, fresh = (make_engine(scene, params) for _ in range(2))
+    for engine in (begun, fresh):
+        engine.activate(ids, scene.states)
+    assert isinstance(begun, RoundEngine)
+    assert isinstance(fresh, RoundEngine)
+    for _ in range(2):
+        begun.begin_step([0, 1])
+        begun.sweep(3)
+        begun.abandon_step()
+        begun.set_states(ids, scene.states)
+    told = []
+    for engine in (begun, fresh):
+        engine.begin_step([])
+        told.append(engine.sweep(3))
+        engine.finish_step()
+    assert Products.from_numbers(told[1]).contact_rows > 0
+    assert np.array_equal(told[0], told[1])
+    assert np.array_equal(begun.get_states(), fresh.get_states())
+
+
+def test_workers_of_different_precision_hand_bodies_over() -> None:
+    scene = wall()
+    params = Params(
+        workers=3, runtime="inline", coupling="tight", engine="bullet:float64,1=bullet:float32", validate=True
+    )
+    with Simulation(scene, params) as simulation:
+        for seed in range(3):
+            simulation.step(5)
+            owner = np.random.default_rng(seed).permutation(np.arange(scene.body_count) % 3)
+            simulation._division.ask(owner.astype(np.int32))
+        simulation.step(5)
+        assert np.abs(simulation.states - scene.states)[:, :3].max() < 1e-3
+
+
+def test_shares_are_looked_at_whenever_the_scene_was_divided() -> None:
+    scene = scenes.build("chain")
+    with Simulation(scene, Params(workers=2, runtime="inline", coupling="tight", iterations=2)) as simulation:
+        simulation.step(3)
+        simulation.set_worker_count(3)
+        looked: list[int] = []
+        loads = simulation._loads
+        ask = loads.are_uneven
+
+        def noted(membership: Any, step_count: int, share: float) -> bool:
+            if loads.is_time_to_look(step_count):
+                looked.append(step_count)
+            return ask(membership, step_count, share)
+
+        loads.are_uneven = noted  # type: ignore[assignment]
+        simulation.step(230)
+    assert looked == [203, 223]

@@ -18,7 +18,7 @@ from lapjoint.cli import app
 from lapjoint.cli.many_values import spread
 from lapjoint.cli.progress import rounds_text
 from lapjoint.cli.summary_table import summary_table
-from lapjoint.exchange import CONTRIBUTION, HEADS
+from lapjoint.exchange import CONTRIBUTION, HEADS, MASS, MOST_MASSES
 from lapjoint.params import ROUNDS
 from lapjoint.profile import ROUND_MS, StepProfile
 from lapjoint.report.numbers import projected_ms
@@ -174,7 +174,8 @@ def test_bytes_of_rounds_are_counted() -> None:
     for precision in ("float32", "float64"):
         native = importlib.import_module(f"lapjoint._bullet_{precision}")
         down, up, contribution = native.exchange_heads
-        assert (down + up, contribution) == (HEADS, CONTRIBUTION)
+        assert (down + up + 1, contribution) == (HEADS, CONTRIBUTION)
+        assert native.mass_limits == (MASS, MOST_MASSES)
     counts = []
     for rounds in (2, 12):
         with Simulation(scenes.build("chain"), chain_params(rounds=rounds)) as simulation:

@@ -1,4 +1,5 @@
-// Registers the paper's algorithms with Python. Arrays in, arrays out; the Python front checks and allocates.
+// Registers the paper's algorithms, and those of tight coupling, with Python. Arrays in, arrays out; the Python front
+// checks and allocates.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -229,15 +230,16 @@ NB_MODULE(_algorithms, m) {
       "products"_a, "last_change"_a, "regularization"_a, "few_rounds"_a, "theta"_a.noconvert());
 
   // Factors a matrix of blocks, solves in place, and writes what is left for the kept rows; false if it is not positive
-  // definite. `matrix` and `left` are dense, `left` of the kept rows in ascending order.
+  // definite, or takes more products of blocks than the limit. `matrix` and `left` are dense, `left` of the kept rows
+  // in ascending order.
   m.def(
       "solve_blocks",
       [](const std::vector<int>& kept, const std::vector<std::pair<int, int>>& pairs, Input<double> matrix,
-         Output<double> values, Output<double> left) {
+         Output<double> values, Output<double> left, long limit) {
         constexpr int side = lapjoint::BlockCholesky::kSide;
         const int count = static_cast<int>(kept.size()), width = side * count;
         lapjoint::BlockCholesky blocks;
-        blocks.analyse(std::vector<char>(kept.begin(), kept.end()), pairs);
+        if (!blocks.analyse(std::vector<char>(kept.begin(), kept.end()), pairs, limit)) return false;
         blocks.clear();
         const auto fill = [&](int row, int column) {
           double* out = blocks.block(row, column);
@@ -263,7 +265,7 @@ NB_MODULE(_algorithms, m) {
         });
         return true;
       },
-      "kept"_a, "pairs"_a, "matrix"_a, "values"_a.noconvert(), "left"_a.noconvert());
+      "kept"_a, "pairs"_a, "matrix"_a, "values"_a.noconvert(), "left"_a.noconvert(), "limit"_a = 1L << 40);
 
   nb::class_<lapjoint::History>(m, "History")
       .def("__init__",

@@ -107,7 +107,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
 
   m.attr("exchange_heads") = nb::make_tuple(lapjoint::kDownHead, lapjoint::kUpHead, lapjoint::kContribution);
   m.attr("product_count") = lapjoint::kProductCount;
-  m.attr("column_count") = lapjoint::kColumns;
+  m.attr("mass_limits") = nb::make_tuple(lapjoint::kMassNumbers, lapjoint::kMostMasses);
   nb::class_<lapjoint::RoundPlan>(m, "RoundPlan")
       .def(nb::init<>())
       .def_rw("rounds", &lapjoint::RoundPlan::rounds)
@@ -294,7 +294,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           },
           "plan"_a, "downs"_a, "ups"_a, "rows"_a, "tell"_a, "exchange"_a)
       .def(
-          "set_owners", [](BulletWorld& w, Input<int> owner) { w.set_owners(owner.data()); }, "owner"_a,
+          "set_owners", [](BulletWorld& w, Input<int> owner) { w.set_owners(owner.data()); }, "owner"_a.noconvert(),
           nb::keep_alive<1, 2>())
       .def("detect", &BulletWorld::detect, Unlocked())
       .def(

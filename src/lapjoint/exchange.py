@@ -18,8 +18,9 @@ CONTRIBUTION = 12
 """Numbers of a contribution: see engines.RoundEngine."""
 HEAD_ROOM = 1024
 """Numbers beside the contributions and masses, at most, in each direction."""
-HEADS = 46
-"""Numbers beside the contributions in a worker's round, there and back: `exchange_heads` of the native module."""
+HEADS = 47
+"""Numbers beside contributions and masses in a worker's round, there and back: `exchange_heads` of the native module,
+and how many masses there are."""
 MASS = 38
 """Numbers of a mass: which two bodies, and a block of 6 by 6."""
 MOST_MASSES = 20_000
@@ -107,7 +108,7 @@ class Links:
 
 def round_bytes(worker_count: int, interface_count: int, rounds: int) -> int:
     """What server and workers exchange in the rounds of a step: heads, and contributions there and back, the server's
-    last ones included."""
+    last ones included. Masses, once a step, are not."""
     return 8 * (HEADS * worker_count * rounds + CONTRIBUTION * interface_count * (2 * rounds + 1))
 
 

@@ -49,7 +49,8 @@ class Ownership:
     ) -> int:
         """The owners of this step, and the interface between them; returns how many workers there should be."""
         edges = graph.edges
-        if step_count % MOVE_EVERY == 0 or self._division.is_due(membership):
+        is_due = self._division.is_due(membership) or loads.is_time_to_look(step_count)
+        if step_count % MOVE_EVERY == 0 or is_due:
             owner = owners(membership)
             self._tight.cut_share = cut_share(owner, edges)
             if step_count == 0:

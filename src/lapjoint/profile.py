@@ -17,9 +17,9 @@ from .messages import StepReply
 
 ROUND_MS = 0.03
 """What a round of tight coupling takes beyond the CPU times of server and workers [ms]: until a socket's byte has woken
-the other side, both ways. benchmarks/exchange.py measures it: with two workers on 2 cores 0.007 where nothing comes in
-between, 0.02 to 0.07 where other programs run; a value between the two is taken. Over a network it is a millisecond or
-two."""
+the other side, both ways. benchmarks/exchange.py measures it: 0.02 to 0.07 with two workers on 2 cores that other
+programs use too. Over a network it is more."""
+
 PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
 
 

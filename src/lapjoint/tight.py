@@ -55,6 +55,7 @@ class TightCoupling:
         self.engine.set_owners(self.owner)
         self.interface: Ids = np.empty(0, np.int32)
         """Bodies that the server mirrors, ascending."""
+        self._leaving = self._entering = self.interface
         self.needed_at = np.full(scene.body_count, -LINGER - 1, np.int64)
         """Step in which each body last had a constraint between workers."""
         self.result = RoundResult(0, 0.0)

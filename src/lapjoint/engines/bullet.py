@@ -239,6 +239,7 @@ class BulletEngine:
         self._remember_joints(memory)
 
     def remember(self, memory: EngineMemory) -> None:
+        memory = memory.of_precision(self.params.precision)
         self._call(self._world.remember, *map(np.ascontiguousarray, self._points(memory)))
         self._remember_joints(memory)
 

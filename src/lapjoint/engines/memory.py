@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,11 @@ class EngineMemory:
             np.logical_and((ends >= 0).all(axis=1), owner[ends[:, 0]] != owner[ends[:, 1]]) for ends in self._ends
         )
         return self.taken(np.zeros(len(self.body_ids), bool), points, joints)
+
+    def of_precision(self, precision: str) -> EngineMemory:
+        """The same for an engine that computes in this precision."""
+        columns = ("bodies", "points", "joint_impulses")
+        return replace(self, **{name: getattr(self, name).astype(precision, copy=False) for name in columns})
 
     @property
     def _ends(self) -> tuple[Any, Any]:
