@@ -30,10 +30,10 @@ class Child:
     ) -> None:
         self.index = index
         self.failure: WorkerFailure | None = None
-        """Why it can take no step any more. `down` and `up` are its part of the exchange within a step."""
+        """Why it can take no step any more."""
         mailbox = SharedMemory(mailbox_size)
         self._mailbox = memoryview(mailbox.map)
-        exchange = SharedMemory(16 * room)
+        exchange = SharedMemory(16 * room)  # within a step: what the server says, and what the worker does
         self.down, self.up = exchange.array((2, room), float)
         self.link, theirs = socket.socketpair()
         task = {
