@@ -211,7 +211,7 @@ def test_another_number_of_workers_goes_on_without_a_jolt(
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 5), (4, 3)])
 @pytest.mark.parametrize("name", ["building", "two-way-bridge"])
 def test_nothing_is_forgotten_and_nothing_known_twice(name: str, before: int, after: int, tmp_path: Path) -> None:
-    with tight(name, workers=before) as first:
+    with tight(name, workers=before, joint_warm_start=0.5, joints_together=False) as first:
         first.step(20)
         checkpoint, wanted = saved(first, tmp_path / "c"), remembered(first)
         with checkpoint.resume(workers=after) as second:
