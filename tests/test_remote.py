@@ -168,6 +168,20 @@ def test_a_body_that_flies_through_many_others_in_a_step() -> None:
     assert Loopback.last.fetch_count > 0
 
 
+def test_a_worker_that_has_no_body_of_its_own_any_more() -> None:
+    scene = Scene("two", iterations=10)
+    scene.add_bodies(Sphere(0.5), [[0, 0, 0], [3, 0, 0]])
+    loopback = Loopback(scene, Params(workers=1, runtime="loopback"), 1)
+    both = np.arange(2, dtype=np.int32)
+    loopback.border_states[:] = scene.states
+    loopback.step([StepCommand(activate=both)])
+    fallen = loopback.states.copy()
+    assert (fallen[:, 2] < 0).all()
+    loopback.step([StepCommand(deactivate=both)])  # states come with the step
+    loopback.fetch()  # and when they are asked for
+    assert np.array_equal(loopback.states, fallen)
+
+
 # ---- parts -----------------------------------------------------------------------------------------------------------
 
 

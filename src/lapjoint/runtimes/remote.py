@@ -52,8 +52,8 @@ class RemoteWorker:
         return join(number, kind, message, *rows, others)
 
     def take_all(self, parts: Sequence[memoryview], states: Array) -> None:
-        """States of all its own bodies."""
-        if len(parts[2]):
+        """States of all its own bodies; who they are is said when it changes."""
+        if len(parts[2]) or not len(parts[3]):  # others than before, or none any more
             self.own = ids_from_bytes(parts[2])
         states[self.own] = rows_from_bytes(parts[3], STATE_SIZE)
 
