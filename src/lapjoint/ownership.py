@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .algorithms import Membership
 from .algorithms.graph import Graph
+from .algorithms.membership import column_of
 from .algorithms.ownership import choose_moves, cut_share
 from .commands import CommandBuilder
 from .detect import Detector
@@ -108,7 +109,7 @@ class Ownership:
         if not known.any():  # nobody has anything yet
             return None
         here = [wanted.column(worker) for worker in range(membership.worker_count)]
-        there = [membership_column(known, worker) for worker in range(membership.worker_count)]
+        there = [column_of(known, worker) for worker in range(membership.worker_count)]
         leaving = [np.flatnonzero(was & ~now).astype(np.int32) for was, now in zip(there, here, strict=True)]
         entering = [np.flatnonzero(now & ~was).astype(np.int32) for was, now in zip(there, here, strict=True)]
         memories += [from_bytes(data) for data in self._ask(leaving) if len(data)]
@@ -165,10 +166,3 @@ class Ownership:
                     else None
                 )
             self._runtime.step(commands)
-
-
-def membership_column(bits: NDArray[np.uint64], worker: int) -> NDArray[np.bool_]:
-    """Who has a worker in these bits."""
-    if worker // 64 >= bits.shape[1]:
-        return np.zeros(len(bits), bool)
-    return np.asarray(bits[:, worker // 64] >> np.uint64(worker % 64) & np.uint64(1), bool)

@@ -122,7 +122,7 @@ class Membership:
 
     def column(self, worker: int) -> NDArray[np.bool_]:
         """P_i as a mask over all bodies."""
-        return np.asarray(self.bits[:, worker // WORD] >> np.uint64(worker % WORD) & np.uint64(1), bool)
+        return column_of(self.bits, worker)
 
     def active(self, worker: int) -> Ids:
         """P_i, ascending."""
@@ -150,6 +150,13 @@ class Membership:
         assert len(open_edges) == 0, f"bodies {open_edges[0]} touch or are jointed, but share no worker"
         load = self.rate * self.counted_costs()
         assert np.array_equal(load, self.load), f"loads are {self.load}, counted {load}"
+
+
+def column_of(bits: NDArray[np.uint64], worker: int) -> NDArray[np.bool_]:
+    """P_i as a mask over all bodies, in the bits of a membership; nobody, where these know no such worker."""
+    if worker >= WORD * bits.shape[1]:
+        return np.zeros(len(bits), bool)
+    return np.asarray(bits[:, worker // WORD] >> np.uint64(worker % WORD) & np.uint64(1), bool)
 
 
 def resized(bits: NDArray[np.uint64], worker_count: int) -> NDArray[np.uint64]:
