@@ -7,6 +7,7 @@ import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -229,13 +230,16 @@ def test_a_projected_step_has_its_rounds() -> None:
     assert projected_ms(values) == pytest.approx([9.0 + 10 * ROUND_MS, 9.0])
 
 
-def test_the_servers_time_has_its_rounds_and_not_those_of_inline_workers() -> None:
-    """The server's part of the rounds is two bodies and one joint; a worker's is twenty."""
-    scene = scenes.build("chain", 400)
-    with Simulation(scene, chain_params(iterations=2000, rounds=20)) as simulation:
-        simulation.step(3)
-        profile = simulation.profile
-        assert 0 < profile.server_ms < 0.5 * profile.worker_cpu_ms.sum()
+def test_the_servers_time_has_its_rounds_and_not_those_of_inline_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Simulation(scenes.build("chain"), chain_params()) as simulation:
+        simulation.step()
+        links = simulation._runtime.links
+        monkeypatch.setattr(simulation._runtime, "links", lambda: replace(links(), worker_cpu_s=lambda: 4.0))
+        clock = iter([0.0, 1.0, 10.0, 20.0])  # the step begins, its rounds begin and end
+        monkeypatch.setattr("lapjoint.tight.time", SimpleNamespace(thread_time=lambda: next(clock)))
+        simulation.step()
+        assert simulation._tight is not None
+        assert (simulation._tight.begin_cpu_s, simulation._tight.cpu_s) == (1.0, 6.0)
 
 
 # ---- benchmarks, engines -----------------------------------------------------------------------------------------
