@@ -80,7 +80,7 @@ RoundResult BulletWorld::step_rounds(double timestep, const RoundPlan& plan) {
   while (true) {
     const Products products = sweep(plan.sweeps);
     result.residual = products.largest_change * settings_.length_unit;
-    if (++result.rounds >= plan.rounds || result.residual < plan.tolerance) break;
+    if (++result.rounds >= plan.rounds || result.residual <= plan.tolerance) break;
     if (plan.accelerated)
       rounds().advance(choose_advance(products, last, regularization(), plan.is_few(), theta), theta);
     last = products.change_squared;
@@ -191,7 +191,7 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
     solver.contributions(ours.data());
     if (!are_numbers(total)) return give_up();
     result.residual = total.largest_change * settings_.length_unit;
-    if (++result.rounds >= plan.rounds || result.residual < plan.tolerance) break;
+    if (++result.rounds >= plan.rounds || result.residual <= plan.tolerance) break;
     const Advance how =
         plan.accelerated ? choose_advance(total, last, regularization(), plan.is_few(), head.theta) : Advance::kKeep;
     head.advance = static_cast<double>(how);

@@ -10,6 +10,8 @@ namespace {
 // How stiff a row is, against what it needs alone. In float32 velocities are known to a ten-millionth; a hundred times
 // as stiff, rounding makes impulses that grow from step to step.
 constexpr double kHold = sizeof(btScalar) == 8 ? 1e6 : 1e5;
+// Solves with which rows are settled: in float64 the rounding of the first shows.
+constexpr int kPasses = sizeof(btScalar) == 8 ? 2 : 1;
 constexpr long kWork = 200;  // products of blocks a row, at most: as much as 400 sweeps
 
 bool has_no_limits(const btSolverConstraint& row) {
@@ -21,6 +23,10 @@ void put(const btVector3& linear, const btVector3& angular, double* out) {
     out[k] = linear[k];
     out[3 + k] = angular[k];
   }
+}
+
+void read(const btSolverBody& body, double* out) {
+  put(body.getDeltaLinearVelocity(), body.getDeltaAngularVelocity(), out);
 }
 
 btVector3 get(const double* in) { return {btScalar(in[0]), btScalar(in[1]), btScalar(in[2])}; }
@@ -39,7 +45,21 @@ void add_product(double factor, const double* a, const double* b, double* block)
   for (int i = 0; i < 6; ++i) add(factor * a[i], b, block + 6 * i);
 }
 
-btMatrix3x3 inertia(const btRigidBody& body) { return body.getInvInertiaTensorWorld().inverse(); }
+// out = mass * in
+void multiply(const BodyMass& mass, const double* in, double* out) {
+  for (int k = 0; k < 3; ++k) {
+    out[k] = mass.linear * in[k];
+    const double* row = mass.angular + 3 * k;
+    out[3 + k] = row[0] * in[3] + row[1] * in[4] + row[2] * in[5];
+  }
+}
+
+BodyMass body_mass(btScalar linear, const btMatrix3x3& angular) {
+  BodyMass mass;
+  mass.linear = linear;
+  for (int k = 0; k < 9; ++k) mass.angular[k] = angular[k / 3][k % 3];
+  return mass;
+}
 
 }  // namespace
 
@@ -76,6 +96,7 @@ void LockedRows::collect(btAlignedObjectArray<btSolverConstraint>& rows, const B
 
 void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const Bodies& bodies,
                          const std::vector<MassBlock>& masses, const std::vector<int>& kept) {
+  solved_ = responded_ = false;
   collect(rows, bodies);
   if (rows_.empty()) return;
   held_elsewhere_ = !masses.empty();
@@ -111,14 +132,17 @@ bool LockedRows::factor(const Bodies& bodies, const std::vector<MassBlock>& mass
       for (int k = 0; k < 6; ++k) out[6 * i + k] += block.mass[as_is ? 6 * i + k : 6 * k + i];
     held[a] = held[b] = 1;
   }
+  mass_.resize(bodies_.size());
+  inverse_.resize(bodies_.size());
   for (int i = 0; i < static_cast<int>(bodies_.size()); ++i) {
-    if (held[i]) continue;
     const btRigidBody& body = *bodies[bodies_[i]].m_originalBody;
-    const btMatrix3x3 turning = inertia(body);
+    inverse_[i] = body_mass(body.getInvMass(), body.getInvInertiaTensorWorld());
+    const BodyMass& mass = mass_[i] = body_mass(1 / body.getInvMass(), body.getInvInertiaTensorWorld().inverse());
+    if (held[i]) continue;
     double* block = matrix_.block(i, i);
     for (int k = 0; k < 3; ++k) {
-      block[7 * k] = 1 / double(body.getInvMass());
-      for (int l = 0; l < 3; ++l) block[6 * (3 + k) + 3 + l] = turning[k][l];
+      block[7 * k] = mass.linear;
+      for (int l = 0; l < 3; ++l) block[6 * (3 + k) + 3 + l] = mass.angular[3 * k + l];
     }
   }
   for (const Row& row : rows_) {
@@ -152,10 +176,7 @@ std::vector<MassBlock> LockedRows::held_masses() const {
 void LockedRows::mark(const Bodies& bodies) {
   if (!held_elsewhere_) return;
   start_.resize(velocities_.size());
-  for (std::size_t i = 0; i < bodies_.size(); ++i) {
-    const btSolverBody& body = bodies[bodies_[i]];
-    put(body.getDeltaLinearVelocity(), body.getDeltaAngularVelocity(), &start_[6 * i]);
-  }
+  for (std::size_t i = 0; i < bodies_.size(); ++i) read(bodies[bodies_[i]], &start_[6 * i]);
 }
 
 // Impulses of other rows since the mark, as the velocities show them, which go back to what they were.
@@ -163,20 +184,23 @@ void LockedRows::take_marked(Bodies& bodies) {
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
     btSolverBody& body = bodies[bodies_[i]];
     const btVector3 linear = get(&start_[6 * i]), angular = get(&start_[6 * i + 3]);
-    put((body.getDeltaLinearVelocity() - linear) / body.m_originalBody->getInvMass(),
-        inertia(*body.m_originalBody) * (body.getDeltaAngularVelocity() - angular), &impulses_[6 * i]);
+    double change[6];
+    put(body.getDeltaLinearVelocity() - linear, body.getDeltaAngularVelocity() - angular, change);
+    multiply(mass_[i], change, &impulses_[6 * i]);
     body.internalGetDeltaLinearVelocity() = linear;
     body.internalGetDeltaAngularVelocity() = angular;
   }
 }
 
-void LockedRows::solve(Bodies& bodies) {
-  impulses_.assign(velocities_.size(), 0.0);
-  if (held_elsewhere_) take_marked(bodies);
-  for (std::size_t i = 0; i < bodies_.size(); ++i) {
-    const btSolverBody& body = bodies[bodies_[i]];
-    put(body.getDeltaLinearVelocity(), body.getDeltaAngularVelocity(), &velocities_[6 * i]);
-  }
+bool LockedRows::solve(Bodies& bodies) {
+  if (solved_) return respond(bodies);
+  solve_all(bodies);
+  return true;
+}
+
+// From bodies' velocities and the impulses of others, what rows lack, the impulses that give it, and in place of both
+// the velocities that come of them with all masses, and the sums of the impulses.
+void LockedRows::solve_rows() {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
     double lack = row.velocity - double(btScalar(row.row->m_appliedImpulse)) / row.stiffness;
@@ -188,8 +212,6 @@ void LockedRows::solve(Bodies& bodies) {
   }
   velocities_.swap(impulses_);
   matrix_.solve(velocities_.data());
-
-  // The impulses, and from them the velocities: as equal and opposite as rounding lets them be.
   std::fill(impulses_.begin(), impulses_.end(), 0.0);
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
@@ -201,23 +223,111 @@ void LockedRows::solve(Bodies& bodies) {
     if (row.a >= 0) add(impulse, row.along_a, &impulses_[6 * row.a]);
     if (row.b >= 0) add(impulse, row.along_b, &impulses_[6 * row.b]);
   }
+}
+
+// The velocities that the sums of impulses make of bodies alone: as equal and opposite as rounding lets them be.
+void LockedRows::take_impulses() {
+  for (std::size_t i = 0; i < bodies_.size(); ++i) multiply(inverse_[i], &impulses_[6 * i], &velocities_[6 * i]);
+}
+
+void LockedRows::write(Bodies& bodies, std::size_t i) {
+  btSolverBody& body = bodies[bodies_[i]];
+  body.internalGetDeltaLinearVelocity() = get(&answer_[6 * i]);
+  body.internalGetDeltaAngularVelocity() = get(&answer_[6 * i + 3]);
+}
+
+void LockedRows::solve_all(Bodies& bodies) {
+  impulses_.assign(velocities_.size(), 0.0);
+  if (held_elsewhere_) take_marked(bodies);
+  for (std::size_t i = 0; i < bodies_.size(); ++i) read(bodies[bodies_[i]], &velocities_[6 * i]);
+  answer_ = velocities_;
+  solve_rows();
+  if (!held_elsewhere_) take_impulses();
+  for (std::size_t i = 0; i < answer_.size(); ++i) answer_[i] += velocities_[i];
+  for (std::size_t i = 0; i < bodies_.size(); ++i) write(bodies, i);
+  if (held_elsewhere_) return;
+  solved_ = true;
+  start_ = seen_ = answer_;
+  for (std::size_t i = 0; i < bodies_.size(); ++i) read(bodies[bodies_[i]], &seen_[6 * i]);
+  pushed_.assign(answer_.size(), 0.0);
+  change_.assign(answer_.size(), 0.0);
+  // All that rows have given in this step, also before it was solved for.
+  std::fill(impulses_.begin(), impulses_.end(), 0.0);
+  for (const Row& row : rows_) {
+    const double impulse = btScalar(row.row->m_appliedImpulse);
+    if (row.a >= 0) add(impulse, row.along_a, &impulses_[6 * row.a]);
+    if (row.b >= 0) add(impulse, row.along_b, &impulses_[6 * row.b]);
+  }
+  take_impulses();
+  held_ = velocities_;
+}
+
+bool LockedRows::respond(Bodies& bodies) {
+  responded_ = true;
+  bool still = true;
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
-    btSolverBody& body = bodies[bodies_[i]];
-    const double* in = held_elsewhere_ ? &velocities_[6 * i] : &impulses_[6 * i];
-    btVector3 linear = get(in), angular = get(in + 3);
-    if (!held_elsewhere_) {
-      linear *= body.m_originalBody->getInvMass();
-      angular = body.m_originalBody->getInvInertiaTensorWorld() * angular;
+    double* change = &change_[6 * i];
+    read(bodies[bodies_[i]], change);
+    for (int k = 0; k < 6; ++k) {
+      change[k] -= seen_[6 * i + k];
+      pushed_[6 * i + k] += change[k];
+      still = still && change[k] == 0;
     }
-    body.internalGetDeltaLinearVelocity() += linear;
-    body.internalGetDeltaAngularVelocity() += angular;
+    multiply(mass_[i], change, &velocities_[6 * i]);
+  }
+  if (still) return false;
+  matrix_.solve(velocities_.data());
+  for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    for (std::size_t k = 6 * i; k < 6 * i + 6; ++k) answer_[k] += velocities_[k];
+    write(bodies, i);
+    read(bodies[bodies_[i]], &seen_[6 * i]);
+  }
+  return true;
+}
+
+void LockedRows::settle(Bodies& bodies) {
+  if (rows_.empty() || !solved_) return;
+  for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    double now[6];
+    read(bodies[bodies_[i]], now);
+    for (int k = 0; k < 6; ++k) pushed_[6 * i + k] += now[k] - seen_[6 * i + k];
+  }
+  for (std::size_t i = 0; i < answer_.size(); ++i) answer_[i] = start_[i] + pushed_[i];
+  for (int pass = 0; pass < kPasses; ++pass) {
+    velocities_ = answer_;
+    std::fill(impulses_.begin(), impulses_.end(), 0.0);
+    solve_rows();
+    take_impulses();
+    for (std::size_t i = 0; i < answer_.size(); ++i) answer_[i] += velocities_[i];
+  }
+  for (std::size_t i = 0; i < bodies_.size(); ++i) write(bodies, i);
+  solved_ = false;
+}
+
+void LockedRows::add_held(Bodies& bodies) const {
+  if (rows_.empty() || !solved_) return;
+  for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    double held[6];
+    for (int k = 0; k < 6; ++k) {
+      const std::size_t at = 6 * i + k;
+      held[k] = held_[at] + (answer_[at] - start_[at] - pushed_[at]);
+    }
+    bodies[bodies_[i]].internalGetDeltaLinearVelocity() += get(held);
+    bodies[bodies_[i]].internalGetDeltaAngularVelocity() += get(held + 3);
   }
 }
 
 double LockedRows::largest_lack() const {
   double largest = 0;
-  if (!rows_.empty())
-    for (const double lack : lack_) largest = std::max(largest, std::abs(lack));
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    double lack = lack_[i];
+    if (responded_) {
+      const Row& row = rows_[i];
+      lack = row.a >= 0 ? product(row.along_a, &change_[6 * row.a]) : 0;
+      if (row.b >= 0) lack += product(row.along_b, &change_[6 * row.b]);
+    }
+    largest = std::max(largest, std::abs(lack));
+  }
   return largest;
 }
 

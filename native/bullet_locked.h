@@ -7,6 +7,10 @@
 // way of the velocities: the matrix M + J^T C^-1 J has one 6 x 6 block for each body and each pair of jointed bodies,
 // and is positive definite.
 //
+// Once rows have been solved, what others do to the bodies needs no rows: a change of velocity that the impulses p make
+// becomes (M + J^T C^-1 J)^-1 p with all that joints hold. So sweeps of contacts are answered body by body, and rows
+// get their impulses at the end.
+//
 // With all else eliminated from it, the matrix says how heavy a few bodies are together with all that joints hold to
 // them. An engine that has only rows between such bodies can so answer for structures that others have.
 #pragma once
@@ -19,6 +23,11 @@
 #include "block_cholesky.h"
 
 namespace lapjoint {
+
+// Of a body, or the inverse: a number for what is along, a matrix for what turns.
+struct BodyMass {
+  double linear, angular[9];
+};
 
 class LockedRows {
  public:
@@ -36,10 +45,17 @@ class LockedRows {
   std::size_t held_mass_count() const { return rows_.empty() ? 0 : matrix_.kept_count(); }
   std::vector<MassBlock> held_masses() const;
 
+  // Whether rows have their impulses after every solve, and not only once they are settled.
+  bool are_current() const { return held_elsewhere_; }
   // Where others hold bodies, `mark` comes before other rows are swept: what those did since is then answered for, too,
   // and velocities become what they will be once the others have answered.
   void mark(const Bodies& bodies);
-  void solve(Bodies& bodies);
+  // False if nothing had changed since the last one.
+  bool solve(Bodies& bodies);
+  // Rows get their impulses, and bodies the velocities that these make.
+  void settle(Bodies& bodies);
+  // To velocities that are made of other rows' impulses only, what is due to these.
+  void add_held(Bodies& bodies) const;
   double largest_lack() const;  // of a row's velocity, before the last solve [length units/s]
 
  private:
@@ -53,7 +69,12 @@ class LockedRows {
   void collect(btAlignedObjectArray<btSolverConstraint>& rows, const Bodies& bodies);
   int number(int body, const Bodies& bodies);
   bool factor(const Bodies& bodies, const std::vector<MassBlock>& masses);
+  void solve_rows();
+  void take_impulses();
+  void solve_all(Bodies& bodies);
+  bool respond(Bodies& bodies);
   void take_marked(Bodies& bodies);
+  void write(Bodies& bodies, std::size_t i);
 
   std::vector<Row> rows_;
   std::vector<int> number_;                 // solver body -> row of the matrix
@@ -63,7 +84,18 @@ class LockedRows {
   BlockCholesky matrix_;
   bool is_too_much_ = false;  // to factor
   bool held_elsewhere_ = false;
-  std::vector<double> lack_, start_, velocities_, impulses_;
+  bool solved_ = false;     // all rows, in this step
+  bool responded_ = false;  // and bodies alone since
+  std::vector<BodyMass> mass_, inverse_;
+  std::vector<double> lack_;
+  // Six numbers for each body.
+  std::vector<double> velocities_, impulses_;
+  std::vector<double> start_;   // velocities at the mark, or when all rows were solved
+  std::vector<double> held_;    // then, of these due to the rows
+  std::vector<double> pushed_;  // by others since
+  std::vector<double> answer_;  // velocities now
+  std::vector<double> seen_;    // the same, in the engine's precision
+  std::vector<double> change_;  // by others since the last answer
 };
 
 }  // namespace lapjoint

@@ -27,7 +27,6 @@ void RoundSolver::begin(btCollisionObject** bodies, int body_count, btPersistent
   in_rounds_ = true;
   solveGroupCacheFriendlySetup(bodies, body_count, manifolds, manifold_count, joints, joint_count, info, nullptr);
   in_rounds_ = false;
-  collect_rows();
   collect_pushed();
   set_interface({}, 1);
 }
@@ -41,7 +40,7 @@ void RoundSolver::abandon() {
   rows_.clear();
   joints_.clear();
   joint_start_.assign(1, 0);
-  joint_rows_ = contact_rows_ = rolling_count_ = 0;
+  joint_rows_ = contact_rows_ = swept_joint_rows_ = rolling_count_ = 0;
   set_interface({}, 1);
 }
 
@@ -65,24 +64,30 @@ void RoundSolver::convertJoints(btTypedConstraint** joints, int joint_count, con
   }
 }
 
+// Rows whose impulses are rounds' business: those that are solved at once follow the others, unless other engines have
+// to know about them.
 void RoundSolver::collect_rows() {
   rows_.clear();
+  swept_joint_rows_ = 0;
+  btConstraintArray& joints = m_tmpSolverNonContactConstraintPool;
+  for (int i = 0; i < joints.size(); ++i) {
+    const bool locked = !locked_.empty() && LockedRows::has(joints[i]);
+    if (!locked || locked_.are_current()) rows_.push_back(&joints[i]);
+    if (!locked) m_orderNonContactConstraintPool[swept_joint_rows_++] = i;
+  }
+  joint_rows_ = static_cast<int>(rows_.size());
+  contact_rows_ = m_tmpSolverContactConstraintPool.size();
   const auto add = [this](btSolverConstraint* first, int count) {
     for (int i = 0; i < count; ++i) rows_.push_back(first + i);
   };
-  const auto add_pool = [&](btConstraintArray& pool) {
-    if (pool.size()) add(&pool[0], pool.size());
-  };
-  joint_rows_ = m_tmpSolverNonContactConstraintPool.size();
-  contact_rows_ = m_tmpSolverContactConstraintPool.size();
-  add_pool(m_tmpSolverNonContactConstraintPool);
-  add_pool(m_tmpSolverContactConstraintPool);
-  add_pool(m_tmpSolverContactFrictionConstraintPool);
+  for (btConstraintArray* pool : {&m_tmpSolverContactConstraintPool, &m_tmpSolverContactFrictionConstraintPool})
+    if (pool->size()) add(&(*pool)[0], pool->size());
   add(rolling_, rolling_count_);
 }
 
 void RoundSolver::prepare(const std::vector<int>& kept) {
   if (joints_together_) locked_.prepare(m_tmpSolverNonContactConstraintPool, m_tmpSolverBodyPool, masses_, kept);
+  collect_rows();
   std::vector<double> weights(rows_.size(), 0.0);
   for (int i = 0; i < static_cast<int>(rows_.size()); ++i) {
     const bool locked = i < joint_rows_ && LockedRows::has(*rows_[i]);
@@ -102,6 +107,7 @@ void RoundSolver::apply(const btSolverConstraint& row, btScalar impulse) {
 void RoundSolver::finish(btCollisionObject** bodies, int body_count, bool answers) {
   Products products;
   if (answers && !plain_ && !interface_.empty()) sweep(1, products);
+  locked_.settle(m_tmpSolverBodyPool);
   forget_all();
   for (std::size_t i = 0; i < joints_.size() && joint_warm_start_ > 0; ++i) {
     const int id = joints_[i]->getUserConstraintId();
@@ -228,30 +234,40 @@ void RoundSolver::sweep(int count, Products& products) {
   // A push at a body has to be felt by all that joints hold to it before contacts look at the body.
   if (included_ && !locked_.empty() && masses_.empty()) locked_.solve(m_tmpSolverBodyPool);
   included_ = false;
+  // Bullet is to pass over rows that are solved at once: it would look at each of them in every sweep.
+  btConstraintArray& joints = m_tmpSolverNonContactConstraintPool;
+  const int joint_rows = joints.size();
+  joints.resizeNoInitialize(swept_joint_rows_);
   for (int i = 0; i < count; ++i) {
-    sweep_pushed();
+    bool still = sweep_pushed() == 0;
     if (!locked_.empty()) locked_.mark(m_tmpSolverBodyPool);
     m_leastSquaresResidual = solveSingleIteration(0, nullptr, 0, nullptr, 0, nullptr, 0, *info_, nullptr);
-    if (!plain_) release_friction();
-    if (!locked_.empty()) locked_.solve(m_tmpSolverBodyPool);
+    still = still && m_leastSquaresResidual == 0;
+    if (!plain_ && release_friction()) still = false;
+    if (!locked_.empty() && locked_.solve(m_tmpSolverBodyPool)) still = false;
+    if (still && !plain_) break;  // nor would any other sweep change anything
   }
+  joints.resizeNoInitialize(joint_rows);
   if (!locked_.empty() && !masses_.empty()) rebuild();  // velocities had the answers of others in them
   read_impulses(after_);
   history_.add(before_, after_, products);
   products.contact_rows = contact_rows_;
-  products.joint_rows = joint_rows_;
+  products.joint_rows = joint_rows;
   products.largest_change = std::max(products.largest_change, locked_.largest_lack());
 }
 
 // Bullet leaves friction as it was where a contact does not press any more.
-void RoundSolver::release_friction() {
+bool RoundSolver::release_friction() {
+  bool released = false;
   for (std::size_t i = joint_rows_ + contact_rows_; i < rows_.size(); ++i) {
     btSolverConstraint& row = *rows_[i];
     const btScalar impulse = row.m_appliedImpulse;
     if (impulse == 0 || btScalar(m_tmpSolverContactConstraintPool[row.m_frictionIndex].m_appliedImpulse) > 0) continue;
     row.m_appliedImpulse = btSimdScalar(btScalar(0));
     apply(row, -impulse);
+    released = true;
   }
+  return released;
 }
 
 void RoundSolver::advance(Advance how, const double* theta) {
@@ -284,6 +300,7 @@ void RoundSolver::rebuild() {
     m_tmpSolverBodyPool[i].internalGetDeltaAngularVelocity().setZero();
   }
   for (const btSolverConstraint* row : rows_) apply(*row, btScalar(row->m_appliedImpulse));
+  if (!locked_.are_current()) locked_.add_held(m_tmpSolverBodyPool);
   for (std::size_t i = 0; i < interface_.size(); ++i) {
     btSolverBody& body = m_tmpSolverBodyPool[interface_[i]];
     body.internalGetDeltaLinearVelocity() += get(&others_[kContribution * i], length_unit_);

@@ -35,7 +35,7 @@ class RoundSolver : public OpenSolver {
   // What other engines contribute to the interface bodies from now on.
   void include(const double* others);
   void advance(Advance how, const double* theta);
-  // `count` sweeps over all rows, and what they changed.
+  // Up to `count` sweeps over all rows, fewer once they change nothing; and what they changed.
   void sweep(int count, Products& products);
   void contributions(double* own) const;
   // Velocities are final. With `answers`, after one more sweep, for what was included last.
@@ -59,7 +59,7 @@ class RoundSolver : public OpenSolver {
   void apply(const btSolverConstraint& row, btScalar impulse);
   void read_impulses(std::vector<double>& impulses) const;
   void rebuild();
-  void release_friction();
+  bool release_friction();  // whether there was any
   void project();
 
   btScalar joint_warm_start_;
@@ -70,8 +70,9 @@ class RoundSolver : public OpenSolver {
   std::vector<btTypedConstraint*> joints_;
   std::vector<int> joint_start_;           // first row of each of the joints
   std::vector<btSolverConstraint*> rows_;  // joints, contacts, friction, rolling friction
-  int joint_rows_ = 0, contact_rows_ = 0;
-  std::vector<int> interface_;  // solver bodies
+  int joint_rows_ = 0, contact_rows_ = 0;  // of these
+  int swept_joint_rows_ = 0;               // of all of the joints' rows
+  std::vector<int> interface_;             // solver bodies
   std::vector<double> others_;
   std::vector<MassBlock> masses_;  // of other engines, by solver body
   LockedRows locked_;

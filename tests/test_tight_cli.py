@@ -95,7 +95,7 @@ def test_blend_keeps_its_keys_and_has_none_of_tight_coupling(tmp_path: Path) -> 
 
 
 def test_one_worker_takes_its_rounds_alone(tmp_path: Path) -> None:
-    summary, told = run_chain(tmp_path, "--coupling", "tight")
+    summary, told = run_chain(tmp_path, "--coupling", "tight", "--no-joints-together")
     assert (summary["rounds"], summary["rounds_mean"]) == (ROUNDS, ROUNDS)
     assert summary["residual_max"] > 0
     assert f"{ROUNDS}.0 a step, {ROUNDS} at most" in told
@@ -185,8 +185,19 @@ def test_bytes_of_rounds_are_counted() -> None:
     assert counts[1] - counts[0] == 10 * 8 * (2 * HEADS + 2 * 2 * CONTRIBUTION), "two workers, two interface bodies"
 
 
+def test_rounds_end_when_one_changes_nothing(tmp_path: Path) -> None:
+    """All joints of a chain are solved at once: there is nothing left for a second round, or a second sweep."""
+    summary, told = run_chain(tmp_path, "--coupling", "tight", "--rounds", 6)
+    assert (summary["rounds_mean"], summary["residual_max"]) == (1, 0)
+    assert "1.0 a step, 1 at most" in told
+    for more in ({"iterations": 6}, {"iterations": 600, "rounds": 60}):
+        with Simulation(scenes.build("chain"), chain_params(workers=1, **more)) as simulation:
+            simulation.step(6)
+            assert simulation.state_hash == summary["state_hash"]
+
+
 def test_one_worker_follows_the_rounds_too_and_has_no_interface() -> None:
-    with Simulation(scenes.build("chain"), chain_params(workers=1)) as simulation:
+    with Simulation(scenes.build("chain"), chain_params(workers=1, joints_together=False)) as simulation:
         simulation.step()
         assert simulation.profile.rounds == 6
         simulation.set_rounds(11)
@@ -257,9 +268,9 @@ def test_couplings_are_measured_side_by_side(tmp_path: Path) -> None:
         ("tight", 1),
         ("tight", 2),
     ]
-    assert [row["step_rounds"] for row in rows] == [None, None, 6, 6]
+    assert [row["step_rounds"] for row in rows] == [None, None, 1, 6]
     assert [row["interface_count"] for row in rows] == [None, None, 0, 2]
-    assert all(row["residual"] > 0 for row in rows)
+    assert [row["residual"] > 0 for row in rows] == [True, True, False, True]
     assert "rounds" not in rows[0]["params"]
     assert rows[2]["params"]["rounds"] == 6
     with table.open(newline="") as lines:
@@ -298,7 +309,7 @@ def test_engines_say_their_couplings() -> None:
 
 def test_a_run_goes_on_with_other_rounds(tmp_path: Path) -> None:
     place = tmp_path / "checkpoints"
-    run_chain(tmp_path, "--workers", 1, "--coupling", "tight", "--rounds", 6, "--checkpoint", place)
+    run_chain(tmp_path, "--coupling", "tight", "--no-joints-together", "--rounds", 6, "--checkpoint", place)
     file = tmp_path / "more.json"
     told = invoke("resume", place, "--steps", 2, "--rounds", 9, "--json", file)
     assert "going on from step 6, coupling tight" in told

@@ -50,7 +50,7 @@ def run_rounds(
         server.include(theirs)
         total.add(Products.from_numbers(server.sweep(plan.server_sweeps)))
         result = RoundResult(result.rounds + 1, total.largest_change * length_unit, False)
-        if result.rounds >= plan.rounds or result.residual < plan.tolerance:
+        if result.rounds >= plan.rounds or result.residual <= plan.tolerance:
             break
         if plan.accelerated:
             how, theta = choose_advance(total, last, regularization, plan.is_few)

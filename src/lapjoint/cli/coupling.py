@@ -36,7 +36,7 @@ ToleranceOption = Annotated[
         "--tolerance",
         metavar="M/S",
         help="With --coupling tight: rounds end once none changes the velocity of any constraint by more than this, as "
-        "in 1e-4. Default 0: all --rounds are taken.",
+        "in 1e-4. Default 0: all --rounds are taken, unless one changes nothing at all.",
     ),
 ]
 JointWarmStartOption = Annotated[
