@@ -12,14 +12,14 @@ namespace {
 
 constexpr int kSide = BlockCholesky::kSide, kBlock = BlockCholesky::kBlock;
 
-// a = l l^T, in place; what is above the diagonal is left as it was.
+// a = l l^T, in place, with the inverse of what l has on its diagonal; what is above it is left as it was.
 bool factor_block(double* a) {
   for (int j = 0; j < kSide; ++j) {
     double square = a[kSide * j + j];
     for (int k = 0; k < j; ++k) square -= a[kSide * j + k] * a[kSide * j + k];
     if (!(square > 0)) return false;
-    const double root = std::sqrt(square), inverse = 1 / root;
-    a[kSide * j + j] = root;
+    const double inverse = 1 / std::sqrt(square);
+    a[kSide * j + j] = inverse;
     for (int i = j + 1; i < kSide; ++i) {
       double sum = a[kSide * i + j];
       for (int k = 0; k < j; ++k) sum -= a[kSide * i + k] * a[kSide * j + k];
@@ -29,26 +29,27 @@ bool factor_block(double* a) {
   return true;
 }
 
-// x l^T = b: each row of b, in place.
-void divide_block(const double* l, double* b) {
-  for (int r = 0; r < kSide; ++r, b += kSide)
-    for (int j = 0; j < kSide; ++j) {
-      double sum = b[j];
-      for (int k = 0; k < j; ++k) sum -= b[k] * l[kSide * j + k];
-      b[j] = sum / l[kSide * j + j];
-    }
+// out -= factor * in, a row of a block.
+inline void subtract(double factor, const double* __restrict in, double* __restrict out) {
+  for (int i = 0; i < kSide; ++i) out[i] -= factor * in[i];
 }
 
-// c -= a b^T
+// l x = b, in place.
+void divide_block(const double* l, double* b) {
+  for (int j = 0; j < kSide; ++j) {
+    for (int k = 0; k < j; ++k) subtract(l[kSide * j + k], b + kSide * k, b + kSide * j);
+    for (int i = 0; i < kSide; ++i) b[kSide * j + i] *= l[kSide * j + j];
+  }
+}
+
+// c -= a^T b
 void subtract_product(const double* a, const double* b, double* c) {
-  double turned[kBlock];
-  for (int i = 0; i < kSide; ++i)
-    for (int j = 0; j < kSide; ++j) turned[kSide * j + i] = b[kSide * i + j];
-  for (int i = 0; i < kSide; ++i)
-    for (int k = 0; k < kSide; ++k) {
-      const double factor = a[kSide * i + k];
-      for (int j = 0; j < kSide; ++j) c[kSide * i + j] -= factor * turned[kSide * k + j];
-    }
+  for (int j = 0; j < kSide; ++j) {
+    double left[kSide];
+    std::copy(c + kSide * j, c + kSide * j + kSide, left);
+    for (int k = 0; k < kSide; ++k) subtract(a[kSide * k + j], b + kSide * k, left);
+    std::copy(left, left + kSide, c + kSide * j);
+  }
 }
 
 }  // namespace
@@ -92,35 +93,35 @@ bool BlockCholesky::analyse(const std::vector<char>& kept, const std::vector<std
   }
 
   start_.assign(1, 0);
-  below_.clear();
+  later_.clear();
   for (const int row : row_at_) {
-    for (const int other : near[row]) below_.push_back(place_[other]);
-    std::sort(below_.begin() + start_.back(), below_.end());
-    start_.push_back(static_cast<int>(below_.size()));
+    for (const int other : near[row]) later_.push_back(place_[other]);
+    std::sort(later_.begin() + start_.back(), later_.end());
+    start_.push_back(static_cast<int>(later_.size()));
   }
   targets_.clear();
   for (int at = 0; at < row_count; ++at)
     for (int i = start_[at]; i < start_[at + 1]; ++i)
       for (int k = start_[at]; k <= i; ++k) {
-        const int row = below_[i], column = below_[k];
-        const auto first = below_.begin() + start_[column], last = below_.begin() + start_[column + 1];
-        targets_.push_back(i == k ? -1 - row : static_cast<int>(std::lower_bound(first, last, row) - below_.begin()));
+        const int row = later_[i], column = later_[k];
+        const auto first = later_.begin() + start_[column], last = later_.begin() + start_[column + 1];
+        targets_.push_back(i == k ? -1 - row : static_cast<int>(std::lower_bound(first, last, row) - later_.begin()));
       }
   diagonal_.resize(static_cast<std::size_t>(kBlock) * row_count);
-  lower_.resize(kBlock * below_.size());
+  upper_.resize(kBlock * later_.size());
   return true;
 }
 
 void BlockCholesky::clear() {
   std::fill(diagonal_.begin(), diagonal_.end(), 0.0);
-  std::fill(lower_.begin(), lower_.end(), 0.0);
+  std::fill(upper_.begin(), upper_.end(), 0.0);
 }
 
 double* BlockCholesky::block(int row, int column) {
   const int i = place_[row], k = place_[column];
   if (i == k) return &diagonal_[static_cast<std::size_t>(kBlock) * i];
-  const auto first = below_.begin() + start_[k], last = below_.begin() + start_[k + 1];
-  return &lower_[kBlock * (std::lower_bound(first, last, i) - below_.begin())];
+  const auto first = later_.begin() + start_[i], last = later_.begin() + start_[i + 1];
+  return &upper_[kBlock * (std::lower_bound(first, last, k) - later_.begin())];
 }
 
 bool BlockCholesky::factor() {
@@ -128,17 +129,17 @@ bool BlockCholesky::factor() {
   for (int at = 0; at < row_count_; ++at) {
     if (at == kept_from_) {
       kept_diagonal_.assign(diagonal_.begin() + static_cast<std::ptrdiff_t>(kBlock) * at, diagonal_.end());
-      kept_lower_.assign(lower_.begin() + static_cast<std::ptrdiff_t>(kBlock) * start_[at], lower_.end());
+      kept_upper_.assign(upper_.begin() + static_cast<std::ptrdiff_t>(kBlock) * start_[at], upper_.end());
     }
     double* diagonal = &diagonal_[static_cast<std::size_t>(kBlock) * at];
     if (!factor_block(diagonal)) return false;
     for (int i = start_[at]; i < start_[at + 1]; ++i) {
-      double* own = &lower_[static_cast<std::size_t>(kBlock) * i];
+      double* own = &upper_[static_cast<std::size_t>(kBlock) * i];
       divide_block(diagonal, own);
       for (int k = start_[at]; k <= i; ++k, ++target) {
         double* out = *target < 0 ? &diagonal_[static_cast<std::size_t>(kBlock) * (-1 - *target)]
-                                  : &lower_[static_cast<std::size_t>(kBlock) * *target];
-        subtract_product(own, &lower_[static_cast<std::size_t>(kBlock) * k], out);
+                                  : &upper_[static_cast<std::size_t>(kBlock) * *target];
+        subtract_product(&upper_[static_cast<std::size_t>(kBlock) * k], own, out);
       }
     }
   }
@@ -151,27 +152,32 @@ void BlockCholesky::solve(double* values) const {
     double* own = values + kSide * row_at_[at];
     for (int i = 0; i < kSide; ++i) {
       for (int k = 0; k < i; ++k) own[i] -= l[kSide * i + k] * own[k];
-      own[i] /= l[kSide * i + i];
+      own[i] *= l[kSide * i + i];
     }
     for (int b = start_[at]; b < start_[at + 1]; ++b) {
-      const double* block = &lower_[static_cast<std::size_t>(kBlock) * b];
-      double* other = values + kSide * row_at_[below_[b]];
-      for (int i = 0; i < kSide; ++i)
-        for (int k = 0; k < kSide; ++k) other[i] -= block[kSide * i + k] * own[k];
+      const double* block = &upper_[static_cast<std::size_t>(kBlock) * b];
+      double* other = values + kSide * row_at_[later_[b]];
+      double left[kSide];
+      std::copy(other, other + kSide, left);
+      for (int k = 0; k < kSide; ++k) subtract(own[k], block + kSide * k, left);
+      std::copy(left, left + kSide, other);
     }
   }
   for (int at = row_count_ - 1; at >= 0; --at) {
     const double* l = &diagonal_[static_cast<std::size_t>(kBlock) * at];
     double* own = values + kSide * row_at_[at];
+    double sums[kSide][2] = {};  // two side by side, which a processor can add at once
     for (int b = start_[at]; b < start_[at + 1]; ++b) {
-      const double* block = &lower_[static_cast<std::size_t>(kBlock) * b];
-      const double* other = values + kSide * row_at_[below_[b]];
-      for (int i = 0; i < kSide; ++i)
-        for (int k = 0; k < kSide; ++k) own[k] -= block[kSide * i + k] * other[i];
+      const double* block = &upper_[static_cast<std::size_t>(kBlock) * b];
+      const double* other = values + kSide * row_at_[later_[b]];
+      for (int k = 0; k < kSide; ++k)
+        for (int i = 0; i < kSide; i += 2)
+          for (int half = 0; half < 2; ++half) sums[k][half] += block[kSide * k + i + half] * other[i + half];
     }
     for (int i = kSide - 1; i >= 0; --i) {
+      own[i] -= sums[i][0] + sums[i][1];
       for (int k = i + 1; k < kSide; ++k) own[i] -= l[kSide * k + i] * own[k];
-      own[i] /= l[kSide * i + i];
+      own[i] *= l[kSide * i + i];
     }
   }
 }

@@ -19,7 +19,7 @@ class BlockCholesky {
   void clear();
   // Row-major block (row, column), to be added to; of a pair, `block(a, b)` and `block(b, a)` are each other's
   // transpose and only the one that `stored(a, b)` is true for exists.
-  bool stored(int row, int column) const { return place_[row] >= place_[column]; }
+  bool stored(int row, int column) const { return place_[row] <= place_[column]; }
   double* block(int row, int column);
   // False if the matrix is not positive definite.
   bool factor();
@@ -36,7 +36,7 @@ class BlockCholesky {
     for (int at = kept_from_; at < row_count_; ++at) {
       visit(row_at_[at], row_at_[at], &kept_diagonal_[kBlock * (at - kept_from_)]);
       for (int i = start_[at]; i < start_[at + 1]; ++i)
-        visit(row_at_[below_[i]], row_at_[at], &kept_lower_[kBlock * (i - start_[kept_from_])]);
+        visit(row_at_[at], row_at_[later_[i]], &kept_upper_[kBlock * (i - start_[kept_from_])]);
     }
   }
 
@@ -44,10 +44,10 @@ class BlockCholesky {
   int row_count_ = 0, kept_from_ = 0;
   std::vector<int> place_;    // row -> when it is eliminated
   std::vector<int> row_at_;   // and back
-  std::vector<int> start_;    // of each column's blocks below the diagonal
-  std::vector<int> below_;    // their rows, by place, ascending
-  std::vector<int> targets_;  // of the products of a column's blocks: the block below the diagonal, or -1 - place
-  std::vector<double> diagonal_, lower_, kept_diagonal_, kept_lower_;
+  std::vector<int> start_;    // of each row's blocks right of the diagonal, by place
+  std::vector<int> later_;    // their columns, by place, ascending
+  std::vector<int> targets_;  // of the products of a row's blocks: the block right of the diagonal, or -1 - place
+  std::vector<double> diagonal_, upper_, kept_diagonal_, kept_upper_;
 };
 
 // The part of a mass matrix that belongs to a body, or to a pair of bodies; each pair once.
