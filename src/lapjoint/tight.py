@@ -81,13 +81,16 @@ class TightCoupling:
 
     def choose_interface(self, contacts: Ids, step_count: int, removed: Ids) -> None:
         """Mirror whatever has a joint or a contact with a body of another owner, and what lately had one."""
-        for pairs in (self._joints, contacts):
-            a, b = pairs[pairs[:, 1] >= 0].T
-            apart = self.owner[a] != self.owner[b]
-            self.needed_at[a[apart]] = self.needed_at[b[apart]] = step_count
+        self.needed_at[self._is_held] = step_count
+        a, b = contacts[contacts[:, 1] >= 0].T
+        apart = self.owner[a] != self.owner[b]
+        self.needed_at[a[apart]] = self.needed_at[b[apart]] = step_count
         wanted = self.needed_at >= step_count - LINGER
         wanted[removed] = False
         wanted_ids = np.flatnonzero(wanted).astype(np.int32)
+        if np.array_equal(wanted_ids, self.interface):
+            self._leaving = self._entering = self.interface[:0]
+            return
         self._leaving = np.setdiff1d(self.interface, wanted_ids, assume_unique=True)
         self._entering = np.setdiff1d(wanted_ids, self.interface, assume_unique=True)
         self.interface = wanted_ids
