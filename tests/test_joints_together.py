@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapjoint.algorithms.joints_together import SIDE, held_mass, joint_matrix, solve_joints
+from lapjoint.algorithms.joints_together import SIDE, held_mass, joint_matrix, respond, solve_joints
 
 native = importlib.import_module("lapjoint._algorithms")
 
@@ -52,6 +52,20 @@ def test_held_masses_answer_for_the_whole_structure(seed: int, bodies: int) -> N
     push[chosen] = rng.normal(size=int(chosen.sum()))
     alone = np.linalg.solve(held_mass(matrix, kept), push[chosen])
     assert np.allclose(alone, np.linalg.solve(matrix, push)[chosen], rtol=1e-6, atol=1e-8)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 8))
+def test_changes_are_answered_without_rows_as_with_them(seed: int, bodies: int) -> None:
+    rng = np.random.default_rng(seed)
+    mass, rows, _ = structure(rng, bodies)
+    stiffness = rng.uniform(1.0, 1e3, len(rows))
+    matrix = joint_matrix(mass, rows, stiffness)
+    wanted, change = rng.normal(size=len(rows)), rng.normal(size=SIDE * bodies)
+    impulses, velocities = solve_joints(matrix, rows, stiffness, wanted)
+    lack = wanted - rows @ (velocities + change) - impulses / stiffness
+    more, _ = solve_joints(matrix, rows, stiffness, lack)
+    moved = change + np.linalg.solve(mass, rows.T @ more)
+    assert np.allclose(respond(matrix, mass, change), moved, rtol=1e-6, atol=1e-8)
 
 
 def test_a_matrix_that_is_not_positive_definite_is_refused() -> None:

@@ -9,6 +9,13 @@ little soft: (J M^-1 J^T + 1/k) d = e with a large stiffness k. By way of the ve
 
 A matrix of one 6 x 6 block for each body and each pair of jointed bodies, and positive definite. With impulses d0 there
 already, rows lack e - J v0 - d0 / k, and the same gives what to add.
+
+Rows that have been solved lack nothing. What others then do to the bodies, a change c of their velocities, makes them
+lack - J c, and all in all the bodies' velocities change by
+
+    c - (M + J^T k J)^-1 J^T k J c = (M + J^T k J)^-1 M c
+
+No row is in it: contacts that are swept again and again are answered body by body, and rows get their impulses once.
 """
 
 from __future__ import annotations
@@ -31,6 +38,11 @@ def solve_joints(matrix: Array, rows: Array, stiffness: Array, lack: Array) -> t
     """Impulses that give rows what they lack, and the velocities of bodies that these make."""
     velocities = np.asarray(np.linalg.solve(matrix, rows.T @ (stiffness * lack)), np.float64)
     return stiffness * (lack - rows @ velocities), velocities
+
+
+def respond(matrix: Array, mass: Array, change: Array) -> Array:
+    """What becomes of a change of bodies' velocities that others make, where rows lacked nothing before."""
+    return np.asarray(np.linalg.solve(matrix, mass @ change), np.float64)
 
 
 def held_mass(matrix: Array, kept: ArrayLike) -> Array:
