@@ -54,11 +54,27 @@ void multiply(const BodyMass& mass, const double* in, double* out) {
   }
 }
 
-BodyMass body_mass(btScalar linear, const btMatrix3x3& angular) {
+// Of Bullet's inverses, which an engine moves by, in double: product and inverse are to be each other's.
+BodyMass inverse_mass(const btRigidBody& body) {
   BodyMass mass;
-  mass.linear = linear;
+  mass.linear = body.getInvMass();
+  const btMatrix3x3& angular = body.getInvInertiaTensorWorld();
   for (int k = 0; k < 9; ++k) mass.angular[k] = angular[k / 3][k % 3];
   return mass;
+}
+
+BodyMass inverted(const BodyMass& mass) {
+  const double* m = mass.angular;
+  BodyMass out;
+  out.linear = 1 / mass.linear;
+  for (int i = 0; i < 3; ++i)
+    for (int k = 0; k < 3; ++k) {
+      const int a = (k + 1) % 3, b = (k + 2) % 3, c = (i + 1) % 3, d = (i + 2) % 3;
+      out.angular[3 * i + k] = m[3 * a + c] * m[3 * b + d] - m[3 * a + d] * m[3 * b + c];
+    }
+  const double determinant = m[0] * out.angular[0] + m[1] * out.angular[3] + m[2] * out.angular[6];
+  for (double& number : out.angular) number /= determinant;
+  return out;
 }
 
 }  // namespace
@@ -73,6 +89,11 @@ int LockedRows::number(int body, const Bodies& bodies) {
     bodies_.push_back(body);
   }
   return number_[body];
+}
+
+void LockedRows::clear() {
+  rows_.clear();
+  current_ = held_elsewhere_ = solved_ = false;
 }
 
 void LockedRows::collect(btAlignedObjectArray<btSolverConstraint>& rows, const Bodies& bodies) {
@@ -95,11 +116,15 @@ void LockedRows::collect(btAlignedObjectArray<btSolverConstraint>& rows, const B
 }
 
 void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const Bodies& bodies,
-                         const std::vector<MassBlock>& masses, const std::vector<int>& kept) {
-  solved_ = responded_ = false;
+                         const std::vector<MassBlock>& masses, const std::vector<int>& interface,
+                         const std::vector<int>& kept) {
+  clear();
   collect(rows, bodies);
   if (rows_.empty()) return;
   held_elsewhere_ = !masses.empty();
+  std::vector<char> outside(bodies.size(), 1);
+  for (const int body : interface) outside[body] = 0;
+  current_ = std::none_of(bodies_.begin(), bodies_.end(), [&](int body) { return outside[body]; });
   std::vector<std::pair<int, int>> pairs;
   const auto pair = [&](int a, int b) {
     if (a >= 0 && b >= 0 && a != b && (pairs.empty() || pairs.back() != std::pair(a, b))) pairs.emplace_back(a, b);
@@ -117,7 +142,9 @@ void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const B
     pairs_.swap(pairs);
     kept_.swap(keep);
   }
-  if (is_too_much_ || !factor(bodies, masses)) return rows_.clear();
+  if (is_too_much_ || !factor(bodies, masses)) return clear();
+  changed_.assign(velocities_.size(), 0.0);
+  solved_lack_ = 0;
   for (const Row& row : rows_) row.row->m_overrideNumSolverIterations = 0;
 }
 
@@ -136,8 +163,8 @@ bool LockedRows::factor(const Bodies& bodies, const std::vector<MassBlock>& mass
   inverse_.resize(bodies_.size());
   for (int i = 0; i < static_cast<int>(bodies_.size()); ++i) {
     const btRigidBody& body = *bodies[bodies_[i]].m_originalBody;
-    inverse_[i] = body_mass(body.getInvMass(), body.getInvInertiaTensorWorld());
-    const BodyMass& mass = mass_[i] = body_mass(1 / body.getInvMass(), body.getInvInertiaTensorWorld().inverse());
+    inverse_[i] = inverse_mass(body);
+    const BodyMass& mass = mass_[i] = inverted(inverse_[i]);
     if (held[i]) continue;
     double* block = matrix_.block(i, i);
     for (int k = 0; k < 3; ++k) {
@@ -193,7 +220,7 @@ void LockedRows::take_marked(Bodies& bodies) {
 }
 
 bool LockedRows::solve(Bodies& bodies) {
-  if (solved_) return respond(bodies);
+  if (solved_ && !current_) return respond(bodies);
   solve_all(bodies);
   return true;
 }
@@ -207,6 +234,7 @@ void LockedRows::solve_rows() {
     if (row.a >= 0) lack -= product(row.along_a, &velocities_[6 * row.a]);
     if (row.b >= 0) lack -= product(row.along_b, &velocities_[6 * row.b]);
     lack_[i] = lack;
+    solved_lack_ = std::max(solved_lack_, std::abs(lack));
     if (row.a >= 0) add(row.stiffness * lack, row.along_a, &impulses_[6 * row.a]);
     if (row.b >= 0) add(row.stiffness * lack, row.along_b, &impulses_[6 * row.b]);
   }
@@ -245,12 +273,11 @@ void LockedRows::solve_all(Bodies& bodies) {
   if (!held_elsewhere_) take_impulses();
   for (std::size_t i = 0; i < answer_.size(); ++i) answer_[i] += velocities_[i];
   for (std::size_t i = 0; i < bodies_.size(); ++i) write(bodies, i);
-  if (held_elsewhere_) return;
+  if (current_) return;
   solved_ = true;
   start_ = seen_ = answer_;
   for (std::size_t i = 0; i < bodies_.size(); ++i) read(bodies[bodies_[i]], &seen_[6 * i]);
   pushed_.assign(answer_.size(), 0.0);
-  change_.assign(answer_.size(), 0.0);
   // All that rows have given in this step, also before it was solved for.
   std::fill(impulses_.begin(), impulses_.end(), 0.0);
   for (const Row& row : rows_) {
@@ -263,14 +290,14 @@ void LockedRows::solve_all(Bodies& bodies) {
 }
 
 bool LockedRows::respond(Bodies& bodies) {
-  responded_ = true;
   bool still = true;
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
-    double* change = &change_[6 * i];
+    double change[6];
     read(bodies[bodies_[i]], change);
     for (int k = 0; k < 6; ++k) {
       change[k] -= seen_[6 * i + k];
       pushed_[6 * i + k] += change[k];
+      changed_[6 * i + k] += change[k];
       still = still && change[k] == 0;
     }
     multiply(mass_[i], change, &velocities_[6 * i]);
@@ -317,15 +344,17 @@ void LockedRows::add_held(Bodies& bodies) const {
   }
 }
 
+void LockedRows::begin_round() {
+  solved_lack_ = 0;
+  std::fill(changed_.begin(), changed_.end(), 0.0);
+}
+
 double LockedRows::largest_lack() const {
-  double largest = 0;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    double lack = lack_[i];
-    if (responded_) {
-      const Row& row = rows_[i];
-      lack = row.a >= 0 ? product(row.along_a, &change_[6 * row.a]) : 0;
-      if (row.b >= 0) lack += product(row.along_b, &change_[6 * row.b]);
-    }
+  double largest = solved_lack_;
+  for (const Row& row : rows_) {
+    double lack = 0;
+    if (row.a >= 0) lack += product(row.along_a, &changed_[6 * row.a]);
+    if (row.b >= 0) lack += product(row.along_b, &changed_[6 * row.b]);
     largest = std::max(largest, std::abs(lack));
   }
   return largest;

@@ -1,6 +1,7 @@
 #include "bullet_rounds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace lapjoint {
@@ -86,7 +87,8 @@ void RoundSolver::collect_rows() {
 }
 
 void RoundSolver::prepare(const std::vector<int>& kept) {
-  if (joints_together_) locked_.prepare(m_tmpSolverNonContactConstraintPool, m_tmpSolverBodyPool, masses_, kept);
+  if (joints_together_)
+    locked_.prepare(m_tmpSolverNonContactConstraintPool, m_tmpSolverBodyPool, masses_, interface_, kept);
   collect_rows();
   std::vector<double> weights(rows_.size(), 0.0);
   for (int i = 0; i < static_cast<int>(rows_.size()); ++i) {
@@ -165,7 +167,7 @@ void RoundSolver::set_interface(const std::vector<btRigidBody*>& bodies, double 
   others_.assign(kContribution * bodies.size(), 0.0);
   masses_.clear();
   locked_.clear();
-  prepared_ = included_ = false;
+  prepared_ = unanswered_ = false;
 }
 
 std::vector<MassBlock> RoundSolver::held_masses(const std::vector<int>& places) {
@@ -193,7 +195,7 @@ void RoundSolver::include_masses(std::vector<MassBlock> masses) {
 }
 
 void RoundSolver::include(const double* others) {
-  included_ = true;
+  unanswered_ = true;
   for (std::size_t i = 0; i < interface_.size(); ++i) {
     btSolverBody& body = m_tmpSolverBodyPool[interface_[i]];
     double change[kContribution];
@@ -231,15 +233,20 @@ void RoundSolver::read_impulses(std::vector<double>& impulses) const {
 void RoundSolver::sweep(int count, Products& products) {
   if (!prepared_) prepare({});
   read_impulses(before_);
+  locked_.begin_round();
   // A push at a body has to be felt by all that joints hold to it before contacts look at the body.
-  if (included_ && !locked_.empty() && masses_.empty()) locked_.solve(m_tmpSolverBodyPool);
-  included_ = false;
-  // Bullet is to pass over rows that are solved at once: it would look at each of them in every sweep.
+  if (unanswered_ && !locked_.empty() && masses_.empty()) locked_.solve(m_tmpSolverBodyPool);
+  unanswered_ = false;
+  // Bullet is to pass over rows that are solved at once: it would look at each of them in every sweep. The others are
+  // where they were, beyond the size that it sees; it would complain of that only if it were built to be debugged.
   btConstraintArray& joints = m_tmpSolverNonContactConstraintPool;
   const int joint_rows = joints.size();
   joints.resizeNoInitialize(swept_joint_rows_);
+  btScalar pushed = 0;
   for (int i = 0; i < count; ++i) {
-    bool still = sweep_pushed() == 0;
+    const btScalar push = sweep_pushed();
+    pushed = std::max(pushed, push);
+    bool still = push == 0;
     if (!locked_.empty()) locked_.mark(m_tmpSolverBodyPool);
     m_leastSquaresResidual = solveSingleIteration(0, nullptr, 0, nullptr, 0, nullptr, 0, *info_, nullptr);
     still = still && m_leastSquaresResidual == 0;
@@ -254,6 +261,7 @@ void RoundSolver::sweep(int count, Products& products) {
   products.contact_rows = contact_rows_;
   products.joint_rows = joint_rows;
   products.largest_change = std::max(products.largest_change, locked_.largest_lack());
+  if (products.largest_change == 0) products.largest_change = std::sqrt(double(pushed));  // nor are pushes nothing
 }
 
 // Bullet leaves friction as it was where a contact does not press any more.
@@ -277,6 +285,7 @@ void RoundSolver::advance(Advance how, const double* theta) {
   for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i]->m_appliedImpulse = btSimdScalar(btScalar(after_[i]));
   project();
   rebuild();
+  unanswered_ = true;
 }
 
 // Impulses that rows allow: within a joint's limits, pressing, and within the friction cone's box.

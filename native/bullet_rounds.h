@@ -65,7 +65,7 @@ class RoundSolver : public OpenSolver {
   btScalar joint_warm_start_;
   bool plain_, joints_together_;
   double length_unit_ = 1;
-  bool in_rounds_ = false, prepared_ = false, included_ = false;
+  bool in_rounds_ = false, prepared_ = false, unanswered_ = false;
   const btContactSolverInfo* info_ = nullptr;
   std::vector<btTypedConstraint*> joints_;
   std::vector<int> joint_start_;           // first row of each of the joints

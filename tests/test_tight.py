@@ -13,7 +13,7 @@ from lapjoint.algorithms.extrapolation import Products
 from lapjoint.engines import RoundEngine
 from lapjoint.measures import angular_momentum, joint_gaps, kinetic_energy, linear_momentum, motion
 from lapjoint.partition import write_partition
-from tight_support import colliding, free_chain, simulate, wall
+from tight_support import colliding, free_chain, simulate, start_from, wall
 
 PRECISIONS = ["float64", "float32"]
 
@@ -71,7 +71,7 @@ def test_acceleration_does_more_than_as_many_sweeps() -> None:
 @pytest.mark.parametrize("together", [True, False])
 def test_the_chain_converges_to_one_engines_answer(together: bool) -> None:
     scene = scenes.build("chain")
-    scene.states[:] = simulate(scene, 50, workers=1)
+    start_from(scene, simulate(scene, 50, workers=1))
     exact = simulate(scene, 1, rounds=300, iterations=3000, joints_together=together)
     errors = []
     for rounds in (2, 5, 20, 80):

@@ -188,8 +188,8 @@ def test_bytes_of_rounds_are_counted() -> None:
 def test_rounds_end_when_one_changes_nothing(tmp_path: Path) -> None:
     """All joints of a chain are solved at once: there is nothing left for a second round, or a second sweep."""
     summary, told = run_chain(tmp_path, "--coupling", "tight", "--rounds", 6)
-    assert (summary["rounds_mean"], summary["residual_max"]) == (1, 0)
-    assert "1.0 a step, 1 at most" in told
+    assert (summary["rounds_mean"], summary["residual_max"]) == (2, 0)
+    assert "2.0 a step, 2 at most" in told
     for more in ({"iterations": 6}, {"iterations": 600, "rounds": 60}):
         with Simulation(scenes.build("chain"), chain_params(workers=1, **more)) as simulation:
             simulation.step(6)
@@ -268,7 +268,7 @@ def test_couplings_are_measured_side_by_side(tmp_path: Path) -> None:
         ("tight", 1),
         ("tight", 2),
     ]
-    assert [row["step_rounds"] for row in rows] == [None, None, 1, 6]
+    assert [row["step_rounds"] for row in rows] == [None, None, 2, 6]
     assert [row["interface_count"] for row in rows] == [None, None, 0, 2]
     assert [row["residual"] > 0 for row in rows] == [True, True, False, True]
     assert "rounds" not in rows[0]["params"]

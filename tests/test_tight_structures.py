@@ -1,0 +1,114 @@
+"""Tight coupling of structures that touch something: joints solved at once among contacts that are swept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lapjoint import Ball, Box, Material, Params, Plane, Scene, Simulation
+from lapjoint.measures import joint_gaps, linear_momentum
+from tight_support import simulate, start_from
+
+
+def mat(rows: int = 3, columns: int = 5) -> Scene:
+    """Boxes joined edge to edge that sag onto a few posts, with a load on top. Without friction, for velocities are
+    unique then."""
+    scene = Scene("mat")
+    smooth = Material(friction=0.0)
+    scene.add_static(Plane())
+    places = [(0.5 * x, 0.5 * y, 0.65) for x in range(columns) for y in range(rows)]
+    ids = scene.add_bodies(Box((0.48, 0.48, 0.1)), places, density=500.0, material=smooth)
+    for x in range(columns):
+        for y in range(rows):
+            own = ids[rows * x + y]
+            if x + 1 < columns:
+                scene.add_joint(Ball(), own, ids[rows * (x + 1) + y], (0.5 * x + 0.25, 0.5 * y, 0.65))
+            if y + 1 < rows:
+                scene.add_joint(Ball(), own, ids[rows * x + y + 1], (0.5 * x, 0.5 * y + 0.25, 0.65))
+    posts = [(0.0, 0.0, 0.3), (2.0, 0.0, 0.3), (0.0, 1.0, 0.3), (2.0, 1.0, 0.3), (1.0, 0.5, 0.3)]
+    scene.add_bodies(Box((0.3, 0.3, 0.6)), posts, density=1000.0, material=smooth)
+    scene.add_bodies(Box((0.4, 0.4, 0.4)), [(1.0, 0.5, 0.9)], density=2000.0, material=smooth)
+    return scene
+
+
+def pairs(gravity: float = 0.0) -> Scene:
+    """Two boxes with a joint each, one of each worker: nobody has a joint that he could tell masses of."""
+    scene = Scene("pairs", gravity=(0.0, 0.0, -gravity))
+    if gravity:
+        scene.add_static(Plane())
+    velocities = np.random.default_rng(4).normal(size=(6, 3))
+    places = [(0.6 * k, 1.0 * i, 0.4) for i in range(3) for k in range(2)]
+    ids = scene.add_bodies(Box((0.5, 0.3, 0.3)), places, mass=1.0, linear_velocities=velocities, labels=[0, 1] * 3)
+    for i in range(3):
+        scene.add_joint(Ball(), ids[2 * i], ids[2 * i + 1], (0.3, 1.0 * i, 0.4))
+    return scene
+
+
+def velocity_error(states: np.ndarray, exact: np.ndarray, scene: Scene) -> float:
+    scale = 9.81 * scene.timestep * np.sqrt(scene.body_count)
+    return float(np.linalg.norm(states[:, 7:] - exact[:, 7:]) / scale)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_structure_on_supports_converges(workers: int) -> None:
+    scene = mat()
+    start_from(scene, simulate(scene, 100, rounds=20, iterations=200))
+    exact = simulate(scene, 1, rounds=1000, iterations=10000)
+    states = simulate(scene, 1, workers=workers, rounds=40, iterations=400)
+    assert velocity_error(states, exact, scene) < 1e-8
+    plain = simulate(scene, 1, workers=3, rounds=40, iterations=400, acceleration=False)
+    assert velocity_error(plain, exact, scene) > 1e-2, "it needs no acceleration"
+
+
+def test_how_often_bodies_are_answered_is_no_matter() -> None:
+    """One sweep between answers of the whole structure, or many: the same end."""
+    scene = mat()
+    start_from(scene, simulate(scene, 100, rounds=20, iterations=200))
+    few, many = (simulate(scene, 1, rounds=200, iterations=200 * sweeps) for sweeps in (1, 10))
+    assert velocity_error(few, many, scene) < 1e-9
+
+
+def test_joints_that_start_from_their_impulses_end_with_the_same() -> None:
+    scene = mat()
+    cold, warm = (simulate(scene, 10, rounds=40, iterations=400, joint_warm_start=share) for share in (0.0, 0.9))
+    assert velocity_error(warm, cold, scene) < 1e-6
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 10])
+def test_pairs_between_workers_conserve_momentum(rounds: int) -> None:
+    scene = pairs()
+    states = simulate(scene, 100, workers=2, rounds=rounds, iterations=3 * rounds)
+    assert np.abs(states[:, 7:] - scene.states[:, 7:]).max() > 0.1, "nothing happened"
+    change = linear_momentum(scene, states) - linear_momentum(scene, scene.states)
+    assert np.abs(change).max() < 1e-12
+
+
+def test_pairs_between_workers_fall_as_in_one_engine() -> None:
+    scene = pairs(gravity=9.81)
+    one = simulate(scene, 150, rounds=60, iterations=600)
+    two = simulate(scene, 150, workers=2, rounds=60, iterations=600)
+    assert one[:, 2].min() < 0.2, "they have landed"
+    assert np.abs(two - one)[:, :3].max() < 1e-3
+    assert joint_gaps(scene, two).max() < 1.5 * joint_gaps(scene, one).max()
+
+
+@pytest.mark.filterwarnings("ignore::lapjoint.PenetrationWarning")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_pushes_alone_are_no_reason_to_stop(workers: int) -> None:
+    """Boxes at rest that overlap are pushed apart: no velocity changes, and still every round has something to do."""
+    scene = Scene("overlap", gravity=(0.0, 0.0, 0.0))
+    scene.add_bodies(Box((0.5, 0.5, 0.5)), [(0.45 * i, 0.0, 0.0) for i in range(6)], labels=[0, 1] * 3)
+    params = Params(workers=workers, runtime="inline", coupling="tight", rounds=8, iterations=16)
+    with Simulation(scene, params) as simulation:
+        simulation.step()
+        assert simulation.profile.rounds == 8
+        assert simulation.profile.residual > 0
+
+
+@pytest.mark.filterwarnings("ignore::lapjoint.PenetrationWarning")
+@pytest.mark.parametrize("rounds", [1, 5])
+def test_plain_rounds_push_as_the_plain_step_does(rounds: int) -> None:
+    scene = Scene("overlap", gravity=(0.0, 0.0, 0.0))
+    scene.add_bodies(Box((0.5, 0.5, 0.5)), [(0.45 * i, 0.0, 0.0) for i in range(6)])
+    plain = simulate(scene, 10, coupling="blend", iterations=20)
+    assert np.array_equal(simulate(scene, 10, iterations=20, rounds=rounds, acceleration=False), plain)
