@@ -138,7 +138,10 @@ void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const B
   for (const int body : kept)
     if (number_[body] >= 0) keep[number_[body]] = 1;
   if (pairs != pairs_ || keep != kept_) {
-    is_too_much_ = !matrix_.analyse(keep, pairs, kWork * static_cast<long>(rows_.size()));
+    const long limit = kWork * static_cast<long>(rows_.size());
+    is_too_much_ = !matrix_.analyse(keep, pairs, limit);
+    // Without masses to tell it may be much less.
+    if (is_too_much_ && !kept.empty()) is_too_much_ = !matrix_.analyse(std::vector<char>(keep.size(), 0), pairs, limit);
     pairs_.swap(pairs);
     kept_.swap(keep);
   }

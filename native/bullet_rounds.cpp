@@ -90,10 +90,13 @@ void RoundSolver::prepare(const std::vector<int>& kept) {
   if (joints_together_)
     locked_.prepare(m_tmpSolverNonContactConstraintPool, m_tmpSolverBodyPool, masses_, interface_, kept);
   collect_rows();
+  // Rows that are solved at once have no say in how to extrapolate, unless others have structures that nobody was told
+  // the masses of: then such rows need rounds as contacts do.
+  const bool have_say = masses_.empty() && kept.empty();
   std::vector<double> weights(rows_.size(), 0.0);
   for (int i = 0; i < static_cast<int>(rows_.size()); ++i) {
     const bool locked = i < joint_rows_ && LockedRows::has(*rows_[i]);
-    if (!locked && rows_[i]->m_jacDiagABInv > 0) weights[i] = 1 / double(rows_[i]->m_jacDiagABInv);
+    if ((!locked || have_say) && rows_[i]->m_jacDiagABInv > 0) weights[i] = 1 / double(rows_[i]->m_jacDiagABInv);
   }
   history_.begin(std::move(weights));
   prepared_ = true;

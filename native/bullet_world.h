@@ -109,7 +109,7 @@ class BulletWorld {
   void contributions(double* own) const { rounds().contributions(own); }
   void finish_step(bool moves);
   void abandon_step();
-  // All of it, alone. Rounds end early once the residual is below the tolerance.
+  // All of it, alone. Rounds end early once the residual is not above the tolerance.
   RoundResult step_rounds(double timestep, const RoundPlan& plan);
   // As a worker, between begin and finish: what the server asks for once, or all that it asks for on a socket; false if
   // the step is to be abandoned.

@@ -74,6 +74,28 @@ def test_joints_that_start_from_their_impulses_end_with_the_same() -> None:
     assert velocity_error(warm, cold, scene) < 1e-6
 
 
+def strip(length: int) -> Scene:
+    """A cloth four boxes wide, without gravity, every box on its own way; cut lengthwise."""
+    scene = Scene("strip", gravity=(0.0, 0.0, 0.0))
+    places = np.stack(np.meshgrid(np.arange(length), np.arange(4), [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
+    velocities = np.random.default_rng(0).normal(size=places.shape)
+    labels = (places[:, 1] >= 2).astype(int)
+    scene.add_bodies(Box((0.8, 0.8, 0.2)), places, density=500.0, linear_velocities=velocities, labels=labels)
+    ids = np.arange(4 * length).reshape(length, 4)
+    for one, other in ((ids[:-1], ids[1:]), (ids[:, :-1], ids[:, 1:])):
+        for a, b in zip(one.ravel(), other.ravel(), strict=True):
+            scene.add_joint(Ball(), a, b, 0.5 * (places[a] + places[b]))
+    return scene
+
+
+def test_an_interface_that_is_too_wide_to_tell_masses_of() -> None:
+    scene = strip(210)
+    one = simulate(scene, 1, rounds=20, iterations=60)
+    two = simulate(scene, 1, workers=2, rounds=10, iterations=30)
+    change = one[:, 7:] - scene.states[:, 7:]
+    assert np.linalg.norm(two[:, 7:] - one[:, 7:]) < 0.01 * np.linalg.norm(change)
+
+
 @pytest.mark.parametrize("rounds", [1, 2, 10])
 def test_pairs_between_workers_conserve_momentum(rounds: int) -> None:
     scene = pairs()

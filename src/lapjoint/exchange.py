@@ -46,7 +46,7 @@ class RoundPlan:
     server_sweeps: int
     accelerated: bool
     tolerance: float
-    """m/s. Rounds end once the residual is below it."""
+    """m/s. Rounds end once the residual is not above it."""
 
     @property
     def is_few(self) -> bool:

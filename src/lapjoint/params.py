@@ -61,7 +61,7 @@ class Params:
     """Tight: exchanges within a step, among which the iterations are divided. More: smaller error, more messages. With
     a tolerance: the most. None: ROUNDS."""
     tolerance: float = 0.0
-    """Tight: m/s. Rounds end once none changes a constraint's velocity by more than this. 0: never."""
+    """Tight: m/s. Rounds end once one changes no constraint's velocity by more than this. 0: once nothing changes."""
     acceleration: bool = True
     """Tight: extrapolate impulses from round to round (Anderson acceleration). Without it a step is plain sweeps."""
     joints_together: bool = True
