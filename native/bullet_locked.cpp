@@ -12,7 +12,9 @@ namespace {
 constexpr double kHold = sizeof(btScalar) == 8 ? 1e6 : 1e5;
 // Solves with which rows are settled: in float64 the rounding of the first shows.
 constexpr int kPasses = sizeof(btScalar) == 8 ? 2 : 1;
-constexpr long kWork = 200;  // products of blocks a row, at most: as much as 400 sweeps
+// Products of blocks, at most: so many a row, as much as 400 sweeps; and a few milliseconds' worth in any case, for the
+// server has few rows between bodies that all have to do with each other.
+constexpr long kWork = 200, kLeastWork = 100000;
 
 bool has_no_limits(const btSolverConstraint& row) {
   return row.m_lowerLimit <= -SIMD_INFINITY && row.m_upperLimit >= SIMD_INFINITY && row.m_jacDiagABInv > 0;
@@ -138,7 +140,7 @@ void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const B
   for (const int body : kept)
     if (number_[body] >= 0) keep[number_[body]] = 1;
   if (pairs != pairs_ || keep != kept_) {
-    const long limit = kWork * static_cast<long>(rows_.size());
+    const long limit = std::max(kLeastWork, kWork * static_cast<long>(rows_.size()));
     is_too_much_ = !matrix_.analyse(keep, pairs, limit);
     // Without masses to tell it may be much less.
     if (is_too_much_ && !kept.empty()) is_too_much_ = !matrix_.analyse(std::vector<char>(keep.size(), 0), pairs, limit);
