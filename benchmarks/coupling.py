@@ -11,13 +11,13 @@ in a folder, so that a run that was interrupted goes on, and rows with other mea
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tables import write_table
 
 from lapjoint import Params, Simulation, scenes
 from lapjoint.measures import joint_gaps, motion
@@ -28,23 +28,6 @@ WORKERS = {
     "two-way-bridge": (8,),
     "four-way-bridge": (3, 8),
 }
-COLUMNS = (
-    "scene",
-    "coupling",
-    "workers",
-    "growth_depth",
-    "iterations",
-    "rounds",
-    "acceleration",
-    "steps",
-    "joint_gap_sum_m",
-    "joint_gap_max_m",
-    "position_error_rms_m",
-    "kinetic_energy_j",
-    "duplicated",
-    "step_cpu_ms",
-    "projected_ms",
-)
 
 
 def runs(workers: tuple[int, ...]) -> Iterator[dict[str, Any]]:
@@ -127,10 +110,7 @@ def main() -> None:
     options = parser.parse_args()
     table = [row for name in options.scenes for row in rows(name, options.steps, options.states)]
     if options.csv:
-        with options.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
-            writer.writerows(table)
+        write_table(table, options.csv)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ the bowl and the bridge from the same states.
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from tables import write_table
 
 from lapjoint import Params, Scene, make_engine, scenes
 from lapjoint.engines import Engine
@@ -202,10 +202,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = [row for name in arguments.scene for row in measure(name, not arguments.no_peer)]
     if arguments.csv:
-        with arguments.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_table(rows, arguments.csv)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,12 @@ so look at several. `load` is what the machine did besides when the run began: t
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
 from pathlib import Path
 from statistics import median
+
+from tables import write_table
 
 from lapjoint import Ball, Params, Scene, Simulation, Sphere
 
@@ -89,10 +90,7 @@ def main() -> None:
             rows.append(measure(run, workers, arguments.repeats))
             print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     if arguments.csv:
-        with arguments.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_table(rows, arguments.csv)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ Server time is its CPU time while workers wait for it, per step. Memory is what 
 from __future__ import annotations
 
 import argparse
-import csv
 from pathlib import Path
 
 import numpy as np
 import psutil
+from tables import write_table
 
 from lapjoint import Params, Simulation, scenes
 
@@ -56,10 +56,7 @@ def main() -> None:
             rows.append(measure(size, workers, arguments.warmup, arguments.steps))
             print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     if arguments.csv:
-        with arguments.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_table(rows, arguments.csv)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ is the same to the last bit until the node is lost; the jump is what differs rig
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
 from pathlib import Path
 from typing import Any
+
+from tables import write_table
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
@@ -78,10 +79,7 @@ def main() -> None:
         rows.append(lose(given.scene, given.workers, 100 + 40 * trial))
         print(rows[-1], flush=True)
     if given.csv is not None:
-        with given.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_table(rows, given.csv)
 
 
 if __name__ == "__main__":

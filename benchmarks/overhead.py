@@ -8,12 +8,12 @@ Both start from the state after `--warmup` steps and take the same steps in turn
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from pathlib import Path
 from statistics import median
 
 import numpy as np
+from tables import write_table
 
 from lapjoint import Params, Simulation, make_engine, scenes
 
@@ -62,10 +62,7 @@ def main() -> None:
             rows.append(measure(name, iterations, warmup, few, arguments.rounds))
             print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     if arguments.csv:
-        with arguments.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_table(rows, arguments.csv)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,12 @@ block and the mean of its two neighbours, and the median is taken over all block
 from __future__ import annotations
 
 import argparse
-import csv
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
+
+from tables import write_table
 
 from lapjoint import Params, Simulation, scenes
 from lapjoint.run import run
@@ -67,10 +68,7 @@ def main() -> None:
             rows.append(measure(given.scene, workers, iterations, given.warmup, given.steps, given.rounds))
             print(rows[-1], flush=True)
     if given.csv is not None:
-        with given.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_table(rows, given.csv)
 
 
 if __name__ == "__main__":

@@ -11,35 +11,19 @@ so that bodies that touch often belong to different workers; the other scenes by
 from __future__ import annotations
 
 import argparse
-import csv
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tables import write_table
 
 from lapjoint import Box, Params, Plane, Scene, Simulation, scenes
 from lapjoint.measures import kinetic_energy
 from lapjoint.partition import write_partition
 
 WORKERS, ITERATIONS = 4, 50
-COLUMNS = (
-    "scene",
-    "division",
-    "coupling",
-    "workers",
-    "rounds",
-    "iterations",
-    "body_count",
-    "steps",
-    "penetration_max_mm",
-    "penetration_median_mm",
-    "kinetic_energy_median_j",
-    "kinetic_energy_max_j",
-    "drift_max_mm",
-    "residual_mean_m_s",
-)
 
 
 def stack() -> Scene:
@@ -154,10 +138,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = [row for name in options.scenes for row in rows(name, options.steps, Path(folder))]
     if options.csv:
-        with options.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
-            writer.writerows(table)
+        write_table(table, options.csv)
 
 
 if __name__ == "__main__":

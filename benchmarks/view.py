@@ -11,12 +11,13 @@ The CPU time of the page is that of all threads but the simulation's own.
 from __future__ import annotations
 
 import argparse
-import csv
 import subprocess
 import sys
 import time
 from pathlib import Path
 from statistics import mean, median
+
+from tables import write_table
 
 from lapjoint import Params, Simulation, scenes
 from lapjoint.view.live import LiveView
@@ -114,10 +115,7 @@ def main() -> None:
         rows.append(measure(given.scene, given.workers, iterations, given.fps, given.warmup, given.steps, given.rounds))
         print(rows[-1], flush=True)
     if given.csv is not None:
-        with given.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_table(rows, given.csv)
 
 
 if __name__ == "__main__":
