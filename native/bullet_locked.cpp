@@ -126,7 +126,7 @@ void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const B
   held_elsewhere_ = !masses.empty();
   std::vector<char> outside(bodies.size(), 1);
   for (const int body : interface) outside[body] = 0;
-  current_ = std::none_of(bodies_.begin(), bodies_.end(), [&](int body) { return outside[body]; });
+  current_ = held_elsewhere_ || std::none_of(bodies_.begin(), bodies_.end(), [&](int body) { return outside[body]; });
   std::vector<std::pair<int, int>> pairs;
   const auto pair = [&](int a, int b) {
     if (a >= 0 && b >= 0 && a != b && (pairs.empty() || pairs.back() != std::pair(a, b))) pairs.emplace_back(a, b);

@@ -65,8 +65,8 @@ void RoundSolver::convertJoints(btTypedConstraint** joints, int joint_count, con
   }
 }
 
-// Rows whose impulses are rounds' business: those that are solved at once follow the others, unless other engines have
-// to know about them.
+// Rows whose impulses rounds compare and extrapolate. Rows that are solved at once answer whatever these have become,
+// and are left out unless other engines are told of them.
 void RoundSolver::collect_rows() {
   rows_.clear();
   swept_joint_rows_ = 0;
@@ -264,7 +264,8 @@ void RoundSolver::sweep(int count, Products& products) {
   products.contact_rows = contact_rows_;
   products.joint_rows = joint_rows;
   products.largest_change = std::max(products.largest_change, locked_.largest_lack());
-  if (products.largest_change == 0) products.largest_change = std::sqrt(double(pushed));  // nor are pushes nothing
+  // A round that only pushed bodies apart has changed something, too.
+  if (products.largest_change == 0) products.largest_change = std::sqrt(double(pushed));
 }
 
 // Bullet leaves friction as it was where a contact does not press any more.
