@@ -20,8 +20,8 @@ from tables import write_table
 
 from lapjoint import Params, Scene, make_engine, scenes
 from lapjoint.engines import Engine
-from lapjoint.joints import WORLD, JointKind
-from lapjoint.shapes import Box, Compound, Sphere
+from lapjoint.scene import WORLD, Box, Compound, Sphere
+from lapjoint.scene.joints import JointKind
 
 ITERATIONS = (10, 50, 1000)
 PRECISIONS = ("float32", "float64")

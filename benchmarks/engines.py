@@ -6,7 +6,7 @@ take.
     python benchmarks/engines.py away [--csv FILE]
 
 `scenes`: errors and energy, beside those of the same engine with one worker. Penetration and gaps of the last states
-are measured in the same way for all engines, by `lapjoint.peers.state_error`.
+are measured in the same way for all engines, by `lapjoint.studies.peers.state_error`.
 `interface`: milliseconds of CPU time to read and write all states and to list the contacts, by engine.
 `away`: milliseconds of CPU time that bodies cost an engine that are not active in it.
 """
@@ -26,8 +26,8 @@ import numpy as np
 from lapjoint import Engine, EngineWarning, Params, Scene, Simulation, make_engine, scenes
 from lapjoint.engines import supports
 from lapjoint.measures import kinetic_energy, potential_energy
-from lapjoint.peers.error import state_error
 from lapjoint.run import run
+from lapjoint.studies.peers.error import state_error
 
 SIZES = {"two-way-bridge": 466, "four-way-bridge": 200, "bowl": 1000, "building": 403, "chain-net": 200}
 """About how many bodies, where the paper's are too many for a script of minutes."""
@@ -49,8 +49,8 @@ def measure_scene(name: str, engine: str, workers: int, steps: int, pictures: Pa
         summary = run(simulation, steps)
         states = simulation.states
         if pictures is not None:
-            from lapjoint.view.colors import blend_colors, worker_colors
-            from lapjoint.view.picture import picture
+            from lapjoint.view.draw.colors import blend_colors, worker_colors
+            from lapjoint.view.draw.picture import picture
 
             colors = blend_colors(simulation.weights(), worker_colors(workers)) if workers > 1 else None
             file = pictures / f"{name}-{engine.replace(',', '-').replace('=', '-')}-{workers}.png"

@@ -21,7 +21,7 @@ from tables import write_table
 
 from lapjoint import Box, Params, Plane, Scene, Simulation, scenes
 from lapjoint.measures import kinetic_energy
-from lapjoint.partition import write_partition
+from lapjoint.server.partition import write_partition
 
 WORKERS, ITERATIONS = 4, 50
 

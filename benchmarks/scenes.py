@@ -36,8 +36,8 @@ def measure(name: str, workers: int, steps: int, iterations: int, pictures: Path
         summary = run(simulation, steps)
         states = simulation.states
         if pictures is not None:
-            from lapjoint.view.colors import blend_colors, worker_colors
-            from lapjoint.view.picture import picture
+            from lapjoint.view.draw.colors import blend_colors, worker_colors
+            from lapjoint.view.draw.picture import picture
 
             colors = blend_colors(simulation.weights(), worker_colors(workers)) if workers > 1 else None
             picture(scene, pictures / f"{name}-{workers}.png", states, colors=colors)

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from lapjoint import Box, Params, Plane, Scene, Simulation, make_engine, scenes
-from lapjoint.partition import write_partition
 from lapjoint.scenes import cable
+from lapjoint.server.partition import write_partition
 
 RUNS = [
     ("sequential", 50, "float32"),

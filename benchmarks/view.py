@@ -20,7 +20,7 @@ from statistics import mean, median
 from tables import write_table
 
 from lapjoint import Params, Simulation, scenes
-from lapjoint.view.live import LiveView
+from lapjoint.view.page.live import LiveView
 
 CLIENT = """
 import sys, msgspec, viser, websockets.sync.client

@@ -37,7 +37,7 @@ constexpr int kSignalPlace = offsetof(Down, signal) / sizeof(double);
 // unless there are too many.
 constexpr int kUpHead = 1 + kProductCount;
 constexpr int kMassNumbers = 2 + BlockCholesky::kBlock, kMostMasses = 20000;
-static_assert(kUpHead <= 1024 && kDownHead <= 1024, "HEAD_ROOM of src/lapjoint/exchange.py");
+static_assert(kUpHead <= 1024 && kDownHead <= 1024, "HEAD_ROOM of src/lapjoint/engines/exchange.py");
 
 // A worker's place in the exchange.
 struct Seat {

@@ -1,9 +1,9 @@
-// Measures of states that take too long in Python. Front: src/lapjoint/measures.py
+// Measures of states that take too long in Python. Front: src/lapjoint/scene/measures.py
 #pragma once
 
 namespace lapjoint {
 
-// Columns of a scene's joints, as in src/lapjoint/tables.py.
+// Columns of a scene's joints, as in src/lapjoint/scene/tables.py.
 struct JointTable {
   const int* body_a;
   const int* body_b;  // negative: the world

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from lapjoint.engines.bullet import BulletEngine
+from lapjoint.engines.exchange import Signal
 from lapjoint.errors import NotFiniteError
-from lapjoint.exchange import Signal
 
 VARIABLE = "LAPJOINT_FAULT_FILE"
 THIRD = 3

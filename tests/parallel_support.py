@@ -147,7 +147,7 @@ def worker_processes(pid: int | None = None) -> list[psutil.Process]:
     found = []
     for process in children(pid):
         with suppress(psutil.NoSuchProcess):
-            if "lapjoint.runtimes.process_worker" in process.cmdline():
+            if "lapjoint.workers.runtimes.process_worker" in process.cmdline():
                 found.append(process)
     return found
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from lapjoint import Contacts, Params, RecordingWriter, Scene, Sphere
 from lapjoint.algorithms import Membership
-from lapjoint.events import Event
-from lapjoint.profile import StepProfile
+from lapjoint.server.events import Event
+from lapjoint.server.profile import StepProfile
 
 
 def balls(count: int) -> Scene:

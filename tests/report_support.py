@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lapjoint import Box, Params, Plane, RecordingWriter, Scene, Simulation, scenes
-from lapjoint.bench import bench, write_json
+from lapjoint.studies.bench import bench, write_json
 
 
 def record(path: Path, scene: Scene, steps: int = 8, measures: Any = (), **params: Any) -> Path:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lapjoint import Box, Params, Plane, Scene, Simulation, scenes, worker_memory
-from lapjoint.engines import join_memories
+from lapjoint import Box, Params, Plane, Scene, Simulation, scenes
+from lapjoint.engines import join_states
 from lapjoint.measures import kinetic_energy
-from lapjoint.runtimes.process import ProcessRuntime
+from lapjoint.workers import worker_memory
+from lapjoint.workers.runtimes.process import ProcessRuntime
 
 SIZES = {"bowl": 120, "building": 110, "two-way-bridge": 106, "chain-net": 60}
 
@@ -67,7 +68,7 @@ def remembered(simulation: Simulation) -> list[np.ndarray]:
     coupling, count = simulation._tight, simulation.membership.worker_count
     assert coupling is not None
     told = worker_memory.read_memories(simulation._runtime.step, count, simulation.scene.body_count)
-    memory = join_memories([*map(worker_memory.from_bytes, told), coupling.engine.memory()])
+    memory = join_states([*map(worker_memory.from_bytes, told), coupling.engine.state()])
     points = np.lexsort((memory.point_numbers[:, 0], memory.point_bodies[:, 1], memory.point_bodies[:, 0]))
     joints = np.argsort(memory.joint_ids, kind="stable")
     impulses = memory.joint_ids[joints], memory.joint_impulses[joints]

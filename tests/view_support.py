@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lapjoint import Params, Scene
-from lapjoint.view.access import Access
-from lapjoint.view.balls import simulation_with_balls
-from lapjoint.view.live import LiveView
+from lapjoint.view.page.access import Access
+from lapjoint.view.page.balls import simulation_with_balls
+from lapjoint.view.page.live import LiveView
 
 LIMIT_S = 120.0
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from lapjoint import Ball, Plane, Sphere, rotation
+from lapjoint import Ball, Plane, Sphere
+from lapjoint.arrays import rotation
 from lapjoint.engines import CONTACT_MARGIN, Contacts, Support
 from lapjoint.engines.checked import CheckedEngine
 

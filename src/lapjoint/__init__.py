@@ -6,15 +6,34 @@ from . import scenes
 from .checkpoint import Checkpoint, CheckpointWriter
 from .engines import Contacts, Engine, engine_names, make_engine
 from .errors import EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
-from .events import Event
-from .joints import FREE, LOCKED, WORLD, Ball, Fixed, Hinge, Motor, SixAxis, Slider, Spring
-from .materials import Material
+from .measures.step import Measures
 from .params import Params
 from .recording import Recording, RecordingWriter
-from .scene import Scene
-from .shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Sphere, TriangleMesh
+from .scene import (
+    FREE,
+    LOCKED,
+    WORLD,
+    Ball,
+    Box,
+    Capsule,
+    Compound,
+    ConvexHull,
+    Cylinder,
+    Fixed,
+    Hinge,
+    Material,
+    Motor,
+    Part,
+    Plane,
+    Scene,
+    SixAxis,
+    Slider,
+    Sphere,
+    Spring,
+    TriangleMesh,
+)
+from .server.events import Event
 from .simulation import Simulation
-from .step_measures import Measures
 
 __all__ = [
     "FREE",

@@ -19,12 +19,12 @@ import numpy as np
 
 from .checkpoint import CheckpointWriter
 from .errors import LapjointError, SimulationStopped
-from .means import Means, Measured
+from .measures.means import Means, Measured
+from .measures.step import ALWAYS, Measures, checked_names
 from .params import Params
-from .profile import PHASES, StepProfile
 from .recording import RecordingWriter
+from .server.profile import PHASES, StepProfile
 from .simulation import Simulation
-from .step_measures import ALWAYS, Measures, checked_names
 
 
 @dataclass(frozen=True)

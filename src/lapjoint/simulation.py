@@ -13,28 +13,27 @@ from numpy.typing import ArrayLike, NDArray
 from .algorithms import Membership, load_algorithms
 from .algorithms.graph import Graph
 from .algorithms.membership import validate_weights
-from .balancing import Balancing
-from .checks import as_rows
-from .commands import CommandBuilder, checked_bodies, count_bytes
-from .detect import make_detector, merge_contacts, warn_of_penetration
-from .division import Division
-from .elastic import Elastic
+from .arrays.checks import as_rows
 from .engines import Contacts, check_engines
 from .errors import LapjointError, SimulationStopped, WorkerError
-from .events import Event
-from .frame import Frame
-from .joints import WORLD
-from .loads import Loads
-from .measures import joint_gaps, state_hash
-from .messages import StepReply
-from .ownership import Ownership
 from .params import Params
-from .partition import make_partition
-from .profile import StepProfile
-from .recovery import Recovery, Turn
-from .runtimes import make_runtime
-from .scene import STATE_SIZE, Scene
-from .tight import TightCoupling
+from .scene import STATE_SIZE, WORLD, Scene
+from .scene.measures import joint_gaps, state_hash
+from .server.commands import CommandBuilder, checked_bodies, count_bytes
+from .server.coupling.balancing import Balancing
+from .server.coupling.ownership import Ownership
+from .server.coupling.tight import TightCoupling
+from .server.detect import make_detector, merge_contacts, warn_of_penetration
+from .server.division import Division
+from .server.elastic import Elastic
+from .server.events import Event
+from .server.frame import Frame
+from .server.loads import Loads
+from .server.partition import make_partition
+from .server.profile import StepProfile
+from .server.recovery import Recovery, Turn
+from .workers.messages import StepReply
+from .workers.runtimes import make_runtime
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]

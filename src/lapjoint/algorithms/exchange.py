@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines import RoundEngine
-from ..exchange import CONTRIBUTION, RoundPlan, RoundResult
+from ..engines.exchange import CONTRIBUTION, RoundPlan, RoundResult
 from .extrapolation import COLUMNS, Advance, Products, choose_advance
 
 Ids = NDArray[np.int32]
@@ -34,16 +34,16 @@ def run_rounds(
     ours, how, theta, last = server.contributions(), Advance.KEEP, np.zeros(COLUMNS), -1.0
     masses = []
     for worker, mine in zip(workers, rows, strict=True):
-        held = worker.held_masses()
+        held = worker.interface_masses()
         held[:, :2] = mine[held[:, :2].astype(int)]
         masses.append(held)
     if any(map(len, masses)):
-        server.include_masses(np.concatenate(masses))
+        server.add_interface_masses(np.concatenate(masses))
     result = RoundResult(0, 0.0, False)
     while True:
         total = Products()
         for worker, mine in zip(workers, rows, strict=True):  # at the same time
-            worker.advance(how, theta)
+            worker.extrapolate(how, theta)
             worker.include(ours[mine])
             total.add(Products.from_numbers(worker.sweep(plan.sweeps)))
             theirs[mine] = worker.contributions()
@@ -55,7 +55,7 @@ def run_rounds(
         if plan.accelerated:
             how, theta = choose_advance(total, last, regularization, plan.is_few)
             last = total.change_squared
-            server.advance(how, theta)
+            server.extrapolate(how, theta)
         ours = server.contributions()
     ours = server.contributions()
     for worker, mine in zip(workers, rows, strict=True):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import rotation
+from ..arrays import rotation
 from ..scene import Scene
-from ..shapes import bounding_box
+from ..scene.shapes import bounding_box
 from .membership import Membership
 
 Array = NDArray[np.float64]

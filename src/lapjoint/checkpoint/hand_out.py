@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ..algorithms.membership import WORD
 from ..algorithms.ownership import cut_share
-from ..detect import merge_contacts
-from ..engines import EngineMemory, join_memories
-from ..messages import StepReply
-from ..partition import divide_anew
+from ..engines import EngineState, join_states
+from ..server.coupling.tight import TightCoupling, owners
+from ..server.detect import merge_contacts
+from ..server.partition import divide_anew
 from ..simulation import Simulation
-from ..tight import TightCoupling, owners
-from ..worker_memory import from_bytes, give_memories, to_bytes
+from ..workers.messages import StepReply
+from ..workers.worker_memory import from_bytes, give_memories, to_bytes
 from .inner_state import Arrays, contacts_between, memories_of, memory_of, put_common, replies_of
 
 
@@ -62,21 +62,19 @@ def hand_out_inner_state(simulation: Simulation, arrays: Arrays, description: di
     commands.move(np.union1d(arrays["overlap"], arrays["commands/moved"]).astype(np.int32))
 
 
-def _tight_memory(
-    s: Simulation, tight: TightCoupling, memories: Sequence[EngineMemory], arrays: Arrays
-) -> EngineMemory:
+def _tight_memory(s: Simulation, tight: TightCoupling, memories: Sequence[EngineState], arrays: Arrays) -> EngineState:
     """What workers and server remembered, of which no two remember the same; the server keeps its new part of it."""
     between = memory_of("tight/memory", arrays)
     nobody = np.zeros(tight.body_count, bool)  # bodies are the workers'
     everything = np.ones(len(between.points), bool), np.ones(len(between.joint_ids), bool)
-    merged = join_memories([*memories, between.taken(nobody[between.body_ids], *everything)])
+    merged = join_states([*memories, between.taken(nobody[between.body_ids], *everything)])
     tight.choose_interface(s.graph.contacts, s.step_count, s._commands.removed)
     tight.change_members(arrays["states"])
     tight.remember(merged)
     return merged
 
 
-def merge_memories(memories: Sequence[EngineMemory], say: NDArray[np.float64]) -> EngineMemory:
+def merge_memories(memories: Sequence[EngineState], say: NDArray[np.float64]) -> EngineState:
     """One memory of all bodies and contact points. `say` is how much each worker has to say about each body,
     (body_count, workers), below zero where it has none: the one with most has been nearest to the truth."""
     kept = []
@@ -89,7 +87,7 @@ def merge_memories(memories: Sequence[EngineMemory], say: NDArray[np.float64]) -
         about = np.where((joints >= 0)[:, :, None], say[joints], np.inf)
         own_joints = np.argmax(about.min(axis=1), axis=1) == worker
         kept.append(memory.taken(first, new, own_joints))
-    return join_memories(kept)
+    return join_states(kept)
 
 
 def say_of(arrays: Arrays, worker_count: int) -> NDArray[np.float64]:

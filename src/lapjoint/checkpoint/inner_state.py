@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..detect import ServerDetector, merge_contacts
-from ..engines import Contacts, EngineMemory
-from ..messages import StepReply
-from ..recovery import MOST
+from ..engines import Contacts, EngineState
+from ..server.coupling.tight import TightCoupling, owners
+from ..server.detect import ServerDetector, merge_contacts
+from ..server.recovery import MOST
 from ..simulation import Simulation
-from ..tight import TightCoupling, owners
-from ..worker_memory import give_memories, read_memories
+from ..workers.messages import StepReply
+from ..workers.worker_memory import give_memories, read_memories
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -70,7 +70,7 @@ def take_inner_state(simulation: Simulation) -> tuple[Arrays, dict[str, Any]]:
         memories = read_memories(runtime.step, s.membership.worker_count, s.scene.body_count)
         arrays |= {f"worker/{i}": memory for i, memory in enumerate(memories)}
     if isinstance(s._detector, ServerDetector):
-        arrays |= {f"detector/{name}": array for name, array in vars(s._detector._engine.memory()).items()}
+        arrays |= {f"detector/{name}": array for name, array in vars(s._detector._engine.state()).items()}
     if s._tight is not None:
         arrays |= _tight_arrays(s._tight, has_memory=not s.is_stopped)
     description = {
@@ -146,9 +146,9 @@ def memories_of(arrays: Arrays, worker_count: int) -> Sequence[NDArray[np.uint8]
     return [arrays[f"worker/{i}"] for i in range(worker_count)]
 
 
-def memory_of(whose: str, arrays: Arrays) -> EngineMemory:
+def memory_of(whose: str, arrays: Arrays) -> EngineState:
     """Of an engine of the server's."""
-    return EngineMemory(**{field.name: arrays[f"{whose}/{field.name}"] for field in fields(EngineMemory)})
+    return EngineState(**{field.name: arrays[f"{whose}/{field.name}"] for field in fields(EngineState)})
 
 
 # ---- tight coupling ------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _tight_arrays(tight: TightCoupling, has_memory: bool) -> Arrays:
     arrays: Arrays = {"tight/interface": tight.interface, "tight/needed_at": tight.needed_at}
     arrays |= {f"tight/contacts/{name}": array for name, array in vars(tight.contacts).items()}
     if has_memory:
-        arrays |= {f"tight/memory/{name}": array for name, array in vars(tight.engine.memory()).items()}
+        arrays |= {f"tight/memory/{name}": array for name, array in vars(tight.engine.state()).items()}
     return arrays
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays.packing import pack_arrays, unpack_arrays
 from ..errors import LapjointError
-from ..packing import pack_arrays, unpack_arrays
 
 FORMAT = "lapjoint checkpoint"
 VERSION = 1

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..elastic import Elastic
 from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
-from ..scene_file import parse_scene
+from ..scene.file import parse_scene
+from ..server.elastic import Elastic
 from ..simulation import Simulation
 from .hand_out import hand_out_inner_state
 from .inner_state import put_inner_state

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import LapjointError
 from ..recording.origin import machine, versions
-from ..scene_file import scene_bytes
+from ..scene.file import scene_bytes
 from ..simulation import Simulation
 from .inner_state import take_inner_state
 from .layout import checkpoint_files, file_name, step_of, unfinished_files, write_checkpoint

@@ -10,7 +10,19 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..errors import LapjointError
-from . import bench, compare, engines, picture, report, reproduce, resume, run, scenes, video, view
+from . import (
+    bench,
+    compare,
+    engines,
+    picture,
+    report,
+    reproduce,
+    resume,
+    run,
+    scenes,
+    video,
+    view,
+)
 from .many_values import ManyValuesCommand
 
 app = typer.Typer(

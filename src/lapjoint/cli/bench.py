@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from ..bench import BenchPlan, BenchRow, OnProgress, measure_all, write_csv, write_json
 from ..errors import LapjointError
-from ..params import ROUNDS, Params
-from ..peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
+from ..params import Params
+from ..params.params import ROUNDS
+from ..studies.bench import BenchPlan, BenchRow, OnProgress, measure_all, write_csv, write_json
+from ..studies.peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
 from .bench_tables import print_tables
 from .coupling import (
     AccelerationOption,

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..bench import BenchRow
 from ..params import Params
-from ..profile import ROUND_MS
+from ..server.profile import ROUND_MS
+from ..studies.bench import BenchRow
 from .shared import console
 
 WIDTH = 100

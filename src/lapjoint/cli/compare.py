@@ -16,10 +16,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ..compare import Comparison, run_single
-from ..compare import compare as compare_recordings
 from ..errors import LapjointError
 from ..recording import Recording
+from ..studies.compare import Comparison, run_single
+from ..studies.compare import compare as compare_recordings
 from .shared import check_writable, console
 
 WIDTH = 100
@@ -55,7 +55,7 @@ def compare(
         raise LapjointError("--record is given without --single, expected both")
     check_writable("--json", json_file)
     if figure_file is not None:
-        from ..report.style import check_matplotlib, checked_figure_path
+        from ..studies.report.style import check_matplotlib, checked_figure_path
 
         check_writable("--figure", checked_figure_path("--figure", figure_file))
         check_matplotlib()
@@ -68,7 +68,7 @@ def compare(
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in comparison.to_dict().items()]
         json_file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     if figure_file is not None:
-        from ..report.compare_figure import draw_comparison
+        from ..studies.report.compare_figure import draw_comparison
 
         draw_comparison(comparison, figure_file)
 

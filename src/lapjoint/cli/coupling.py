@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import LapjointError
-from ..params import OF_BLEND, ROUNDS, Params
+from ..params import Params
+from ..params.params import OF_BLEND, ROUNDS
 
 CouplingOption = Annotated[
     str,

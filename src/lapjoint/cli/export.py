@@ -14,7 +14,7 @@ def export_recording(
 ) -> None:
     """Write the page, with a progress bar, and say what was written."""
     from ..recording import Recording
-    from ..view.export import export
+    from ..view.export.export import export
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("frames"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:

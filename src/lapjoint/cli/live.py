@@ -15,7 +15,7 @@ from ..scene import Scene
 from .view import PORT, announce, checked_fps, until_interrupted
 
 if TYPE_CHECKING:
-    from ..view.live import LiveView
+    from ..view.page.live import LiveView
 
 BALLS = 8
 HostOption = Annotated[
@@ -57,7 +57,7 @@ class LiveOptions:
 
     def check(self, leaves_figures: bool) -> None:
         """Refuse what cannot be before anything starts. Figures that a run leaves behind are of the scene alone."""
-        from ..view.page import require_viser
+        from ..view.page.page import require_viser
 
         require_viser()
         checked_fps(30.0 if self.fps is None else self.fps)
@@ -77,9 +77,9 @@ class LiveOptions:
 @contextmanager
 def open_live(scene: Scene, params: Params, options: LiveOptions) -> Iterator[LiveView]:
     """A simulation with a view on it."""
-    from ..view.access import Access
-    from ..view.balls import simulation_with_balls
-    from ..view.live import LiveView
+    from ..view.page.access import Access
+    from ..view.page.balls import simulation_with_balls
+    from ..view.page.live import LiveView
 
     access = Access.of(options.host or "localhost")
     port = PORT if options.port is None else options.port

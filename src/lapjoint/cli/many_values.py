@@ -8,12 +8,12 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from ..engine_choice import EngineChoice
 from ..engines import engine_names
 from ..errors import LapjointError
-from ..params import CHOICES
-from ..peers import PEER_NAMES
-from ..solver_choice import parse_solvers
+from ..params.engine_choice import EngineChoice
+from ..params.params import CHOICES
+from ..params.solver_choice import parse_solvers
+from ..studies.peers import PEER_NAMES
 
 NUMBER = re.compile(r"[-+]?\d[\d.]*")
 IsValue = Callable[[str], bool]

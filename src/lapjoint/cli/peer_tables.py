@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..bench.rounds import workers_title
-from ..peers import ComparedRow
-from ..peers.error import MAX_ALLOWANCE, SUM_ALLOWANCE
+from ..studies.bench.rounds import workers_title
+from ..studies.peers import ComparedRow
+from ..studies.peers.error import MAX_ALLOWANCE, SUM_ALLOWANCE
 from .bench_tables import WIDTH
 from .shared import console
 

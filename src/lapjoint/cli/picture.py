@@ -39,16 +39,16 @@ def picture(
 
     Example: lapjoint picture run.zarr end.png --time 2.5 --color overlap --camera top
     """
-    from ..view.picture import checked_path, frame_picture
-    from ..view.picture import picture as draw
+    from ..view.draw.picture import checked_path, frame_picture
+    from ..view.draw.picture import picture as draw
 
     checked_path(file)
     if frame is not None and time is not None:
         raise LapjointError("--frame and --time are both given, expected one of them")
     if Path(scene).is_dir():
         from ..recording import Recording
-        from ..view.cameras import Shot
-        from ..view.recorded import Recorded
+        from ..view.draw.cameras import Shot
+        from ..view.draw.recorded import Recorded
 
         recording = Recording(scene)
         number = -1 if frame is None else frame

@@ -24,7 +24,7 @@ def report(
 
     Example: lapjoint report one.zarr two.zarr four.zarr bench.json --out report
     """
-    from ..report import report as write_report
+    from ..studies.report import report as write_report
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("figures"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:

@@ -12,12 +12,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ..bench import OnProgress
 from ..errors import LapjointError
+from ..studies.bench import OnProgress
 from .shared import console
 
 if TYPE_CHECKING:
-    from ..reproduce import Done, Plan
+    from ..studies.reproduce import Done, Plan
 
 DRAW_S = 0.2  # the bar is drawn no more often than this, between two steps
 
@@ -42,8 +42,8 @@ def reproduce(
 
     Example: lapjoint reproduce --quick --scenes bowl,building --out out/paper
     """
-    from ..reproduce import full, quick
-    from ..reproduce import reproduce as run_and_write
+    from ..studies.reproduce import full, quick
+    from ..studies.reproduce import reproduce as run_and_write
 
     plan = quick() if is_quick else full()
     if scenes is not None:

@@ -14,12 +14,12 @@ import typer
 from ..checkpoint import CheckpointWriter
 from ..checkpoint.writer import check_checkpoint_place
 from ..errors import LapjointError
+from ..measures.step import checked_names
 from ..params import Params
 from ..recording.place import check_place
 from ..run import run as run_simulation
 from ..scene import Scene
 from ..simulation import Simulation
-from ..step_measures import checked_names
 from .coupling import (
     AccelerationOption,
     CouplingOption,
@@ -75,7 +75,7 @@ from .shared import (
 from .summary_table import summary_table
 
 if TYPE_CHECKING:
-    from ..view.live import LiveView
+    from ..view.page.live import LiveView
 
 CHECKPOINT_EVERY, CHECKPOINT_KEEP = 1000, 3
 
@@ -277,7 +277,7 @@ class Outputs:
         check_writable("--json", self.json_file)
         check_writable("--picture", self.picture_file)
         if self.picture_file is not None:
-            from ..view.picture import checked_path
+            from ..view.draw.picture import checked_path
 
             checked_path(self.picture_file)
 
@@ -356,8 +356,8 @@ def _rescue(simulation: Simulation, count: int | None) -> CheckpointWriter:
 def _draw_last_state(simulation: Simulation, file: Path) -> None:
     """Coloured by worker, overlap bodies mixed by their weights (Figure 1), or with tight coupling bodies inside paler
     than those at the interface; by label with one worker."""
-    from ..view.coloring import body_colors
-    from ..view.picture import picture as draw
+    from ..view.draw.coloring import body_colors
+    from ..view.draw.picture import picture as draw
 
     mode = "interface" if simulation.params.coupling == "tight" else "worker"
     colors = None

@@ -38,8 +38,8 @@ def video(
     Example: lapjoint video run.zarr film.mp4 --color worker --orbit 10 --speed 0.5
     """
     from ..recording import Recording
-    from ..view.cameras import Shot
-    from ..view.video import video as film
+    from ..view.draw.cameras import Shot
+    from ..view.draw.video import video as film
 
     columns = (
         TextColumn("{task.description}", markup=False),

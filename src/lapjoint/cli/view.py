@@ -62,11 +62,11 @@ def view(
         export_recording(Path(run_or_scene), export)
         return
     from ..recording import Recording
-    from ..view.access import Access
-    from ..view.page import require_viser
+    from ..view.page.access import Access
+    from ..view.page.page import require_viser
 
     require_viser()
-    from ..view.playback import Playback, StillView
+    from ..view.page.playback import Playback, StillView
 
     access = Access.of(host)
     path = Path(run_or_scene)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, RoundEngine
-from .memory import EngineMemory, join_memories
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
+from .state import EngineState, join_states
 from .support import Support
 
 __all__ = [
@@ -12,13 +12,13 @@ __all__ = [
     "Contacts",
     "DirectEngine",
     "Engine",
-    "EngineMemory",
+    "EngineState",
     "RoundEngine",
     "Support",
     "check_engines",
     "engine_names",
     "engine_version",
-    "join_memories",
+    "join_states",
     "make_engine",
     "supports",
 ]

@@ -1,8 +1,8 @@
 """What an engine must offer: the black box of the paper, in arrays.
 
 Bodies go by their numbers in the scene. States are (n, 13) float64 arrays: position, quaternion w x y z, linear
-velocity, angular velocity, world frame, SI. Static bodies are in every engine from the start. `tests/test_contract.py`
-and `tests/test_contract_contacts.py` check every rule below on every engine, as far as it `supports` it.
+velocity, angular velocity, world frame, SI. Static bodies are in every engine from the start. `tests/engines/test_contract.py`
+and `tests/engines/test_contract_contacts.py` check every rule below on every engine, as far as it `supports` it.
 docs/engines.md walks through an engine of one's own.
 """
 
@@ -14,10 +14,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..exchange import Links, RoundPlan, RoundResult
 from ..params import Params
 from ..scene import Scene
-from .memory import EngineMemory
+from .exchange import Links, RoundPlan, RoundResult
+from .state import EngineState
 from .support import Support
 
 Array = NDArray[np.float64]
@@ -143,14 +143,14 @@ class Engine(Protocol):
         """Forget what the engine remembers of earlier contacts (impulses for warm starts)."""
         ...
 
-    def memory(self) -> EngineMemory:
-        """All that the next step depends on besides the scene and the parameters; a copy. Without the feature "memory":
-        states alone."""
+    def state(self) -> EngineState:
+        """All that the next step depends on besides the scene and the parameters; a copy. Without the feature
+        "contact cache": states alone."""
         ...
 
-    def restore(self, memory: EngineMemory) -> None:
+    def restore(self, memory: EngineState) -> None:
         """Become the engine that had this memory, of the same scene, parameters and build: from here on both do the
-        same, with the feature "memory" to the last bit. What was active before is forgotten."""
+        same, with the feature "contact cache" to the last bit. What was active before is forgotten."""
         ...
 
     def residual(self) -> float:
@@ -199,13 +199,13 @@ class RoundEngine(Protocol):
         `held`, by their places in it, those that other engines have joints of."""
         ...
 
-    def held_masses(self) -> Array:
+    def interface_masses(self) -> Array:
         """How heavy the held bodies are together with all that joints of this engine hold to them: rows of 38 numbers,
         two places in the interface and their block of the mass matrix, in the engine's units. Before the first
         sweep."""
         ...
 
-    def include_masses(self, masses: Array) -> None:
+    def add_interface_masses(self, masses: Array) -> None:
         """The same of the other engines, for this engine's joints to reckon with."""
         ...
 
@@ -213,7 +213,7 @@ class RoundEngine(Protocol):
         """What the other engines contribute to the interface bodies from now on."""
         ...
 
-    def advance(self, how: int, theta: Array) -> None:
+    def extrapolate(self, how: int, theta: Array) -> None:
         """Between two rounds: keep impulses, extrapolate them, or forget the rounds so far: see
         algorithms/extrapolation.py."""
         ...
@@ -248,6 +248,6 @@ class RoundEngine(Protocol):
         """As the server: all rounds of a step with the workers behind `links`."""
         ...
 
-    def remember(self, memory: EngineMemory) -> None:
+    def merge_cache(self, memory: EngineState) -> None:
         """Take over what another engine remembers of contacts and joints of active bodies."""
         ...

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import rotation
+from ..arrays import rotation
 from ..scene import Scene
-from ..shapes import STATIC_ONLY, bounding_box, bounding_radius
+from ..scene.shapes import STATIC_ONLY, bounding_box, bounding_radius
 from .base import CONTACT_MARGIN, Array, Ids
 
 

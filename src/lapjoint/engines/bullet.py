@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import LapjointError, NotFiniteError
-from ..exchange import MASS, Links, RoundPlan, RoundResult
-from ..measures import joint_gaps
 from ..params import Params
-from ..scene import STATE_SIZE, Scene
-from ..shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh
-from ..titles import body_titles
+from ..scene import STATE_SIZE, Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
+from ..scene.measures import joint_gaps
+from ..scene.shapes import StaticShape
+from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids
-from .memory import EngineMemory
+from .exchange import MASS, Links, RoundPlan, RoundResult
+from .state import EngineState
 from .support import Support
 
 SHAPE_KINDS = {
@@ -214,7 +214,7 @@ class BulletEngine:
     def clear_contacts(self) -> None:
         self._world.clear_contacts()
 
-    def memory(self) -> EngineMemory:
+    def state(self) -> EngineState:
         count = self._world.memory_point_count()
         body_columns, number_columns, point_columns = self._native.memory_columns
         ids = self.active_ids
@@ -227,9 +227,9 @@ class BulletEngine:
         self._world.read_joint_impulses(joint_ids, impulses)
         joints = self.scene.joints
         joint_ends = np.stack([joints.body_a[joint_ids], joints.body_b[joint_ids]], axis=1).astype(np.int32)
-        return EngineMemory(ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses)
+        return EngineState(ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses)
 
-    def restore(self, memory: EngineMemory) -> None:
+    def restore(self, memory: EngineState) -> None:
         bodies, columns = len(memory.body_ids), self._native.memory_columns
         _check_array(memory.bodies, (bodies, columns[0]), self.params.precision)
         _check_array(memory.prepared, (bodies,), "bool")
@@ -238,19 +238,19 @@ class BulletEngine:
         self._call(self._world.restore, as_ids(memory.body_ids), *arrays)
         self._remember_joints(memory)
 
-    def remember(self, memory: EngineMemory) -> None:
+    def merge_cache(self, memory: EngineState) -> None:
         memory = memory.of_precision(self.params.precision)
         self._call(self._world.remember, *map(np.ascontiguousarray, self._points(memory)))
         self._remember_joints(memory)
 
-    def _points(self, memory: EngineMemory) -> tuple[Any, Any, Any]:
+    def _points(self, memory: EngineState) -> tuple[Any, Any, Any]:
         count, (_, numbers, values) = len(memory.point_bodies), self._native.memory_columns
         _check_array(memory.point_bodies, (count, 2), "int32")
         _check_array(memory.point_numbers, (count, numbers), "int32")
         _check_array(memory.points, (count, values), self.params.precision)
         return memory.point_bodies, memory.point_numbers, memory.points
 
-    def _remember_joints(self, memory: EngineMemory) -> None:
+    def _remember_joints(self, memory: EngineState) -> None:
         if len(memory.joint_ids):
             _check_array(memory.joint_impulses, (len(memory.joint_ids),), self.params.precision)
             self._call(self._world.remember_joints, as_ids(memory.joint_ids), memory.joint_impulses)
@@ -276,18 +276,18 @@ class BulletEngine:
         self._interface = as_ids(interface)
         self._call(self._world.begin_step, self._timestep, self._interface, as_ids(held))
 
-    def held_masses(self) -> Array:
+    def interface_masses(self) -> Array:
         masses = np.empty((self._world.held_mass_count(), MASS))
         self._world.read_held_masses(masses)
         return masses
 
-    def include_masses(self, masses: Array) -> None:
+    def add_interface_masses(self, masses: Array) -> None:
         self._world.include_masses(np.ascontiguousarray(masses, float))
 
     def include(self, others: Array) -> None:
         self._world.include(np.ascontiguousarray(others, float))
 
-    def advance(self, how: int, theta: Array) -> None:
+    def extrapolate(self, how: int, theta: Array) -> None:
         self._world.advance(how, np.ascontiguousarray(theta, float))
 
     def sweep(self, count: int) -> Array:

@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import LapjointError, NotFiniteError
-from ..joints import WORLD
-from ..measures import joint_gaps
 from ..params import Params
-from ..scene import STATE_SIZE, Scene
-from ..titles import body_titles
+from ..scene import STATE_SIZE, WORLD, Scene
+from ..scene.measures import joint_gaps
+from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids
 from .bounds import Bounds
-from .memory import EngineMemory
+from .state import EngineState
 from .support import Support
 
 
@@ -96,14 +95,14 @@ class CheckedEngine(ABC):
 
     # ---- memory --------------------------------------------------------------------------------------------------
 
-    def memory(self) -> EngineMemory:
-        """States alone; an engine that also gives out its contacts says so (feature "memory")."""
+    def state(self) -> EngineState:
+        """States alone; an engine that also gives out its contacts says so (feature "contact cache")."""
         ids, no_points = self.active_ids, np.empty((0, 0), np.int32)
         states = self.get_states(ids)
         prepared = np.zeros(len(ids), bool)
-        return EngineMemory(ids, states, prepared, np.empty((0, 2), np.int32), no_points, no_points.astype(float))
+        return EngineState(ids, states, prepared, np.empty((0, 2), np.int32), no_points, no_points.astype(float))
 
-    def restore(self, memory: EngineMemory) -> None:
+    def restore(self, memory: EngineState) -> None:
         shape, kind = (len(memory.body_ids), STATE_SIZE), memory.bodies.dtype
         if memory.bodies.shape != shape or kind != np.float64 or len(memory.points):
             raise LapjointError(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import rotation
-from ..scene import Scene
-from ..shapes import STATIC_ONLY, Compound, StaticShape, bounding_radius
+from ..arrays import rotation
+from ..scene import Compound, Scene
+from ..scene.shapes import STATIC_ONLY, StaticShape, bounding_radius
 
 Array = NDArray[np.float64]
 

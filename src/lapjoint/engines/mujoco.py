@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import rotation
+from ..arrays import rotation
 from ..errors import LapjointError
-from ..joints import Ball, Fixed, Hinge
 from ..params import Params
-from ..scene import STATE_SIZE, Scene
-from ..shapes import TriangleMesh
+from ..scene import STATE_SIZE, Ball, Fixed, Hinge, Scene, TriangleMesh
 from .base import CONTACT_MARGIN, Array, Contacts, Ids
 from .checked import CheckedEngine
 from .mujoco_mapping import MujocoMapping, check_sides

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import rotation
+from ..arrays import rotation
 from ..errors import LapjointError
-from ..joints import WORLD, JointKind
-from ..scene import Scene
-from ..shapes import Box, Capsule, ConvexHull, Cylinder, Plane, Sphere, StaticShape
+from ..scene import WORLD, Box, Capsule, ConvexHull, Cylinder, Plane, Scene, Sphere
+from ..scene.joints import JointKind
+from ..scene.shapes import StaticShape
 from .mapping import hinge_arm, pieces
 from .support import has_groups
 

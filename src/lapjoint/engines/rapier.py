@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..params import Params
-from ..scene import Scene
-from ..shapes import Compound, Sphere, TriangleMesh
+from ..scene import Compound, Scene, Sphere, TriangleMesh
 from .arguments import pairs_and_states
 from .base import CONTACT_MARGIN, Array, Contacts, Ids
 from .checked import CheckedEngine
@@ -34,7 +33,7 @@ class RapierEngine(CheckedEngine):
         "rapier3d",
         ("float32",),
         features=tuple(
-            one for one in FEATURES if one not in ("rolling friction", "residual", "memory", "direct solvers")
+            one for one in FEATURES if one not in ("rolling friction", "residual", "contact cache", "direct solvers")
         ),
         extra="rapier",
     )

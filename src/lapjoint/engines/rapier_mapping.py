@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import rotation
+from ..arrays import rotation
 from ..errors import LapjointError
-from ..joints import WORLD
-from ..scene import Scene
-from ..shapes import Box, Capsule, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh
+from ..scene import WORLD, Box, Capsule, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
+from ..scene.shapes import StaticShape
 from .mapping import damping_rate, pieces, principal_axes
 from .support import joint_title
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 
-from ..engine_choice import EngineChoice
 from ..errors import LapjointError
 from ..params import Params
+from ..params.engine_choice import EngineChoice
+from ..params.solver_choice import parse_solvers
 from ..scene import Scene
-from ..solver_choice import parse_solvers
 from .base import Engine
 from .support import Support, check_support, warn_of_left_out
 

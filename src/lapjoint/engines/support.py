@@ -9,10 +9,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import EngineWarning, LapjointError
-from ..joints import KINDS, Ball, Fixed, Hinge, JointKind, SixAxis, Slider
 from ..params import Params
-from ..scene import ALL_GROUPS, Scene
-from ..shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, StaticShape, TriangleMesh
+from ..scene import (
+    Ball,
+    Box,
+    Capsule,
+    Compound,
+    ConvexHull,
+    Cylinder,
+    Fixed,
+    Hinge,
+    Plane,
+    Scene,
+    SixAxis,
+    Slider,
+    Sphere,
+    TriangleMesh,
+)
+from ..scene.joints import KINDS, JointKind
+from ..scene.scene import ALL_GROUPS
+from ..scene.shapes import StaticShape
 
 ALL_SHAPES = (Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh)
 ALL_JOINTS = (Ball, Hinge, Slider, Fixed, SixAxis)
@@ -26,7 +42,7 @@ FEATURES = (
     "iterations",  # fewer or more of them give another result; else they are a limit at most
     "residual",  # Engine.residual tells it, and Params.residual_threshold ends sweeps early
     "warm start",  # contacts remember their impulses, and clear_contacts makes them forget
-    "memory",  # Engine.memory has all that the next step depends on, not states alone
+    "contact cache",  # Engine.state has all that the next step depends on, not states alone
     "direct solvers",  # Params.solver dantzig and lemke, Engine.fallback_count
     "exact clearances",  # Engine.clearances is 0 only where a step would find a contact
 )

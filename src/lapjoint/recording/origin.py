@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..engine_choice import EngineChoice
 from ..engines import engine_version, supports
 from ..errors import LapjointError
+from ..params.engine_choice import EngineChoice
 
 
 def versions(engine: str) -> dict[str, str]:

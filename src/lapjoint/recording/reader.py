@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import is_finite
+from ..arrays.checks import is_finite
 from ..engines import Contacts
 from ..errors import LapjointError
-from ..events import Event
-from ..frame import Frame
 from ..params import Params
 from ..scene import Scene
-from ..scene_file import parse_scene
+from ..scene.file import parse_scene
+from ..server.events import Event
+from ..server.frame import Frame
 from .layout import (
     CHUNK_FRAMES,
     CONTACT_OFFSET,

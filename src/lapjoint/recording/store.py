@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ..algorithms.membership import WORD
 from ..engines import Contacts
-from ..events import Event
-from ..profile import PHASES
 from ..scene import STATE_SIZE
+from ..server.events import Event
+from ..server.profile import PHASES
 from .growing import GrowingArray, write_group
 from .layout import (
     CHUNK_FRAMES,

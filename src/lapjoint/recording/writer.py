@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import LapjointError
-from ..profile import PHASES
 from ..scene import STATE_SIZE
-from ..scene_file import scene_bytes
+from ..scene.file import scene_bytes
+from ..server.profile import PHASES
 from ..simulation import Simulation
 from .layout import FORMAT, PROFILE_ARRAYS, VERSION, is_of_workers
 from .origin import machine, versions

@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError
-from ..materials import Material
-from ..scene import Scene
-from ..shapes import Box, ConvexHull, Sphere
+from ..scene import Box, ConvexHull, Material, Scene, Sphere
 
 GRID = (14, 18, 20)
 RADIUS = 0.2  # [m]

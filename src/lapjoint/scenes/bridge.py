@@ -14,9 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import LapjointError
-from ..joints import WORLD
-from ..scene import Scene
-from ..shapes import Box, Plane
+from ..scene import WORLD, Box, Plane, Scene
 from .bridge_cells import (
     LENGTH,
     STRINGER_OFFSET,

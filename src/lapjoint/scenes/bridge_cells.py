@@ -19,11 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import rotation
-from ..joints import Ball, Fixed
-from ..materials import Material
-from ..scene import Scene
-from ..shapes import Box, Compound, MovingShape, Part
+from ..arrays import rotation
+from ..scene import Ball, Box, Compound, Fixed, Material, Part, Scene
+from ..scene.shapes import MovingShape
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]

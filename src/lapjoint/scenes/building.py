@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError
-from ..materials import Material
-from ..scene import Scene
-from ..shapes import Box, Plane, Sphere
+from ..scene import Box, Material, Plane, Scene, Sphere
 
 Array = NDArray[np.floating[Any]]
 

@@ -10,10 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import LapjointError
-from ..joints import WORLD, Ball
-from ..materials import Material
-from ..scene import Scene
-from ..shapes import Box, Capsule, Plane, Sphere
+from ..scene import WORLD, Ball, Box, Capsule, Material, Plane, Scene, Sphere
 
 BODY_COUNT = 121
 LINK_SHARE = 1 / 6  # of all bodies

@@ -10,12 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from .. import rotation
+from ..arrays import rotation
 from ..errors import LapjointError
-from ..joints import WORLD, Ball
-from ..materials import Material
-from ..scene import Scene
-from ..shapes import Box, Capsule
+from ..scene import WORLD, Ball, Box, Capsule, Material, Scene
 
 Array = NDArray[np.float64]
 

@@ -20,12 +20,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import rotation
+from ..arrays import rotation
 from ..errors import LapjointError
-from ..linking import linking_numbers
-from ..materials import Material
-from ..scene import Scene
-from ..shapes import Compound, ConvexHull, Part
+from ..scene import Compound, ConvexHull, Material, Part, Scene
+from ..scene.linking import linking_numbers
 
 Array = NDArray[np.float64]
 Pairs = NDArray[np.int64]

@@ -12,12 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import rotation
+from ..arrays import rotation
 from ..errors import LapjointError
-from ..joints import WORLD
-from ..materials import Material
-from ..scene import Scene
-from ..shapes import Box, Compound, Part, Plane, Sphere
+from ..scene import WORLD, Box, Compound, Material, Part, Plane, Scene, Sphere
 from .bridge_cells import (
     LENGTH,
     STRINGER,

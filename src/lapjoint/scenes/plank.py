@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError
-from ..materials import Material
-from ..scene import Scene
-from ..shapes import Box, Plane
+from ..scene import Box, Material, Plane, Scene
 
 COURSES, COLUMNS = 8, 5
 BRICK = (0.3, 0.4, 0.2)  # thickness of the wall, along the wall, height [m]

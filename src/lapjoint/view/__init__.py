@@ -3,14 +3,14 @@ films `lapjoint[video]`."""
 
 from __future__ import annotations
 
-from .camera import Camera
-from .cameras import Shot
-from .coloring import MODES, body_colors, legend
-from .colors import blend_colors, label_colors, worker_colors
-from .export import export
-from .picture import frame_picture, picture
-from .renderer import Renderer
-from .video import video
+from .draw.camera import Camera
+from .draw.cameras import Shot
+from .draw.coloring import MODES, body_colors, legend
+from .draw.colors import blend_colors, label_colors, worker_colors
+from .draw.picture import frame_picture, picture
+from .draw.renderer import Renderer
+from .draw.video import video
+from .export.export import export
 
 __all__ = [
     "MODES",

@@ -1,0 +1,1 @@
+"""Arrays, whatever they mean: checks, columns, rotations, bytes. Knows no scene."""

@@ -1,0 +1,136 @@
+"""Checks of arrays a user hands over: one value for all rows or one per row, finite, named when wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import LapjointError
+
+Array = NDArray[np.float64]
+Title = Callable[[int], str]
+
+
+def _title(title: Title | str | None, row: int) -> str:
+    if title is None:
+        return ""
+    return (title if isinstance(title, str) else title(row)) + ": "
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is one finite number."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and bool(np.isfinite(value))
+
+
+def table(name: str, value: ArrayLike, columns: int, title: Title | str | None = None) -> Array:
+    """`value` as rows of `columns` numbers, however many; one row may come without its brackets."""
+    try:
+        rows = np.asarray(value, float)
+    except (TypeError, ValueError):
+        rows = np.empty(0)
+    rows = rows[None] if rows.ndim == 1 else rows
+    if rows.ndim != 2 or rows.shape[1] != columns:
+        raise LapjointError(f"{_title(title, 0)}{name} is {_short(value)}, expected rows of {columns} numbers")
+    return rows
+
+
+def as_rows(name: str, value: ArrayLike, count: int, shape: tuple[int, ...], title: Title | str | None = None) -> Array:
+    """`value` as `count` finite rows of `shape`: given so, or one for all."""
+    try:
+        given = np.asarray(value, float)
+    except (TypeError, ValueError):
+        given = None
+    if given is None or given.shape not in (shape, (1, *shape), (count, *shape)):
+        kind = f"{shape[0]} numbers" if shape else "one number"
+        raise LapjointError(
+            f"{_title(title, 0)}{name} is {_short(value)}, expected {kind}" + (f" or {count} rows" if count > 1 else "")
+        )
+    rows = np.broadcast_to(given, (count, *shape))
+    bad = ~np.isfinite(rows)
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        raise LapjointError(f"{_title(title, row)}{name} is {_short(rows[row])}, expected finite numbers")
+    return rows
+
+
+def integer_rows(
+    name: str,
+    value: ArrayLike,
+    count: int,
+    title: Title | str | None = None,
+    low: int = -(2**31),
+    high: int = 2**31 - 1,
+) -> NDArray[np.int64]:
+    """`value` as `count` whole numbers from `low` to `high`."""
+    rows = as_rows(name, value, count, (), title)
+    bad = np.flatnonzero((rows != np.rint(rows)) | (rows < low) | (rows > high))
+    if len(bad):
+        row = int(bad[0])
+        raise LapjointError(
+            f"{_title(title, row)}{name} is {rows[row]:.15g}, expected a whole number from {low} to {high}"
+        )
+    return rows.astype(np.int64)
+
+
+def positive_rows(name: str, value: ArrayLike, count: int, title: Title) -> Array:
+    rows = as_rows(name, value, count, (), title)
+    bad = np.flatnonzero(rows <= 0)
+    if len(bad):
+        raise LapjointError(f"{title(int(bad[0]))}: {name} is {rows[bad[0]]:g}, expected a positive number")
+    return rows
+
+
+def unit_quaternions(value: ArrayLike, count: int, title: Title) -> Array:
+    rows = as_rows("quaternion", value, count, (4,), title)
+    norms = np.linalg.norm(rows, axis=1)
+    bad = np.flatnonzero(np.abs(norms - 1) > 1e-5)
+    if len(bad):
+        row = int(bad[0])
+        raise LapjointError(
+            f"{title(row)}: quaternion {_short(rows[row])} has length {norms[row]:.6g}, expected 1 (w, x, y, z)"
+        )
+    return np.asarray(rows / norms[:, None])
+
+
+def unit_vectors(name: str, value: ArrayLike, count: int, title: Title) -> Array:
+    rows = as_rows(name, value, count, (3,), title)
+    norms = np.linalg.norm(rows, axis=1)
+    bad = np.flatnonzero(norms < 1e-12)
+    if len(bad):
+        raise LapjointError(f"{title(int(bad[0]))}: {name} is zero, expected a direction")
+    return np.asarray(rows / norms[:, None])
+
+
+def _short(value: Any) -> str:
+    text = str(value).replace("\n", " ")
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def inertia_rows(inertia: ArrayLike, count: int, title: Title) -> Array:
+    """Inertia tensors (count, 3, 3) from three moments, one tensor or one tensor per row."""
+    try:
+        given = np.asarray(inertia, float)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    if given.shape == (3,):
+        given = np.diag(given)
+    if given.shape not in ((3, 3), (count, 3, 3)):
+        raise LapjointError(f"{title(0)}: inertia has shape {given.shape}, expected (3,), (3, 3) or ({count}, 3, 3)")
+    tensors = np.broadcast_to(given, (count, 3, 3))
+    sizes = np.trace(np.abs(tensors), axis1=1, axis2=2)[:, None, None]
+    with np.errstate(invalid="ignore"):
+        even = (np.abs(tensors - tensors.transpose(0, 2, 1)) <= 1e-9 * sizes).all(axis=(1, 2))
+    crooked = np.flatnonzero(~even | ~np.isfinite(tensors).all(axis=(1, 2)))
+    if len(crooked):
+        raise LapjointError(f"{title(int(crooked[0]))}: inertia is not a finite symmetric tensor")
+    moments = np.linalg.eigvalsh(tensors)
+    bad = np.flatnonzero((moments[:, 0] <= 0) | (moments[:, 0] + moments[:, 1] < moments[:, 2] * (1 - 1e-9)))
+    if len(bad):
+        raise LapjointError(
+            f"{title(int(bad[0]))}: principal moments of inertia are {moments[bad[0]]}, expected positive numbers of "
+            "which no one is larger than the sum of the others"
+        )
+    return tensors

@@ -1,0 +1,91 @@
+"""What an engine's next step depends on to the last bit, so that it can go to another engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class EngineState:
+    """What an engine's next step depends on to the last bit: more than the states that it gives out.
+
+    What the columns mean is the engine's business. That rows are of bodies, of contact points and of joints is not: so
+    the memory of several engines can be handed out anew.
+    """
+
+    body_ids: Ids
+    """(n,) active bodies, ascending."""
+    bodies: NDArray[np.floating]
+    """(n, any) what the engine holds of each."""
+    prepared: Mask
+    """(n,) bodies among which contacts for the next step have been found already."""
+    point_bodies: Ids
+    """(m, 2) the bodies of each contact point that is remembered; -1 - s for the static body s."""
+    point_numbers: Ids
+    """(m, any) whole numbers of each."""
+    points: NDArray[np.floating]
+    """(m, any) its other numbers."""
+    joint_ids: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    """(k,) the joint of each joint impulse that is remembered."""
+    joint_bodies: Ids = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    """(k, 2) its bodies; -1 for the world."""
+    joint_impulses: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
+
+    def part(self, has_body: Mask) -> EngineState:
+        """What is about bodies of a mask over the scene's bodies, and about contacts and joints among these. As others
+        may join them, nothing is prepared."""
+        own = has_body[self.body_ids]
+        points, joints = ((has_body[np.maximum(ends, 0)] | (ends < 0)).all(axis=1) for ends in self._ends)
+        return self.taken(own, points, joints)
+
+    def about(self, bodies: Mask) -> EngineState:
+        """What is about these bodies, and about all contacts and joints that they have."""
+        points, joints = ((bodies[np.maximum(ends, 0)] & (ends >= 0)).any(axis=1) for ends in self._ends)
+        return self.taken(bodies[self.body_ids], points, joints)
+
+    def between(self, owner: Ids) -> EngineState:
+        """What is about contacts and joints of bodies of different owners."""
+        points, joints = (
+            np.logical_and((ends >= 0).all(axis=1), owner[ends[:, 0]] != owner[ends[:, 1]]) for ends in self._ends
+        )
+        return self.taken(np.zeros(len(self.body_ids), bool), points, joints)
+
+    def of_precision(self, precision: str) -> EngineState:
+        """The same for an engine that computes in this precision."""
+        columns = ("bodies", "points", "joint_impulses")
+        return replace(self, **{name: getattr(self, name).astype(precision, copy=False) for name in columns})
+
+    @property
+    def _ends(self) -> tuple[Any, Any]:
+        return self.point_bodies, self.joint_bodies
+
+    def taken(self, bodies: Mask, points: Mask, joints: Mask) -> EngineState:
+        """Only these bodies, contact points and joint impulses; nothing is prepared."""
+        return EngineState(
+            self.body_ids[bodies],
+            self.bodies[bodies],
+            np.zeros(int(bodies.sum()), bool),
+            self.point_bodies[points],
+            self.point_numbers[points],
+            self.points[points],
+            self.joint_ids[joints],
+            self.joint_bodies[joints],
+            self.joint_impulses[joints],
+        )
+
+
+def join_states(memories: Sequence[EngineState]) -> EngineState:
+    """All of them one after the other, bodies in ascending order. No body, contact or joint may be in two of them."""
+    columns = {f.name: np.concatenate([getattr(memory, f.name) for memory in memories]) for f in fields(EngineState)}
+    order = np.argsort(columns["body_ids"])
+    for name in ("body_ids", "bodies", "prepared"):
+        columns[name] = columns[name][order]
+    return EngineState(**columns)

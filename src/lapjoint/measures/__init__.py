@@ -1,0 +1,28 @@
+"""What is measured of states and of steps. docs/measures.md defines it."""
+
+from __future__ import annotations
+
+from ..scene.measures import (
+    angular_momentum,
+    disagreements,
+    joint_gaps,
+    kinetic_energy,
+    linear_momentum,
+    motion,
+    potential_energy,
+    state_hash,
+)
+from .step import UNITS, Measures
+
+__all__ = [
+    "UNITS",
+    "Measures",
+    "angular_momentum",
+    "disagreements",
+    "joint_gaps",
+    "kinetic_energy",
+    "linear_momentum",
+    "motion",
+    "potential_energy",
+    "state_hash",
+]

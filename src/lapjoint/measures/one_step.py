@@ -1,0 +1,83 @@
+"""One-step error: how far the result of many workers is from that of one engine, after one step from the same states.
+
+Runs of many workers and of one drift apart for ever, as any two runs of a chaotic scene do. Over one step from the same
+states they do not: what differs is what dividing the scene did. docs/measures.md says why the engine follows the run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines import RoundEngine, make_engine
+from ..errors import LapjointError
+from ..simulation import Simulation
+
+Array = NDArray[np.float64]
+
+WARM_STEPS = 8
+"""Steps that the engine takes with the run before one that is compared: it has to know the contacts as the workers do.
+Where `every` is no larger than this and one more, it takes every step."""
+NOT_COMPARED = float("nan"), float("nan")
+_LINEAR = slice(7, 10)
+
+
+class OneStep:
+    """Takes the steps of a simulation again with a plain engine that holds all bodies; compares every `every`-th."""
+
+    def __init__(self, simulation: Simulation, every: int) -> None:
+        if not isinstance(every, int | np.integer) or every < 1:
+            raise LapjointError(f"one_step_every is {every}, expected a whole number of steps, at least 1")
+        self._every = int(every)
+        self._bodies = np.arange(simulation.scene.body_count, dtype=np.int32)
+        self._engine = make_engine(simulation.scene, simulation.params)
+        self._engine.activate(self._bodies, simulation.states)
+        self._iterations, self._rounds = simulation.params.iterations, simulation.params.rounds
+        self._start: Array | None = None
+        self._forces: dict[int, Array] = {}
+
+    def before_step(self, simulation: Simulation) -> None:
+        """Keep what the step starts from, if the engine is to take it too."""
+        self._start = None
+        if -(simulation.step_count + 1) % self._every <= WARM_STEPS:
+            self._start = simulation.states
+            self._forces = simulation.forces
+
+    def after_step(self, simulation: Simulation, states: Array) -> tuple[float, float]:
+        """Error and difference of the step just taken, as `compare` has them; not numbers where it is not compared."""
+        start, self._start = self._start, None
+        if start is None:
+            return NOT_COMPARED
+        one = self._take_step(simulation, start)
+        if simulation.step_count % self._every:
+            return NOT_COMPARED
+        return compare(start[:, _LINEAR], states[:, _LINEAR], one[:, _LINEAR])
+
+    def _take_step(self, simulation: Simulation, start: Array) -> Array:
+        engine, bodies = self._engine, self._bodies
+        iterations = simulation.params.iterations
+        if iterations is not None and iterations != self._iterations:
+            engine.set_iterations(iterations)
+            self._iterations = iterations
+        rounds = simulation.params.rounds
+        if rounds is not None and rounds != self._rounds and isinstance(engine, RoundEngine):
+            engine.set_rounds(rounds)
+            self._rounds = rounds
+        # To set a state rounds it. Bodies that are where the run has them stay untouched: with one worker, all.
+        moved = np.flatnonzero((engine.get_states(bodies) != start).any(axis=1))
+        engine.set_states(bodies[moved], start[moved])
+        if self._forces:
+            push = np.array(list(self._forces.values()))
+            engine.add_forces(list(self._forces), push[:, :3], push[:, 3:])
+        engine.step()
+        return engine.get_states(bodies)
+
+
+def compare(start: Array, many: Array, one: Array) -> tuple[float, float]:
+    """How far velocities `many` are from `one`: relative to how far `one` went from `start`, and per body [m/s] (root
+    of the mean square). Both are 0 where they are equal."""
+    difference = float(np.linalg.norm(many - one))
+    if difference == 0:
+        return 0.0, 0.0
+    change = float(np.linalg.norm(one - start))
+    return difference / change if change else float("inf"), difference / len(one) ** 0.5

@@ -1,0 +1,132 @@
+"""Measures: what is measured after every step of a simulation, by name. docs/measures.md has the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LapjointError
+from ..scene.measures import disagreements, joint_gaps, motion, potential_energy
+from ..simulation import Simulation
+from .one_step import OneStep
+
+Array = NDArray[np.float64]
+Values = dict[str, "float | Array"]
+
+UNITS = {
+    "joint_gap_sum": "m",
+    "joint_gap_max": "m",
+    "penetration_sum": "m",
+    "penetration_max": "m",
+    "worker_residual": "m/s",
+    "kinetic_energy": "J",
+    "potential_energy": "J",
+    "linear_momentum": "kg m/s",
+    "angular_momentum": "kg m^2/s",
+    "disagreement_position_max": "m",
+    "disagreement_position_mean": "m",
+    "disagreement_velocity_max": "m/s",
+    "disagreement_velocity_mean": "m/s",
+    "one_step_error": "1",
+    "one_step_difference": "m/s",
+}
+"""Every measure there is."""
+ALWAYS = ("joint_gap_sum", "joint_gap_max", "penetration_sum", "penetration_max", "worker_residual")
+"""What a run measures in any case: its summary needs them."""
+
+_ONE_STEP = {"one_step_error", "one_step_difference"}
+
+
+class Measures:
+    """Measures a simulation step by step.
+
+    >>> measures = Measures(simulation, ["kinetic_energy", "one_step_error"], one_step_every=5)
+    >>> measures.before_step(simulation)
+    >>> simulation.step()
+    >>> measures.after_step(simulation)["kinetic_energy"]
+
+    `names` are a list, a text with commas, or "all". Every `one_step_every`-th step has a one-step error; in the others
+    it is not a number.
+    """
+
+    def __init__(self, simulation: Simulation, names: str | Sequence[str] = "all", one_step_every: int = 1) -> None:
+        self.names = checked_names(names)
+        counts = {"worker_residual": simulation.membership.worker_count, "linear_momentum": 3, "angular_momentum": 3}
+        self.counts = {name: counts.get(name, 1) for name in self.names}
+        """How many numbers each measure has, as RecordingWriter wants to know."""
+        self._take = [take for names, take in _TAKERS.items() if not set(names).isdisjoint(self.names)]
+        self._one_step = None if _ONE_STEP.isdisjoint(self.names) else OneStep(simulation, one_step_every)
+
+    def before_step(self, simulation: Simulation) -> None:
+        """Right before the step: keep what the step starts from."""
+        if self._one_step is not None:
+            self._one_step.before_step(simulation)
+
+    def after_step(self, simulation: Simulation) -> Values:
+        """What the names say, of the step just taken and of the states after it."""
+        states = simulation.states
+        found: Values = {}
+        for take in self._take:
+            found |= take(simulation, states)
+        if self._one_step is not None:
+            error, difference = self._one_step.after_step(simulation, states)
+            found |= {"one_step_error": error, "one_step_difference": difference}
+        return {name: found[name] for name in self.names}
+
+
+def checked_names(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Names of measures, each once; "all" for all of them."""
+    if names == "all":
+        return tuple(UNITS)
+    given = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    for name in given:
+        if name not in UNITS:
+            raise LapjointError(f"no measure named {name!r}; known measures: all, {', '.join(UNITS)}")
+    return tuple(dict.fromkeys(given))
+
+
+# ---- what belongs together is taken at once --------------------------------------------------------------------------
+
+
+def _joint_gaps(simulation: Simulation, states: Array) -> Values:
+    gaps = joint_gaps(simulation.scene, states)
+    return {"joint_gap_sum": float(gaps.sum()), "joint_gap_max": float(gaps.max(initial=0.0))}
+
+
+def _penetration(simulation: Simulation, states: Array) -> Values:
+    depth = simulation.profile.contacts.depth
+    return {"penetration_sum": float(depth[depth > 0].sum()), "penetration_max": float(depth.max(initial=0.0))}
+
+
+def _residual(simulation: Simulation, states: Array) -> Values:
+    return {"worker_residual": np.array([float(reply.measures[1]) for reply in simulation.replies])}
+
+
+def _motion(simulation: Simulation, states: Array) -> Values:
+    sums = motion(simulation.scene, states)
+    return {"kinetic_energy": float(sums[0]), "linear_momentum": sums[1:4], "angular_momentum": sums[4:]}
+
+
+def _potential(simulation: Simulation, states: Array) -> Values:
+    return {"potential_energy": potential_energy(simulation.scene, states)}
+
+
+def _disagreement(simulation: Simulation, states: Array) -> Values:
+    found = disagreements(simulation.weight_offset, simulation.worker_states)
+    values: Values = {}
+    for what, apart in zip(("position", "velocity"), found, strict=True):
+        values[f"disagreement_{what}_max"] = float(apart.max(initial=0.0))
+        values[f"disagreement_{what}_mean"] = float(apart.mean()) if len(apart) else 0.0
+    return values
+
+
+_TAKERS: dict[tuple[str, ...], Callable[[Simulation, Array], Values]] = {
+    ("joint_gap_sum", "joint_gap_max"): _joint_gaps,
+    ("penetration_sum", "penetration_max"): _penetration,
+    ("worker_residual",): _residual,
+    ("kinetic_energy", "linear_momentum", "angular_momentum"): _motion,
+    ("potential_energy",): _potential,
+    tuple(name for name in UNITS if name.startswith("disagreement")): _disagreement,
+}

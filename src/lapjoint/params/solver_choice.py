@@ -1,0 +1,52 @@
+"""Which solver each worker has, from one text: `dantzig`, `sequential,1=dantzig`, `sequential,label:1=dantzig`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LapjointError
+from ..scene import Scene
+from .worker_choice import WorkerChoice, parse_choice
+
+SOLVERS = ("sequential", "dantzig", "lemke")
+EXPECTED = f"expected {', '.join(SOLVERS)}, or several as in sequential,1=dantzig or sequential,label:1=dantzig"
+
+
+def parse_solvers(text: str) -> WorkerChoice[str]:
+    """The choice that a text makes; without a solver for all workers, the rest have the sequential one."""
+    choice = parse_choice("solver", text, EXPECTED, lambda word: word if word in SOLVERS else None, labels=True)
+    if choice.default is not None:
+        return choice
+    return WorkerChoice("solver", text, SOLVERS[0], choice.by_worker, choice.by_label)
+
+
+def is_uniform(text: str) -> bool:
+    """Whether all workers have the same solver, whatever bodies they have."""
+    choice = parse_solvers(text)
+    return not choice.by_worker and not choice.by_label
+
+
+def solvers_of_workers(text: str, scene: Scene, partition: NDArray[np.int32], worker_count: int) -> str:
+    """The same choice without labels: a worker has a label's solver where more than half of its bodies are of it. A
+    solver that is given to a worker by its number goes before."""
+    choice = parse_solvers(text)
+    choice.check_workers(worker_count)
+    if not choice.by_label:
+        return text
+    of_worker: dict[int, str] = {}
+    total = np.bincount(partition, minlength=worker_count)
+    for label, solver in choice.by_label.items():
+        has = scene.bodies.label == label
+        if not has.any():
+            known = ", ".join(map(str, np.unique(scene.bodies.label)[:20]))
+            raise LapjointError(f"solver is {text!r}: no body has label {label}; labels of {scene.name!r}: {known}")
+        most = np.flatnonzero(2 * np.bincount(partition[has], minlength=worker_count) > total)
+        if len(most) == 0:
+            raise LapjointError(
+                f"solver is {text!r}: no worker has mostly bodies of label {label}, expected more workers than "
+                f"{worker_count} or the partition labels"
+            )
+        of_worker |= dict.fromkeys(most.tolist(), solver)
+    of_worker |= choice.by_worker
+    return ",".join([str(choice.default), *(f"{worker}={of_worker[worker]}" for worker in sorted(of_worker))])

@@ -1,0 +1,33 @@
+"""The scene: bodies, shapes, joints, materials and their files. Knows no engine."""
+
+from __future__ import annotations
+
+from .joints import FREE, LOCKED, WORLD, Ball, Fixed, Hinge, Motor, SixAxis, Slider, Spring
+from .materials import Material
+from .scene import STATE_SIZE, Scene
+from .shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Sphere, TriangleMesh
+
+__all__ = [
+    "FREE",
+    "LOCKED",
+    "STATE_SIZE",
+    "WORLD",
+    "Ball",
+    "Box",
+    "Capsule",
+    "Compound",
+    "ConvexHull",
+    "Cylinder",
+    "Fixed",
+    "Hinge",
+    "Material",
+    "Motor",
+    "Part",
+    "Plane",
+    "Scene",
+    "SixAxis",
+    "Slider",
+    "Sphere",
+    "Spring",
+    "TriangleMesh",
+]

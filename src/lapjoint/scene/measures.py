@@ -1,0 +1,101 @@
+"""Measures of states, for any engine: errors, energy, momentum. docs/measures.md defines them."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _measures
+from ..errors import LapjointError
+from .scene import STATE_SIZE, Scene
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+
+def joint_gaps(scene: Scene, states: ArrayLike, joint_ids: ArrayLike | None = None) -> Array:
+    """How far each joint's two anchors are apart [m], along the directions the joint holds.
+
+    `states` has a row for every body of the scene. A free or limited direction counts only beyond its limits, one with
+    a spring not at all.
+    """
+    joints, count = scene.joints, scene.joint_count
+    ids = np.arange(count, dtype=np.int32) if joint_ids is None else np.asarray(joint_ids)
+    for unknown in ids[(ids < 0) | (ids >= count)]:
+        raise LapjointError(f"joint {unknown} does not exist, the scene has {count} joints")
+    gaps = np.empty(len(ids))
+    _measures.joint_gaps(
+        _rows(scene, states),
+        np.ascontiguousarray(ids, np.int32),
+        joints.body_a,
+        joints.body_b,
+        joints.frame_a,
+        joints.frame_b,
+        joints.lower,
+        joints.upper,
+        joints.spring_stiffness,
+        gaps,
+    )
+    return gaps
+
+
+def kinetic_energy(scene: Scene, states: ArrayLike) -> float:
+    """Of all bodies, rotation included [J]."""
+    return float(motion(scene, states)[0])
+
+
+def potential_energy(scene: Scene, states: ArrayLike) -> float:
+    """Of all bodies in the scene's gravity [J]; zero for a body at the world's origin. Springs are not counted."""
+    return float(-(scene.bodies.mass @ _rows(scene, states)[:, :3]) @ scene.gravity)
+
+
+def linear_momentum(scene: Scene, states: ArrayLike) -> Array:
+    """Of all bodies together [kg m/s], (3,)."""
+    return motion(scene, states)[1:4]
+
+
+def angular_momentum(scene: Scene, states: ArrayLike) -> Array:
+    """Of all bodies together about the world's origin [kg m^2/s], (3,)."""
+    return motion(scene, states)[4:]
+
+
+def motion(scene: Scene, states: ArrayLike) -> Array:
+    """Kinetic energy, linear momentum and angular momentum at once, (7,): each of them takes nearly as long."""
+    sums = np.empty(7)
+    _measures.motion(_rows(scene, states), scene.bodies.mass, scene.bodies.inertia, sums)
+    return sums
+
+
+def disagreements(offset: Ids, worker_states: Array) -> tuple[Array, Array]:
+    """How far apart the workers of each overlap body are: in position [m] and in linear velocity [m/s].
+
+    Rows `offset[k]` to `offset[k + 1]` of `worker_states` are those of overlap body k, one for each of its workers.
+    The two farthest apart count, whatever their weights.
+    """
+    worker_count = np.diff(offset)
+    rows = worker_states[offset[0] : offset[-1]]
+    body = np.repeat(np.arange(len(worker_count)), worker_count)
+    farthest = np.zeros((2, len(worker_count)))
+    # Every worker of a body with the next one, with the one after that, and so on.
+    for shift in range(1, int(worker_count.max(initial=0))):
+        same = np.flatnonzero(body[shift:] == body[:-shift])
+        apart = rows[same + shift] - rows[same]
+        for one, columns in zip(farthest, (slice(0, 3), slice(7, 10)), strict=True):
+            np.maximum.at(one, body[same], np.linalg.norm(apart[:, columns], axis=1))
+    return farthest[0], farthest[1]
+
+
+def state_hash(states: ArrayLike) -> str:
+    """Sixteen hexadecimal digits that change with any bit of any state."""
+    data = np.ascontiguousarray(states, np.float64)
+    return hashlib.blake2b(data.tobytes(), digest_size=8).hexdigest()
+
+
+def _rows(scene: Scene, states: ArrayLike) -> Array:
+    """States as the native code reads them: one row for every body."""
+    rows = np.ascontiguousarray(states, np.float64)
+    if rows.shape != (scene.body_count, STATE_SIZE):
+        raise LapjointError(f"states have shape {rows.shape}, expected ({scene.body_count}, {STATE_SIZE})")
+    return rows

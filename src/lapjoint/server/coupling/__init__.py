@@ -1,0 +1,1 @@
+"""Couplings: how workers' results become one."""

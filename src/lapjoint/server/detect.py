@@ -1,0 +1,149 @@
+"""Detection: which bodies touch, so that the server can decide who simulates what (section 5.4)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import Membership
+from ..algorithms.membership import shared_before
+from ..algorithms.near_pairs import PairFinder
+from ..engines import CONTACT_MARGIN, Contacts, make_engine
+from ..errors import PenetrationWarning
+from ..params import Params
+from ..scene import Scene
+from ..workers.messages import StepReply
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+DEEP = 0.1
+"""Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
+
+
+class Detector(Protocol):
+    """Finds the contacts that decide who simulates what, as lists of pairs of bodies, (n, 2)."""
+
+    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
+        """Contacts of the present states, in any order, perhaps twice, perhaps with static bodies (negative); `last`
+        is what the workers reported of the step before."""
+        ...
+
+    def find_lost(self, changed: Ids, membership: Membership) -> Ids:
+        """After bodies left workers: contacts that `find` did not report and that have lost their last worker."""
+        ...
+
+    def prepare(self, membership: Membership) -> None:
+        """While the workers step: whatever can be done already for the next `find`."""
+        ...
+
+
+class ServerDetector:
+    """The paper's way: the server holds all bodies in an engine of its own and finds every contact itself."""
+
+    def __init__(self, scene: Scene, params: Params) -> None:
+        self._engine = make_engine(scene, params)
+        self._all = np.arange(scene.body_count, dtype=np.int32)
+        self._engine.activate(self._all, scene.states)
+
+    def contacts(self, states: Array) -> Contacts:
+        self._engine.set_states(self._all, states)
+        self._engine.detect()
+        return self._engine.contacts()
+
+    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
+        return [self.contacts(states).bodies]
+
+    def find_lost(self, changed: Ids, membership: Membership) -> Ids:
+        return np.empty((0, 2), np.int32)
+
+    def prepare(self, membership: Membership) -> None:
+        pass
+
+
+class WorkerDetector:
+    """Detection where the knowledge is. A worker knows the contacts of its own bodies from its last step; the server
+    looks only for pairs that no worker sees, over a grid, and tests those few exactly.
+
+    A contact within one worker that is new in this step is not known yet. It needs no decision, for its bodies share
+    that worker; only a body that leaves a worker can break it, and is looked at again when it does.
+    """
+
+    def __init__(self, scene: Scene, params: Params, finder: PairFinder) -> None:
+        self._engine = make_engine(scene, params)
+        self._finder = finder
+        self._states = scene.states
+
+    def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
+        self._states = states
+        between = self._touching(self._finder.find(states, membership))
+        return [*(reply.contact_bodies for reply in last), between]
+
+    def find_lost(self, changed: Ids, membership: Membership) -> Ids:
+        return self._touching(self._finder.find_again(changed, membership))
+
+    def prepare(self, membership: Membership) -> None:
+        self._finder.prepare(membership)
+
+    def _touching(self, pairs: Ids) -> Ids:
+        if len(pairs) == 0:
+            return pairs
+        clearances = self._engine.clearances(pairs, self._states)
+        self._finder.keep_apart(clearances)
+        return np.asarray(pairs[clearances == 0])
+
+
+def make_detector(
+    scene: Scene, params: Params, make_finder: Callable[[Scene, float], PairFinder]
+) -> tuple[Detector, Contacts]:
+    """The detector that `params` names, and the contacts of the scene as it is."""
+    whole = ServerDetector(scene, params)
+    contacts = whole.contacts(scene.states)
+    if params.detect == "server":
+        return whole, contacts
+    margin = CONTACT_MARGIN * (params.length_unit or 1.0)
+    return WorkerDetector(scene, params, make_finder(scene, margin)), contacts
+
+
+def merge_contacts(replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> Contacts:
+    """The workers' contacts as one list, ascending; of a contact that several workers have, that of the first.
+
+    `bits` is the membership of that step. A reply beyond those of the workers is the server's: of contacts that
+    no worker has."""
+    if len(replies) == 1:
+        (reply,) = replies
+        return Contacts(reply.contact_bodies, reply.contact_point_count, reply.contact_depth)
+    kept = []
+    for worker, reply in enumerate(replies):
+        earlier = shared_before(worker, bits, reply.contact_bodies)
+        kept.append([part[~earlier] for part in (reply.contact_bodies, reply.contact_point_count, reply.contact_depth)])
+    bodies, points, depth = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    keys = (bodies[:, 0].astype(np.int64) << 32) + bodies[:, 1]
+    order = np.argsort(keys, kind="stable")  # merges the workers' lists, which are ascending already
+    return Contacts(bodies[order], points[order], depth[order])
+
+
+def warn_of_penetration(scene: Scene, contacts: Contacts) -> None:
+    """Warn if bodies start deep inside each other, and name the worst pair."""
+    if len(contacts) == 0:
+        return
+    radii = scene.bounding_radii()
+    a, b = contacts.bodies.T
+    smaller = np.where(b >= 0, np.minimum(radii[a], radii[np.maximum(b, 0)]), radii[a])
+    share = contacts.depth / smaller
+    worst = int(np.argmax(share))
+    if share[worst] <= DEEP:
+        return
+    other = scene.body_title(b[worst]) if b[worst] >= 0 else f"static body {-1 - b[worst]}"
+    count = int((share > DEEP).sum())
+    warnings.warn(
+        f"scene {scene.name!r}: {scene.body_title(a[worst])} starts {contacts.depth[worst]:.3g} m deep inside {other}"
+        + (f" ({count} pairs are deep inside each other)" if count > 1 else "")
+        + "; they will be pushed apart",
+        PenetrationWarning,
+        stacklevel=4,
+    )

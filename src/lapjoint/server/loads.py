@@ -1,0 +1,102 @@
+"""Loads: what the workers' shares weigh, and when they have become so uneven that the scene is divided anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import Membership
+from ..params import Params
+from ..scene import WORLD, Scene
+from ..workers.messages import StepReply
+
+BODY, CONTACT, POINT_SWEEP, JOINT_SWEEP = 1000, 600, 7, 27
+"""What a step takes for a body, for each end of a contact, and for each end of a contact point and of a joint in each
+sweep of the solver, in about 1.3 nanoseconds: measured on bowl, building and two-way bridge, rounded."""
+UNIT_MS = 1.3e-6
+BODY_MS = 5e-3
+"""What that is, and roughly what a body takes with its contacts and joints at 25 sweeps, where only bodies count."""
+WEIGH_EVERY = 10
+"""Steps between two counts of contacts."""
+SMOOTHING = 0.05
+"""Of a new measured time: twenty steps or so decide."""
+PATIENCE = 200
+"""Steps between two divisions, at least: a division costs about a step."""
+LOOK_EVERY = 20
+"""Steps between two looks at the shares."""
+WIDER, WIDER_BY = 1.5, 0.05
+"""An overlap is too wide that duplicates so many times what it did after the last division, and so much more."""
+
+
+class Loads:
+    """Sets the costs and rates of a membership, by what `params.load` says."""
+
+    def __init__(self, scene: Scene, params: Params) -> None:
+        a, b = scene.joints.body_a, scene.joints.body_b
+        self._joint_count = np.bincount(np.concatenate([a, b[b != WORLD]]), minlength=scene.body_count)
+        self._kind = params.load
+        self._threshold = params.repartition
+        self._cpu_ms: NDArray[np.float64] | None = None
+        self._last_division = 0
+        self._duplicated = 0.0
+
+    def measure(self, worker_cpu_ms: NDArray[np.float64]) -> None:
+        """Take note of a step's CPU times."""
+        if self._cpu_ms is None or len(self._cpu_ms) != len(worker_cpu_ms):
+            self._cpu_ms = worker_cpu_ms.copy()
+        self._cpu_ms += SMOOTHING * (worker_cpu_ms - self._cpu_ms)
+
+    def weigh(self, membership: Membership, replies: Sequence[StepReply], iterations: int, step_count: int) -> None:
+        """Bring the membership's loads up to date with what the workers found in the last step."""
+        if self._kind == "bodies" or step_count % WEIGH_EVERY:
+            return
+        contacts, points = (np.zeros(membership.body_count) for _ in range(2))
+        for reply in replies:
+            for end in reply.contact_bodies.T:
+                body = end[end >= 0]  # the rest are static
+                contacts += np.bincount(body, minlength=membership.body_count)
+                points += np.bincount(body, reply.contact_point_count[end >= 0], membership.body_count)
+        several = np.maximum(membership.worker_counts(), 1)  # who tell of the same contacts
+        sweeps = iterations * (POINT_SWEEP * points / several + JOINT_SWEEP * self._joint_count)
+        membership.set_costs(BODY + CONTACT * contacts / several + sweeps)
+        if self._kind == "time" and self._cpu_ms is not None and len(self._cpu_ms) == membership.worker_count:
+            membership.set_costs(membership.cost, np.maximum(1, 1e9 * self._cpu_ms / np.maximum(membership.load, 1)))
+
+    def step_ms(self, membership: Membership) -> float:
+        """What the workers' steps take together [ms]: as measured, or, for results that can be repeated, as their loads
+        say, of bodies in the overlap once."""
+        if self._kind == "time":
+            return 0.0 if self._cpu_ms is None else float(self._cpu_ms.sum())
+        return float(membership.cost.sum()) * (BODY_MS if self._kind == "bodies" else UNIT_MS)
+
+    def is_time_to_look(self, step_count: int) -> bool:
+        """Whether a look at the shares is due."""
+        since = step_count - self._last_division
+        return bool(self._threshold) and since >= PATIENCE and since % LOOK_EVERY == 0
+
+    @property
+    def may_move(self) -> bool:
+        """Whether bodies may change workers at all."""
+        return bool(self._threshold)
+
+    def are_uneven(self, membership: Membership, step_count: int, share: float | None = None) -> bool:
+        """Whether it is time to divide the scene anew. `share` is what grows with interfaces: the duplicated share,
+        unless something else is given."""
+        if not self.is_time_to_look(step_count):
+            return False
+        load = membership.load
+        share = self.duplicated_share(membership) if share is None else share
+        wide = share > WIDER * self._duplicated + WIDER_BY
+        return wide or bool(load.max() > self._threshold * load.mean())
+
+    def divided(self, membership: Membership, step_count: int, share: float | None = None) -> None:
+        """Take note of a division."""
+        self._last_division = step_count
+        self._duplicated = self.duplicated_share(membership) if share is None else share
+
+    @staticmethod
+    def duplicated_share(membership: Membership) -> float:
+        """Active bodies of all workers over the bodies of the scene, minus one."""
+        return float(membership.worker_counts().sum()) / max(membership.body_count, 1) - 1

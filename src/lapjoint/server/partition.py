@@ -1,0 +1,187 @@
+"""The first division of a scene: exactly one worker per body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import Membership
+from ..errors import LapjointError
+from ..scene import WORLD, Scene
+
+Ids = NDArray[np.int32]
+
+
+def make_partition(scene: Scene, worker_count: int, kind: str = "auto", own: Sequence[int] = ()) -> Ids:
+    """The worker of each body. `kind` is auto, one of KINDS, or the path of a partition file. With auto and labels,
+    each label in `own` has a worker to itself if there are enough."""
+    if worker_count > max(scene.body_count, 1):
+        raise LapjointError(f"{worker_count} workers for {scene.body_count} bodies: expected at most one per body")
+    if worker_count == 1:
+        return np.zeros(scene.body_count, np.int32)
+    if own and kind in ("auto", "labels"):
+        return set_apart(scene, worker_count, own)
+    if kind == "auto":
+        kind = "labels" if len(np.unique(scene.bodies.label)) > 1 else "metis"
+    if kind in KINDS:
+        return KINDS[kind](scene, worker_count)
+    if Path(kind).suffix or Path(kind).exists():
+        return read_partition(Path(kind), scene, worker_count)
+    raise LapjointError(f"no partition named {kind!r}; known: auto, {', '.join(KINDS)}, or a file")
+
+
+def equal(scene: Scene, worker_count: int) -> Ids:
+    """The list of bodies, divided equally."""
+    return (np.arange(scene.body_count) * worker_count // max(scene.body_count, 1)).astype(np.int32)
+
+
+def labels(scene: Scene, worker_count: int) -> Ids:
+    """Bodies of a label stay together where there are enough labels; consecutive labels go to one worker."""
+    order = np.argsort(scene.bodies.label, kind="stable")
+    sorted_labels = scene.bodies.label[order]
+    count = scene.body_count
+    cuts = np.arange(1, worker_count) * count / worker_count
+    # Move each cut to the nearest change of label, unless that would leave a worker with next to nothing.
+    changes = np.flatnonzero(np.diff(sorted_labels)) + 1
+    if len(changes):
+        nearest = changes[np.argmin(np.abs(changes[:, None] - cuts), axis=0)]
+        cuts = np.where(np.abs(nearest - cuts) < count / worker_count / 2, nearest, np.round(cuts))
+    partition = np.empty(count, np.int32)
+    partition[order] = np.searchsorted(np.sort(cuts), np.arange(count), side="right")
+    return partition
+
+
+def set_apart(scene: Scene, worker_count: int, own: Sequence[int]) -> Ids:
+    """One worker for each of these labels, the last ones; the rest is cut into boxes for the others."""
+    known = [label for label in sorted(set(own)) if (scene.bodies.label == label).any()]
+    partition = np.full(scene.body_count, -1, np.int32)
+    for number, label in enumerate(known):
+        partition[scene.bodies.label == label] = worker_count - len(known) + number
+    rest = np.flatnonzero(partition < 0)
+    others = worker_count - len(known)
+    if not (1 <= others <= len(rest) or (others == 0 and not len(rest))):
+        return labels(scene, worker_count)
+    if others:
+        partition[rest] = _boxes(scene.bodies.position[rest], others)
+    return partition
+
+
+def boxes(scene: Scene, worker_count: int) -> Ids:
+    """Compact boxes of equal body count: the longest side is cut again and again."""
+    return _boxes(scene.bodies.position, worker_count)
+
+
+def _boxes(position: NDArray[np.float64], worker_count: int) -> Ids:
+    partition = np.zeros(len(position), np.int32)
+
+    def cut(bodies: NDArray[np.intp], first: int, count: int) -> None:
+        if count == 1:
+            partition[bodies] = first
+            return
+        axis = int(np.argmax(np.ptp(position[bodies], axis=0)))
+        order = bodies[np.argsort(position[bodies, axis], kind="stable")]
+        left = count // 2
+        middle = len(bodies) * left // count
+        cut(order[:middle], first, left)
+        cut(order[middle:], first + left, count - left)
+
+    cut(np.arange(len(position)), 0, worker_count)
+    return partition
+
+
+def metis(scene: Scene, worker_count: int) -> Ids:
+    """METIS over joints and proximity: few edges between workers, equal body counts."""
+    partition = _metis(scene, scene.bodies.position, worker_count)
+    # With only a few bodies for each worker, METIS may leave some without any.
+    return partition if len(np.unique(partition)) == worker_count else boxes(scene, worker_count)
+
+
+def divide_anew(
+    scene: Scene, states: NDArray[np.float64], contacts: Ids, membership: Membership, worker_count: int | None = None
+) -> Ids:
+    """METIS over joints, contacts and proximity as they are now, with equal loads; a slower worker gets less. Of all
+    ways to hand out the parts to workers of equal speed, the one that leaves most bodies where they are. There may be
+    fewer parts than workers: the last ones get none."""
+    from scipy.optimize import linear_sum_assignment
+
+    count = membership.worker_count if worker_count is None else worker_count
+    speed = 1.0 / membership.rate[:count]
+    if count == 1:
+        return np.zeros(scene.body_count, np.int32)
+    parts = _metis(scene, states[:, :3], count, contacts, membership.cost, speed / speed.sum())
+    kept = np.zeros((count, count))
+    for w in range(count):
+        has = membership.column(w)
+        kept[:, w] = np.bincount(parts[has], membership.cost[has], minlength=count)
+    # A part made for one speed is not for a worker of another: nothing that is kept is worth that.
+    unlike = np.abs(np.log(speed[:, None] / speed)) * membership.cost.sum()
+    part, worker = linear_sum_assignment(unlike - kept)
+    return np.asarray(worker[np.argsort(part)][parts], np.int32)
+
+
+def _metis(
+    scene: Scene,
+    position: NDArray[np.float64],
+    worker_count: int,
+    contacts: Ids | None = None,
+    cost: NDArray[np.int64] | None = None,
+    shares: NDArray[np.float64] | None = None,
+) -> Ids:
+    import pymetis
+
+    pairs = proximity_pairs(scene, position)
+    joints = scene.joints
+    inner = joints.body_b != WORLD
+    # A joint is always there, a contact only maybe: cutting a joint costs as much as cutting four neighbours.
+    jointed = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
+    lists = [pairs, *[jointed] * 4, *([] if contacts is None else [contacts] * 2)]
+    ends = np.concatenate([*lists, *(pair[:, ::-1] for pair in lists)])
+    keys, weight = np.unique(ends[:, 0].astype(np.int64) * scene.body_count + ends[:, 1], return_counts=True)
+    start = np.searchsorted(keys, np.arange(scene.body_count + 1, dtype=np.int64) * scene.body_count)
+    graph = pymetis.CSRAdjacency(start, keys % scene.body_count)
+    _, parts = pymetis.part_graph(
+        worker_count,
+        graph,
+        vweights=None if cost is None else np.maximum(1, cost * 1000 // max(int(cost.max()), 1)),
+        eweights=weight,
+        tpwgts=None if shares is None else shares.tolist(),
+        recursive=worker_count <= 8,
+    )
+    return np.asarray(parts, np.int32)
+
+
+def proximity_pairs(scene: Scene, position: NDArray[np.float64]) -> Ids:
+    """Pairs of bodies whose bounding spheres nearly touch, (n, 2)."""
+    from scipy.spatial import cKDTree
+
+    radii = scene.bounding_radii()
+    reach = 2.2 * float(np.median(radii)) if len(radii) else 0.0
+    pairs = cKDTree(position).query_pairs(reach, output_type="ndarray")
+    return np.asarray(pairs, np.int32).reshape(-1, 2)
+
+
+KINDS: dict[str, Callable[[Scene, int], Ids]] = {"labels": labels, "metis": metis, "boxes": boxes, "equal": equal}
+
+
+def read_partition(path: Path, scene: Scene, worker_count: int) -> Ids:
+    """A text file with one worker number per line, one line per body."""
+    try:
+        lines = path.read_text().split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LapjointError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    if len(lines) != scene.body_count:
+        raise LapjointError(f"{path}: {len(lines)} numbers for {scene.body_count} bodies, expected one per body")
+    for row, text in enumerate(lines):
+        if not text.isdecimal() or int(text) >= worker_count:
+            raise LapjointError(
+                f"{path}: {scene.body_title(row)} goes to worker {text!r}, expected 0 to {worker_count - 1}"
+            )
+    return np.array(lines, np.int32)
+
+
+def write_partition(path: Path, partition: Ids) -> None:
+    """Write a file that read_partition takes."""
+    path.write_text("".join(f"{worker}\n" for worker in partition.tolist()))

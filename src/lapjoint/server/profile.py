@@ -1,0 +1,117 @@
+"""Profile: where the time of each step went, and what was counted. The six phases are the step's methods."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines import Contacts
+from ..workers.messages import StepReply
+
+ROUND_MS = 0.03
+"""What a round of tight coupling takes beyond the CPU times of server and workers [ms]: until a socket's byte has woken
+the other side, both ways. benchmarks/exchange.py measures it: 0.02 to 0.07 with two workers on 2 cores that other
+programs use too. Over a network it is more."""
+
+PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
+
+
+@dataclass
+class StepProfile:
+    """Times and counters of one step."""
+
+    phases_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
+    find_contacts: Callable[[], Contacts] = field(default=Contacts.none, repr=False)
+    """Puts the workers' contacts together; called when they are first asked for."""
+    server_ms: float = 0.0
+    """The server's own CPU time while the workers wait for it. CPU time, for with more workers than cores the server
+    may itself have to wait."""
+    residual: float = 0.0
+    """Largest of all workers [m/s]; with tight coupling, of all constraints in the last round."""
+    rounds: int = 0
+    """Of tight coupling."""
+    interface_count: int = 0
+    """With tight coupling: bodies that the server mirrors."""
+    cut_share: float = 0.0
+    """With tight coupling: share of joints and contacts that are between workers."""
+    fallback_count: int = 0
+    """Groups of bodies that direct solvers left to sweeps, of all workers."""
+    overlap_count: int = 0
+    """Bodies with more than one worker."""
+    activation_count: int = 0
+    deactivation_count: int = 0
+    divided: bool = False
+    """Whether the scene was divided anew."""
+    uncovered_count: int = 0
+    """Joints and contacts without a worker; counted for `balance printed`, impossible otherwise."""
+    count_bytes: Callable[[], int] = field(default=int, repr=False)
+    """Adds up what server and workers exchanged; called when it is first asked for."""
+    worker_body_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    worker_contact_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    worker_cpu_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """CPU time of each worker, what it prepared while it waited for the step included."""
+    worker_prepare_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """Of that, what it prepared while it waited."""
+
+    def count_workers(self, replies: Sequence[StepReply]) -> None:
+        """Take over what the workers measured."""
+        told = [residual for reply in replies if not math.isnan(residual := float(reply.measures[1]))]
+        self.residual = max(told, default=math.nan)
+        self.fallback_count = sum(int(reply.measures[4]) for reply in replies)
+        self.worker_body_count = np.array([int(reply.measures[2]) for reply in replies])
+        self.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
+        self.worker_prepare_ms = np.array([1e3 * reply.measures[3] for reply in replies])
+        self.worker_cpu_ms = np.array([1e3 * reply.measures[0] for reply in replies]) + self.worker_prepare_ms
+
+    @cached_property
+    def contacts(self) -> Contacts:
+        """All contacts of the step, as it began."""
+        return self.find_contacts()
+
+    @cached_property
+    def byte_count(self) -> int:
+        """Bytes of commands, replies and states that server and workers exchanged."""
+        return self.count_bytes()
+
+    @property
+    def contact_count(self) -> int:
+        """Touching pairs at the start of the step, static bodies included."""
+        return len(self.contacts)
+
+    @property
+    def contact_point_count(self) -> int:
+        return int(self.contacts.point_count.sum())
+
+    @property
+    def penetration(self) -> float:
+        """Deepest, at the start of the step [m]."""
+        return self.contacts.penetration
+
+    @property
+    def step_ms(self) -> float:
+        """The whole step, server and workers [ms]."""
+        return sum(self.phases_ms.values())
+
+    @property
+    def projected_ms(self) -> float:
+        """What the step would take with a core for every worker and the server [ms]: the server's part, and after it
+        the slowest worker's own CPU time. What workers prepare while the server works counts only beyond that. With
+        tight coupling the server's part includes its part of the rounds, and each takes ROUND_MS besides."""
+        late = np.maximum(self.worker_prepare_ms - self.server_ms, 0.0)
+        slowest = float((self.worker_cpu_ms - self.worker_prepare_ms + late).max(initial=0.0))
+        rounds = self.rounds if len(self.worker_cpu_ms) > 1 else 0  # one worker has nobody to wait for
+        return self.server_ms + slowest + ROUND_MS * rounds
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time what happens inside into the phase of that name."""
+        start = time.perf_counter()
+        yield
+        self.phases_ms[name] += 1e3 * (time.perf_counter() - start)

@@ -1,0 +1,1 @@
+"""Studies: benchmarks, peers, reports, comparisons, and the paper reproduced."""

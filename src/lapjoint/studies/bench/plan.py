@@ -1,0 +1,86 @@
+"""What a benchmark shall measure, checked before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...engines import check_engines
+from ...errors import LapjointError
+from ...params import Params
+from ...scene import Scene
+from ...server.partition import make_partition
+
+WARMUP_ITERATIONS = 10
+"""At most so many in the warm-up: bodies move and memberships evolve as with more, in a twenty-fifth of the time
+that the paper's 1000 take."""
+SETTLE_STEPS = 2
+"""Unmeasured steps after the iterations were set: the solver's start from the last impulses gets used to them."""
+FIXED_WORK = 30
+"""A step's work besides the solver's sweeps, in iterations: what the bowl needs. Only the time left depends on it."""
+
+
+@dataclass(frozen=True)
+class BenchPlan:
+    """What to measure. Whatever is wrong with it is an error here, before anything starts."""
+
+    scenes: Sequence[Scene]
+    workers: Sequence[int] = (1, 2, 4, 8)
+    """Counts of workers. One is measured in any case: everything is relative to it."""
+    params: Params = field(default_factory=Params)
+    """Of all simulations; `workers` and `iterations` are set by the plan."""
+    iterations: Sequence[int] = (1000,)
+    """One row each. They are measured one after the other on the same simulations, without a new warm-up."""
+    steps: int = 20
+    """Measured steps per round."""
+    rounds: int = 3
+    warmup: int = 200
+    """Steps of every simulation before anything is measured, with few iterations."""
+
+    def __post_init__(self) -> None:
+        if len(self.scenes) == 0:
+            raise LapjointError("no scene is given, expected at least one")
+        for name, values in (("workers", self.workers), ("iterations", self.iterations)):
+            if len(values) == 0:
+                raise LapjointError(f"{name} has no value, expected at least one")
+            for value in values:
+                Params.of(**{name: value})  # refuses what is no count
+                if list(values).count(value) > 1:
+                    raise LapjointError(f"{name} has {value} more than once")
+        for name, least in (("steps", 1), ("rounds", 1), ("warmup", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise LapjointError(f"{name} is {value}, expected at least {least}")
+        for scene in self.scenes:
+            for count in self.counts:
+                try:
+                    make_partition(scene, count, self.params.partition)
+                except LapjointError as error:
+                    raise LapjointError(f"scene {scene.name!r}: {error}") from error
+                check_engines(scene, replace(self.params, workers=count), warn=False)
+
+    @property
+    def counts(self) -> list[int]:
+        """Counts of workers, one worker first."""
+        return sorted({1, *map(int, self.workers)})
+
+    @property
+    def warmup_iterations(self) -> int:
+        return min(WARMUP_ITERATIONS, *self.iterations)
+
+    @property
+    def work(self) -> float:
+        """Of the whole plan, in the unit of `step_work`."""
+        measured = SETTLE_STEPS + self.rounds * self.steps
+        return len(self.counts) * sum(
+            self.warmup * step_work(scene, self.warmup_iterations)
+            + sum(measured * step_work(scene, iterations) for iterations in self.iterations)
+            for scene in self.scenes
+        )
+
+
+def step_work(scene: Scene, iterations: int) -> float:
+    """What a step costs, roughly, in sweeps over one body."""
+    return max(scene.body_count, 1) * (iterations + FIXED_WORK)

@@ -1,0 +1,165 @@
+"""Simulations of all counts of workers, alive at the same time, take their steps in turn and are measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from ...errors import LapjointError
+from ...scene import Scene
+from ...server.profile import PHASES
+from ...simulation import Simulation
+from .plan import SETTLE_STEPS, BenchPlan, step_work
+from .rows import BenchRow, Round, Turn, rows_of
+
+T = TypeVar("T")
+OnProgress = Callable[[str, float], None]
+"""Gets what is being done and which share of all work is done, 0 to 1, after every step."""
+
+
+def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]) -> Turn:
+    """Take `steps` steps and measure each; what `after_step` does is not measured."""
+    wall_s = server_ms = projected_ms = largest_ms = 0.0
+    workers_ms = np.zeros(simulation.params.workers)
+    phases_ms = dict.fromkeys(PHASES, 0.0)
+    active = activations = step_rounds = interface = 0
+    residual = cut_share = 0.0
+    for _ in range(steps):
+        start = time.perf_counter()
+        simulation.step()
+        wall_s += time.perf_counter() - start
+        profile = simulation.profile
+        server_ms += profile.server_ms
+        projected_ms += profile.projected_ms
+        largest_ms += float(profile.worker_cpu_ms.max())
+        workers_ms += profile.worker_cpu_ms
+        for phase, ms in profile.phases_ms.items():
+            phases_ms[phase] = phases_ms.get(phase, 0.0) + ms
+        active += int(profile.worker_body_count.sum())
+        activations += profile.activation_count
+        step_rounds += profile.rounds
+        interface += profile.interface_count
+        residual += profile.residual
+        cut_share += profile.cut_share
+        after_step()
+    return Turn(
+        step_ms=1e3 * wall_s / steps,
+        server_ms=server_ms / steps,
+        projected_step_ms=projected_ms / steps,
+        worker_cpu_ms_largest=largest_ms / steps,
+        worker_cpu_ms_mean=float(workers_ms.mean()) / steps,
+        balance=float(workers_ms.max() / max(workers_ms.mean(), 1e-9)),
+        phases_ms={phase: ms / steps for phase, ms in phases_ms.items()},
+        duplicated_share=active / steps / max(simulation.scene.body_count, 1) - 1,
+        activation_count=activations / steps,
+        contact_count=simulation.profile.contact_count,
+        step_rounds=step_rounds / steps,
+        residual=residual / steps,
+        interface_count=interface / steps,
+        cut_share=cut_share / steps,
+    )
+
+
+def measure(plan: BenchPlan, on_progress: OnProgress | None = None) -> Iterator[BenchRow]:
+    """Rows as they are complete, scene by scene.
+
+    All simulations of a scene are alive at the same time, their workers waiting. In each round each takes its steps in
+    turn, so that a round compares the same stretch of simulated time side by side. Ctrl-C and a failing worker come
+    through, after the rows of the rounds that were complete.
+    """
+    yield from measure_all([plan], on_progress)
+
+
+def measure_all(plans: Sequence[BenchPlan], on_progress: OnProgress | None = None) -> Iterator[BenchRow]:
+    """The same for plans that differ in their parameters alone, as in engine or coupling: all of them take part in each
+    round. Speed-ups are against one worker of the same plan."""
+    meter = Meter(sum(plan.work for plan in plans), on_progress)
+    first = plans[0]
+    for scene in first.scenes:
+        with ExitStack() as alive:
+            simulations = [start(plan, scene, alive, meter) for plan in plans]
+            for iterations in map(int, first.iterations):
+                yield from _measure_rounds(plans, scene, iterations, simulations, meter)
+
+
+def start(plan: BenchPlan, scene: Scene, alive: ExitStack, meter: Meter) -> dict[int, Simulation]:
+    """A simulation for every count of workers, warmed up; they end with `alive`."""
+    simulations = {}
+    for count in plan.counts:
+        meter.say(f"{scene.name}: starting {workers_title(count)}")
+        params = replace(plan.params, workers=count, iterations=plan.warmup_iterations)
+        simulations[count] = alive.enter_context(Simulation(scene, params))
+    for count, simulation in simulations.items():
+        for _ in range(plan.warmup):
+            simulation.step()
+            meter.add(step_work(scene, plan.warmup_iterations), f"{scene.name}, {workers_title(count)}: warming up")
+    return simulations
+
+
+def _measure_rounds(
+    plans: Sequence[BenchPlan],
+    scene: Scene,
+    iterations: int,
+    simulations: Sequence[dict[int, Simulation]],
+    meter: Meter,
+) -> Iterator[BenchRow]:
+    work, first = step_work(scene, iterations), plans[0]
+    sides = [(number, count) for number, plan in enumerate(plans) for count in plan.counts]
+    for number, count in sides:
+        simulations[number][count].set_iterations(iterations)
+        for _ in range(SETTLE_STEPS):
+            simulations[number][count].step()
+            meter.add(work, f"{scene.name}: {iterations} iterations")
+    complete: list[list[Round]] = [[] for _ in plans]
+
+    def rows() -> Iterator[BenchRow]:
+        for plan, rounds in zip(plans, complete, strict=True):
+            yield from rows_of(plan, scene, iterations, rounds)
+
+    try:
+        for round_number in range(first.rounds):
+            turns: list[Round] = [{} for _ in plans]
+            for number, count in rotated(sides, round_number):
+                title = f"round {round_number + 1} of {first.rounds}, {workers_title(count)}"
+                doing = f"{scene.name}, {iterations} iterations: {title}"
+                turns[number][count] = take_turn(
+                    simulations[number][count], first.steps, partial(meter.add, work, doing)
+                )
+            for rounds, turn in zip(complete, turns, strict=True):
+                rounds.append(turn)
+    except (KeyboardInterrupt, LapjointError):
+        yield from rows()
+        raise
+    yield from rows()
+
+
+def rotated(counts: Sequence[T], number: int) -> list[T]:
+    """The order of the counts in a round: another one comes first in each, so that none always follows the same."""
+    first = number % len(counts)
+    return [*counts[first:], *counts[:first]]
+
+
+class Meter:
+    """Adds up what is done and tells of it."""
+
+    def __init__(self, total: float, on_progress: OnProgress | None) -> None:
+        self._total = total
+        self._done = 0.0
+        self._tell = on_progress or (lambda doing, share: None)
+
+    def say(self, doing: str) -> None:
+        self._tell(doing, self._done / self._total)
+
+    def add(self, work: float, doing: str) -> None:
+        self._done += work
+        self.say(doing)
+
+
+def workers_title(count: int) -> str:
+    return f"{count} worker" + "s" * (count > 1)

@@ -1,0 +1,203 @@
+"""From the turns of complete rounds to rows, and rows in files. Nothing here measures anything."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from math import isnan
+from pathlib import Path
+from statistics import median
+from typing import Protocol
+
+from ...params import Params
+from ...scene import Scene
+from .plan import BenchPlan
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One simulation's steps in one round: means over the steps."""
+
+    step_ms: float
+    server_ms: float
+    projected_step_ms: float
+    worker_cpu_ms_largest: float
+    worker_cpu_ms_mean: float
+    balance: float
+    phases_ms: dict[str, float]
+    duplicated_share: float
+    activation_count: float
+    contact_count: int
+    step_rounds: float = 0.0
+    residual: float = 0.0
+    interface_count: float = 0.0
+    cut_share: float = 0.0
+
+
+OF_TIGHT = ("step_rounds", "interface_count", "cut_share")
+"""Numbers that only tight coupling has."""
+Round = dict[int, Turn]
+"""One turn of every count of workers."""
+
+
+@dataclass(frozen=True)
+class BenchRow:
+    """One scene on one count of workers with one number of iterations. docs/bench.md explains every key of `to_dict`.
+
+    Times and counts are per step; each is the median over the rounds of a round's mean.
+    """
+
+    scene: str
+    workers: int
+    iterations: int
+    step_ms: float
+    """Wall time, measured."""
+    speedup: float
+    """One worker's step_ms over this one, measured in the same round."""
+    projected_speedup: float
+    """The same of projected_step_ms."""
+    projected_step_ms: float
+    """Server's CPU time plus the slowest worker's, as far as one waits for the other, and what rounds take besides: the
+    step if every worker had a core of its own (see StepProfile.projected_ms)."""
+    server_ms: float
+    """CPU time of the server while the workers wait for it."""
+    worker_cpu_ms_largest: float
+    """CPU time of each step's slowest worker."""
+    worker_cpu_ms_mean: float
+    balance: float
+    """Largest over mean of the workers' CPU times in a round: 1 is even."""
+    duplicated_share: float
+    """Active bodies of all workers over the bodies of the scene, minus one."""
+    phases_ms: dict[str, float]
+    """Wall time by phase."""
+    activation_count: float
+    contact_count: float
+    """Touching pairs in a round's last step, pairs with static bodies included."""
+    body_count: int
+    joint_count: int
+    rounds: int
+    """Complete ones; fewer than asked for if the benchmark was interrupted."""
+    steps: int
+    """Measured ones of each round."""
+    warmup: int
+    cores: int
+    """That this process may use."""
+    engine: str
+    precision: str
+    runtime: str
+    params: dict[str, object]
+    """All other parameters that were not left at their defaults."""
+    coupling: str = "blend"
+    residual: float | None = None
+    """Mean over the steps [m/s]; None where the engine does not tell."""
+    step_rounds: float | None = None
+    """Rounds of tight coupling in a step; so are the next two, and None with another coupling."""
+    interface_count: float | None = None
+    cut_share: float | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """The row of a file: phases are keys of their own, numbers have six digits."""
+        row: dict[str, object] = {}
+        for name, value in asdict(self).items():
+            row |= {phase_key(phase): ms for phase, ms in value.items()} if name == "phases_ms" else {name: value}
+        return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
+
+
+def phase_key(phase: str) -> str:
+    """The key of a phase's time; step_ms is the whole step."""
+    return "step_phase_ms" if phase == "step" else f"{phase}_ms"
+
+
+def rows_of(plan: BenchPlan, scene: Scene, iterations: int, rounds: Sequence[Round]) -> list[BenchRow]:
+    """Sum up complete rounds, one row for each count of workers."""
+    if not rounds:
+        return []
+
+    def middle(name: str, count: int) -> float:
+        return float(median(getattr(turns[count], name) for turns in rounds))
+
+    def against_one(name: str, count: int) -> float:
+        return median(_ratio(getattr(turns[1], name), getattr(turns[count], name)) for turns in rounds)
+
+    return [
+        BenchRow(
+            scene=scene.name,
+            workers=count,
+            iterations=iterations,
+            step_ms=middle("step_ms", count),
+            speedup=against_one("step_ms", count),
+            projected_speedup=against_one("projected_step_ms", count),
+            projected_step_ms=middle("projected_step_ms", count),
+            server_ms=middle("server_ms", count),
+            worker_cpu_ms_largest=middle("worker_cpu_ms_largest", count),
+            worker_cpu_ms_mean=middle("worker_cpu_ms_mean", count),
+            balance=middle("balance", count),
+            duplicated_share=middle("duplicated_share", count),
+            phases_ms={
+                phase: median(turns[count].phases_ms.get(phase, 0.0) for turns in rounds)
+                for phase in rounds[0][count].phases_ms
+            },
+            activation_count=middle("activation_count", count),
+            contact_count=middle("contact_count", count),
+            body_count=scene.body_count,
+            joint_count=scene.joint_count,
+            rounds=len(rounds),
+            steps=plan.steps,
+            warmup=plan.warmup,
+            cores=core_count(),
+            engine=plan.params.engine,
+            precision=plan.params.precision,
+            runtime=plan.params.runtime,
+            params=changed_params(plan.params),
+            coupling=plan.params.coupling,
+            residual=None if isnan(residual := middle("residual", count)) else residual,
+            **{name: middle(name, count) if plan.params.coupling == "tight" else None for name in OF_TIGHT},
+        )
+        for count in plan.counts
+    ]
+
+
+def changed_params(params: Params) -> dict[str, object]:
+    """Parameters that are not at their defaults, without those that a row has by themselves."""
+    values = {field.name: getattr(params, field.name) for field in fields(Params)}
+    for name in ("workers", "iterations", "engine", "precision", "runtime", "coupling"):
+        del values[name]
+    return {name: value for name, value in values.items() if value != getattr(Params(), name)}
+
+
+def core_count() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b else 1.0
+
+
+# ---- files -------------------------------------------------------------------------------------------------------
+
+
+class FileRow(Protocol):
+    """A row as files have it."""
+
+    @property
+    def params(self) -> dict[str, object]: ...
+
+    def to_dict(self) -> dict[str, object]: ...
+
+
+def write_json(rows: Sequence[FileRow], path: Path) -> None:
+    path.write_text(json.dumps([row.to_dict() for row in rows], indent=2, default=int) + "\n")
+
+
+def write_csv(rows: Sequence[FileRow], path: Path) -> None:
+    table = [row.to_dict() | {"params": " ".join(f"{k}={v}" for k, v in row.params.items())} for row in rows]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]))
+        writer.writeheader()
+        writer.writerows(table)

@@ -1,0 +1,254 @@
+"""Compare: how far two recorded runs of a scene are apart. Numbers only; drawing is in lapjoint.studies.report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import LapjointError
+from ..measures.step import UNITS, Measures
+from ..recording import Recording, RecordingWriter
+from ..simulation import Simulation
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+PROFILE_UNITS = {"residual": "m/s", "byte_count": "B"}
+OF_TIGHT = ("rounds", "interface_count", "cut_share")
+"""Numbers that only tight coupling has."""
+NOT_AGAIN = ("one_step_error", "one_step_difference")
+"""Measures that `run_single` does not take: with one worker they are zero, and it takes a second engine to say so."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A recorded number of both runs, over the steps that both have. None where a run has no such number."""
+
+    name: str
+    unit: str
+    a_mean: float | None = None
+    a_largest: float | None = None
+    b_mean: float | None = None
+    b_largest: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Differences of two runs, a row for every frame that both have."""
+
+    a: str
+    b: str
+    scene: str
+    body_count: int
+    steps: Ids
+    time: Array
+    """s"""
+    position_rms: Array
+    """Root of the mean square over the bodies of how far positions are apart [m]."""
+    position_largest: Array
+    """m"""
+    position_body: Ids
+    """The body that is farthest apart."""
+    rotation_largest: Array
+    """rad, 0 to pi"""
+    values: list[Value]
+    """Profile and measures side by side."""
+    notes: list[str]
+    """What makes the two runs less comparable."""
+    a_coupling: str = "blend"
+    b_coupling: str = "blend"
+
+    def to_dict(self) -> dict[str, object]:
+        """For a JSON file; a number that is not finite is null."""
+        series = ("steps", "time", "position_rms", "position_largest", "position_body", "rotation_largest")
+        return {
+            "a": self.a,
+            "b": self.b,
+            "a_coupling": self.a_coupling,
+            "b_coupling": self.b_coupling,
+            "scene": self.scene,
+            "body_count": self.body_count,
+            "frame_count": len(self.steps),
+            "position_rms_max": _plain(self.position_rms.max()),
+            "position_largest_max": _plain(self.position_largest.max()),
+            "rotation_largest_max": _plain(self.rotation_largest.max()),
+            **{name: [_plain(number) for number in getattr(self, name)] for name in series},
+            "values": {
+                value.name: {
+                    "unit": value.unit,
+                    **{key: _plain(getattr(value, key)) for key in ("a_mean", "a_largest", "b_mean", "b_largest")},
+                }
+                for value in self.values
+            },
+            "notes": self.notes,
+        }
+
+
+def compare(a: Recording, b: Recording) -> Comparison:
+    """Compare two recordings of a scene, frame by frame; frames are matched by their step numbers."""
+    if a.body_count != b.body_count:
+        raise LapjointError(
+            f"{a.path} has {a.body_count:,} bodies, {b.path} has {b.body_count:,}: expected two runs of one scene"
+        )
+    if not math.isclose(a.timestep, b.timestep):
+        raise LapjointError(
+            f"{a.path} has steps of {a.timestep * 1e3:g} ms, {b.path} of {b.timestep * 1e3:g} ms: "
+            "expected the same timestep, for frames are matched by their step numbers"
+        )
+    steps, in_a, in_b = np.intersect1d(a.steps, b.steps, return_indices=True)
+    if len(steps) == 0:
+        raise LapjointError(f"no step has a frame in both: {_frames(a)}, {_frames(b)}")
+    rows = [state_differences(a.frame(int(i)).states, b.frame(int(j)).states) for i, j in zip(in_a, in_b, strict=True)]
+    rms, largest, body, turn = (np.array(column) for column in zip(*rows, strict=True))
+    return Comparison(
+        a=str(a.path),
+        b=str(b.path),
+        scene=a.scene.name,
+        body_count=a.body_count,
+        steps=steps,
+        time=a.times[in_a],
+        position_rms=rms,
+        position_largest=largest,
+        position_body=body,
+        rotation_largest=turn,
+        values=compare_values(a, b),
+        notes=_notes(a, b),
+        a_coupling=a.params.coupling,
+        b_coupling=b.params.coupling,
+    )
+
+
+def state_differences(a: ArrayLike, b: ArrayLike) -> tuple[float, float, int, float]:
+    """RMS and largest distance of positions [m], the body with the largest, and the largest rotation [rad]."""
+    ours, theirs = np.asarray(a, float), np.asarray(b, float)
+    if len(ours) == 0:
+        return 0.0, 0.0, -1, 0.0
+    with np.errstate(invalid="ignore", over="ignore"):  # a run that blew up has states that are not finite
+        distance = np.linalg.norm(ours[:, :3] - theirs[:, :3], axis=1)
+        turn = rotation_differences(ours[:, 3:7], theirs[:, 3:7])
+        rms = float(np.sqrt(np.mean(distance**2)))
+    body = int(distance.argmax())
+    return rms, float(distance[body]), body, float(turn.max())
+
+
+def rotation_differences(a: ArrayLike, b: ArrayLike) -> Array:
+    """The angle from each of some quaternions to another [rad], 0 to pi; exact for small angles too."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p, q = (given / np.linalg.norm(given, axis=-1, keepdims=True) for given in map(np.asarray, (a, b)))
+        # q and -q are the same rotation: the nearer one counts.
+        chord = np.minimum(np.linalg.norm(p - q, axis=-1), np.linalg.norm(p + q, axis=-1))
+        return np.asarray(4.0 * np.arcsin(np.minimum(0.5 * chord, 1.0)))
+
+
+# ---- profile and measures ----------------------------------------------------------------------------------------
+
+
+def step_values(recording: Recording) -> dict[str, NDArray[Any]]:
+    """Every number that was recorded in every step, by name: (steps,) or (steps, workers). Of vectors their length.
+
+    Everything is activated before the first step; that is no change, so it counts as none.
+    """
+    found: dict[str, NDArray[Any]] = {}
+    left_out = ("step_count", *(() if recording.has_interface else OF_TIGHT))
+    for name in recording.profile:
+        values = recording.profile[name]
+        if name == "phases_ms":
+            found["step_ms"] = values.sum(axis=1)
+            for number, phase in enumerate(recording.phases):
+                found["step_phase_ms" if phase == "step" else f"{phase}_ms"] = values[:, number]
+        elif name == "activation_count":
+            found[name] = np.where(recording.profile["step_count"] == 1, 0, values)
+        elif name not in left_out:
+            found[name] = values
+    for name in recording.measures:
+        values = recording.measures[name]
+        is_vector = values.ndim > 1 and not name.startswith("worker_")
+        found[name] = np.linalg.norm(values, axis=1) if is_vector else values
+    return found
+
+
+def compare_values(a: Recording, b: Recording) -> list[Value]:
+    """Mean and largest of everything recorded, over the steps that both recordings have."""
+    _, in_a, in_b = np.intersect1d(a.profile["step_count"], b.profile["step_count"], return_indices=True)
+    ours, theirs = step_values(a), step_values(b)
+    found = []
+    for name in [*ours, *(name for name in theirs if name not in ours)]:
+        numbers = [
+            _mean_and_largest(values[name][rows]) if name in values else (None, None)
+            for values, rows in ((ours, in_a), (theirs, in_b))
+        ]
+        found.append(Value(name, unit_of(name), *numbers[0], *numbers[1]))
+    return found
+
+
+def unit_of(name: str) -> str:
+    if name.endswith("_ms"):
+        return "ms"
+    return PROFILE_UNITS.get(name) or UNITS.get(name, "").removeprefix("1")
+
+
+def _mean_and_largest(values: NDArray[Any]) -> tuple[float | None, float | None]:
+    measured = values[~np.isnan(values)]  # a measure may be taken in some steps only
+    if measured.size == 0:
+        return None, None
+    return float(measured.mean()), float(measured.max())
+
+
+# ---- one worker --------------------------------------------------------------------------------------------------
+
+
+def run_single(recording: Recording, path: str | Path, on_step: Callable[[int, int], None] | None = None) -> Recording:
+    """Run a recording's scene again on one worker, with its parameters and for as many frames, and record that.
+
+    `on_step` gets the steps taken and those to take. Forces that a program added, and parameters that it changed
+    between steps, are in no recording: such a run is not repeated.
+    """
+    if recording.frame_count == 0:
+        raise LapjointError(f"{recording.path}: the recording has no frames to compare with")
+    start, end = int(recording.steps[0]) - recording.every, int(recording.steps[-1])
+    names = [name for name in recording.measures if name in UNITS and name not in NOT_AGAIN]
+    with Simulation(recording.scene, replace(recording.params, workers=1)) as simulation:
+        measures = Measures(simulation, names)
+        options: dict[str, Any] = {"every": recording.every, "measures": measures.counts, "steps": end - start}
+        with RecordingWriter(path, simulation, **options) as writer:
+            for done in range(1, end + 1):
+                measures.before_step(simulation)
+                simulation.step()
+                if done > start:
+                    writer.add(simulation, measures.after_step(simulation))
+                if on_step is not None:
+                    on_step(done, end)
+    return Recording(path)
+
+
+# ---- words -------------------------------------------------------------------------------------------------------
+
+
+def _frames(recording: Recording) -> str:
+    if recording.frame_count == 0:
+        return f"{recording.path} has no frames"
+    steps = recording.steps
+    return f"{recording.path} has steps {steps[0]} to {steps[-1]}, every {recording.every}"
+
+
+def _notes(a: Recording, b: Recording) -> list[str]:
+    notes = []
+    if a.scene.name != b.scene.name:
+        notes.append(f"the scenes have different names: {a.scene.name!r} and {b.scene.name!r}")
+    elif a.scene != b.scene:
+        notes.append("the scenes differ, though not in their name and number of bodies")
+    notes += [f"{run.path} was not closed: its end may be missing" for run in (a, b) if not run.complete]
+    return notes
+
+
+def _plain(value: Any) -> float | int | None:
+    """A number as JSON has it."""
+    if value is None or not math.isfinite(value):
+        return None
+    return int(value) if isinstance(value, int | np.integer) else float(value)

@@ -1,0 +1,69 @@
+"""Rows of `lapjoint bench --json`, read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import LapjointError
+from ...server.profile import PHASES
+from ..bench.rows import phase_key
+
+
+@dataclass(frozen=True)
+class BenchPoint:
+    """What a report needs of a row; docs/bench.md explains the keys."""
+
+    file: Path
+    scene: str
+    workers: int
+    iterations: int
+    step_ms: float
+    speedup: float
+    projected_speedup: float
+    cores: int
+    runtime: str
+    phases_ms: dict[str, float]
+    facts: dict[str, object]
+    """What else the row says of the scene and how it was run."""
+
+
+FACTS = ("body_count", "joint_count", "engine", "precision", "coupling")
+
+
+def read_bench(path: Path) -> list[BenchPoint]:
+    """The rows of a file, in their order; those of peers are left out."""
+    try:
+        content = json.loads(path.read_text())
+    except OSError as error:
+        raise LapjointError(f"{path}: {error.strerror or error}") from None
+    except ValueError:
+        raise LapjointError(f"{path}: no JSON, expected a file of `lapjoint bench --json`") from None
+    if not (isinstance(content, list) and content and all(isinstance(row, dict) for row in content)):
+        raise LapjointError(f"{path}: no rows of a benchmark, expected a file of `lapjoint bench --json`")
+    return [_point(path, number, row) for number, row in enumerate(content) if row.get("peer") is None]
+
+
+def _point(path: Path, number: int, row: dict[str, Any]) -> BenchPoint:
+    try:
+        return BenchPoint(
+            file=path,
+            scene=str(row["scene"]),
+            workers=int(row["workers"]),
+            iterations=int(row["iterations"]),
+            step_ms=float(row["step_ms"]),
+            speedup=float(row["speedup"]),
+            projected_speedup=float(row["projected_speedup"]),
+            cores=int(row["cores"]),
+            runtime=str(row["runtime"]),
+            phases_ms={phase: float(row[phase_key(phase)]) for phase in PHASES if phase_key(phase) in row},
+            facts={name: row[name] for name in FACTS if name in row} | dict(row.get("params") or {}),
+        )
+    except KeyError as error:
+        raise LapjointError(
+            f"{path}: row {number} has no {error}, expected a file of `lapjoint bench --json`"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise LapjointError(f"{path}: row {number}: {error}") from None

@@ -1,0 +1,127 @@
+"""Recorded: what a recording looks like at any time, between its frames too."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import LapjointError
+from ...recording import Recording
+from .coloring import Entry, body_colors, checked_mode, fastest_of, legend, modes_of
+from .snapshot import rounds_text
+
+Array = NDArray[np.float64]
+_SAMPLES = 48
+"""Frames looked at to find what is fast in a recording."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """States and colours of all bodies at a time."""
+
+    time: float
+    """s"""
+    states: Array
+    colors: Array
+
+
+class Recorded:
+    """A recording with a colour mode. Its frames are kept for as long as their neighbours are asked for."""
+
+    def __init__(self, recording: Recording, mode: str = "worker") -> None:
+        self.recording = recording
+        self.mode = checked_mode(mode)
+        if recording.frame_count == 0:
+            raise LapjointError(f"{recording.path}: the recording has no frames")
+        if mode == "contacts" and not recording.has_contacts:
+            raise LapjointError(
+                f"{recording.path}: recorded without contacts, so it cannot be coloured by them; "
+                "`lapjoint run --record-contacts` keeps them"
+            )
+        coupling = recording.params.coupling
+        if mode not in modes_of(coupling):
+            has = "overlap" if coupling == "blend" else "interface"
+            raise LapjointError(
+                f"{recording.path}: recorded with coupling {coupling}, which has no {mode}; colour mode {has} shows "
+                "what workers share"
+            )
+        self.times = recording.times
+        self.fastest = fastest_speed(recording) if mode == "speed" else 1.0
+        """The speed at the end of the ramp [m/s]."""
+        self._kept: OrderedDict[int, Moment] = OrderedDict()
+        names, profile = ("step_count", "rounds", "residual"), recording.profile
+        has_rounds = recording.has_interface and len(profile["step_count"]) > 0
+        self._rounds = tuple(profile[name] for name in names) if has_rounds else None
+
+    def frame(self, i: int) -> Moment:
+        """A frame as recorded; negative numbers count from the end."""
+        recording = self.recording
+        if -recording.frame_count <= i < 0:
+            i += recording.frame_count
+        if i not in self._kept:
+            frame = recording.frame(i)
+            self._kept[i] = Moment(frame.time, frame.states, self._colors(i, frame.states))
+            while len(self._kept) > 2:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(i)
+        return self._kept[i]
+
+    def nearest(self, time: float) -> int:
+        """The number of the frame nearest to a time [s]."""
+        if not np.isfinite(time):
+            raise LapjointError(f"{self.recording.path}: time is {time}, expected a finite number of seconds")
+        return int(np.abs(self.times - time).argmin())
+
+    def at(self, time: float) -> Moment:
+        """What is between two frames is interpolated; before the first and after the last nothing moves."""
+        after = int(np.searchsorted(self.times, time))
+        if after == 0 or after == len(self.times):
+            return self.frame(min(after, len(self.times) - 1))
+        share = float((time - self.times[after - 1]) / (self.times[after] - self.times[after - 1]))
+        if min(share, 1 - share) < 1e-3:
+            return self.frame(after - 1 if share < 0.5 else after)
+        a, b = self.frame(after - 1), self.frame(after)
+        return Moment(time, between_states(a.states, b.states, share), a.colors + share * (b.colors - a.colors))
+
+    def rounds_at(self, time: float) -> str:
+        """What the rounds of the step at a time came to; nothing but with tight coupling."""
+        if self._rounds is None:
+            return ""
+        step = round(time / self.recording.timestep)
+        row = min(int(np.searchsorted(self._rounds[0], step)), len(self._rounds[0]) - 1)
+        return rounds_text(int(self._rounds[1][row]), float(self._rounds[2][row]))
+
+    def legend(self) -> list[Entry]:
+        """What the colours say."""
+        labels = self.recording.scene.bodies.label.tolist() if self.mode == "label" else ()
+        return legend(self.mode, workers=self.recording.worker_count, fastest=self.fastest, labels=labels)
+
+    def _colors(self, i: int, states: Array) -> Array:
+        recording, mode = self.recording, self.mode
+        if mode == "label":
+            return body_colors(mode, labels=recording.scene.bodies.label)
+        if mode == "overlap":
+            return body_colors(mode, weights=recording.membership(i))
+        if mode in ("worker", "interface"):
+            return body_colors(mode, weights=recording.weights(i), interface=recording.interface(i))
+        contacts = recording.contacts(i).bodies if mode == "contacts" else None
+        return body_colors(mode, states=states, contacts=contacts, fastest=self.fastest)
+
+
+def between_states(a: Array, b: Array, share: float) -> Array:
+    """States from a (share 0) to b (1): straight lines, and the short way round for orientations."""
+    turned = np.where(np.einsum("ij,ij->i", a[:, 3:7], b[:, 3:7])[:, None] < 0, -b[:, 3:7], b[:, 3:7])
+    ends = np.concatenate([b[:, :3], turned, b[:, 7:]], axis=1)
+    states = a + share * (ends - a)
+    states[:, 3:7] /= np.maximum(np.linalg.norm(states[:, 3:7], axis=1, keepdims=True), 1e-12)
+    return np.asarray(states)
+
+
+def fastest_speed(recording: Recording) -> float:
+    """The highest speed in a recording [m/s], but for the few fastest bodies: a ramp's end for all its frames."""
+    picks = np.unique(np.linspace(0, recording.frame_count - 1, _SAMPLES).round().astype(int))
+    tops = [fastest_of(np.linalg.norm(recording.frame(i).states[:, 7:10], axis=1)) for i in picks.tolist()]
+    return max(*tops, 1e-3)

@@ -1,0 +1,144 @@
+"""Snapshot: all that a page shows of one moment, copied once, so that the simulation can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...algorithms.membership import WORD
+from ...engines import Contacts
+from ...params import Params
+from ...recording import Recording
+from ...scene import Scene
+from ...simulation import Simulation
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+
+@dataclass
+class Snapshot:
+    """One moment. Tables have a row for every body, parked balls included."""
+
+    step_count: int
+    time: float
+    """s"""
+    states: Array
+    find_weights: Callable[[], Array] = field(repr=False)
+    contacts: Contacts | None = None
+    """Of the last step; None where they are not known."""
+    phases_ms: Mapping[str, float] = field(default_factory=dict)
+    rounds: int | None = None
+    """Of the last step, with tight coupling; so are the next two."""
+    residual: float = 0.0
+    """m/s"""
+    interface: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    """Bodies with constraints between workers."""
+    frozen: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    pulled: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    pull_lines: Array = field(default_factory=lambda: np.empty((0, 2, 3)))
+    """From where each pull holds its body to where it pulls, (n, 2, 3) [m]."""
+
+    @cached_property
+    def weights(self) -> Array:
+        """How much each worker has to say about each body, (body_count, workers); -1 where it does not simulate it."""
+        return self.find_weights()
+
+    @cached_property
+    def is_member(self) -> NDArray[np.bool_]:
+        """Which workers simulate which bodies, (body_count, workers)."""
+        return self.weights >= 0
+
+    def touching(self) -> Ids:
+        """Pairs of bodies in contact, (n, 2), static bodies left out."""
+        if self.contacts is None:
+            return np.empty((0, 2), np.int32)
+        return self.contacts.bodies[self.contacts.between_bodies]
+
+    def contact_counts(self) -> NDArray[np.int64]:
+        """Contacts of each body, those with static bodies included."""
+        if self.contacts is None:
+            return np.zeros(len(self.states), np.int64)
+        ends = self.contacts.bodies.ravel()
+        return np.bincount(ends[ends >= 0], minlength=len(self.states))
+
+
+def of_simulation(simulation: Simulation) -> Snapshot:
+    """The present moment of a simulation: its own thread calls this."""
+    find = partial(
+        weight_table,
+        simulation.membership.bits.copy(),
+        most_workers(simulation.params),
+        simulation.overlap,
+        simulation.weight_offset,
+        simulation.weight_worker,
+        simulation.weight,
+    )
+    profile, has_stepped = simulation.profile, simulation.step_count > 0
+    return Snapshot(
+        simulation.step_count,
+        simulation.time,
+        simulation.states,
+        find,
+        profile.contacts if has_stepped else None,
+        dict(profile.phases_ms),
+        profile.rounds if simulation.params.coupling == "tight" else None,
+        profile.residual,
+        simulation.interface,
+        simulation.frozen_ids,
+    )
+
+
+def most_workers(params: Params) -> int:
+    """How many workers there can be."""
+    return params.max_workers or params.workers
+
+
+def of_recording(recording: Recording, number: int) -> Snapshot:
+    """A frame of a recording."""
+    frame = recording.frame(number)
+    contacts = recording.contacts(number) if recording.has_contacts else None
+    weights = partial(_recorded_weights, recording, number)
+    shown = Snapshot(frame.step_count, frame.time, frame.states, weights, contacts)
+    shown.interface = recording.interface(number)
+    return shown
+
+
+def of_partition(scene: Scene, partition: Ids, worker_count: int, contacts: Contacts) -> Snapshot:
+    """A scene as it starts, before any overlap."""
+    table = np.where(partition[:, None] == np.arange(worker_count), 1.0, -1.0)
+    return Snapshot(0, 0.0, scene.states, lambda: table, contacts)
+
+
+def weight_table(
+    bits: NDArray[np.uint64], worker_count: int, overlap: Ids, offset: Ids, worker: Ids, weight: Array
+) -> Array:
+    """Weights of all bodies and workers; -1 where a worker does not simulate the body."""
+    table = np.full((len(bits), worker_count), -1.0)
+    for w in range(worker_count):
+        if w // WORD >= bits.shape[1]:
+            break  # these do not exist now
+        has = (bits[:, w // WORD] >> np.uint64(w % WORD)) & np.uint64(1)
+        table[has.astype(bool), w] = 1.0
+    table[np.repeat(overlap, np.diff(offset)), worker] = weight
+    return table
+
+
+def rounds_text(rounds: int, residual: float) -> str:
+    """What a tight step came to, in words."""
+    return f"{rounds} round{'s' * (rounds != 1)}, residual {residual:.1e} m/s"
+
+
+def rounds_line(snapshot: Snapshot) -> str:
+    """A line of a page's status; nothing but with tight coupling."""
+    if snapshot.rounds is None:
+        return ""
+    return f"\n\n{rounds_text(snapshot.rounds, snapshot.residual)}, {len(snapshot.interface):,} interface bodies"
+
+
+def _recorded_weights(recording: Recording, number: int) -> Array:
+    return np.where(recording.membership(number), recording.weights(number), -1.0)

@@ -1,0 +1,70 @@
+"""Stage: where the bodies and static bodies of a scene are, and what a picture of them is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import LapjointError
+from ...scene import STATE_SIZE, Scene
+from .batch import Batch
+from .camera import Camera, as_camera, frame_points
+
+Array = NDArray[np.float64]
+
+
+class Stage:
+    """A scene as a batch of rows: its bodies, then its static bodies. Needs no graphics."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.body_count = scene.body_count
+        self.batch = Batch(scene)
+        statics = scene.statics
+        self._static_positions = statics.position[self.batch.static_ids].copy()
+        self._static_quaternions = statics.quaternion[self.batch.static_ids].copy()
+
+    def places(self, states: ArrayLike | None) -> tuple[Array, Array]:
+        """Positions and unit quaternions of bodies and static bodies, checked."""
+        table = self.scene.states if states is None else np.asarray(states, float)
+        count = self.body_count
+        if table.shape != (count, STATE_SIZE):
+            raise LapjointError(f"states have shape {table.shape}, expected ({count}, {STATE_SIZE})")
+        lengths = np.linalg.norm(table[:, 3:7], axis=1)
+        bad = np.flatnonzero(~np.isfinite(table).all(axis=1) | ~(lengths > 1e-6))
+        if len(bad):
+            title = self.scene.body_title(int(bad[0]))
+            more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+            raise LapjointError(f"{title}{more}: the state is not finite, or its quaternion is zero")
+        positions = np.concatenate([table[:, :3], self._static_positions])
+        return positions, np.concatenate([table[:, 3:7] / lengths[:, None], self._static_quaternions])
+
+    def focus(self, positions: Array) -> NDArray[np.bool_]:
+        """What a picture is about: the bodies without those that flew far away, and static bodies that are no larger
+        than these bodies together."""
+        count = self.body_count
+        wanted = np.ones(len(positions), bool)
+        if count:
+            largest = self.batch.radii[:count].max()
+            away = np.linalg.norm(positions[:count] - np.median(positions[:count], axis=0), axis=1)
+            wanted[:count] = away <= 6 * (np.percentile(away, 80) + largest)
+            near = positions[:count][wanted[:count]]
+            extent = np.linalg.norm(np.ptp(near, axis=0)) / 2 + largest
+            wanted[count:] = self.batch.radii[count:] < 1.2 * extent
+        return wanted
+
+    def default_camera(self, states: ArrayLike, aspect: float) -> Camera:
+        """The scene's camera, or one that has these bodies in its picture."""
+        if self.scene.camera is not None:
+            return as_camera(self.scene.camera)
+        return self.framing_camera([states], aspect)
+
+    def framing_camera(self, tables: Sequence[ArrayLike], aspect: float, direction: ArrayLike | None = None) -> Camera:
+        """One that has the bodies in its picture in all these states, looking along a direction or a good one."""
+        points = []
+        for states in tables:
+            positions, quaternions = self.places(states)
+            points.append(self.batch.corners(positions, quaternions)[self.focus(positions)].reshape(-1, 3))
+        return frame_points(np.concatenate(points), aspect, direction=direction)

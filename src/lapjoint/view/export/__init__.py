@@ -1,0 +1,1 @@
+"""Recordings as pages that play by themselves."""

@@ -1,0 +1,1 @@
+"""Scenes, recordings and running simulations in browsers."""

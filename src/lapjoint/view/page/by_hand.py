@@ -1,0 +1,78 @@
+"""A partition made by hand: bodies are given to workers, step by step, and every step can be undone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import LapjointError
+from ...server.partition import write_partition
+
+Ids = NDArray[np.int32]
+
+
+class Draft:
+    """A partition that is being made."""
+
+    def __init__(self, partition: ArrayLike, worker_count: int) -> None:
+        self.partition = np.array(partition, np.int32)
+        self.worker_count = worker_count
+        self._done: list[tuple[Ids, Ids]] = []
+
+    def give(self, body_ids: ArrayLike, worker: int) -> int:
+        """Bodies to a worker; how many of them had another one before."""
+        if not 0 <= worker < self.worker_count:
+            raise LapjointError(f"worker {worker}: expected 0 to {self.worker_count - 1}")
+        ids = np.asarray(body_ids, np.int32)
+        ids = ids[self.partition[ids] != worker]
+        if len(ids):
+            self._done.append((ids, self.partition[ids]))
+            self.partition[ids] = worker
+        return len(ids)
+
+    def undo(self) -> bool:
+        """Take back the last gift; False if there is none."""
+        if not self._done:
+            return False
+        ids, before = self._done.pop()
+        self.partition[ids] = before
+        return True
+
+    @property
+    def gift_count(self) -> int:
+        """How many gifts can be undone."""
+        return len(self._done)
+
+    def body_counts(self) -> NDArray[np.int64]:
+        """Bodies of each worker."""
+        return np.bincount(self.partition, minlength=self.worker_count)
+
+    def save(self, folder: Path, name: str) -> Path:
+        """Write the file that `run --partition` takes. Only plain names: whoever holds the controls may sit at another
+        machine."""
+        path = folder / checked_name(name)
+        try:
+            write_partition(path, self.partition)
+        except OSError as error:
+            raise LapjointError(f"{path}: cannot be written: {error.strerror or error}") from None
+        return path
+
+
+def checked_name(name: str) -> str:
+    """The name of a partition file without a directory."""
+    if not re.fullmatch(r"\w[\w. -]{0,80}\.txt", name):
+        raise LapjointError(f"{name!r}: expected the name of a file that ends in .txt, without a directory")
+    return name
+
+
+def is_interface(partition: Ids, edges: Ids) -> NDArray[np.bool_]:
+    """Which edges, (n, 2), have ends with different workers."""
+    return np.asarray(partition[edges[:, 0]] != partition[edges[:, 1]])
+
+
+def interface_counts(partition: Ids, joints: Ids, contacts: Ids) -> tuple[int, int]:
+    """Interface edges that are joints, and that are contacts."""
+    return int(is_interface(partition, joints).sum()), int(is_interface(partition, contacts).sum())

@@ -1,0 +1,130 @@
+"""Front: the one door to a view. It reads the head of each connection, refuses or relays it, and changes nothing else.
+
+The server of the page listens on this machine at a port of its own and knows nothing of tokens, so the front stands
+before it. It serves one request per connection: what the server behind it does as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from contextlib import suppress
+
+from ...errors import LapjointError
+from .access import COOKIE, PASS_HEADER, Access, Request
+
+HEAD_SIZE = 32 << 10
+HEAD_S = 20.0
+"""How long a connection may take to say what it wants."""
+
+
+class Front:
+    """Listens on a host and port, in a thread of its own, until closed."""
+
+    def __init__(self, access: Access, port: int, inner_port: int) -> None:
+        self._access, self._inner_port = access, inner_port
+        self._socket = _listen(access.host, port)
+        self.port = int(self._socket.getsockname()[1])
+        self._loop = asyncio.new_event_loop()
+        self._ended = asyncio.Event()
+        self._thread = threading.Thread(target=self._work, name="lapjoint-front", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Close the door, and all connections."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._ended.set)
+            self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        server = await asyncio.start_server(self._meet, sock=self._socket, limit=HEAD_SIZE)
+        await self._ended.wait()
+        server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        try:
+            # A connection ends as it ends; cancelled, it is because the view is closed.
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_S)
+                request = Request.parse(head)
+                refusal = "not an HTTP request" if request is None else self._access.refusal(request)
+                if request is None or refusal is not None:
+                    writer.write(_forbidden(str(refusal)))
+                    await writer.drain()
+                    return
+                await self._relay(request, head, reader, writer)
+        finally:
+            await _close(writer)
+
+    async def _relay(
+        self, request: Request, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        back_reader, back_writer = await asyncio.open_connection("127.0.0.1", self._inner_port, limit=HEAD_SIZE)
+        try:
+            passed = f"{PASS_HEADER}: {self._access.secret}\r\n\r\n".encode()
+            back_writer.write(head.removesuffix(b"\r\n") + passed)
+            answer = await back_reader.readuntil(b"\r\n\r\n")
+            if self._access.token is not None and not request.is_websocket:
+                # The page opens its websocket without the token of its address; the cookie goes with it.
+                cookie = f"Set-Cookie: {COOKIE}={self._access.token}; Path=/; HttpOnly; SameSite=Strict\r\n\r\n"
+                answer = answer.removesuffix(b"\r\n") + cookie.encode()
+            writer.write(answer)
+            ways = [asyncio.create_task(_pump(reader, back_writer)), asyncio.create_task(_pump(back_reader, writer))]
+            try:
+                # A page that has been sent is done; a websocket is done when either side is.
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for way in ways:
+                    way.cancel()
+                await asyncio.gather(*ways, return_exceptions=True)
+        finally:
+            await _close(back_writer)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(1 << 18):
+        writer.write(data)
+        await writer.drain()
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+
+
+def _forbidden(reason: str) -> bytes:
+    text = f"lapjoint: {reason}\n".encode()
+    head = f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+    return head.encode() + b"Connection: close\r\n\r\n" + text
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket at that address; with port 0 at any free port."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise LapjointError(f"--host {host}: {error.strerror or error}, expected an address of this machine") from None
+    # "localhost" may be an IPv6 address too; browsers try both, and IPv4 is always there.
+    family, _, _, _, place = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+    door = socket.socket(family, socket.SOCK_STREAM)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        door.bind(place)
+        door.listen()
+    except OSError as error:
+        door.close()
+        raise LapjointError(f"--host {host} --port {port}: {error.strerror or error}, expected a free port") from None
+    return door

@@ -1,0 +1,88 @@
+"""What a runtime must offer, and the registry. `tests/workers/test_runtimes.py` checks it on every runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.exchange import Links
+from ...errors import LapjointError
+from ...params import Params
+from ...scene import Scene
+from ..messages import StepCommand, StepReply, WorkerFailure
+
+Array = NDArray[np.float64]
+
+_RUNTIMES = {"inline": ".inline:InlineRuntime", "process": ".process:ProcessRuntime", "ray": ".ray:RayRuntime"}
+
+
+class Runtime(Protocol):
+    """Workers somewhere, numbered from 0."""
+
+    states: Array
+    """The table of states, (body_count, 13): the workers' newest for bodies with one worker, the server's for overlap
+    bodies."""
+    border_states: Array
+    """The same table as it is, for detection and blending: with workers on other machines, rows of bodies that cannot
+    be about to touch one of another worker may be of an earlier step. To look at `states` brings these up to date."""
+    worker_states: Array
+    """States of overlap bodies in each of their workers, by slot: (rows, 13), with body_count times the number of
+    workers rows or more. A change of the number of workers may make it another array."""
+
+    def __init__(self, scene: Scene, params: Params, worker_count: int) -> None: ...
+
+    wait_cpu_s: float
+    """CPU time of the server in the last step while the workers stepped [s]: from the last command to the last reply.
+    With workers in the server's own thread, theirs."""
+
+    def step(
+        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None = None
+    ) -> list[StepReply | WorkerFailure | None]:
+        """One step of all workers that have a command, in parallel where the runtime can; returns when the last is
+        done or given up. A worker without a command does not step, and its answer is None.
+
+        While they step, the server does what is left for `meanwhile`; it may not look at states then. Where the step is
+        taken in rounds, `meanwhile` is what takes them, through `links`: all commands say so then, or none.
+
+        A worker that fails, dies or does not answer in time (see AnswerLimits) has a WorkerFailure for an answer, then
+        and in every later step, until it is replaced. The others are not touched by it. Rows that a failed worker was
+        about to write may be half written. After an interrupt the runtime is closed; a step of a closed runtime is a
+        WorkerError.
+        """
+        ...
+
+    def links(self) -> Links:
+        """The way to the workers within a step in rounds, for `meanwhile`."""
+        ...
+
+    def replace(self, worker: int) -> None:
+        """End what is left of a worker, by force if it hangs, and start a fresh and empty one in its place. The memory
+        that it shared with the others stays as it is. A WorkerError, if the fresh one does not start."""
+        ...
+
+    def set_worker_count(self, worker_count: int) -> None:
+        """Start fresh and empty workers, or end workers, at the end of the list. `worker_states` has room for them
+        then. A WorkerError, if one does not start: the number is what it was."""
+        ...
+
+    def close(self) -> None:
+        """End all workers. May be called twice; after it, no process and no memory of the runtime is left but the
+        arrays, which can be read."""
+        ...
+
+
+def runtime_names() -> list[str]:
+    return list(_RUNTIMES)
+
+
+def make_runtime(scene: Scene, params: Params, worker_count: int) -> Runtime:
+    """The runtime that `params` names, with its workers started and empty."""
+    if params.runtime not in _RUNTIMES:
+        raise LapjointError(f"no runtime named {params.runtime!r}; known runtimes: {', '.join(_RUNTIMES)}")
+    module, name = _RUNTIMES[params.runtime].split(":")
+    runtime: Runtime = getattr(import_module(module, __package__), name)(scene, params, worker_count)
+    return runtime

@@ -1,0 +1,142 @@
+"""One worker's process, as the server sees it: how it starts, what it is told, what it answers, how it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+
+from ...params import Params
+from ..messages import StepCommand, StepReply, WorkerFailure, pack, unpack
+from .shared import DONE, FAILED, GO, SharedMemory
+
+READ_S = 10.0
+"""What the rest of a failure's text may take to arrive [s]."""
+TEXT_SIZE = struct.Struct("q")
+
+
+class Child:
+    """Process of worker number `index`, just started. It says by an answer that it is there."""
+
+    def __init__(
+        self, index: int, params: Params, blocks: Sequence[SharedMemory], mailbox_size: int, room: int
+    ) -> None:
+        self.index = index
+        self.failure: WorkerFailure | None = None
+        """Why it can take no step any more."""
+        mailbox = SharedMemory(mailbox_size)
+        self._mailbox = memoryview(mailbox.map)
+        exchange = SharedMemory(16 * room)  # within a step: what the server says, and what the worker does
+        self.down, self.up = exchange.array((2, room), float)
+        self.link, theirs = socket.socketpair()
+        task = {
+            "index": index,
+            "params": asdict(params),
+            "socket": theirs.fileno(),
+            "memory": [[block.fd, block.size] for block in (*blocks, mailbox, exchange)],
+        }
+        # The same modules as here, whatever was done to sys.path; one thread each, for the workers are the threads.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+        environment["OPENBLAS_NUM_THREADS"] = "1"
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "lapjoint.workers.runtimes.process_worker", json.dumps(task)],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno(), *(block.fd for block in blocks), mailbox.fd, exchange.fd],
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the server; it ends the workers
+            )
+        except BaseException:
+            self.link.close()
+            raise
+        finally:
+            theirs.close()
+            mailbox.close()
+            exchange.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def tell(self, command: StepCommand) -> None:
+        pack(command, self._mailbox)
+        with suppress(OSError):  # one that is gone is noticed where its answer is waited for
+            self.link.send(GO)
+
+    def receive(self) -> None:
+        """Take the answer that has come; `failure` says if it is none."""
+        try:
+            answer = self.link.recv(1)
+            if answer == FAILED:
+                self._receive_failure()
+                return
+        except (OSError, ValueError):
+            answer = b""
+        if answer != DONE:
+            self.failure = WorkerFailure(self.index, "gone", self._how_it_ended())
+
+    def reply(self) -> StepReply:
+        return unpack(StepReply, self._mailbox)
+
+    def give_up(self, seconds: float) -> None:
+        """It has not answered in so many seconds. It is killed at once: it must not write any more."""
+        self.kill()
+        self.failure = WorkerFailure(
+            self.index, "hung", f"process {self.pid} has not answered within {seconds:.3g} s and was killed"
+        )
+
+    def _receive_failure(self) -> None:
+        self.link.settimeout(READ_S)
+        with self.link.makefile("rb") as stream:
+            (size,) = TEXT_SIZE.unpack(_exactly(stream.read(TEXT_SIZE.size), TEXT_SIZE.size))
+            told = json.loads(_exactly(stream.read(size), size))
+        self.failure = WorkerFailure(self.index, told["kind"], told["text"], tuple(told["body_ids"]))
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(READ_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return f"process {self.pid} hung up and was killed"
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return f"process {self.pid} {how}"
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def hang_up(self) -> None:
+        """Which tells the worker to leave."""
+        self.link.close()
+
+    def leave(self, seconds: float) -> None:
+        """Wait so long for a worker that was told to leave, then kill it."""
+        try:
+            self._process.wait(max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        self.link.close()
+        self._process.kill()
+        self._process.wait()
+        if self.failure is None:
+            self.failure = WorkerFailure(self.index, "gone", f"process {self.pid} was killed by the server")
+
+
+def pack_failure(failure: WorkerFailure) -> bytes:
+    """What a worker sends in place of a reply."""
+    told = {"kind": failure.kind, "text": failure.text, "body_ids": failure.body_ids}
+    text = json.dumps(told).encode()
+    return FAILED + TEXT_SIZE.pack(len(text)) + text
+
+
+def _exactly(content: bytes, size: int) -> bytes:
+    if len(content) != size:
+        raise ValueError("the answer was cut off")
+    return content

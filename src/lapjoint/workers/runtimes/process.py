@@ -1,0 +1,188 @@
+"""Every worker a process of its own, on this machine.
+
+States, commands and replies lie in shared memory; a byte on a socket says that they are ready. Sockets, not
+semaphores, because a socket also says that the other side is gone: a worker that dies is noticed at once, and workers
+whose server dies, however it dies, end by themselves. The memory has no name, so nothing can be left behind.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+import time
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+
+from ...engines.exchange import Links, exchange_room
+from ...errors import WorkerError
+from ...params import Params
+from ...scene import STATE_SIZE, Scene
+from ...scene.shared import SceneMemory
+from ..messages import StepCommand, StepReply, WorkerFailure
+from .answer_limits import START_S, AnswerLimits
+from .base import Array
+from .child import Child
+from .shared import SharedMemory
+
+LEAVE_S = 1.0  # how long all workers together may take to leave before they are killed
+ROW_BYTES = 8 * STATE_SIZE
+
+
+def mailbox_size(body_count: int) -> int:
+    """Room for any message of a worker. Untouched pages cost nothing."""
+    return 4096 + 4096 * body_count
+
+
+class ProcessRuntime:
+    def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
+        self._body_count, self._params = scene.body_count, params
+        description = SceneMemory(scene)
+        states, worker_states = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0)
+        scene_block = SharedMemory(description.size)
+        description.write(scene_block.map)
+        self.states: Array = states.array((scene.body_count, STATE_SIZE), float)
+        self.border_states = self.states
+        self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
+        self.wait_cpu_s = 0.0
+        self._blocks = [states, worker_states, scene_block]
+        self._children: list[Child] = []
+        self._room = exchange_room(scene.body_count) if params.coupling == "tight" else 0
+        self._limits = AnswerLimits(params.hang_limit)
+        self._finalizer = weakref.finalize(self, _end, self._children, self._blocks)
+        try:
+            self.set_worker_count(worker_count)
+        except BaseException:
+            self.close()
+            raise
+
+    def step(
+        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None = None
+    ) -> list[StepReply | WorkerFailure | None]:
+        self._check_open()
+        try:
+            told = []
+            for child, command in zip(self._children, commands, strict=True):
+                if command is not None and child.failure is None:
+                    child.tell(command)
+                    told.append(child)
+            start = time.thread_time()
+            sent = since = time.monotonic()
+            if meanwhile is not None:
+                meanwhile()
+            if any(command is not None and len(command.in_rounds) for command in commands):
+                since = time.monotonic()  # they have answered until now, or been given up
+            limits_s = {child: self._limits.limit_s(child.index) for child in told if child.failure is None}
+            self._gather(limits_s, sent, since)
+            self.wait_cpu_s = time.thread_time() - start
+            return [
+                None if command is None else child.failure or child.reply()
+                for child, command in zip(self._children, commands, strict=True)
+            ]
+        except BaseException:
+            self.close()  # a step that was not finished by all cannot be gone on from
+            raise
+
+    def _gather(self, limits_s: dict[Child, float], sent: float, since: float, is_step: bool = True) -> None:
+        """Wait until all of these have answered, or have taken too long since then. They were told when `sent`."""
+        poll = select.poll()
+        waiting = {child.link.fileno(): child for child in limits_s}
+        for fd in waiting:
+            poll.register(fd, select.POLLIN)
+        while waiting:
+            left_s = since + min(limits_s[child] for child in waiting.values()) - time.monotonic()
+            ready = [fd for fd, _ in poll.poll(max(0, math.ceil(1e3 * left_s)))]
+            now = time.monotonic()
+            # Only where nothing has come is anybody late: the server itself may have been held up.
+            late = [fd for fd, child in waiting.items() if now - since >= limits_s[child]] if not ready else []
+            for fd in [*ready, *late]:
+                child = waiting.pop(fd)
+                poll.unregister(fd)
+                if fd in late:
+                    child.give_up(limits_s[child])
+                    continue
+                child.receive()
+                if is_step:
+                    self._limits.answered(child.index, now - sent)
+
+    def links(self) -> Links:
+        children = self._children
+        limit_s = max(self._limits.limit_s(child.index) for child in children)
+        return Links(
+            [child.down for child in children],
+            [child.up for child in children],
+            [child.link.fileno() for child in children],
+            limit_s,
+            give_up=lambda worker: children[worker].give_up(limit_s),
+        )
+
+    # ---- workers come and go -----------------------------------------------------------------------------------------
+
+    def replace(self, worker: int) -> None:
+        self._check_open()
+        self._children[worker].kill()
+        self._limits.forget(worker)
+        self._start([worker])
+
+    def set_worker_count(self, worker_count: int) -> None:
+        self._check_open()
+        before, rows = len(self._children), self._body_count * worker_count
+        block = self._blocks[1]
+        if rows > len(self.worker_states):
+            block.grow(max(1, ROW_BYTES * rows))
+            self.worker_states = block.array((rows, STATE_SIZE), float)
+        _leave(self._children[worker_count:])
+        del self._children[worker_count:]
+        for index in range(min(before, worker_count), max(before, worker_count)):
+            self._limits.forget(index)
+        try:
+            self._start(range(before, worker_count))
+        except WorkerError:
+            _leave(self._children[before:])
+            del self._children[before:]
+            raise
+
+    def _start(self, indices: Iterable[int]) -> None:
+        """Start these workers, at their places in the list or at its end, and wait until they are there."""
+        started = []
+        try:
+            for index in indices:
+                child = Child(index, self._params, self._blocks, mailbox_size(self._body_count), self._room)
+                started.append(child)
+                self._children[index : index + 1] = [child]
+            now = time.monotonic()
+            self._gather(dict.fromkeys(started, START_S), now, now, is_step=False)
+        except OSError as error:
+            raise WorkerError(f"worker {index} cannot be started: {error.strerror or error}") from None
+        except BaseException:
+            self.close()
+            raise
+        for child in started:
+            if child.failure is not None:
+                raise WorkerError(child.failure.title)
+
+    def _check_open(self) -> None:
+        if not self._finalizer.alive:
+            raise WorkerError("the workers have ended")
+
+    def close(self) -> None:
+        self._finalizer()
+
+    @property
+    def process_ids(self) -> list[int]:
+        return [child.pid for child in self._children]
+
+
+def _leave(children: Sequence[Child]) -> None:
+    """Hang up, which tells the workers to leave; kill those that have not left in time."""
+    for child in children:
+        child.hang_up()
+    deadline = time.monotonic() + LEAVE_S
+    for child in children:
+        child.leave(deadline - time.monotonic())
+
+
+def _end(children: list[Child], blocks: list[SharedMemory]) -> None:
+    _leave(children)
+    children.clear()
+    for block in blocks:
+        block.close()

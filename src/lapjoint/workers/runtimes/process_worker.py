@@ -1,0 +1,76 @@
+"""The worker's side of the process runtime. Started by process.py, never by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import sys
+import threading
+from functools import partial
+
+from ...params import Params
+from ...scene import STATE_SIZE
+from ...scene.shared import read_scene
+from ..messages import StepCommand, pack, unpack
+from ..worker import Worker, failure_of
+from .base import Array
+from .child import pack_failure
+from .shared import DONE, GO, SharedMemory
+
+
+def leave_with_server(link: socket.socket) -> None:
+    """End this process as soon as the server hangs up, in the middle of a step too."""
+    poll = select.poll()
+    poll.register(link, getattr(select, "POLLRDHUP", 0) | select.POLLHUP)
+    poll.poll()
+    os._exit(1)
+
+
+def overlap_table(block: SharedMemory) -> Array:
+    rows = block.size // (8 * STATE_SIZE)
+    return block.array((rows, STATE_SIZE), float)
+
+
+def main() -> None:
+    task = json.loads(sys.argv[1])
+    link = socket.socket(fileno=task["socket"])
+    threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
+    try:
+        states, worker_states, scene_block, mailbox, exchange = (SharedMemory(size, fd) for fd, size in task["memory"])
+        scene = read_scene(scene_block.map)
+        rows = scene.body_count
+        worker = Worker(
+            task["index"],
+            scene,
+            Params(**task["params"]),
+            states.array((rows, STATE_SIZE), float),
+            overlap_table(worker_states),
+        )
+        worker.set_exchange(exchange.array((2, exchange.size // 16), float))
+        for block in (states, scene_block, mailbox, exchange):
+            block.close()
+        buffer = memoryview(mailbox.map)
+        link.send(DONE)
+        while link.recv(1) == GO:  # an empty answer: the server is gone
+            command = unpack(StepCommand, buffer)
+            if len(command.slot) and (int(command.slot.max()) + 1) * 8 * STATE_SIZE > worker_states.size:
+                worker_states.look_again()  # there are more workers than before, and the server has made room
+                worker.set_worker_states(overlap_table(worker_states))
+            pack(worker.step(command, partial(worker.serve_by_socket, link.fileno())), buffer)
+            link.send(DONE)
+            worker.prepare()
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    except BaseException as error:
+        failure = failure_of(task["index"], error)
+        try:
+            link.sendall(pack_failure(failure))
+        except OSError:
+            print(failure.title, file=sys.stderr)
+    link.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""A Ray cluster: one that is there already, or one of our own on this machine alone, for as long as it is needed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ...errors import LapjointError, WorkerError
+from .placement import Node
+
+try:
+    import ray as ray  # the other modules take it from here, so that the error below is theirs too
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+except ImportError as error:
+    raise LapjointError("the ray runtime needs Ray: pip install 'lapjoint[ray]'") from error
+
+LOCALHOST = "127.0.0.1"
+FOLDER = Path("/tmp")  # short, for Ray puts sockets there, whose paths may have 107 characters
+PREFIX = "lapjoint-ray-"
+CHECK_S = 60.0  # how long a node may take to say which lapjoint it has
+_TOKEN = secrets.token_hex(32)
+
+_users = 0
+_joined: str | None = None
+_ours = False
+
+
+class NodeError(WorkerError):
+    """A node that counts as alive does not answer."""
+
+    def __init__(self, node: Node, why: str) -> None:
+        super().__init__(f"node {node.address} does not answer: {why}")
+        self.node = node
+
+
+def join_cluster(address: str | None) -> None:
+    """Connect this process to the cluster at `address`, or start one here; once for all who need it.
+
+    A cluster of our own listens on this machine only, takes no one without its token, and leaves nothing behind.
+    """
+    global _users, _joined, _ours
+    if _users == 0 and not ray.is_initialized():
+        _connect(address) if address else _start()
+        _ours = True
+    elif _users and address != _joined:
+        there = f"that at {_joined}" if _joined else "one of its own"
+        raise LapjointError(f"address is {address}, but this program uses another Ray cluster already: {there}")
+    if _users == 0:
+        _joined = address
+    _users += 1
+
+
+def leave_cluster() -> None:
+    """The last who leaves disconnects, and stops what was started here."""
+    global _users, _ours
+    _users -= 1
+    if _users == 0 and _ours:
+        _ours = False
+        with _quiet():
+            ray.shutdown()
+        shutil.rmtree(_folder(os.getpid()), ignore_errors=True)
+
+
+def _connect(address: str) -> None:
+    try:
+        with _quiet():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+    except (ConnectionError, RuntimeError, ValueError, AssertionError) as error:
+        reason = str(error).strip().splitlines()
+        raise LapjointError(
+            f"address is {address!r}, but no Ray cluster can be joined there, expected one that this machine is part "
+            f"of (see docs/cluster.md): {reason[0] if reason else type(error).__name__}"
+        ) from error
+
+
+def _start() -> None:
+    _remove_remains()
+    settings = {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+        "RAY_enable_metrics_collection": "0",
+    }
+    # With a token of its own in the environment, Ray writes none into the home directory.
+    if "RAY_AUTH_TOKEN_PATH" not in os.environ:
+        settings["RAY_AUTH_TOKEN"] = os.environ.get("RAY_AUTH_TOKEN", _TOKEN)
+    with _quiet(), _environment(settings):
+        ray.init(
+            address="local",
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.CRITICAL,
+            _node_ip_address=LOCALHOST,
+            _temp_dir=str(_folder(os.getpid())),
+        )
+
+
+def _folder(pid: int) -> Path:
+    return FOLDER / f"{PREFIX}{pid}"
+
+
+def _remove_remains() -> None:
+    """What Ray has written for programs that were killed."""
+    for folder in FOLDER.glob(f"{PREFIX}*"):
+        number = folder.name.removeprefix(PREFIX)
+        if number.isdigit() and not Path(f"/proc/{number}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _environment(settings: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Ray tells its log of what goes on, and takes SIGTERM for itself: neither is wanted."""
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM) if in_main else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+        logging.getLogger("ray").setLevel(logging.CRITICAL)
+
+
+def find_nodes() -> list[Node]:
+    """Nodes that are alive."""
+    here = ray.get_runtime_context().get_node_id()
+    return [
+        Node(
+            node["NodeID"],
+            node["NodeManagerAddress"],
+            node["Resources"].get("CPU", 0.0),
+            node["NodeID"] == here,
+        )
+        for node in ray.nodes()
+        if node["Alive"]
+    ]
+
+
+def on_node(node: Node) -> dict[str, Any]:
+    """Options of a task or an actor that shall run there. Which worker goes where is our own decision."""
+    return {"num_cpus": 0, "scheduling_strategy": NodeAffinitySchedulingStrategy(node.node_id, soft=False)}
+
+
+def own_version() -> str:
+    """Of the lapjoint that runs here."""
+    return version("lapjoint")
+
+
+def check_versions(nodes: Sequence[Node], limit_s: float = CHECK_S) -> None:
+    """Every node has the lapjoint that runs here, or it is an error that names the node."""
+    own, ask = own_version(), ray.remote(version)  # of the standard library: nodes without lapjoint have that too
+    others = {node.node_id: node for node in nodes if not node.is_server}.values()
+    asked = {node: ask.options(max_retries=0, **on_node(node)).remote("lapjoint") for node in others}
+    for node, answer in asked.items():
+        try:
+            found = ray.get(answer, timeout=limit_s)
+        except ray.exceptions.RayTaskError as error:
+            raise LapjointError(
+                f"node {node.address} has no lapjoint, expected version {own}, as here: {last_line(error)}"
+            ) from None
+        except ray.exceptions.RayError as error:
+            raise NodeError(node, last_line(error)) from None
+        if found != own:
+            raise LapjointError(f"node {node.address} has lapjoint {found}, expected {own}, as here")
+
+
+def last_line(error: BaseException) -> str:
+    """The line of an error that says most."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
+def kill(actor: Any) -> None:
+    """End an actor's process, whatever it is doing."""
+    with suppress(Exception):
+        ray.kill(actor)

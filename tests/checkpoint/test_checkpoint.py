@@ -1,0 +1,395 @@
+"""A run that goes on from a checkpoint: bit for bit with as many workers, without a jump with others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Params, Recording, Simulation, scenes
+from lapjoint.checkpoint.hand_out import hand_out_inner_state
+from lapjoint.checkpoint.inner_state import KEPT, MADE_ANEW
+from lapjoint.checkpoint.layout import read_checkpoint, write_checkpoint
+from lapjoint.engines import EngineState
+from lapjoint.measures import kinetic_energy
+from lapjoint.run import run
+from lapjoint.workers import worker_memory
+
+SIZES = {"bowl": 120, "building": 110, "two-way-bridge": 106}
+BEFORE, AFTER = 90, 40
+
+
+def make(name: str, **params: Any) -> Simulation:
+    settings = {
+        "runtime": "inline",
+        "coupling": "blend",
+        "iterations": 15,
+        "timestep": 0.005,
+        "validate": True,
+        **params,
+    }
+    return Simulation(scenes.build(name, SIZES[name]), Params.of(**settings))
+
+
+@cache
+def whole_run(name: str, precision: str, workers: int) -> tuple[str, str, np.ndarray]:
+    """Hashes on the way and at the end, and the overlap then, of a run without checkpoints."""
+    with make(name, workers=workers, precision=precision) as simulation:
+        simulation.step(BEFORE)
+        start = simulation.state_hash
+        simulation.step(AFTER)
+        return start, simulation.state_hash, simulation.overlap
+
+
+def saved(simulation: Simulation, directory: Path) -> Checkpoint:
+    return Checkpoint(CheckpointWriter(directory, simulation).save(simulation))
+
+
+@pytest.mark.parametrize("runtime", ["inline", "process"])
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", SIZES)
+def test_a_resumed_run_equals_one_that_never_stopped(
+    name: str, precision: str, workers: int, runtime: str, tmp_path: Path
+) -> None:
+    start, end, overlap = whole_run(name, precision, workers)
+    with make(name, workers=workers, precision=precision, runtime=runtime) as first:
+        first.step(BEFORE)
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(AFTER)
+        assert first.state_hash == end, "a checkpoint changes the run that writes it"
+    with checkpoint.resume() as second:
+        assert second.params == first.params
+        assert second.step_count == BEFORE
+        assert second.state_hash == start
+        second.step(AFTER)
+        assert second.step_count == BEFORE + AFTER
+        assert second.time == pytest.approx(0.005 * (BEFORE + AFTER))
+        assert second.state_hash == end
+        assert np.array_equal(second.overlap, overlap)
+    if workers > 1:
+        assert len(overlap) > 0, "workers that never meet prove nothing"
+
+
+@pytest.mark.parametrize("there", ["inline", "process"])
+def test_from_one_runtime_to_the_other(there: str, tmp_path: Path) -> None:
+    here = {"inline": "process", "process": "inline"}[there]
+    with make("building", workers=2, runtime=here) as first:
+        first.step(20)
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        end = first.state_hash
+    with checkpoint.resume(runtime=there) as second:
+        second.step(20)
+        assert second.state_hash == end
+
+
+@pytest.mark.parametrize("runtime", ["inline", "process"])
+def test_a_memory_larger_than_a_message_comes_in_parts(
+    runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_memory, "part_size", lambda body_count: 1000)
+    with make("building", workers=3, runtime=runtime) as first:
+        first.step(20)
+        checkpoint = saved(first, tmp_path / "c")
+        sizes = [len(checkpoint._arrays[f"worker/{w}"]) for w in range(3)]
+        assert min(sizes) > 2000
+        assert len({-(-size // 1000) for size in sizes}) > 1
+        first.step(20)
+        with checkpoint.resume() as second:
+            second.step(20)
+            assert second.state_hash == first.state_hash
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"detect": "server"},
+        {"load": "bodies", "linger": 0, "repartition": 0},
+        {"balance": "printed", "validate": False},
+        {"algorithms": "reference"},
+        {"weights": "equal", "growth_depth": 2},
+        {"friction_directions": 1, "split_impulse": False, "warm_start": 0.3},
+        {"repartition": 1.000001},
+    ],
+    ids=str,
+)
+def test_whatever_the_parameters(more: dict[str, Any], tmp_path: Path) -> None:
+    """The last case divides the scene anew, and the checkpoint falls between the two steps of a division."""
+    before = 201 if more.get("repartition") else 25
+    with make("bowl", workers=3, **more) as first:
+        first.step(before)
+        if before == 201:
+            assert first._division.bits is not None
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(25)
+        with checkpoint.resume() as second:
+            second.step(25)
+            assert second.state_hash == first.state_hash
+
+
+def test_every_step_can_be_gone_on_from(tmp_path: Path) -> None:
+    """Also before the first one, and from a resumed run."""
+    with make("bowl", workers=3) as whole:
+        checkpoint = saved(whole, tmp_path / "0")
+        for step in range(1, 13):
+            whole.step()
+            with checkpoint.resume() as part:
+                part.step()
+                assert part.state_hash == whole.state_hash
+                checkpoint = saved(part, tmp_path / str(step))
+
+
+def test_what_a_user_has_changed_goes_on(tmp_path: Path) -> None:
+    with make("bowl", workers=3) as first:
+        first.step(10)
+        first.freeze([5, 60])
+        first.set_iterations(20)
+        first.set_growth_depth(1)
+        first.step(3)
+        first.set_load("bodies")
+        first.release([60])
+        states = first.states[[7, 8]]
+        states[:, 9] += 1.0
+        first.set_states([7, 8], states)
+        first.add_forces([9, 40], [[0, 0, 300.0], [50.0, 0, 0]])
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        with checkpoint.resume() as second:
+            assert second.frozen_ids.tolist() == [5]
+            assert sorted(second.forces) == [9, 40]
+            assert second.params.iterations == 20
+            assert (second.growth_depth, second.params.load) == (1, "bodies")
+            second.step(20)
+            assert second.state_hash == first.state_hash
+
+
+@pytest.mark.parametrize("moment", [0, 1, 2])
+def test_while_the_number_of_workers_changes(moment: int, tmp_path: Path) -> None:
+    """Asked for, in both, and done: two become four, four become three."""
+    with make("bowl", workers=2) as first:
+        first.step(60)
+        first.set_worker_count(4)
+        first.step(moment)
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        first.set_worker_count(3)
+        first.step(moment)
+        later = saved(first, tmp_path / "d")
+        with checkpoint.resume() as second:
+            second.step(20)
+            second.set_worker_count(3)
+            second.step(moment)
+            assert second.state_hash == first.state_hash
+            second.step(10)
+            first.step(10)
+            assert second.params.workers == first.params.workers == 3
+            assert second.state_hash == first.state_hash
+        with later.resume() as third:
+            third.step(10)
+            assert third.state_hash == first.state_hash
+
+
+def test_workers_that_follow_the_load_go_on_following(tmp_path: Path) -> None:
+    with make("bowl", workers=1, max_workers=3, repartition=1.2) as first:
+        first._elastic._looks = 3
+        first.step(47)
+        checkpoint = saved(first, tmp_path / "c")
+        with checkpoint.resume() as second:
+            assert vars(second._elastic) == vars(first._elastic)
+        with checkpoint.resume(max_workers=2) as second:
+            assert second._elastic.most == 2
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_removed_bodies_stay_so(workers: int, tmp_path: Path) -> None:
+    with make("bowl", workers=2, quarantine=True) as first:
+        first.step(60)
+        gone = int(first.overlap[0]) if len(first.overlap) else 7
+        first.freeze([gone])
+        first._commands.remove(np.array([gone], np.int32))  # as recovery does if a frozen body is not finite
+        first._recovery._removed.add(gone)
+        first.step(2)
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        with checkpoint.resume(workers=workers) as second:
+            assert second._recovery._removed == {gone}
+            second.step(20)
+            assert np.array_equal(second.states[gone], first.states[gone])
+            assert not any(gone in contact for contact in second.contacts().bodies.tolist())
+            if workers == 2:
+                assert second.state_hash == first.state_hash
+
+
+def test_another_runtime_has_no_use_for_what_was_for_ray(tmp_path: Path) -> None:
+    with make("bowl") as first:
+        first.step()
+        path = CheckpointWriter(tmp_path / "c", first).save(first)
+    arrays, description = read_checkpoint(path)
+    description["params"] |= {"runtime": "ray", "address": "10.0.0.1:6379", "send": "border"}
+    write_checkpoint(tmp_path / "ray", description, arrays)
+    with Checkpoint(tmp_path / "ray").resume(runtime="inline") as second:
+        assert (second.params.runtime, second.params.address, second.params.send) == ("inline", None, "all")
+        second.step()
+
+
+def test_quarantined_bodies_stay_so(tmp_path: Path) -> None:
+    with make("bowl", workers=2, quarantine=True, speed_limit=30.0) as first:
+        first.step(20)
+        states = first.states[[50]]
+        states[0, 7] = 100.0
+        first.set_states([50], states)
+        first.step(2)
+        assert 50 in first.frozen_ids
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        with checkpoint.resume() as second:
+            assert second._recovery._quarantined == first._recovery._quarantined
+            second.step(20)
+            assert second.state_hash == first.state_hash
+
+
+# ---- other workers, other parameters ----------------------------------------------------------------------------
+
+
+def standing(workers: int) -> Simulation:
+    """A building at rest; its cannon balls hang in the air."""
+    simulation = make("building", workers=workers, timestep=0.002, iterations=50)
+    simulation.freeze([simulation.scene.body_count - 2, simulation.scene.body_count - 1])
+    simulation.step(100)
+    return simulation
+
+
+def test_handing_memories_out_loses_nothing(tmp_path: Path) -> None:
+    """To one worker from one, in the way of other numbers, that is bit for bit."""
+    with standing(1) as first:
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        with Simulation(checkpoint.scene(), checkpoint.params) as second:
+            hand_out_inner_state(second, checkpoint._arrays, checkpoint._description, 1)
+            second.step(20)
+            assert second.state_hash == first.state_hash
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 5)])
+def test_another_number_of_workers_goes_on_without_a_jump(
+    before: int, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others divide the building elsewhere, which is felt; much less than if contacts had forgotten their impulses."""
+    with standing(before) as first:
+        checkpoint = saved(first, tmp_path / "c")
+        scene, start = first.scene, first.states
+    with checkpoint.resume(workers=after) as second:
+        assert np.array_equal(second.states, start)
+        assert len(second.membership.load) == after
+        second.step()
+        energy = kinetic_energy(scene, second.states)
+        second.step(19)
+        assert np.abs(second.states[:, :3] - start[:, :3]).max() < 1e-3
+    part = EngineState.part
+
+    def forgetful(memory: EngineState, has_body: np.ndarray) -> EngineState:
+        own = part(memory, has_body)
+        return replace(
+            own, point_bodies=own.point_bodies[:0], point_numbers=own.point_numbers[:0], points=own.points[:0]
+        )
+
+    monkeypatch.setattr(EngineState, "part", forgetful)
+    with checkpoint.resume(workers=after) as second:
+        second.step()
+        assert energy < 0.75 * kinetic_energy(scene, second.states)
+
+
+def test_another_number_from_before_the_first_step(tmp_path: Path) -> None:
+    with make("bowl", workers=2) as first:
+        checkpoint = saved(first, tmp_path / "c")
+    with checkpoint.resume(workers=4) as second:
+        second.step(10)
+        assert second.membership.worker_count == 4
+
+
+def test_parameters_may_change_where_a_running_simulation_could(tmp_path: Path) -> None:
+    with make("bowl", workers=2) as first:
+        first.step(10)
+        checkpoint = saved(first, tmp_path / "c")
+    with checkpoint.resume(iterations=30, growth_depth=2, load="bodies", weights="equal") as second:
+        assert (second.params.iterations, second.growth_depth, second.params.load) == (30, 2, "bodies")
+        second.step(5)
+    for name, value in {"precision": "float64", "timestep": 0.001, "length_unit": 2.0}.items():
+        with pytest.raises(LapjointError, match=f"{name} cannot change when a run goes on, it stays"):
+            checkpoint.resume(**{name: value})
+    with pytest.raises(LapjointError, match="no parameter named 'worker'"):
+        checkpoint.resume(worker=3)
+    with pytest.raises(LapjointError, match="121 workers for 120 bodies"):
+        checkpoint.resume(workers=121)
+
+
+def test_a_partition_file_is_not_needed_again(tmp_path: Path) -> None:
+    file = tmp_path / "partition.txt"
+    file.write_text("".join(f"{i % 2}\n" for i in range(SIZES["bowl"])))
+    with make("bowl", workers=2, partition=str(file)) as first:
+        first.step(5)
+        checkpoint = saved(first, tmp_path / "c")
+    file.unlink()
+    with checkpoint.resume() as second:
+        assert second.params.partition == str(file)
+        second.step()
+
+
+# ---- what goes with it ---------------------------------------------------------------------------------------------
+
+
+def test_a_recording_says_what_it_continues(tmp_path: Path) -> None:
+    with make("bowl") as first:
+        run(first, 6, record=tmp_path / "first", record_every=2)
+        checkpoint = saved(first, tmp_path / "c")
+    with checkpoint.resume() as second:
+        run(second, 6, record=tmp_path / "second", record_every=2)
+    one, two = Recording(tmp_path / "first"), Recording(tmp_path / "second")
+    assert one.resumed_from is None
+    assert two.resumed_from == {"checkpoint": str(checkpoint.path), "step_count": 6}
+    assert [*one.steps, *two.steps] == [2, 4, 6, 8, 10, 12]
+    assert np.allclose(np.diff([*one.times, *two.times]), 0.01)
+
+
+def test_contacts_of_the_last_step_can_be_read(tmp_path: Path) -> None:
+    with make("building", workers=3) as first:
+        first.step(5)
+        checkpoint = saved(first, tmp_path / "c")
+        contacts = first.contacts()
+    with checkpoint.resume() as second:
+        assert np.array_equal(second.contacts().bodies, contacts.bodies)
+        assert np.array_equal(second.worker_states, first.worker_states)
+
+
+def test_every_attribute_of_a_simulation_is_kept_or_made_anew() -> None:
+    """A new attribute that decides how a simulation goes on belongs into the checkpoint: say so in inner_state.py."""
+    with make("bowl", workers=2) as simulation:
+        simulation.step()
+        assert set(vars(simulation)) == KEPT | MADE_ANEW
+        parts = {
+            "_loads": ("_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_division", "_duplicated"),
+            "_commands": (
+                "known",
+                "_worker_count",
+                "_command_lists",
+                "_reset",
+                "_moved",
+                "forces",
+                "_iterations",
+                "_removed",
+            ),
+            "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
+            "_division": ("worker_count", "_scene", "partition", "count", "bits"),
+            "_elastic": ("least", "most", "_looks"),
+            "_recovery": (
+                *("events", "_scene", "_params", "_runtime", "_builder", "_freeze", "_start"),
+                *("_failed_at", "_put_back_now", "_quarantined", "_removed"),
+            ),
+        }
+        for name, known in parts.items():
+            assert set(vars(getattr(simulation, name))) == set(known), name

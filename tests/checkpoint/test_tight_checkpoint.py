@@ -1,0 +1,269 @@
+"""Tight coupling goes on from a checkpoint: bit for bit with as many workers, without a jolt with others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Simulation, SimulationStopped
+from lapjoint.checkpoint.hand_out import hand_out_inner_state
+from lapjoint.engines import EngineState
+from lapjoint.workers import worker_memory
+from parallel_support import children
+from tight_runs import energy, interface, jump, owner_of, remembered, tight, wall
+
+BEFORE, AFTER = {"bowl": 95, "building": 25, "two-way-bridge": 25}, 25
+"""The bowl's bodies touch by then, and move to other workers soon after."""
+
+
+def saved(simulation: Simulation, directory: Path) -> Checkpoint:
+    return Checkpoint(CheckpointWriter(directory, simulation).save(simulation))
+
+
+@cache
+def whole_run(name: str, precision: str, workers: int) -> tuple[str, str, np.ndarray, np.ndarray]:
+    """Hashes on the way and at the end, and the owners and the interface then, of a run without checkpoints."""
+    with tight(name, workers=workers, precision=precision) as simulation:
+        simulation.step(BEFORE[name])
+        start = simulation.state_hash
+        simulation.step(AFTER)
+        return start, simulation.state_hash, owner_of(simulation), interface(simulation)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(
+    ("name", "precision", "runtime"),
+    [
+        ("bowl", "float32", "inline"),
+        ("building", "float32", "inline"),
+        ("building", "float64", "process"),
+        ("two-way-bridge", "float64", "inline"),
+        ("two-way-bridge", "float32", "process"),
+    ],
+)
+def test_a_resumed_run_equals_one_that_never_stopped(
+    name: str, precision: str, workers: int, runtime: str, tmp_path: Path
+) -> None:
+    start, end, owner, at_interface = whole_run(name, precision, workers)
+    with tight(name, workers=workers, precision=precision, runtime=runtime) as first:
+        first.step(BEFORE[name])
+        checkpoint = saved(first, tmp_path / "c")
+        contacts, share = first.contacts(), first._tight.cut_share
+        first.step(AFTER)
+        assert first.state_hash == end, "a checkpoint changes the run that writes it"
+    with checkpoint.resume() as second:
+        assert second.params == first.params
+        assert second.state_hash == start
+        assert np.array_equal(second.contacts().bodies, contacts.bodies)
+        assert second._tight.cut_share == share
+        second.step(AFTER)
+        assert second.state_hash == end
+        assert np.array_equal(owner_of(second), owner)
+        assert np.array_equal(interface(second), at_interface)
+    assert (len(at_interface) > 0) == (workers > 1), "workers that never meet prove nothing"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"detect": "server"},
+        {"algorithms": "reference"},
+        {"tolerance": 1e-3, "rounds": 20},
+        {"acceleration": False, "joint_warm_start": 0.0},
+        {"split_impulse": False, "friction_directions": 1, "load": "bodies"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["bowl", "two-way-bridge"])
+def test_whatever_the_parameters(name: str, more: dict[str, Any], tmp_path: Path) -> None:
+    with tight(name, **more) as first:
+        first.step(BEFORE[name])
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(AFTER)
+        with checkpoint.resume() as second:
+            second.step(AFTER)
+            assert second.state_hash == first.state_hash
+
+
+def test_every_step_can_be_gone_on_from(tmp_path: Path) -> None:
+    """Also before the first one, and from a resumed run. Bodies change hands on the way."""
+    with tight("bowl", repartition=1.01) as whole:
+        checkpoint, moves, step = saved(whole, tmp_path / "0"), 0, 0
+        for count in [1, 1, 1, 90, 7, *([1] * 12)]:
+            owner = owner_of(whole)
+            whole.step(count)
+            moves += int((owner_of(whole) != owner).sum())
+            with checkpoint.resume() as part:
+                part.step(count)
+                step += count
+                assert part.state_hash == whole.state_hash
+                checkpoint = saved(part, tmp_path / str(step))
+        assert moves > 0
+
+
+def test_what_a_user_has_changed_goes_on(tmp_path: Path) -> None:
+    with tight("two-way-bridge") as first:
+        first.step(10)
+        held, pushed, put = interface(first)[[0, 2, 4]].tolist()
+        first.freeze([held])
+        first.set_iterations(30)
+        first.step(3)
+        first.set_load("bodies")
+        states = first.states[[put]]
+        states[:, 9] += 0.1
+        first.set_states([put], states)
+        first.add_forces([pushed], [[0, 0, 300.0]])
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        with checkpoint.resume() as second:
+            assert second.frozen_ids.tolist() == [held]
+            assert second.forces.keys() == {pushed}
+            second.step(20)
+            assert second.state_hash == first.state_hash
+
+
+@pytest.mark.parametrize("moment", [0, 1])
+def test_while_the_number_of_workers_changes(moment: int, tmp_path: Path) -> None:
+    """Asked for, and done: two become four, four become one, one becomes three."""
+    with tight("bowl", workers=2) as first:
+        first.step(100)
+        for count in (4, 1, 3):
+            first.set_worker_count(count)
+            first.step(moment)
+            checkpoint = saved(first, tmp_path / str(count))
+            first.step(15)
+            with checkpoint.resume() as second:
+                second.step(15)
+                assert second.params.workers == first.params.workers == count
+                assert second.state_hash == first.state_hash
+
+
+def test_a_memory_larger_than_a_message_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_memory, "part_size", lambda body_count: 1000)
+    monkeypatch.setattr("lapjoint.server.coupling.ownership.part_size", lambda body_count: 700)
+    with tight("building", runtime="process", repartition=0) as first, tight("building", repartition=0) as other:
+        for each in (first, other):
+            each.step(5)
+            each._division.ask(np.roll(owner_of(each), 5).astype(np.int32))
+            each.step(5)
+        checkpoint = saved(first, tmp_path / "c")
+        for each in (first, other):
+            each.step(5)
+        assert first.state_hash == other.state_hash
+        with checkpoint.resume(runtime="inline") as second:
+            second.step(5)
+            assert second.state_hash == first.state_hash
+
+
+# ---- other workers ---------------------------------------------------------------------------------------------------
+
+
+def standing(workers: int) -> Simulation:
+    simulation = tight(wall(), workers=workers, timestep=0.002, iterations=60, rounds=10, repartition=0)
+    simulation.step(100)
+    return simulation
+
+
+def test_handing_memories_out_loses_nothing(tmp_path: Path) -> None:
+    """To one worker from one, in the way of other numbers, that is bit for bit."""
+    with standing(1) as first:
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(20)
+        with Simulation(checkpoint.scene(), checkpoint.params) as second:
+            hand_out_inner_state(second, checkpoint._arrays, checkpoint._description, 1)
+            second.step(20)
+            assert second.state_hash == first.state_hash
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 5), (4, 3)])
+def test_another_number_of_workers_goes_on_without_a_jolt(
+    before: int, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Contacts that were a worker's become the server's and the other way round, with their impulses."""
+    with standing(before) as first:
+        checkpoint = saved(first, tmp_path / "c")
+        start = first.states
+    with checkpoint.resume(workers=after) as second:
+        assert np.array_equal(second.states, start)
+        assert second.membership.worker_count == after
+        second.step()
+        felt = energy(second)
+        second.step(30)
+        assert jump(second.states, start) < 1e-4
+    part = EngineState.part
+
+    def forgetful(memory: EngineState, has_body: np.ndarray) -> EngineState:
+        own = part(memory, has_body)
+        return replace(
+            own, point_bodies=own.point_bodies[:0], point_numbers=own.point_numbers[:0], points=own.points[:0]
+        )
+
+    monkeypatch.setattr(EngineState, "part", forgetful)
+    with checkpoint.resume(workers=after) as second:
+        second.step()
+        assert energy(second) > 20 * felt
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 5), (4, 3)])
+@pytest.mark.parametrize("name", ["building", "two-way-bridge"])
+def test_nothing_is_forgotten_and_nothing_known_twice(name: str, before: int, after: int, tmp_path: Path) -> None:
+    with tight(name, workers=before, joint_warm_start=0.5, joints_together=False) as first:
+        first.step(20)
+        checkpoint, wanted = saved(first, tmp_path / "c"), remembered(first)
+        with checkpoint.resume(workers=after) as second:
+            for mine, expected in zip(remembered(second), wanted, strict=True):
+                assert np.array_equal(mine, expected)
+            if name == "two-way-bridge":
+                assert len(wanted[3]) > 3 * second.scene.joint_count
+
+
+def test_removed_bodies_stay_so(tmp_path: Path) -> None:
+    with tight("building", quarantine=True) as first:
+        first.step(5)
+        gone = int(interface(first)[0])
+        first.freeze([gone])
+        first._commands.remove(np.array([gone], np.int32))  # as recovery does if a frozen body is not finite
+        first._recovery._removed.add(gone)
+        first.step(2)
+        checkpoint = saved(first, tmp_path / "c")
+        first.step(10)
+        for workers in (3, 2):
+            with checkpoint.resume(workers=workers) as second:
+                second.step(10)
+                assert np.array_equal(second.states[gone], first.states[gone])
+                assert gone not in interface(second)
+                assert gone not in second.contacts().bodies
+                assert (second.state_hash == first.state_hash) == (workers == 3)
+
+
+# ---- after a failure -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [3, 2])
+def test_a_run_that_stopped_goes_on_from_its_states(workers: int, tmp_path: Path) -> None:
+    with tight("building", runtime="process", on_failure="stop") as first:
+        first.step(20)
+        before = first.states
+        first._runtime._children[1]._process.kill()
+        with pytest.raises(SimulationStopped):
+            first.step()
+        checkpoint = saved(first, tmp_path / "c")
+    with checkpoint.resume(workers=workers, runtime="inline") as second, tight("building") as undisturbed:
+        assert np.array_equal(second.states, before)
+        second.step(10)
+        undisturbed.step(30)
+        assert jump(second.states, undisturbed.states) < 0.01
+    assert children() == []
+
+
+def test_the_coupling_stays(tmp_path: Path) -> None:
+    with tight("building") as first:
+        first.step(2)
+        checkpoint = saved(first, tmp_path / "c")
+    with pytest.raises(LapjointError, match="coupling cannot change when a run goes on, it stays"):
+        checkpoint.resume(coupling="blend")

@@ -1,0 +1,400 @@
+"""Recordings: what is read is what was simulated, and what is no recording is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from lapjoint import (
+    Ball,
+    Box,
+    LapjointError,
+    Params,
+    Plane,
+    Recording,
+    RecordingWriter,
+    Scene,
+    Simulation,
+    scenes,
+)
+from lapjoint.recording import layout, store, writer
+from lapjoint.recording.store import first_workers
+from parallel_support import members
+from recording_support import balls, made, record, table
+
+V1 = Path(__file__).parents[1] / "data" / "recording-v1"
+
+# ---- what comes back ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """A real run, and what the simulation had to say in its frames."""
+    path = tmp_path_factory.mktemp("recordings") / "bowl"
+    scene = scenes.build("bowl", 120)
+    frames, profiles = [], []
+    with Simulation(scene, Params(workers=2, runtime="inline", growth_depth=1)) as simulation:
+        options: dict[str, Any] = {"every": 3, "contacts": True, "measures": {"height": 1, "low": 2}}
+        with RecordingWriter(path, simulation, **options) as recorder:
+            for done in range(1, 251):
+                simulation.step()
+                heights = simulation.states[:, 2]
+                recorder.add(simulation, {"height": heights.mean(), "low": np.sort(heights)[:2]})
+                profiles.append(simulation.profile)
+                if done % 3 == 0:
+                    frames.append(
+                        SimpleNamespace(
+                            step_count=simulation.step_count,
+                            time=simulation.time,
+                            states=simulation.states,
+                            membership=table(simulation.membership),
+                            weights=simulation.weights(),
+                            contacts=simulation.contacts(),
+                        )
+                    )
+        params = simulation.params
+    return SimpleNamespace(path=path, scene=scene, params=params, frames=frames, profiles=profiles)
+
+
+def test_frames_are_what_the_simulation_had(run: SimpleNamespace) -> None:
+    recording = Recording(run.path)
+    assert len(recording) == recording.frame_count == len(run.frames) == 83
+    assert recording.complete
+    assert recording.steps.tolist() == [frame.step_count for frame in run.frames]
+    assert recording.times.tolist() == [frame.time for frame in run.frames]
+    assert any(frame.membership.sum(axis=1).max() > 1 for frame in run.frames)
+    for i, (read, had) in enumerate(zip(recording, run.frames, strict=True)):
+        assert (read.step_count, read.time) == (had.step_count, had.time)
+        assert np.array_equal(read.states, had.states.astype(np.float32))
+        assert np.array_equal(recording.membership(i), had.membership)
+        assert np.array_equal(recording.weights(i), had.weights)
+        assert np.allclose(recording.weights(i).sum(axis=1), 1)
+        contacts = recording.contacts(i)
+        assert np.array_equal(contacts.bodies, had.contacts.bodies)
+        assert np.array_equal(contacts.point_count, had.contacts.point_count)
+        assert np.array_equal(contacts.depth, had.contacts.depth.astype(np.float32))
+
+
+def test_contacts_of_a_worker_are_those_it_reported(run: SimpleNamespace) -> None:
+    recording = Recording(run.path)
+    reported = recording.profile["worker_contact_count"][2::3]
+    assert reported.max() > 10
+    for i in range(recording.frame_count):
+        assert [len(recording.contacts(i, worker)) for worker in range(2)] == reported[i].tolist()
+
+
+def test_profile_and_measures_have_every_step(run: SimpleNamespace) -> None:
+    recording = Recording(run.path)
+    assert recording.profile["step_count"].tolist() == list(range(1, 251))
+    for name in (
+        "server_ms",
+        "residual",
+        "overlap_count",
+        "activation_count",
+        "deactivation_count",
+        "divided",
+        "byte_count",
+    ):
+        assert recording.profile[name].tolist() == [getattr(profile, name) for profile in run.profiles]
+    for name in ("worker_body_count", "worker_contact_count", "worker_cpu_ms", "worker_prepare_ms"):
+        assert np.array_equal(recording.profile[name], [getattr(profile, name) for profile in run.profiles])
+    phases = [list(profile.phases_ms.values()) for profile in run.profiles]
+    assert np.array_equal(recording.profile["phases_ms"], phases)
+    assert list(recording.measures) == ["height", "low"]
+    assert recording.measures["low"].shape == (250, 2)
+    heights = np.array([frame.states[:, 2].mean() for frame in run.frames])
+    assert np.allclose(recording.measures["height"][2::3], heights, rtol=0, atol=1e-12)
+    with pytest.raises(KeyError):
+        recording.profile["temperature"]
+
+
+def test_scene_and_origin_come_back(run: SimpleNamespace) -> None:
+    recording = Recording(run.path)
+    assert recording.scene == run.scene
+    assert recording.params == run.params
+    assert (recording.body_count, recording.worker_count, recording.every) == (120, 2, 3)
+    assert set(recording.versions) == {"lapjoint", "python", "numpy", "engine"}
+    assert recording.versions["engine"].startswith("bullet of lapjoint ")
+    assert set(recording.machine) == {"cpu", "core_count", "platform"}
+    assert recording.started.startswith("20")
+    assert "83 frames of 120 bodies" in repr(recording)
+
+
+def test_frames_are_found_by_number_time_and_body(run: SimpleNamespace) -> None:
+    recording = Recording(run.path)
+    assert recording.frame(-1).step_count == 249
+    assert recording.at_time(-5.0).step_count == 3
+    assert recording.at_time(0.0131).step_count == 6
+    assert recording.at_time(99.0).step_count == 249
+    expected = np.array([frame.states[7] for frame in run.frames], np.float32)
+    assert np.array_equal(recording.track(7), expected)
+    for mistake in (
+        lambda: recording.frame(83),
+        lambda: recording.membership(-84),
+        lambda: recording.track(120),
+        lambda: recording.track(-1),
+        lambda: recording.at_time(float("nan")),
+        lambda: recording.contacts(0, 2),
+    ):
+        with pytest.raises(LapjointError, match=r"bowl: .*(frame|body|time|worker)"):
+            mistake()
+
+
+def test_other_programs_can_read_it(run: SimpleNamespace) -> None:
+    """It is plain Zarr: shapes agree, dimensions have names, and nothing in it is a pickled object."""
+    import zarr
+
+    group = zarr.open_group(run.path, mode="r")
+    arrays = {name: array for name, array in group.members(max_depth=None) if isinstance(array, zarr.Array)}
+    assert {name for name, array in arrays.items() if array.metadata.dimension_names is None} == set()
+    assert {array.dtype.kind for array in arrays.values()} <= set("iuf")
+    assert arrays["states"].shape == (83, 120, 13)
+    assert arrays["states"].chunks == (32, 120, 13)
+    assert np.array_equal(arrays["states"][40], run.frames[40].states.astype(np.float32))
+    for name, array in arrays.items():
+        rows = {"profile": 250, "measures": 250}.get(name.split("/")[0], 83)
+        assert array.metadata.dimension_names[0] not in ("frame", "step") or array.shape[0] == rows
+
+
+def test_pandas_has_a_column_for_every_number(run: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = Recording(run.path)
+    frame = recording.to_pandas()
+    assert frame.index.name == "step_count"
+    assert len(frame) == 250
+    assert {"phases_ms_balance", "worker_cpu_ms_1", "residual", "height", "low_0"} <= set(frame.columns)
+    assert np.array_equal(frame["phases_ms_step"], recording.profile["phases_ms"][:, 4])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(LapjointError, match="pip install pandas"):
+        recording.to_pandas()
+
+
+@st.composite
+def shapes_of_files(draw: st.DrawFn) -> dict[str, Any]:
+    """Small chunks, so that a few frames have all the boundaries of a long recording."""
+    return {
+        "bodies": draw(st.integers(0, 9)),
+        "workers": draw(st.sampled_from((1, 2, 3, 64, 65, 130))),
+        "steps": draw(st.integers(0, 11)),
+        "every": draw(st.integers(1, 3)),
+        "contacts": draw(st.booleans()),
+        "chunk_frames": draw(st.integers(1, 5)),
+        "block_bodies": draw(st.integers(1, 6)),
+        "row_bytes": draw(st.integers(8, 60)),
+        "list_bytes": draw(st.integers(4, 60)),
+        "part_s": draw(st.sampled_from((1e-6, 10.0))),
+        "seed": draw(st.integers(0, 1000)),
+    }
+
+
+@given(shapes_of_files())
+@settings(max_examples=30)
+def test_any_data_comes_back_over_any_chunk_boundaries(
+    tmp_path_factory: pytest.TempPathFactory, drawn: dict[str, Any]
+) -> None:
+    path = tmp_path_factory.mktemp("random") / "r"
+    scene, workers, every = balls(drawn["bodies"]), drawn["workers"], drawn["every"]
+    seeds = range(drawn["seed"], drawn["seed"] + drawn["steps"])
+    steps = [made(scene, i + 1, seed, workers) for i, seed in enumerate(seeds)]
+    with (
+        patch.object(store, "CHUNK_FRAMES", drawn["chunk_frames"]),
+        patch.object(layout, "BLOCK_BODIES", drawn["block_bodies"]),
+        patch.multiple(store, ROW_CHUNK_BYTES=drawn["row_bytes"], LIST_CHUNK_BYTES=drawn["list_bytes"]),
+        patch.multiple(writer, CHUNK_S=0.0, PART_S=drawn["part_s"]),
+        RecordingWriter(
+            path, made(scene, workers=workers), every=every, contacts=drawn["contacts"], measures={"one": 1, "three": 3}
+        ) as recorder,
+    ):
+        for step in steps:
+            recorder.add(step, {"one": step.step_count, "three": [step.step_count, 0, 1]})
+    recording = Recording(path)
+    frames = steps[every - 1 :: every]
+    assert recording.frame_count == len(frames)
+    assert recording.profile["byte_count"].tolist() == [step.profile.byte_count for step in steps]
+    times = np.array([step.profile.worker_cpu_ms for step in steps]).reshape(-1, workers)
+    assert np.array_equal(recording.profile["worker_cpu_ms"], times)
+    assert recording.measures["three"][:, 0].tolist() == recording.measures["one"].tolist()
+    for i, step in enumerate(frames):
+        assert np.array_equal(recording.frame(i).states, step.states.astype(np.float32))
+        assert np.array_equal(recording.membership(i), table(step.membership))
+        weights = recording.weights(i)
+        rows = np.repeat(step.overlap, np.diff(step.weight_offset))
+        assert np.array_equal(weights[rows, step.weight_worker], step.weight)
+        assert np.allclose(weights.sum(axis=1), 1)
+        if drawn["contacts"]:
+            assert np.array_equal(recording.contacts(i).bodies, step.profile.contacts.bodies)
+            assert np.array_equal(recording.contacts(i).depth, step.profile.contacts.depth)
+    for body in range(scene.body_count):
+        assert np.array_equal(recording.track(body), np.float32([s.states[body] for s in frames]).reshape(-1, 13))
+
+
+@pytest.mark.parametrize("worker_count", [1, 64, 65, 200])
+def test_the_first_worker_is_the_lowest(worker_count: int) -> None:
+    last = worker_count - 1
+    membership = members(worker_count, [last], [last, 0], [worker_count // 2, last])
+    assert first_workers(membership.bits).tolist() == [last, 0, worker_count // 2]
+
+
+# ---- mistakes ----------------------------------------------------------------------------------------------------
+
+
+def test_a_place_that_is_taken_is_refused(tmp_path: Path) -> None:
+    simulation = made(balls(2))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("mine")
+    with pytest.raises(LapjointError, match="full: is not empty, expected a new or empty directory"):
+        RecordingWriter(tmp_path / "full", simulation)
+    with pytest.raises(LapjointError, match="file: is a file, expected a new or empty directory"):
+        RecordingWriter(tmp_path / "full" / "file", simulation)
+    with pytest.raises(LapjointError, match=r"the directory .*nowhere does not exist"):
+        RecordingWriter(tmp_path / "nowhere" / "r", simulation)
+    assert (tmp_path / "full" / "file").read_text() == "mine"
+    (tmp_path / "empty").mkdir()
+    RecordingWriter(tmp_path / "empty", simulation).close()
+    assert Recording(tmp_path / "empty").frame_count == 0
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store.GrowingArray, "append", fail)
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "new"):
+        with pytest.raises(LapjointError, match=f"{name}: the recording cannot be written: No space left"):
+            RecordingWriter(tmp_path / name, made(balls(2)))
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["empty"]
+
+
+def test_wrong_options_and_measures_are_named(tmp_path: Path) -> None:
+    simulation = made(balls(2))
+    for options, text in (
+        ({"every": 0}, "every is 0"),
+        ({"measures": ["Gap"]}, "'Gap': expected a name"),
+        ({"measures": ["../gap"]}, "'../gap': expected a name"),
+        ({"measures": ["residual"]}, "'residual': the profile has that name"),
+        ({"measures": {"gap": 0}}, "'gap' has 0 numbers"),
+    ):
+        with pytest.raises(LapjointError, match=text):
+            RecordingWriter(tmp_path / "r", simulation, **options)  # type: ignore[arg-type]
+    with RecordingWriter(tmp_path / "r", simulation, measures=["gap"]) as recorder:
+        for measures, text in (
+            ({}, "measure 'gap' is missing; expected: gap"),
+            ({"gap": 1.0, "pag": 2.0}, "measure 'pag' was not named"),
+            ({"gap": [1.0, 2.0]}, "measure 'gap' is .*, expected one number"),
+            ({"gap": "wide"}, "measure 'gap' is 'wide', expected one number"),
+        ):
+            with pytest.raises(LapjointError, match=text):
+                recorder.add(simulation, measures)  # type: ignore[arg-type]
+    assert len(Recording(tmp_path / "r").measures["gap"]) == 0
+
+
+def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+    for make in (
+        lambda path: None,
+        lambda path: path.write_text("a file"),
+        lambda path: path.mkdir(),
+        lambda path: (path.mkdir(), (path / "zarr.json").write_text("{torn")),
+        lambda path: (path.mkdir(), (path / "zarr.json").write_text('{"attributes": {"format": "pictures"}}')),
+    ):
+        path = tmp_path / f"x{len(list(tmp_path.iterdir()))}"
+        make(path)
+        with pytest.raises(LapjointError, match=f"{path.name}: not a lapjoint recording .* expected a directory"):
+            Recording(path)
+
+
+def test_a_newer_version_is_refused(tmp_path: Path) -> None:
+    record(tmp_path / "r", balls(2), 3)
+    root = tmp_path / "r" / "zarr.json"
+    content = json.loads(root.read_text())
+    content["attributes"]["version"] = 2
+    root.write_text(json.dumps(content))
+    with pytest.raises(LapjointError, match="r: recording version 2, this lapjoint reads 1"):
+        Recording(tmp_path / "r")
+
+
+def test_damage_is_told_and_never_read_as_zeros(tmp_path: Path) -> None:
+    record(tmp_path / "r", balls(2), 40)
+    states = tmp_path / "r" / "states"
+    chunk = (states / "c.1.0.0").read_bytes()
+    (states / "c.1.0.0").unlink()
+    with pytest.raises(LapjointError, match=r"damaged recording \(states/c\.1\.0\.0 is missing\)"):
+        Recording(tmp_path / "r").frame(39)
+    assert Recording(tmp_path / "r").frame(3).step_count == 4
+    (states / "c.1.0.0").write_bytes(chunk[: len(chunk) // 2])
+    with pytest.raises(LapjointError, match=r"damaged recording \(states: "):
+        Recording(tmp_path / "r").track(1)
+    (states / "zarr.json").unlink()
+    with pytest.raises(LapjointError, match=r"damaged recording \(states: "):
+        Recording(tmp_path / "r").frame(3)
+    root = tmp_path / "r" / "zarr.json"
+    root.write_text(root.read_text().replace('"every"', '"evermore"'))
+    with pytest.raises(LapjointError, match=r"damaged recording \(missing or wrong 'every'\)"):
+        Recording(tmp_path / "r")
+
+
+def test_contacts_that_were_not_recorded_are_not_made_up(tmp_path: Path) -> None:
+    record(tmp_path / "r", balls(2), 1)
+    with pytest.raises(LapjointError, match="recorded without contacts"):
+        Recording(tmp_path / "r").contacts(0)
+
+
+# ---- version 1 ---------------------------------------------------------------------------------------------------
+
+
+def write_example(path: Path) -> None:
+    """What tests/data/recording-v1 was made with: `python tests/test_recording.py DIRECTORY`. It is never made anew."""
+    scene = Scene("example")
+    scene.add_static(Plane())
+    boxes = [scene.add_body(Box((1.0, 1.0, 0.5)), (0, 0, 0.25 + 0.5 * level)) for level in range(5)]
+    scene.add_joint(Ball(), boxes[3], boxes[4], (0, 0, 2.0))
+    with Simulation(scene, Params(workers=2, runtime="inline", growth_depth=0)) as simulation:
+        options: dict[str, Any] = {"every": 2, "contacts": True, "measures": {"gap": 1, "ends": 2}}
+        with RecordingWriter(path, simulation, **options) as recorder:
+            for _ in range(9):
+                simulation.step()
+                recorder.add(simulation, {"gap": simulation.joint_gaps().max(), "ends": simulation.states[[0, -1], 2]})
+
+
+def test_a_recording_of_version_1_can_still_be_read() -> None:
+    recording = Recording(V1)
+    assert recording.complete
+    assert recording.steps.tolist() == [2, 4, 6, 8]
+    assert recording.at_time(0.012).step_count == 6
+    assert recording.scene.name == "example"
+    assert recording.scene.joint_count == 1
+    assert (recording.params.workers, recording.params.iterations, recording.every) == (2, 50, 2)
+    assert recording.versions["lapjoint"] == "0.1.0"
+    for i, frame in enumerate(recording):
+        assert np.allclose(frame.states[:, 2], [0.25, 0.75, 1.25, 1.75, 2.25], rtol=0, atol=0.01)
+        assert np.allclose(np.linalg.norm(frame.states[:, 3:7], axis=1), 1, rtol=0, atol=1e-6)
+        assert np.array_equal(frame.states[4], recording.track(4)[i])
+        assert recording.membership(i).sum(axis=1).max() == 2
+        assert np.allclose(recording.weights(i).sum(axis=1), 1)
+        contacts = recording.contacts(i)
+        assert contacts.bodies.tolist() == [[0, -1], [0, 1], [1, 2], [2, 3]]
+        assert contacts.point_count.tolist() == [4, 4, 4, 4]
+        assert np.abs(contacts.depth).max() < 0.01
+    loads = recording.profile["worker_body_count"]
+    assert loads.shape == (9, 2)
+    assert loads[7].tolist() == recording.membership(3).sum(axis=0).tolist()
+    assert recording.profile["step_count"].tolist() == list(range(1, 10))
+    assert np.array_equal(recording.measures["ends"][1::2].astype(np.float32), heights(recording)[:, [0, 4]])
+    assert recording.to_pandas().shape == (9, 22)
+
+
+def heights(recording: Recording) -> NDArray[np.float32]:
+    return np.array([frame.states[:, 2] for frame in recording], np.float32)
+
+
+if __name__ == "__main__":
+    write_example(Path(sys.argv[1]))

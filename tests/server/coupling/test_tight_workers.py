@@ -1,0 +1,187 @@
+"""Tight coupling: workers that come and go, what a user does to bodies at an interface, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lapjoint import Ball, LapjointError, Params, Scene, Simulation, Sphere, scenes
+from lapjoint.server.coupling.tight import TightCoupling
+from lapjoint.workers.runtimes.process import ProcessRuntime
+from parallel_support import children
+from tight_runs import SIZES, energy, interface, jump, owner_of, tight, wall
+
+CALM = {"timestep": 0.002, "iterations": 60, "rounds": 10}
+EXACT = {"timestep": 0.002, "iterations": 50, "rounds": 50}
+
+
+# ---- the number of workers -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("counts", [(1, 3), (3, 1), (2, 4, 3, 1, 2)], ids=str)
+def test_a_wall_feels_nothing_of_workers_that_come_and_go(counts: tuple[int, ...]) -> None:
+    with tight(wall(), workers=counts[0], repartition=0, **CALM) as simulation:
+        simulation.step(100)
+        start = simulation.states
+        for count in counts[1:]:
+            simulation.set_worker_count(count)
+            simulation.step()
+            assert simulation.params.workers == simulation.membership.worker_count == count
+            assert len(np.unique(owner_of(simulation))) == count
+            assert energy(simulation) < 0.02, "20 boxes of a tonne each"
+            simulation.step(14)
+            assert count == 1 or len(interface(simulation)) > 0
+        assert jump(simulation.states, start) < 1e-4
+        assert [event.kind for event in simulation.events] == ["workers"] * len(counts[1:])
+
+
+def test_processes_come_and_go_with_the_same_bits() -> None:
+    hashes = []
+    for runtime in ("inline", "process"):
+        with tight("building", workers=2, runtime=runtime) as simulation:
+            for count in (4, 1, 3):
+                simulation.step(5)
+                simulation.set_worker_count(count)
+            simulation.step(5)
+            assert len(children()) == (3 if runtime == "process" else 0)
+            hashes.append(simulation.state_hash)
+    assert hashes[0] == hashes[1]
+
+
+def test_a_bridge_hangs_on_while_workers_change() -> None:
+    with tight("two-way-bridge", **EXACT) as simulation, tight("two-way-bridge", **EXACT) as undisturbed:
+        for count in (2, 5, 1, 4):
+            simulation.set_worker_count(count)
+            simulation.step(10)
+            undisturbed.step(10)
+        assert jump(simulation.states, undisturbed.states) < 2e-3
+
+
+def test_the_number_follows_the_load() -> None:
+    scene = scenes.build("building", size=200)
+    with tight(scene, workers=1, max_workers=3, iterations=500, rounds=1) as simulation:
+        simulation.step(55)
+        assert simulation.params.workers == 3
+        simulation.set_iterations(1)
+        simulation.step(55)
+        assert [event.text for event in simulation.events] == ["workers: 3, before 1", "workers: 1, before 3"]
+
+
+def test_more_workers_than_bits_of_a_word() -> None:
+    with tight("building", workers=70) as simulation:
+        simulation.step(3)
+        assert len(interface(simulation)) > 50
+        simulation.set_worker_count(2)
+        simulation.step(5)
+        assert np.isfinite(simulation.states).all()
+
+
+# ---- bodies at an interface ------------------------------------------------------------------------------------------
+
+
+def run_chain(workers: int, runtime: str = "inline", **push: Any) -> np.ndarray:
+    """States of a chain after a step in which a user has done something to the body at the interface."""
+    scene = Scene("chain", timestep=0.002)
+    scene.add_bodies(Sphere(0.5), [[1.0 * i, 0, 0] for i in range(6)])
+    scene.add_joints(Ball(), range(5), range(1, 6), [[i + 0.5, 0, 0] for i in range(5)])
+    converged = {"precision": "float64", "partition": "equal", "iterations": 2000, "rounds": 100}
+    with tight(scene, workers=workers, runtime=runtime, **converged) as simulation:
+        simulation.step(3)
+        assert workers == 1 or 2 in interface(simulation)
+        if "force" in push:
+            simulation.add_forces([2], [push["force"]], [push["torque"]])
+        if "velocity" in push:
+            states = simulation.states[[2]]
+            states[0, 7:13] = push["velocity"]
+            simulation.set_states([2], states)
+        simulation.step()
+        return simulation.states
+
+
+@pytest.mark.parametrize("runtime", ["inline", "process"])
+@pytest.mark.parametrize(
+    "push",
+    [
+        {"force": [4e5, 0.0, 0.0], "torque": [0.0, 0.0, 0.0]},
+        {"force": [0.0, 3e4, -3e4], "torque": [2e3, 1e4, 0.0]},
+        {"velocity": [0.5, 0.0, 0.1, 0.3, 0.0, 0.2]},
+    ],
+    ids=["along", "across and turning", "velocity"],
+)
+def test_a_mirror_feels_what_its_body_feels(push: dict[str, Any], runtime: str) -> None:
+    """Two workers come to what one comes to."""
+    one, two = run_chain(1, **push), run_chain(2, runtime, **push)
+    effect = np.abs(one - run_chain(1)).max()
+    assert effect > 0.1
+    assert np.abs(one - two).max() < 1e-6 * effect
+
+
+def test_a_mirror_without_the_force_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    push = {"force": [4e5, 0.0, 0.0], "torque": [0.0, 0.0, 0.0]}
+    take_rounds = TightCoupling.take_rounds
+    monkeypatch.setattr(
+        TightCoupling,
+        "take_rounds",
+        lambda tight, plan, states, forces, links: take_rounds(tight, plan, states, {}, links),
+    )
+    one, two = run_chain(1, **push), run_chain(2, **push)
+    assert np.abs(one - two).max() > 1e-3 * np.abs(one - run_chain(1)).max()
+
+
+def test_a_frozen_body_at_the_interface_holds_the_others() -> None:
+    with tight("two-way-bridge", **EXACT) as simulation, tight("two-way-bridge", workers=1, **EXACT) as one:
+        simulation.step()
+        held = interface(simulation)[::3]
+        one.step()
+        for each in (simulation, one):
+            each.freeze(held)
+        before = simulation.states
+        for each in (simulation, one):
+            each.step(40)
+        assert np.array_equal(simulation.states[held, :7], before[held, :7])
+        assert jump(simulation.states, one.states) < 2e-3
+        simulation.release(held)
+        simulation.step(5)
+        assert (simulation.states[held, :3] != before[held, :3]).any()
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+def test_nothing_overlaps_and_so_nothing_grows() -> None:
+    with tight("building") as simulation:
+        simulation.step(2)
+        with pytest.raises(LapjointError, match="set_growth_depth: coupling is tight, in which nothing overlaps"):
+            simulation.set_growth_depth(2)
+        assert len(simulation.overlap) == 0
+        simulation.step(2)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"send": "border", "runtime": "ray"}, "send is 'border' and coupling is tight"),
+        ({"sleeping": True}, "coupling is tight and sleeping is on, expected one of them"),
+        ({"solver": "dantzig"}, "coupling is tight and solver is dantzig, expected sequential"),
+        ({"solver": "sequential,1=dantzig"}, "coupling is tight and solver is .*dantzig.*, expected sequential"),
+        ({"solver": "sequential,label:1=dantzig"}, "coupling is tight and solver is .*dantzig.*, expected sequential"),
+        ({"engine": "rapier"}, "coupling is tight, which the engine rapier does not have"),
+        ({"engine": "bullet,1=rapier"}, "coupling is tight, which the engine rapier does not have"),
+        ({"engine": "mujoco:float64"}, "coupling is tight, which the engine mujoco does not have"),
+        ({"rounds": 0}, "rounds is 0, expected 1 to"),
+        ({"tolerance": -1.0}, "tolerance is -1.0, expected zero or more"),
+        ({"joint_warm_start": 2.0}, "joint_warm_start is 2.0, expected a number from 0 to 1"),
+        ({"coupling": "loose"}, "coupling is 'loose', expected one of auto, blend, tight"),
+    ],
+    ids=str,
+)
+def test_refused_before_anything_starts(params: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_worker(*_: object) -> None:
+        raise AssertionError("workers have been started")
+
+    monkeypatch.setattr(ProcessRuntime, "__init__", no_worker)
+    scene = scenes.build("building", SIZES["building"])
+    with pytest.raises(LapjointError, match=message):
+        Simulation(scene, Params.of(**{"coupling": "tight", "workers": 2, **params}))

@@ -1,0 +1,614 @@
+"""Peers: that every engine gets the scene as it is, what is refused, what is measured and what is made of it."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from lapjoint import (
+    WORLD,
+    Ball,
+    Box,
+    Capsule,
+    Compound,
+    ConvexHull,
+    Cylinder,
+    Fixed,
+    Hinge,
+    LapjointError,
+    Material,
+    Motor,
+    Params,
+    Part,
+    Plane,
+    Scene,
+    Simulation,
+    SixAxis,
+    Slider,
+    Sphere,
+    Spring,
+    TriangleMesh,
+    make_engine,
+    scenes,
+)
+from lapjoint.arrays import rotation
+from lapjoint.cli import app, main
+from lapjoint.cli.many_values import spread
+from lapjoint.cli.peer_tables import verdicts
+from lapjoint.measures import joint_gaps
+from lapjoint.studies.bench import BenchPlan, BenchRow
+from lapjoint.studies.peers import PEER_NAMES, Peer, PeerPlan, Side, StateError, load_peer, measure_peers, state_error
+from lapjoint.studies.peers.rows import SideTurn, compared_rows
+from lapjoint.studies.report.bench_file import read_bench
+
+PACKAGES = {"pybullet": "pybullet", "mujoco": "mujoco", "rapier": "rapier3d"}
+EXTRA_KEYS = [
+    "peer",
+    "version",
+    "setting",
+    "cpu_ms",
+    "read_ms",
+    "penetration_max",
+    "penetration_sum",
+    "joint_gap_max",
+    "joint_gap_sum",
+    "own_penetration_max",
+    "cheapest_for",
+]
+INSTALLED = [name for name in PEER_NAMES if importlib.util.find_spec(PACKAGES[name])]
+
+
+@pytest.fixture(params=PEER_NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    peer: str = request.param
+    return installed(peer)
+
+
+def installed(peer: str) -> str:
+    """The peer's name, or the test is skipped."""
+    if peer not in INSTALLED:
+        pytest.skip(f"the package {PACKAGES[peer]} is not installed: pip install lapjoint[peers]")
+    return peer
+
+
+def start(name: str, scene: Scene, rung: int = -1) -> Peer:
+    """A peer at a setting of its ladder, the most accurate if not told."""
+    peer, params = load_peer(name), Params(iterations=50).resolved(scene)
+    peer.check(scene)
+    return peer(scene, scene.states, params, peer.ladder(scene, params)[rung])
+
+
+def weightless(**options: Any) -> Scene:
+    return Scene("weightless", gravity=(0, 0, 0), **options)
+
+
+def irregular() -> ConvexHull:
+    """A hull whose principal axes are not those of its frame."""
+    return ConvexHull([[0, 0, 0], [0.9, 0.1, 0], [0.1, 0.5, 0], [0.2, 0.1, 0.4], [0.7, 0.4, 0.3]])
+
+
+# ---- motion ------------------------------------------------------------------------------------------------------
+
+
+def test_a_ball_falls(name: str) -> None:
+    scene = Scene("fall")
+    scene.add_body(Sphere(0.1), (0, 0, 10))
+    peer = start(name, scene)
+    peer.step(250)
+    states, time = peer.states(), 250 * scene.timestep
+    assert states[0, 2] == pytest.approx(10 - 9.81 * time**2 / 2, abs=9.81 * time * scene.timestep)
+    assert states[0, 9] == pytest.approx(-9.81 * time, rel=1e-3)
+    assert peer.penetration() == 0
+    peer.close()
+
+
+def test_states_come_back_as_they_were_given(name: str) -> None:
+    random = np.random.default_rng(5)
+    scene = Scene("states")
+    cubes = (Part(Box((0.2, 0.3, 0.4)), (0.5, 0, 0)), Part(Box((0.5, 0.1, 0.1)), (0, 0.2, 0.1)))
+    for shape in (Sphere(0.2), Box((1, 2, 3)), Capsule(0.1, 0.5), irregular(), Compound(cubes)):
+        quaternion = random.normal(size=4)
+        scene.add_body(
+            shape,
+            10 * random.normal(size=3),
+            quaternion / np.linalg.norm(quaternion),
+            linear_velocity=random.normal(size=3),
+            angular_velocity=random.normal(size=3),
+        )
+    peer = start(name, scene)
+    got, given = peer.states(), scene.states
+    sign = np.sign((got[:, 3:7] * given[:, 3:7]).sum(axis=1))
+    got[:, 3:7] *= sign[:, None]
+    np.testing.assert_allclose(got, given, rtol=1e-5, atol=1e-5)
+    peer.close()
+
+
+def test_a_body_tumbles_by_its_inertia(name: str) -> None:
+    """The same motion as in lapjoint, though the principal axes are askew."""
+    scene = weightless()
+    turn = rotation.from_axis_angle([1, 2, 3], 0.7)
+    scene.add_body(irregular(), (0, 0, 0), turn, angular_velocity=(1, 3, -2))
+    peer, engine = start(name, scene), make_engine(scene, Params(precision="float64"))
+    engine.activate([0], scene.states)
+    peer.step(250)
+    engine.step(250)
+    got, wanted = peer.states()[0], engine.get_states()[0]
+    assert abs(got[3:7] @ wanted[3:7]) > 1 - 1e-4
+    np.testing.assert_allclose(got[10:], wanted[10:], atol=0.05)
+    assert np.linalg.norm(scene.states[0, 10:] - wanted[10:]) > 0.2, "it tumbles"
+    peer.close()
+
+
+def test_damping(name: str) -> None:
+    scene = weightless()
+    air = Material(linear_damping=0.5, angular_damping=0.75)
+    scene.add_body(Sphere(0.3), material=air, linear_velocity=(2, 0, 0), angular_velocity=(0, 0, 4))
+    peer = start(name, scene)
+    peer.step(500)
+    state = peer.states()[0]
+    assert state[7] == pytest.approx(1, rel=0.02)
+    assert state[12] == pytest.approx(1, rel=0.02)
+    peer.close()
+
+
+# ---- contacts ----------------------------------------------------------------------------------------------------
+
+RESTING = {
+    "sphere": (Sphere(0.2), 0.2),
+    "box": (Box((0.4, 0.4, 0.6)), 0.3),
+    "capsule": (Capsule(0.15, 0.5), 0.15),
+    "cylinder": (Cylinder(0.3, 0.4), 0.2),
+    "hull": (ConvexHull([[x, y, z] for x in (0, 0.5) for y in (0, 0.5) for z in (0, 0.3)]), 0.15),
+    "compound": (Compound((Part(Box((0.3, 0.3, 0.2)), (-0.2, 0, 0)), Part(Cylinder(0.15, 0.2), (0.2, 0, 0)))), 0.1),
+    "hulls": (Compound((Part(irregular(), (0, 0, 0)), Part(Box((2, 2, 0.2)), (0, 0, -0.1)))), None),
+}
+
+
+@pytest.mark.parametrize("kind", RESTING)
+def test_every_shape_rests_at_its_height(name: str, kind: str) -> None:
+    shape, height = RESTING[kind]
+    if height is None:  # the lowest point of a compound
+        height = 0.1 - shape.parts[1].position[2]  # type: ignore[union-attr]
+    scene = Scene("rest")
+    scene.add_static(Plane())
+    lying = rotation.from_axis_angle([0, 1, 0], np.array(np.pi / 2)) if kind == "capsule" else rotation.IDENTITY
+    scene.add_body(shape, (0, 0, height + 0.002), lying)
+    peer = start(name, scene)
+    peer.step(250)
+    state = peer.states()[0]
+    assert state[2] == pytest.approx(height, abs=0.003)
+    assert np.linalg.norm(state[7:]) < 0.02
+    assert peer.penetration() < 0.003
+    peer.close()
+
+
+def test_two_boxes_stack(name: str) -> None:
+    scene = Scene("stack")
+    scene.add_static(Box((4, 4, 1)), (0, 0, -0.5))
+    scene.add_bodies(Box((1, 1, 1)), [(0, 0, 0.5), (0.1, 0, 1.5)])
+    peer = start(name, scene)
+    peer.step(300)
+    states = peer.states()
+    np.testing.assert_allclose(states[:, 2], [0.5, 1.5], atol=0.003)
+    np.testing.assert_allclose(states[:, :2], [(0, 0), (0.1, 0)], atol=0.005)
+    error = state_error(scene, states)
+    assert error.penetration_max < 0.003
+    assert error.penetration_sum <= 2 * error.penetration_max
+    assert error.joint_gap_max == 0
+    assert peer.penetration() == pytest.approx(error.penetration_max, abs=0.001)
+    peer.close()
+
+
+@pytest.mark.parametrize("peer", ["pybullet", "rapier"])
+def test_a_box_rests_on_a_mesh(peer: str) -> None:
+    scene = Scene("mesh")
+    corners = [(-3, -3, 0), (3, -3, 0), (3, 3, 0), (-3, 3, 0)]
+    scene.add_static(TriangleMesh(corners, [(0, 1, 2), (0, 2, 3)]), (0, 0, 1))
+    scene.add_body(Box((1, 1, 1)), (0.2, 0.1, 1.502))
+    world = start(installed(peer), scene)
+    world.step(250)
+    assert world.states()[0, 2] == pytest.approx(1.5, abs=0.005)
+    world.close()
+
+
+def test_friction_stops_a_sliding_box(name: str) -> None:
+    scene = Scene("slide")
+    rough = Material(friction=0.4)
+    scene.add_static(Plane(), material=rough)
+    scene.add_body(Box((1, 1, 0.2)), (0, 0, 0.1), linear_velocity=(2, 0, 0), material=rough)
+    peer = start(name, scene)
+    peer.step(400)
+    state = peer.states()[0]
+    assert state[0] == pytest.approx(2**2 / (2 * 0.4 * 9.81), rel=0.1)
+    assert abs(state[7]) < 0.02
+    peer.close()
+
+
+def test_ignored_pairs_and_groups_pass_through(name: str) -> None:
+    scene = weightless()
+    ball = Sphere(0.5)
+    scene.add_body(ball, (0, 0, 0), linear_velocity=(2, 0, 0), mask=1)
+    scene.add_body(ball, (2, 0, 0), mask=1)
+    scene.ignore([0], [1])
+    scene.add_body(ball, (0, 5, 0), linear_velocity=(2, 0, 0), group=2, mask=2)
+    scene.add_body(ball, (2, 5, 0), group=4, mask=4)
+    scene.add_body(ball, (0, 9, 0), linear_velocity=(2, 0, 0), group=2, mask=2)
+    scene.add_body(ball, (2, 9, 0), group=2, mask=2)
+    peer = start(name, scene)
+    peer.step(600)
+    x = peer.states()[:, 0]
+    np.testing.assert_allclose(x[:4], [2.4, 2, 2.4, 2], atol=1e-3)
+    assert x[5] > 2.05, "this one was hit"
+    peer.close()
+
+
+# ---- joints ------------------------------------------------------------------------------------------------------
+
+
+def pendulum(joint: Any) -> Scene:
+    """Two rods in a row, the first hung from the world at its end, both lying."""
+    scene = Scene("pendulum")
+    rods = scene.add_bodies(Box((1, 0.1, 0.1)), [(0.5, 0, 0), (1.5, 0, 0)])
+    scene.add_joint(joint, rods[0], WORLD, (0, 0, 0))
+    scene.add_joint(joint, rods[1], rods[0], (1, 0, 0))
+    return scene
+
+
+@pytest.mark.parametrize("joint", [Ball(), Hinge(axis=(0, 1, 0))], ids=["ball", "hinge"])
+def test_a_pendulum_stays_together(name: str, joint: Any) -> None:
+    scene = pendulum(joint)
+    peer = start(name, scene)
+    peer.step(150)
+    states = peer.states()
+    assert joint_gaps(scene, states).max() < 0.002
+    assert states[0, 2] < -0.2, "it swings"
+    np.testing.assert_allclose(states[:, 1], 0, atol=1e-3)
+    # What lapjoint makes of it, for the swing itself.
+    engine = make_engine(scene, Params(iterations=200, precision="float64"))
+    engine.activate([0, 1], scene.states)
+    engine.step(150)
+    np.testing.assert_allclose(states[:, :3], engine.get_states()[:, :3], atol=0.05)
+    peer.close()
+
+
+def test_a_hinge_keeps_its_axis(name: str) -> None:
+    scene = weightless()
+    scene.add_body(Box((1, 0.2, 0.1)), (0.5, 0, 0), angular_velocity=(1, 3, 1), linear_velocity=(0, 1, -1.5))
+    scene.add_joint(Hinge(axis=(0, 1, 0)), 0, WORLD, (0, 0, 0))
+    peer = start(name, scene)
+    peer.step(200)
+    state = peer.states()[0]
+    np.testing.assert_allclose(rotation.rotate(state[3:7], [0, 1, 0]), [0, 1, 0], atol=0.02)
+    assert np.linalg.norm(state[:3]) == pytest.approx(0.5, abs=0.002)
+    assert abs(state[11]) > 1, "it turns"
+    peer.close()
+
+
+def test_a_fixed_joint_makes_one_of_two(name: str) -> None:
+    scene = weightless()
+    turn = rotation.from_axis_angle([0, 0, 1], np.array(0.5))
+    scene.add_body(Box((1, 0.4, 0.2)), (0, 0, 0), linear_velocity=(0, 0, 1))
+    scene.add_body(Box((1, 0.4, 0.2)), (1, 0, 0), turn)
+    scene.add_joint(Fixed(), 1, 0, (0.5, 0, 0))
+    peer = start(name, scene)
+    peer.step(250)
+    states = peer.states()
+    assert joint_gaps(scene, states).max() < 0.002
+    relative = rotation.multiply(rotation.conjugate(states[0, 3:7]), states[1, 3:7])
+    assert abs(relative @ turn) > 1 - 1e-3
+    assert abs(states[0, 3]) < 0.999, "they turn together"
+    peer.close()
+
+
+@pytest.mark.parametrize("peer", ["pybullet", "rapier"])
+def test_a_slider_slides(peer: str) -> None:
+    scene = Scene("slider", gravity=(1.0, 0, -9.81))
+    scene.add_body(Box((0.5, 0.3, 0.2)), (0, 0, 0))
+    scene.add_joint(Slider(axis=(1, 0, 0)), 0, WORLD, (0, 0, 0))
+    world = start(installed(peer), scene)
+    world.step(250)
+    state = world.states()[0]
+    np.testing.assert_allclose(state[:3], [0.125, 0, 0], atol=0.003)
+    assert abs(state[3]) > 0.9999
+    world.close()
+
+
+def test_rapier_keeps_limits() -> None:
+    scene = Scene("limits")
+    scene.add_body(Box((1, 0.1, 0.1)), (0.5, 0, 0))
+    scene.add_joint(Hinge(axis=(0, 1, 0), limits=(-0.2, 0.2)), 0, WORLD, (0, 0, 0))
+    scene.add_body(Box((0.2, 0.2, 0.2)), (0, 5, 0))
+    scene.add_joint(Slider(axis=(0, 0, 1), limits=(-0.3, 0.5)), 1, WORLD, (0, 5, 0))
+    peer = start(installed("rapier"), scene)
+    peer.step(500)
+    states = peer.states()
+    assert np.arctan2(-states[0, 2], states[0, 0]) == pytest.approx(0.2, abs=0.02)
+    assert states[1, 2] == pytest.approx(-0.3, abs=0.005)
+    peer.close()
+
+
+# ---- refusals ----------------------------------------------------------------------------------------------------
+
+
+def jointed(joint: Any) -> Scene:
+    scene = Scene("jointed")
+    scene.add_body(Sphere(0.1))
+    scene.add_joint(joint, 0, WORLD, (0, 0, 1))
+    return scene
+
+
+def shaped(shape: Any) -> Scene:
+    scene = Scene("shaped")
+    scene.add_static(shape)
+    return scene
+
+
+MESH = TriangleMesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)])
+MANY = Compound(tuple(Part(Sphere(0.1), (0.2 * k, 0, 0)) for k in range(17)))
+HALF = SixAxis(angular=((-1, 1), (-np.inf, np.inf), (0, 0)))
+SPRUNG = SixAxis(linear=((-np.inf, np.inf), (0, 0), (0, 0)), springs={0: Spring(10)})
+REFUSED = {
+    "mujoco mesh": ("mujoco", shaped(MESH), "static body 0 is a TriangleMesh, which the peer mujoco cannot take"),
+    "mujoco slider": (
+        "mujoco",
+        jointed(Slider()),
+        "joint 0 is a Slider, which the peer mujoco does not have; it has Ball",
+    ),
+    "mujoco limits": (
+        "mujoco",
+        jointed(Hinge(limits=(-1, 1))),
+        "joint 0 is a Hinge with limits, which the peer mujoco",
+    ),
+    "mujoco six axes": ("mujoco", jointed(SixAxis()), "joint 0 is a SixAxis, which the peer mujoco does not have"),
+    "pybullet parts": (
+        "pybullet",
+        shaped(MANY),
+        "static body 0 is a Compound, which the peer pybullet cannot take: 17",
+    ),
+    "pybullet six axes": (
+        "pybullet",
+        jointed(SixAxis()),
+        "joint 0 is a SixAxis, which the peer pybullet does not have",
+    ),
+    "pybullet motor": (
+        "pybullet",
+        jointed(Hinge(motor=Motor(1, 1))),
+        "joint 0 is a Hinge with a motor, which the peer",
+    ),
+    "rapier motor": ("rapier", jointed(Slider(motor=Motor(1, 1))), "joint 0 is a Slider with a motor, which the peer"),
+    "rapier spring": ("rapier", jointed(SPRUNG), "joint 0 is a SixAxis with a spring, which the peer rapier"),
+    "rapier angles": ("rapier", jointed(HALF), "joint 0 is a SixAxis with limits on one of several free rotations"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_mapped_is_refused_by_name(case: str) -> None:
+    peer, scene, words = REFUSED[case]
+    with pytest.raises(LapjointError, match=words.replace("(", r"\(")):
+        PeerPlan(BenchPlan([scene], [1]), [installed(peer)])
+
+
+def test_mujoco_refuses_groups_that_differ_from_side_to_side() -> None:
+    scene = Scene("groups")
+    scene.add_body(Sphere(0.1), group=1, mask=2)
+    scene.add_body(Sphere(0.1), group=2, mask=2)
+    with pytest.raises(LapjointError, match="the peer mujoco cannot take groups and masks"):
+        PeerPlan(BenchPlan([scene], [1]), [installed("mujoco")])
+
+
+def test_unknown_doubled_and_missing_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = BenchPlan([scenes.build("chain", 8)], [1])
+    with pytest.raises(LapjointError, match="no peer named 'havok'; known peers: pybullet, mujoco, rapier"):
+        PeerPlan(plan, ["havok"])
+    with pytest.raises(LapjointError, match="peer rapier is given more than once"):
+        PeerPlan(plan, ["rapier", "rapier"])
+    with pytest.raises(LapjointError, match="no peer is given"):
+        PeerPlan(plan, [])
+    monkeypatch.setattr("lapjoint.studies.peers.base.importlib.util.find_spec", lambda _: None)
+    with pytest.raises(LapjointError, match=r"peer rapier needs the package rapier3d, .*pip install lapjoint\[peers\]"):
+        PeerPlan(plan, ["rapier"])
+
+
+@pytest.mark.parametrize("scene", scenes.names())
+def test_every_scene_can_be_compared_with_every_peer(name: str, scene: str) -> None:
+    small = scenes.build(scene, {"building": 80, "four-way-bridge": 60}.get(scene, 40))
+    peer = load_peer(name)
+    peer.check(small)
+    assert len(peer.unfair(small)) >= 4
+
+
+def test_what_is_left_out_is_said() -> None:
+    building = scenes.build("building", 80)
+    for peer in PEER_NAMES:
+        assert "rolling friction of 2 bodies is left out" in load_peer(installed(peer)).unfair(building)
+    notes = load_peer(installed("mujoco")).unfair(scenes.build("bowl", 10))
+    assert "restitution of 10 bodies is left out: its contacts have none" in notes
+
+
+# ---- error and rows ----------------------------------------------------------------------------------------------
+
+
+def test_the_error_is_that_of_the_states() -> None:
+    scene = Scene("error")
+    scene.add_bodies(Sphere(0.5), [(0, 0, 0), (0.9, 0, 0), (5, 0, 0), (5.7, 0, 0)])
+    scene.add_joint(Ball(), 0, WORLD, (0, 0, 0))
+    states = scene.states
+    states[0, :3] -= (0, 0.03, 0)
+    error = state_error(scene, states)
+    apart = float(np.hypot(0.9, 0.03))
+    assert error.penetration_max == pytest.approx(0.3, abs=1e-6)
+    assert error.penetration_sum == pytest.approx(0.3 + 1 - apart, abs=1e-6)
+    assert (error.joint_gap_max, error.joint_gap_sum) == pytest.approx((0.03, 0.03))
+    states[2, 7] = np.nan
+    assert state_error(scene, states).values == (np.inf,) * 4
+
+
+def test_an_error_is_within_another_but_for_the_allowances() -> None:
+    one = StateError(1.0, 10.0, 0.0, 0.0)
+    assert StateError(1.9, 10.9, 0.0, 0.0).is_within(one)
+    assert not StateError(2.1, 5.0, 0.0, 0.0).is_within(one)
+    assert not StateError(0.5, 11.1, 0.0, 0.0).is_within(one)
+    assert StateError(0.5, 5.0, 0.5, 0.9).is_within(one), "small beside the penetration"
+    assert not StateError(0.5, 5.0, 0.5, 1.1).is_within(one)
+    assert not StateError(*(np.inf,) * 4).is_within(one)
+
+
+def fake_rows(*peers: tuple[str, float, float]) -> list[Any]:
+    """Rows of one worker (10 ms, an error of 1), of two (12 ms, 2), and of peers (title, ms, error)."""
+    plan = BenchPlan([scenes.build("chain", 8)], [1, 2], Params(runtime="inline"), [3], steps=1, rounds=1, warmup=0)
+    benches = bench_rows(plan)
+    sides = {Side(1): (10.0, 1.0), Side(2): (12.0, 2.0)}
+    sides |= {Side(None, "rapier", title, "0", "float32"): (ms, size) for title, ms, size in peers}
+    rounds = [
+        {side: SideTurn(ms * k, ms * k, 0.5, StateError(*(size,) * 4), size) for side, (ms, size) in sides.items()}
+        for k in (1, 2, 1)
+    ]
+    return compared_rows(benches, rounds, list(sides))
+
+
+def bench_rows(plan: BenchPlan) -> list[BenchRow]:
+    from lapjoint.studies.bench import measure
+
+    return list(measure(plan))
+
+
+def test_the_cheapest_setting_of_equal_error_is_marked() -> None:
+    rows = fake_rows(("4", 5.0, 3.0), ("8", 6.0, 1.5), ("16", 9.0, 0.9), ("32", 20.0, 0.1))
+    assert [row.cheapest_for for row in rows] == [None, None, (), (2,), (1,), ()]
+    assert verdicts(rows) == [
+        "lapjoint, 2 workers: up to 2.0 times the error of 1 worker: the speed-up is not at equal error",
+        "rapier against 1 worker: 16: 0.90 of the CPU time, 0.90 of the wall time",
+        "rapier against 2 workers: 8: 0.50 of the CPU time, 0.50 of the wall time",
+    ]
+
+
+def test_where_no_setting_reaches_it_that_is_said() -> None:
+    rows = fake_rows(("4", 5.0, np.inf), ("8", 6.0, 1.5))
+    assert [row.cheapest_for for row in rows[2:]] == [(), (2,)]
+    assert verdicts(rows)[1] == (
+        "rapier against 1 worker: no setting of the ladder has as little error: the times do not compare"
+    )
+    assert rows[2].to_dict()["penetration_max"] is None
+
+
+def test_a_row_of_a_file_has_all_keys() -> None:
+    ours, _, theirs = fake_rows(("4", 5.0, 0.25))
+    plain = ours.bench.to_dict()
+    assert list(ours.to_dict()) == [*plain, *EXTRA_KEYS] == list(theirs.to_dict())
+    assert {key: ours.to_dict()[key] for key in plain} == plain
+    assert (ours.to_dict()["peer"], ours.to_dict()["cpu_ms"], ours.to_dict()["penetration_max"]) == (None, 10.0, 1.0)
+    row = theirs.to_dict()
+    assert (row["scene"], row["workers"], row["iterations"], row["engine"]) == ("chain", None, 3, "rapier")
+    assert (row["peer"], row["setting"], row["step_ms"], row["precision"]) == ("rapier", "4", 5.0, "float32")
+    assert (row["own_penetration_max"], row["cheapest_for"], row["server_ms"]) == (0.25, "1 2", None)
+
+
+# ---- measuring and the command -----------------------------------------------------------------------------------
+
+
+def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    begun: list[Any] = []
+
+    class FakePeer:
+        name, package, precision = "rapier", "numpy", "float64"
+
+        @staticmethod
+        def check(scene: Scene) -> None: ...
+
+        @staticmethod
+        def unfair(scene: Scene) -> list[str]:
+            return []
+
+        @staticmethod
+        def ladder(scene: Scene, params: Params) -> list[Any]:
+            from lapjoint.studies.peers import Setting
+
+            return [Setting("low", 1), Setting("high", 2)]
+
+        def __init__(self, scene: Scene, states: Any, params: Params, setting: Any) -> None:
+            begun.append(states)
+            self.now, self.title = states, setting.title
+
+        def step(self, count: int = 1) -> None:
+            taken.append(self.title)
+
+        def states(self) -> Any:
+            return self.now
+
+        def penetration(self) -> float:
+            return 0.0
+
+        def close(self) -> None:
+            taken.append(f"{self.title} closed")
+
+    step = Simulation.step
+
+    def record(self: Simulation, count: int = 1) -> None:
+        taken.append(f"{self.params.workers}")
+        step(self, count)
+
+    monkeypatch.setattr(Simulation, "step", record)
+    monkeypatch.setattr("lapjoint.studies.peers.compare.load_peer", lambda _: FakePeer)
+    bench = BenchPlan([scenes.build("chain", 8)], [2], Params(runtime="inline"), [5], steps=3, rounds=2, warmup=1)
+    shares: list[float] = []
+    rows = list(measure_peers(PeerPlan(bench, ["rapier"]), lambda doing, share: shares.append(share)))
+    turn = ["1"] * 3 + ["2"] * 3 + ["low"] * 3 + ["high"] * 3
+    assert taken == ["1", "2", *turn, *turn, *turn[3:], *turn[:3], "high closed", "low closed"]
+    assert np.array_equal(begun[0], begun[1])
+    assert [row.side.workers for row in rows] == [1, 2, None, None]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1)
+
+
+@pytest.mark.skipif(not INSTALLED, reason="no peer is installed: pip install lapjoint[peers]")
+def test_bench_prints_and_writes_peers(tmp_path: Path) -> None:
+    files = tmp_path / "b.json", tmp_path / "b.csv"
+    command = f"bench chain --peer {' '.join(INSTALLED)} --workers 2 --iterations 20 --size 8 --steps 3 --rounds 2"
+    command += f" --warmup 3 --json {files[0]} --csv {files[1]}"
+    result = CliRunner().invoke(app, command.split(), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(files[0].read_text())
+    assert [(row["workers"], row["peer"]) for row in rows[:2]] == [(1, None), (2, None)]
+    assert sorted({row["peer"] for row in rows[2:]}) == sorted(INSTALLED)
+    assert all(row["cpu_ms"] > 0 and row["step_ms"] > 0 and row["joint_gap_sum"] is not None for row in rows)
+    with files[1].open(newline="") as file:
+        assert [list(line) for line in csv.DictReader(file)] == [list(row) for row in rows]
+    assert [point.workers for point in read_bench(files[0])] == [1, 2], "a report takes lapjoint's rows alone"
+    assert "side by side" in result.stdout
+    assert "What is not fair" in result.stdout
+    for peer in INSTALLED:
+        assert f"{peer} against 2 workers: " in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 100
+
+
+def test_words_after_peer_belong_to_it() -> None:
+    given = "bowl --peer pybullet mujoco bowl --peer rapier --steps 3"
+    wanted = "bowl --peer pybullet --peer mujoco bowl --peer rapier --steps 3"
+    assert spread(given.split(), ["--peer", "--workers"]) == wanted.split()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("chain --peer havok", "no peer named 'havok'"),
+        ("chain --peer rapier rapier", "peer rapier is given more than once"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    command: str, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warnings.showwarning", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["lapjoint", "bench", *command.split()])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,365 @@
+"""Views in a real browser: Chromium without a screen, with WebGL in software."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import viser
+import websockets.exceptions
+import websockets.sync.client
+from numpy.typing import NDArray
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Page as Tab
+
+from lapjoint import Box, Params, Plane, Recording, Scene, Simulation, Sphere
+from lapjoint.run import run
+from lapjoint.view.page.access import COOKIE, Access
+from lapjoint.view.page.page import WIDE, Page
+from lapjoint.view.page.picking import project
+from lapjoint.view.page.playback import Playback, StillView
+from view_support import LIMIT_S, live_view, wait_until
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+DRAWING = [
+    ["--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"],  # Mesa's renderer, the one of pictures
+    ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"],  # Chromium's own, much slower
+]
+HAS_WEBGL = "() => document.createElement('canvas').getContext('webgl2') !== null"
+SIZE = {"width": 860, "height": 480}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = shutil.which("chromium")
+    if path is None:
+        if os.geteuid() == 0 and shutil.which("apt-get"):
+            pytest.fail("Chromium is missing; `make setup` installs it here (tools/system-packages)")
+        pytest.skip("Chromium is not installed, and cannot be without an administrator: apt-get install chromium")
+    with sync_playwright() as playwright:
+        for drawing in DRAWING:
+            options: dict[str, Any] = {"executable_path": path, "args": FLAGS + drawing, "timeout": 1e3 * LIMIT_S}
+            chromium = playwright.chromium.launch(**options)
+            if chromium.new_page().evaluate(HAS_WEBGL):
+                break
+            chromium.close()
+        else:
+            pytest.fail("Chromium has no WebGL, neither by Mesa nor by its own renderer")
+        yield chromium
+        chromium.close()
+
+
+@contextmanager
+def tab_on(browser: Browser, address: str) -> Iterator[Tab]:
+    context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
+    context.set_default_timeout(1e3 * LIMIT_S)
+    errors: list[str] = []
+    try:
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        tab.goto(address)
+        tab.locator("canvas").first.wait_for()
+        yield tab
+    finally:
+        context.close()
+    assert errors == []
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Scene:
+    """A row of balls and boxes on the ground, apart from each other."""
+    scene = Scene("shelf", timestep=0.005, iterations=20)
+    scene.add_static(Plane())
+    scene.add_bodies(Sphere(0.2), [[x, 0.0, 0.2] for x in np.arange(6) * 0.6], labels=0)
+    scene.add_bodies(Box((0.3, 0.3, 0.3)), [[x, 0.8, 0.15] for x in np.arange(6) * 0.6], labels=1)
+    scene.camera = ((1.5, -3.0, 2.4), (1.5, 0.4, 0.2))
+    return scene
+
+
+def pixels(tab: Tab) -> NDArray[np.int16]:
+    """What the canvas shows, left of the controls."""
+    shot = tab.screenshot(clip={"x": 0, "y": 0, "width": 400, "height": SIZE["height"]})
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(np.int16)
+
+
+def is_drawn(tab: Tab) -> bool:
+    """Whether there are bodies on the canvas: strong colours."""
+    shown = pixels(tab)
+    return bool((np.ptp(shown, axis=2) > 60).sum() > 400)
+
+
+def spot(page: Page, tab: Tab, body: int) -> tuple[float, float]:
+    """Where a body's middle is in the window of the browser with the controls."""
+    holder = page.holder()
+    assert holder is not None
+    camera = holder.client.camera
+    place = page.snapshot.states[body : body + 1, :3]
+    screen, depth = project(place, camera.position, camera.wxyz, camera.fov, camera.aspect)
+    assert depth[0] > 0
+    canvas = tab.locator("canvas").first.bounding_box()
+    assert canvas is not None
+    return canvas["x"] + float(screen[0, 0]) * canvas["width"], canvas["y"] + float(screen[0, 1]) * canvas["height"]
+
+
+def ready(page: Page, tab: Tab) -> None:
+    """The browser is there, has the controls, and shows bodies; without shadows, which take most of its time."""
+    page.server.scene.configure_default_lights(cast_shadow=False)
+    wait_until(lambda: page.holder() is not None, "a browser with the controls")
+    wait_until(lambda: is_settled(page, tab), "the camera steps back for the window")
+    wait_until(lambda: is_drawn(tab), "bodies on the canvas")
+
+
+def is_settled(page: Page, tab: Tab) -> bool:
+    """Whether the camera that the page knows of is that of the canvas beside the controls."""
+    holder, canvas = page.holder(), tab.locator("canvas").first.bounding_box()
+    assert holder is not None
+    assert canvas is not None
+    camera, first = holder.client.camera, page.scene.camera
+    assert first is not None
+    aspect = canvas["width"] / canvas["height"]
+    away = np.linalg.norm(camera.position - first[1]) / np.linalg.norm(np.subtract(*first))
+    return abs(camera.aspect - aspect) < 0.01 and abs(away - max(1.0, WIDE / aspect)) < 0.01
+
+
+# ---- live --------------------------------------------------------------------------------------------------------
+
+
+def test_a_live_view_moves_and_a_body_can_be_clicked_dragged_frozen_and_let_go(browser: Browser, shelf: Scene) -> None:
+    with (
+        live_view(shelf, Params(workers=2, runtime="inline"), ball_count=2) as view,
+        tab_on(browser, view.page.address) as tab,
+    ):
+        page, simulation = view.page, view.simulation
+        ready(page, tab)
+        wait_until(lambda: page.painted_count > 5, "frames")
+
+        tab.mouse.click(*spot(page, tab, 1))
+        tab.get_by_text("body 1", exact=True).wait_for()
+        tab.get_by_text("Sphere, ", exact=False).wait_for()
+
+        start = simulation.states[1, :3]
+        before = pixels(tab)
+        x, y = spot(page, tab, 1)
+        tab.mouse.move(x, y)
+        tab.mouse.down()
+        for k in range(1, 11):
+            tab.mouse.move(x + 4 * k, y - 10 * k)
+        wait_until(lambda: view.pulls.held is not None and view.pulls.held.body == 1, "the ball is held")
+        wait_until(lambda: simulation.states[1, 2] > start[2] + 0.2, "the ball rises in the simulation")
+        wait_until(lambda: np.abs(pixels(tab) - before).max(axis=2).astype(bool).sum() > 200, "it moves on the screen")
+        others = np.delete(np.arange(12), 1)
+        assert np.abs(simulation.states[others, 2] - shelf.states[others, 2]).max() < 0.05, "the others stay"
+
+        tab.get_by_role("button", name="Freeze or release the clicked body").click()
+        wait_until(lambda: simulation.frozen_ids.tolist()[:1] == [1], "it is frozen")
+        tab.mouse.up()
+
+
+def test_the_controls_of_a_live_view_reach_the_simulation(browser: Browser, shelf: Scene) -> None:
+    with (
+        live_view(shelf, Params(workers=2, runtime="inline"), ball_count=2) as view,
+        tab_on(browser, view.page.address) as tab,
+    ):
+        page, simulation = view.page, view.simulation
+        ready(page, tab)
+        tab.get_by_role("button", name="Pause").click()
+        wait_until(lambda: view.paused, "pause")
+        wait_until(lambda: page.snapshot.step_count == simulation.step_count, "the last step is shown")
+        stopped = simulation.step_count
+        tab.get_by_role("button", name="Single step").click()
+        wait_until(lambda: simulation.step_count == stopped + 1, "one step")
+        tab.get_by_role("button", name="Play").click()
+        wait_until(lambda: simulation.step_count > stopped + 5, "play")
+        tab.get_by_role("button", name="Throw a ball").click()
+        wait_until(lambda: len(simulation.frozen_ids) == 1, "a ball is thrown")
+        tab.get_by_text("1 thrown", exact=False).wait_for()
+        tab.get_by_text("12 bodies", exact=False).first.wait_for()
+
+
+def test_a_second_browser_watches_until_the_first_one_leaves(browser: Browser, shelf: Scene) -> None:
+    with live_view(shelf, Params(runtime="inline")) as view:
+        page = view.page
+        with tab_on(browser, page.address) as first:
+            ready(page, first)
+            with tab_on(browser, page.address) as second:
+                second.get_by_text("You are watching", exact=False).wait_for()
+                wait_until(lambda: is_drawn(second), "bodies for the second browser")
+                assert second.get_by_role("button", name="Pause").count() == 0
+                assert first.get_by_role("button", name="Pause").count() == 1
+                x, y = spot(page, first, 1)
+                second.mouse.move(x, y)
+                second.mouse.down()
+                second.mouse.move(x + 20, y - 40)
+                second.mouse.move(x + 40, y - 80)
+                second.mouse.up()
+                second.get_by_text("Another browser holds the controls.", exact=True).wait_for()
+                assert view.pulls.all() == []
+                first.close()
+                second.get_by_role("button", name="Pause").wait_for()
+                second.get_by_role("button", name="Pause").click()
+                wait_until(lambda: view.paused, "the second browser pauses")
+
+
+# ---- partition by hand -------------------------------------------------------------------------------------------
+
+
+def test_a_rectangle_makes_a_partition_file_that_runs(browser: Browser, shelf: Scene, tmp_path: Path) -> None:
+    params = Params(workers=2, partition="equal")
+    with StillView(shelf, params, port=0, folder=tmp_path) as view, tab_on(browser, view.page.address) as tab:
+        page = view.page
+        ready(page, tab)
+        tab.get_by_text("Partition by hand", exact=True).click()
+        wanted = [0, 1, 6, 7]
+        corners = np.array([spot(page, tab, body) for body in wanted])
+        low, high = corners.min(axis=0) - 12, corners.max(axis=0) + 12
+        tab.keyboard.down("Shift")
+        tab.mouse.move(*low)
+        tab.mouse.down()
+        tab.mouse.move(*((low + high) / 2))
+        tab.mouse.move(*high)
+        tab.mouse.up()
+        tab.keyboard.up("Shift")
+        tab.get_by_text("4 marked", exact=False).wait_for()
+        assert page.marked.tolist() == wanted
+        before = page.draft.partition.copy()
+        tab.get_by_role("button", name="Give marked bodies").click()
+        wait_until(lambda: page.draft.partition[wanted].tolist() == [0, 0, 0, 0], "they have worker 0")
+        tab.get_by_text("0: 8, 1: 4", exact=False).wait_for()
+        tab.get_by_role("button", name="Undo").click()
+        wait_until(lambda: np.array_equal(page.draft.partition, before), "undo")
+        page.draft.give(wanted, 0)
+        tab.get_by_role("button", name="Save").click()
+        file = tmp_path / "partition.txt"
+        wait_until(file.exists, "the file")
+        tab.get_by_text("Saved", exact=True).wait_for()
+    with Simulation(shelf, Params(workers=2, partition=str(file), runtime="inline")) as simulation:
+        np.testing.assert_array_equal(simulation.weights().argmax(axis=1), page.draft.partition)
+        simulation.step(2)
+
+
+# ---- recordings --------------------------------------------------------------------------------------------------
+
+
+def test_a_recording_plays_and_is_scrubbed(browser: Browser, shelf: Scene, tmp_path: Path) -> None:
+    falling = Scene("falling", timestep=0.005)
+    falling.add_static(Plane())
+    falling.add_bodies(Sphere(0.3), [[x, 0.0, 4.0 + x] for x in range(3)])
+    falling.camera = ((1.0, -9.0, 4.0), (1.0, 0.0, 2.5))
+    with Simulation(falling, Params(workers=2, runtime="inline")) as simulation:
+        run(simulation, 120, record=tmp_path / "run.zarr", record_every=4)
+    ended = threading.Event()
+    with Playback(Recording(tmp_path / "run.zarr"), port=0) as view:
+        thread = threading.Thread(target=view.serve, args=(ended.is_set,))
+        thread.start()
+        try:
+            with tab_on(browser, view.page.address) as tab:
+                ready(view.page, tab)
+                view.clock.loop = False
+                first = pixels(tab)
+                tab.get_by_role("button", name="Play").click()
+                wait_until(lambda: view.clock.frame == 29, "the end")
+                wait_until(lambda: view.page.snapshot.step_count == 120, "the last frame")
+                tab.get_by_text("frame 30 of 30", exact=False).wait_for()
+                wait_until(lambda: np.abs(pixels(tab) - first).max(axis=2).astype(bool).sum() > 400, "movement")
+                slider = tab.get_by_role("slider").first
+                slider.focus()
+                slider.press("Home")
+                wait_until(lambda: view.page.snapshot.step_count == view.recording.steps[0], "the first frame again")
+                tab.get_by_role("button", name="One frame ahead").click()
+                wait_until(lambda: view.page.snapshot.step_count == view.recording.steps[1], "the second frame")
+        finally:
+            ended.set()
+            thread.join()
+
+
+# ---- access ------------------------------------------------------------------------------------------------------
+
+
+def get(port: int, target: str, **headers: str) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
+    try:
+        connection.request("GET", target, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, answer.headers
+    finally:
+        connection.close()
+
+
+def connect(port: int, target: str = "/", **headers: str) -> websockets.sync.client.ClientConnection:
+    protocol = websockets.Subprotocol(f"viser-v{viser.__version__}")
+    return websockets.sync.client.connect(
+        f"ws://127.0.0.1:{port}{target}",
+        subprotocols=[protocol],
+        additional_headers=headers,
+        open_timeout=LIMIT_S,
+        max_size=None,
+        proxy=None,
+    )
+
+
+def test_with_another_host_nothing_is_served_without_the_token(browser: Browser, shelf: Scene) -> None:
+    access = Access.of("0.0.0.0")
+    assert access.token is not None
+    with StillView(shelf, access=access, port=0) as view:
+        port = view.page.port
+        assert get(port, "/")[0] == 403
+        assert get(port, "/?token=wrong")[0] == 403
+        status, headers = get(port, f"/?token={access.token}")
+        assert status == 200
+        assert access.token in headers["Set-Cookie"]
+        assert "HttpOnly" in headers["Set-Cookie"]
+        for target, given in (("/", {}), ("/?token=wrong", {}), ("/", {"Cookie": f"{COOKIE}=wrong"})):
+            with pytest.raises(websockets.exceptions.InvalidStatus, match="403"):
+                connect(port, target, **given)
+        with connect(port, f"/?token={access.token}") as socket:
+            assert len(socket.recv(timeout=LIMIT_S)) > 100
+        # Behind the front, too, there is nothing for those who did not come through it.
+        with connect(view.page.server.get_port()) as socket, pytest.raises(websockets.exceptions.ConnectionClosed):
+            socket.recv(timeout=LIMIT_S)
+        with tab_on(browser, f"http://127.0.0.1:{port}/?token={access.token}") as tab:
+            ready(view.page, tab)
+        context = browser.new_context()
+        refused = context.new_page().goto(f"http://127.0.0.1:{port}/")
+        assert refused is not None
+        assert refused.status == 403
+        context.close()
+
+
+def test_on_this_machine_a_page_of_another_site_may_not_connect(shelf: Scene) -> None:
+    with StillView(shelf, port=0) as view:
+        assert get(view.page.port, "/")[0] == 200
+        assert get(view.page.port, "/", Host="evil.example")[0] == 403
+        with pytest.raises(websockets.exceptions.InvalidStatus, match="403"):
+            connect(view.page.port, Origin="http://evil.example")
+
+
+def test_the_page_needs_nothing_from_elsewhere(browser: Browser, shelf: Scene) -> None:
+    with StillView(shelf, port=0) as view:
+        context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
+        asked: list[str] = []
+        tab = context.new_page()
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(view.page.address)
+        tab.locator("canvas").first.wait_for()
+        ready(view.page, tab)
+        context.close()
+        own = (f"http://localhost:{view.page.port}", "data:", "blob:")
+        assert [url for url in asked if not url.startswith(own)] == []

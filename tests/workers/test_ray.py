@@ -1,0 +1,239 @@
+"""The Ray runtime on this machine: the same bits, failures, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from lapjoint import (
+    Checkpoint,
+    CheckpointWriter,
+    LapjointError,
+    Params,
+    Plane,
+    Scene,
+    Simulation,
+    Sphere,
+    scenes,
+)
+from lapjoint.errors import SimulationStopped
+from lapjoint.workers.messages import StepCommand, StepReply, WorkerFailure
+from lapjoint.workers.runtimes import make_runtime
+from parallel_support import finish, poll
+from ray_support import gone, ray_processes
+
+pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """One for all tests that start their workers here."""
+    from lapjoint.workers.runtimes.ray_cluster import join_cluster, leave_cluster
+
+    join_cluster(None)
+    yield
+    leave_cluster()
+
+
+@pytest.fixture
+def runtime(cluster: None) -> Iterator[object]:
+    scene = Scene("balls", iterations=10)
+    scene.add_static(Plane())
+    scene.add_bodies(Sphere(0.5), [[0, 0, 5], [3, 0, 5], [6, 0, 5], [9, 0, 0.499]], linear_velocities=[1.0, 0, 0])
+    made = make_runtime(scene, Params(runtime="ray", hang_limit=1.0).resolved(scene), 3)
+    made.states[:] = scene.states
+    yield made
+    made.close()
+
+
+def ids(*bodies: int) -> np.ndarray:
+    return np.array(bodies, np.int32)
+
+
+def test_a_checkpoint_goes_on_bit_for_bit_as_actors_and_back(cluster: None, tmp_path: Path) -> None:
+    scene = scenes.build("bowl", 120)
+    with Simulation(scene, Params(workers=3, runtime="inline", timestep=0.005)) as whole:
+        whole.step(90)
+        wanted = whole.state_hash
+    with Simulation(scene, Params(workers=3, runtime="inline", timestep=0.005)) as first:
+        first.step(50)
+        CheckpointWriter(tmp_path / "first", first).save(first)
+    with Checkpoint(tmp_path / "first").resume(runtime="ray") as second:
+        second.step(20)
+        CheckpointWriter(tmp_path / "second", second).save(second)
+    with Checkpoint(tmp_path / "second").resume(runtime="inline") as third:
+        third.step(20)
+        assert third.state_hash == wanted
+
+
+@pytest.mark.parametrize(("name", "size", "workers"), [("bowl", 120, 3), ("bridge", 106, 2)])
+def test_the_same_bits_as_in_one_process(cluster: None, name: str, size: int, workers: int) -> None:
+    found = []
+    for kind in ("inline", "process", "ray"):
+        params = Params(workers=workers, runtime=kind, timestep=0.005, growth_depth=1)
+        with Simulation(scenes.build(name, size), params) as simulation:
+            simulation.step(60)
+            found.append(simulation.state_hash)
+    assert len(set(found)) == 1, found
+
+
+def test_states_lie_in_memory_that_server_and_actors_share(runtime: object) -> None:
+    assert [seat.is_shared for seat in runtime._seats] == [True] * 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
+def test_a_worker_that_does_not_answer(runtime: object, number: signal.Signals) -> None:
+    """The others take the step, it is replaced, and all go on."""
+    commands = [StepCommand(activate=ids(w)) for w in range(3)]
+    runtime.step(commands)  # type: ignore[attr-defined]
+    first = runtime.states.copy()  # type: ignore[attr-defined]
+    pid = runtime.process_ids[1]  # type: ignore[attr-defined]
+    os.kill(pid, number)
+    answers: list[object] = []
+    assert finish(lambda: answers.extend(runtime.step([StepCommand()] * 3)), 60) is None  # type: ignore[attr-defined]
+    assert [type(answer) for answer in answers] == [StepReply, WorkerFailure, StepReply]
+    failure = answers[1]
+    assert isinstance(failure, WorkerFailure)
+    assert (failure.worker, failure.kind) == (1, "gone" if number == signal.SIGKILL else "hung")
+    assert str(pid) in failure.text
+    states = runtime.states  # type: ignore[attr-defined]
+    assert (states[[0, 2], 2] < first[[0, 2], 2]).all(), "the others have taken the step, once"
+    assert poll(lambda: not psutil.pid_exists(pid), 10)
+    runtime.replace(1)  # type: ignore[attr-defined]
+    answers = runtime.step([StepCommand(), StepCommand(activate=ids(1)), StepCommand()])  # type: ignore[attr-defined]
+    assert [type(answer) for answer in answers] == [StepReply] * 3
+
+
+def test_more_and_fewer_workers(runtime: object) -> None:
+    runtime.step([StepCommand(activate=ids(w)) for w in range(3)])  # type: ignore[attr-defined]
+    runtime.set_worker_count(4)  # type: ignore[attr-defined]
+    last = StepCommand(activate=ids(3), overlap=ids(3), slot=ids(15))
+    answers = runtime.step([StepCommand(), StepCommand(), StepCommand(), last])  # type: ignore[attr-defined]
+    assert [type(answer) for answer in answers] == [StepReply] * 4
+    assert runtime.worker_states[15].any()  # type: ignore[attr-defined]
+    runtime.set_worker_count(1)  # type: ignore[attr-defined]
+    assert len(runtime.step([StepCommand()])) == 1  # type: ignore[attr-defined]
+
+
+def test_with_the_border_alone_a_lost_worker_ends_the_run(cluster: None) -> None:
+    params = Params(workers=2, runtime="ray", send="border")
+    with Simulation(scenes.build("bowl", 60), params) as simulation:
+        simulation.step(3)
+        os.kill(simulation._runtime.process_ids[1], signal.SIGKILL)  # type: ignore[attr-defined]
+        with pytest.raises(SimulationStopped, match=r"worker 1 failed.*they are not all of the same step"):
+            simulation.step()
+
+
+@pytest.mark.parametrize(
+    ("more", "why"), [({}, "the runtime is process"), ({"runtime": "ray", "quarantine": True}, "all")]
+)
+def test_the_border_alone_is_for_ray_and_not_for_quarantine(more: dict[str, Any], why: str) -> None:
+    with pytest.raises(LapjointError, match=f"send is 'border'.*{why}"):
+        Params(send="border", **more)
+
+
+def test_another_address_while_a_cluster_is_in_use(cluster: None) -> None:
+    params = Params(runtime="ray", address="192.0.2.7:1")
+    with pytest.raises(LapjointError, match=r"address is 192\.0\.2\.7:1, but this program uses another Ray cluster"):
+        make_runtime(scenes.build("bowl", 60), params, 1)
+
+
+def test_an_address_is_for_ray() -> None:
+    with pytest.raises(LapjointError, match="address is 'host:1', but the runtime is process, expected ray"):
+        Params(address="host:1")
+
+
+def test_an_unknown_placement() -> None:
+    with pytest.raises(LapjointError, match="placement is 'heap', expected one of spread, pack"):
+        Params(placement="heap")
+
+
+# ---- the end of programs ---------------------------------------------------------------------------------------------
+
+PROGRAM = """
+import sys
+from lapjoint import Params, Simulation, scenes
+simulation = Simulation(scenes.build("bowl", 60), Params(workers=2, runtime="ray"))
+simulation.step(3)
+print("ready", flush=True)
+sys.stdin.readline()
+simulation.step(3)
+"""
+
+
+def folder_of(pid: int) -> str:
+    return f"/tmp/lapjoint-ray-{pid}"
+
+
+def test_programs_leave_nothing_behind() -> None:
+    """One ends without closing anything, one is killed; the next start clears up what that one could not."""
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        for _ in range(2)
+    ]
+    ends, dies = started
+    home_before = Path.home().joinpath(".ray").exists()
+    try:
+        for process in (dies, ends):
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n", process.communicate()[1]
+            assert len(ray_processes(folder_of(process.pid))) > 1
+        dies.kill()
+        dies.wait()
+        assert gone(folder_of(dies.pid), 60), ray_processes(folder_of(dies.pid))
+        _, errors = ends.communicate("\n", timeout=60)
+        assert (ends.returncode, errors) == (0, "")
+        assert gone(folder_of(ends.pid), 5)
+        assert not Path(folder_of(ends.pid)).exists()
+        assert Path.home().joinpath(".ray").exists() == home_before, "no token in the home directory"
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+    from lapjoint.workers.runtimes.ray_cluster import _remove_remains
+
+    _remove_remains()
+    assert not Path(folder_of(dies.pid)).exists()
+
+
+def test_interrupt_of_the_command_line() -> None:
+    program = Path(sys.executable).with_name("lapjoint")
+    arguments = ["run", "bowl", "--size", "200", "--workers", "2", "--runtime", "ray", "--steps", "100000"]
+    process = subprocess.Popen(
+        [str(program), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    try:
+        folder = folder_of(process.pid)
+        steps = "ray::RayWorker"
+        assert poll(lambda: any(steps in " ".join(p.cmdline()) for p in psutil.Process(process.pid).children(True)), 60)
+        os.killpg(process.pid, signal.SIGINT)  # as the terminal does: to all of its process group
+        output, errors = process.communicate(timeout=60)
+        assert process.returncode == 130, errors
+        assert "Traceback" not in output + errors
+        assert gone(folder, 5)
+        assert not Path(folder).exists()
+    finally:
+        process.kill()
+        process.communicate()

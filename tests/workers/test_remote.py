@@ -1,0 +1,276 @@
+"""Workers that share no memory with the server: what travels, and that it is enough. All without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lapjoint import Checkpoint, CheckpointWriter, Params, Plane, Scene, Simulation, Sphere, scenes
+from lapjoint.arrays import rotation
+from lapjoint.scene import STATE_SIZE
+from lapjoint.scene.shared import SceneMemory
+from lapjoint.workers.messages import StepCommand, StepReply
+from lapjoint.workers.runtimes import base
+from lapjoint.workers.runtimes.parcel import join, rows_from_bytes, rows_to_bytes, split
+from lapjoint.workers.runtimes.placement import Node, place
+from lapjoint.workers.runtimes.ray_worker import RayWorker
+from lapjoint.workers.runtimes.remote import RemoteStates
+from lapjoint.workers.runtimes.watch import Tracker, distances, limit_of, turn_reaches
+
+
+class Loopback:
+    """Workers in this process that have nothing but the parcels they are sent."""
+
+    last: Loopback
+
+    def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
+        self.border_states = np.zeros((scene.body_count, STATE_SIZE))
+        self.worker_states = np.zeros((scene.body_count * worker_count, STATE_SIZE))
+        self.remote = RemoteStates(scene, params, self.border_states)
+        self.wait_cpu_s = 0.0
+        self.fetch_count = 0
+        self.row_bytes = 0
+        memory = np.empty(SceneMemory(scene).size, np.uint8)
+        SceneMemory(scene).write(memory)
+        self.workers = []
+        for index in range(worker_count):
+            task: dict[str, Any] = {"index": index, "params": asdict(params), "memory": []}
+            worker = RayWorker()
+            assert not worker.start({**task, "rows": [scene.body_count, 1]}, memory)["error"]
+            self.remote.set_worker(index, False)
+            self.workers.append(worker)
+        Loopback.last = self
+
+    @property
+    def states(self) -> np.ndarray:
+        if not self.remote.is_complete:
+            self.fetch()
+        self.remote.want()
+        return self.border_states
+
+    def fetch(self) -> None:
+        self.fetch_count += 1
+        self.remote.take([worker.step(parcel) for worker, parcel in zip(self.workers, self.remote.ask(), strict=True)])
+
+    def step(self, commands: Sequence[StepCommand], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
+        if self.remote.must_know_more(commands):
+            self.fetch()
+        parcels = self.remote.pack(commands)
+        answers = [worker.step(parcel) for worker, parcel in zip(self.workers, parcels, strict=True)]
+        assert [worker.step(parcel) for worker, parcel in zip(self.workers, parcels, strict=True)] == answers
+        self.row_bytes = sum(len(part) for answer in answers for part in split(answer)[2][2:])
+        if meanwhile is not None:
+            meanwhile()
+        replies = self.remote.unpack(commands, answers, self.worker_states)
+        if self.remote.needs_all:
+            self.fetch()
+        assert all(isinstance(reply, StepReply) for reply in replies), [split(answer) for answer in answers]
+        return replies  # type: ignore[return-value]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def _loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(base._RUNTIMES, "loopback", f"{__name__}:Loopback")
+
+
+SEND = {"loopback": "border", "inline": "all"}
+CASES = [
+    ("bowl", 200, 3, 150, {}),
+    ("building", 200, 2, 100, {}),
+    ("bridge", 106, 3, 60, {"growth_depth": 1}),
+    ("chain-net", 200, 2, 40, {}),
+]
+
+
+def hashes(runtime: str, name: str, size: int, workers: int, steps: int, more: dict[str, Any]) -> list[str]:
+    """Of the states at the end and, so that states are not asked for, of the contacts in between."""
+    params = Params(workers=workers, runtime=runtime, timestep=0.005, send=SEND[runtime], **more)
+    with Simulation(scenes.build(name, size), params) as simulation:
+        found = []
+        for _ in range(steps):
+            simulation.step()
+            found.append(str(hash(simulation.graph.contacts.tobytes())))
+            found.append(str(hash(simulation.membership.bits.tobytes())))
+        return [*found, simulation.state_hash]
+
+
+@pytest.mark.parametrize(("name", "size", "workers", "steps", "more"), CASES, ids=[case[0] for case in CASES])
+def test_the_same_bits_as_with_all_states_at_hand(
+    name: str, size: int, workers: int, steps: int, more: dict[str, Any]
+) -> None:
+    case = (name, size, workers, steps, more)
+    assert hashes("loopback", *case) == hashes("inline", *case)
+    assert Loopback.last.fetch_count < steps / 4
+
+
+def test_the_paper_s_detection_takes_all_states_with_every_step() -> None:
+    case = ("bowl", 100, 2, 20, {"detect": "server"})
+    assert hashes("loopback", *case) == hashes("inline", *case)
+
+
+def test_only_the_border_travels() -> None:
+    """A wide floor of balls at rest in two halves."""
+    scene = Scene("floor", iterations=10)
+    scene.add_static(Plane())
+    places = [[x, y, 0.4999] for x in range(40) for y in range(10)]
+    scene.add_bodies(Sphere(0.5), places)
+    with Simulation(scene, Params(workers=2, runtime="loopback", partition="boxes", send="border")) as simulation:
+        simulation.step(5)
+        full = 4 * STATE_SIZE * scene.body_count
+        assert 0 < Loopback.last.row_bytes < full / 5
+        assert Loopback.last.fetch_count == 0
+        states = simulation.states
+        assert Loopback.last.fetch_count == 1
+        simulation.step()
+        assert Loopback.last.row_bytes > 0.9 * full, "who looks at states will look again: they come with the step"
+        assert not np.array_equal(simulation.states, states)
+        assert Loopback.last.fetch_count == 1
+
+
+def test_a_body_that_is_set_elsewhere_is_found_there() -> None:
+    """It meets bodies of another worker that nobody has watched."""
+
+    def contacts(runtime: str) -> list[str]:
+        scene = Scene("row", iterations=10)
+        scene.add_static(Plane())
+        scene.add_bodies(Sphere(0.5), [[2 * x, 0, 0.4999] for x in range(20)])
+        params = Params(workers=2, runtime=runtime, partition="boxes", send=SEND[runtime])
+        with Simulation(scene, params) as simulation:
+            simulation.step(3)
+            state = simulation.states[0]
+            state[:3] = [36.5, 0, 1.3]
+            simulation.set_states([0], [state])
+            simulation.step(30)
+            return [simulation.state_hash, str(simulation.overlap.tolist())]
+
+    assert contacts("loopback") == contacts("inline")
+
+
+def test_a_body_that_flies_through_many_others_in_a_step() -> None:
+    def final(runtime: str) -> str:
+        scene = Scene("shot", iterations=10)
+        scene.add_static(Plane())
+        scene.add_bodies(Sphere(0.5), [[2 * x, 0, 0.4999] for x in range(20)])
+        scene.add_bodies(Sphere(0.5), [[-30, 0.3, 0.9]], linear_velocities=[300.0, 0, 0])
+        params = Params(workers=2, runtime=runtime, partition="boxes", send=SEND[runtime])
+        with Simulation(scene, params) as simulation:
+            simulation.step(60)
+            return simulation.state_hash
+
+    assert final("loopback") == final("inline")
+    assert Loopback.last.fetch_count > 0
+
+
+def test_a_worker_that_has_no_body_of_its_own_any_more() -> None:
+    scene = Scene("two", iterations=10)
+    scene.add_bodies(Sphere(0.5), [[0, 0, 0], [3, 0, 0]])
+    loopback = Loopback(scene, Params(workers=1, runtime="loopback"), 1)
+    both = np.arange(2, dtype=np.int32)
+    loopback.border_states[:] = scene.states
+    loopback.step([StepCommand(activate=both)])
+    fallen = loopback.states.copy()
+    assert (fallen[:, 2] < 0).all()
+    loopback.step([StepCommand(deactivate=both)])  # states come with the step
+    loopback.fetch()  # and when they are asked for
+    assert np.array_equal(loopback.states, fallen)
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("number", "width"), [(0.5, 4), (-0.0, 4), (0.1, 8), (1e300, 8), (np.nan, 8), (np.inf, 4)], ids=str
+)
+def test_numbers_travel_to_the_last_bit_in_as_few_bytes_as_that_takes(number: float, width: int) -> None:
+    rows = np.full((3, 13), number)
+    sent = rows_to_bytes(rows)
+    assert len(sent) == 1 + 39 * width
+    assert rows_from_bytes(memoryview(sent), 13).tobytes() == rows.tobytes()
+
+
+def test_a_parcel_has_the_parts_that_it_was_made_of() -> None:
+    number, kind, parts = split(join(7, 2, b"abc", b"", b"d"))
+    assert (number, kind, [bytes(part) for part in parts]) == (7, 2, [b"abc", b"", b"d", b"", b""])
+
+
+def test_distances_are_those_of_the_farthest_point() -> None:
+    rng = np.random.default_rng(1)
+    scene = scenes.build("bridge", 106)
+    reach = turn_reaches(scene)
+    assert (reach > 0).any()
+    before = scene.states.copy()
+    after = before.copy()
+    after[:, :3] += rng.normal(0, 0.1, (len(after), 3))
+    after[:, 3:7] += rng.normal(0, 0.3, (len(after), 4))
+    after[:, 3:7] /= np.linalg.norm(after[:, 3:7], axis=1)[:, None]
+    after[::2, 3:7] *= -1  # the same rotation
+    for _ in range(20):
+        point = rng.normal(size=(len(after), 3))
+        point *= (reach / np.linalg.norm(point, axis=1))[:, None]
+        ends = [s[:, :3] + np.einsum("nij,nj->ni", rotation.to_matrix(s[:, 3:7]), point) for s in (before, after)]
+        moved = np.linalg.norm(ends[1] - ends[0], axis=1)
+        assert (moved <= distances(before[:, :7], after[:, :7], reach) + 1e-12).all()
+
+
+def test_a_tracker_tells_of_bodies_once_they_have_left() -> None:
+    scene = Scene("two")
+    scene.add_bodies(Sphere(0.5), [[0, 0, 0], [5, 0, 0]])
+    params = Params().resolved(scene)
+    tracker, limit = Tracker(scene, params), limit_of(params)
+    ids, states = np.array([0, 1], np.int32), scene.states.copy()
+    assert tracker.moved(ids, states).tolist() == [0, 1], "the server knows nothing yet"
+    tracker.known(ids, states)
+    states[1, 0] += 0.9 * limit
+    assert tracker.moved(ids, states).tolist() == []
+    states[1, 0] += 0.2 * limit
+    assert tracker.moved(ids, states).tolist() == [1]
+    states[0, 0] = np.nan
+    assert tracker.moved(ids, states).tolist() == [0, 1]
+
+
+BIG, SMALL, HEAD = Node("big", "a", 8), Node("small", "b", 4), Node("head", "c", 4, is_server=True)
+
+
+@pytest.mark.parametrize(
+    ("placement", "count", "nodes", "taken", "expected"),
+    [
+        ("spread", 4, [BIG, SMALL], [], {"big": 3, "small": 1}),
+        ("spread", 12, [BIG, SMALL], [], {"big": 8, "small": 4}),
+        ("spread", 24, [BIG, SMALL], [], {"big": 16, "small": 8}),
+        ("spread", 2, [BIG, SMALL], ["big", "big"], {"big": 1, "small": 1}),
+        ("pack", 4, [BIG, HEAD], [], {"head": 4}),
+        ("pack", 6, [BIG, HEAD], [], {"head": 4, "big": 2}),
+        ("pack", 24, [BIG, SMALL], [], {"big": 16, "small": 8}),
+        ("pack", 2, [Node("none", "d", 0, is_server=True), SMALL], [], {"small": 2}),
+    ],
+)
+def test_placement(placement: str, count: int, nodes: list[Node], taken: list[str], expected: dict[str, int]) -> None:
+    found = [node.node_id for node in place(count, nodes, placement, taken)]
+    assert {name: found.count(name) for name in set(found)} == expected
+
+
+@pytest.mark.parametrize("workers", [3, 2])
+def test_a_resumed_run_knows_whom_to_watch(workers: int, tmp_path: Path) -> None:
+    """Workers that were given a memory have not been told to activate anything; bodies still meet across the border."""
+
+    def resumed(runtime: str) -> list[str]:
+        params = Params(workers=3, runtime=runtime, timestep=0.005, send=SEND[runtime], validate=True)
+        with Simulation(scenes.build("bowl", 200), params) as simulation:
+            simulation.step(60)
+            checkpoint = Checkpoint(CheckpointWriter(tmp_path / runtime, simulation).save(simulation))
+        with checkpoint.resume(workers=workers) as simulation:
+            found = []
+            for _ in range(60):
+                simulation.step()
+                found.append(str(hash(simulation.graph.contacts.tobytes())))
+            return [*found, simulation.state_hash]
+
+    assert resumed("loopback") == resumed("inline")

@@ -1,0 +1,399 @@
+"""Tight coupling with Ray's actors: the same bits, failures within the rounds, and who may connect."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from lapjoint import Checkpoint, CheckpointWriter, Params, Scene, Simulation, scenes
+from lapjoint.engines.bullet import BulletEngine
+from lapjoint.engines.exchange import Links, exchange_room
+from lapjoint.scene import STATE_SIZE
+from lapjoint.scene.shared import SceneMemory
+from lapjoint.workers.messages import StepCommand, StepReply, WorkerFailure
+from lapjoint.workers.runtimes import base
+from lapjoint.workers.runtimes.parcel import split
+from lapjoint.workers.runtimes.ray_link import Entrance, connect
+from lapjoint.workers.runtimes.ray_worker import DONE, RayWorker
+from lapjoint.workers.runtimes.remote import RemoteStates
+from parallel_support import poll
+from ray_support import ADDRESS, HEAD, OTHER, two_nodes, why_not
+
+pytest.importorskip("ray")
+slow = pytest.mark.slow
+REASON = why_not()
+SIZES = {"bowl": 120, "bridge": 106}
+LIMIT_S = 60.0
+
+
+def tight(name: str, **more: Any) -> Simulation:
+    params: dict[str, Any] = {"workers": 3, "timestep": 0.005, "iterations": 20, "rounds": 5, "validate": True}
+    return Simulation(scenes.build(name, SIZES[name]), Params(coupling="tight", **{**params, **more}))
+
+
+def inline_hash(name: str, steps: int, change: Callable[[Simulation], object] | None = None, **more: Any) -> str:
+    with tight(name, runtime="inline", **more) as simulation:
+        go(simulation, steps, change)
+        return simulation.state_hash
+
+
+def go(simulation: Simulation, steps: int, change: Callable[[Simulation], object] | None = None) -> None:
+    for _ in range(steps):
+        if change is not None:
+            change(simulation)
+        simulation.step()
+
+
+# ---- workers that share no memory with the server, without Ray -------------------------------------------------------
+
+
+class Loopback:
+    """Actors' workers in threads of this process, with nothing but parcels and the messages on their sockets."""
+
+    last: Loopback
+
+    def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
+        self.border_states = np.zeros((scene.body_count, STATE_SIZE))
+        self.worker_states = np.zeros((scene.body_count * worker_count, STATE_SIZE))
+        self.remote = RemoteStates(scene, params, self.border_states)
+        self.wait_cpu_s = 0.0
+        self._scene, self._params = scene, params
+        self._pool = ThreadPoolExecutor(worker_count)
+        self.workers: list[RayWorker] = []
+        self.sockets: list[socket.socket] = []
+        self.exchange = [np.zeros((2, exchange_room(scene.body_count))) for _ in range(worker_count)]
+        self.failures: dict[int, WorkerFailure] = {}
+        self.replaced: list[int] = []
+        for index in range(worker_count):
+            self._start(index)
+        Loopback.last = self
+
+    def _start(self, index: int) -> None:
+        memory = np.empty(SceneMemory(self._scene).size, np.uint8)
+        SceneMemory(self._scene).write(memory)
+        worker = RayWorker()
+        task = {"index": index, "params": asdict(self._params), "memory": [], "rows": [self._scene.body_count, 1]}
+        assert not worker.start(task, memory)["error"]
+        entrance = Entrance("127.0.0.1")
+        assert worker.connect(entrance.ticket(index)) == ""
+        link = entrance.receive(LIMIT_S)[index]
+        entrance.close()
+        self.remote.set_worker(index, False)
+        self.workers[index : index + 1] = [worker]
+        self.sockets[index : index + 1] = [link]
+
+    @property
+    def states(self) -> np.ndarray:
+        if not self.remote.is_complete:
+            self.remote.take([w.step(p) for w, p in zip(self.workers, self.remote.ask(), strict=True)])
+        self.remote.want()
+        return self.border_states
+
+    def links(self) -> Links:
+        return Links(
+            [down for down, _ in self.exchange],
+            [up for _, up in self.exchange],
+            [link.fileno() for link in self.sockets],
+            LIMIT_S,
+            [True] * len(self.sockets),
+        )
+
+    def step(
+        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None = None
+    ) -> list[StepReply | WorkerFailure | None]:
+        parcels = self.remote.pack(commands)
+        futures: list[Future[bytes]] = [
+            self._pool.submit(w.step, parcel) for w, parcel in zip(self.workers, parcels, strict=True)
+        ]
+        if meanwhile is not None:
+            meanwhile()
+        answers = [future.result(LIMIT_S) for future in futures]
+        for index, answer in enumerate(answers):
+            if answer and split(answer)[1] != DONE:
+                told = json.loads(bytes(split(answer)[2][0]))
+                self.failures[index] = WorkerFailure(**{**told, "body_ids": tuple(told["body_ids"])})
+                answers[index] = b""
+        replies = self.remote.unpack(commands, answers, self.worker_states)
+        return [self.failures.get(index, reply) for index, reply in enumerate(replies)]
+
+    def replace(self, worker: int) -> None:
+        self._hang_up(worker)
+        self.failures.pop(worker)
+        self.replaced.append(worker)
+        self._start(worker)
+
+    def _hang_up(self, index: int) -> None:
+        for link in (self.sockets[index], self.workers[index]._link):
+            assert link is not None
+            link.close()
+
+    def close(self) -> None:
+        for index in range(len(self.workers)):
+            self._hang_up(index)
+        self._pool.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def _loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(base._RUNTIMES, "loopback", f"{__name__}:Loopback")
+
+
+def throw(simulation: Simulation) -> None:
+    """Every body gets another velocity, and then, before it steps, another owner."""
+    if simulation.step_count in (10, 20):
+        states = simulation.states
+        states[:, 9] += 1.0
+        simulation.set_states(np.arange(len(states)), states)
+        assert simulation._tight is not None
+        simulation._division.ask(((simulation._tight.owner + 1) % 3).astype(np.int32))
+
+
+@pytest.mark.parametrize("change", [None, throw], ids=["alone", "thrown"])
+@pytest.mark.parametrize("name", SIZES)
+def test_the_same_bits_where_messages_travel(name: str, change: Callable[[Simulation], object] | None) -> None:
+    with tight(name, runtime="loopback", load="contacts") as simulation:
+        go(simulation, 35, change)
+        found = simulation.state_hash
+    assert found == inline_hash(name, 35, change, load="contacts")
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_a_worker_that_fails_before_the_rounds_says_so(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
+    """The server does not wait for its answer until it is late; the others abandon the step and take it again."""
+    begin, times = BulletEngine.begin_step, []
+
+    def fail(engine: BulletEngine, *arguments: Any) -> None:
+        if armed and not times and 0 in engine.active_ids.tolist():
+            times.append(1)
+            raise ZeroDivisionError("a body divides by zero")
+        begin(engine, *arguments)
+
+    armed = False
+    monkeypatch.setattr(BulletEngine, "begin_step", fail)
+    with tight("bridge", runtime="loopback") as simulation:
+        simulation.step(first)
+        armed = True
+        before = simulation.states
+        simulation.step(3)
+        assert [event.worker for event in simulation.events] == Loopback.last.replaced
+        assert len(Loopback.last.replaced) == 1
+        assert "divides by zero" in simulation.events[0].text
+        assert (simulation.states != before).any(axis=1).all(), "every body has moved"
+        assert simulation.joint_gaps().max() < 0.01
+
+
+# ---- who may connect -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", [None, "127.0.0.1"])
+def test_only_tickets_are_let_in(address: str | None) -> None:
+    entrance = Entrance(address)
+    first, second = entrance.ticket(4), entrance.ticket(2)
+    strangers = [connect(first["at"], b"x" * 32), connect(first["at"], b"short")]
+    strangers[1].shutdown(socket.SHUT_WR)
+    links = [connect(**second), connect(**first), connect(**first)]  # the last once more than allowed
+    found = entrance.receive(LIMIT_S)
+    assert sorted(found) == [2, 4]
+    found[2].sendall(b"two")
+    assert links[0].recv(3) == b"two"
+    entrance.close()
+    for stranger in (*strangers, links[2]):
+        stranger.settimeout(LIMIT_S)
+        with suppress(ConnectionResetError):
+            assert stranger.recv(1) == b""
+        stranger.close()
+    with pytest.raises(OSError, match="refused"):
+        connect(**second)
+    for link in (*links[:2], *found.values()):
+        link.close()
+
+
+# ---- Ray on one machine ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    from lapjoint.workers.runtimes.ray_cluster import join_cluster, leave_cluster
+
+    join_cluster(None)
+    yield
+    leave_cluster()
+
+
+def unix_links() -> list[list[str]]:
+    """What the kernel says of the Unix sockets between servers and actors of this machine."""
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    return [line.split() for line in lines if "@lapjoint-" in line]
+
+
+@slow
+def test_the_same_bits_as_actors_and_back_through_checkpoints(cluster: None, tmp_path: Path) -> None:
+    wanted = inline_hash("bowl", 45)
+    with tight("bowl", runtime="ray") as first:
+        assert [seat.is_shared for seat in first._runtime._seats] == [True] * 3  # type: ignore[attr-defined]
+        first.step(25)
+        CheckpointWriter(tmp_path / "first", first).save(first)
+        first.step(20)
+        assert first.state_hash == wanted
+    with Checkpoint(tmp_path / "first").resume(runtime="inline") as second:
+        second.step(20)
+        assert second.state_hash == wanted
+
+
+def stop(pid: int, number: signal.Signals) -> None:
+    """Send a signal, and wait until it has come: else the process might take some rounds yet."""
+
+    def has_stopped() -> bool:
+        try:
+            return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+        except psutil.NoSuchProcess:
+            return True
+
+    process = psutil.Process(pid)
+    process.send_signal(number)
+    assert poll(has_stopped, LIMIT_S)
+
+
+def lose(simulation: Simulation, number: signal.Signals, worker: int) -> None:
+    """Lose a worker once, when it has its command and the rounds are about to begin."""
+    runtime, links = simulation._runtime, simulation._runtime.links
+
+    def lost() -> Links:
+        runtime.links = links  # type: ignore[method-assign]
+        stop(runtime.process_ids[worker], number)  # type: ignore[attr-defined]
+        return links()
+
+    runtime.links = lost  # type: ignore[method-assign]
+
+
+@slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
+def test_a_worker_lost_within_the_rounds(cluster: None, number: signal.Signals) -> None:
+    """It is replaced, all take the step again, and the rest is what it is with processes."""
+    hashes = []
+    for kind in ("process", "ray"):
+        with tight("bridge", runtime=kind, hang_limit=1.0) as simulation:
+            simulation.step(4)
+            for worker in range(3):
+                simulation._runtime._limits.forget(worker)  # type: ignore[attr-defined]  # how slow the first step was
+            simulation.step(1)
+            old = list(simulation._runtime.process_ids)  # type: ignore[attr-defined]
+            lose(simulation, number, 1)
+            simulation.step(5)
+            new = simulation._runtime.process_ids  # type: ignore[attr-defined]
+            assert [a == b for a, b in zip(old, new, strict=True)] == [True, False, True]
+            assert [(event.kind, event.worker) for event in simulation.events] == [
+                ("gone" if number == signal.SIGKILL else "hung", 1)
+            ]
+            assert str(old[1]) in simulation.events[0].text
+            assert poll(lambda pid=old[1]: not psutil.pid_exists(pid), 10)
+            hashes.append(simulation.state_hash)
+    assert hashes[0] == hashes[1]
+    assert unix_links() == [], "nothing is left behind"
+
+
+@slow
+def test_a_worker_gone_between_steps_and_another_number_of_workers(cluster: None) -> None:
+    hashes = []
+    for kind in ("process", "ray"):
+        with tight("bridge", runtime=kind, workers=2) as simulation:
+            simulation.step(3)
+            stop(simulation._runtime.process_ids[0], signal.SIGKILL)  # type: ignore[attr-defined]
+            simulation.step(2)
+            assert [(event.kind, event.worker) for event in simulation.events] == [("gone", 0)]
+            simulation.set_worker_count(3)
+            simulation.step(7)
+            assert simulation.profile.worker_body_count.min() > 0
+            assert len(simulation.profile.worker_body_count) == 3
+            hashes.append(simulation.state_hash)
+            if kind == "ray":
+                flags = [int(words[3], 16) for words in unix_links()]
+                assert len(flags) == 3, "one connection for each worker"
+                assert not any(flag & 0x10000 for flag in flags), "nobody listens any more"
+    assert hashes[0] == hashes[1]
+
+
+# ---- two nodes -------------------------------------------------------------------------------------------------------
+
+RUN = f"""
+import json, sys
+from lapjoint import Params, Simulation, scenes
+case = json.loads(sys.argv[1])
+params = Params(runtime="ray", address="{ADDRESS}", coupling="tight", hang_limit=2.0, **case["params"])
+with Simulation(scenes.build(case["name"], case["size"]), params) as simulation:
+    simulation.step(case["steps"])
+    told = {{
+        "hash": simulation.state_hash,
+        "nodes": [seat.node.address for seat in simulation._runtime._seats],
+        "shared": [seat.is_shared for seat in simulation._runtime._seats],
+    }}
+    print(json.dumps(told), flush=True)
+    if sys.stdin.readline():
+        runtime, links = simulation._runtime, simulation._runtime.links
+        def lost():
+            runtime.links = links
+            print("in rounds", flush=True)
+            sys.stdin.readline()
+            return links()
+        runtime.links = lost
+        simulation.step(5)
+        print(json.dumps({{
+            "nodes": [seat.node.address for seat in simulation._runtime._seats],
+            "events": [event.text for event in simulation.events],
+            "steps": simulation.step_count,
+            "gap": simulation.joint_gaps().max(),
+        }}))
+"""
+
+
+def tell(program: subprocess.Popen[str]) -> None:
+    assert program.stdin is not None
+    program.stdin.write("\n")
+    program.stdin.flush()
+
+
+def read_line(program: subprocess.Popen[str], start: str) -> str:
+    """The next line that begins so: Ray itself may say that a raylet is gone."""
+    assert program.stdout is not None
+    for line in program.stdout:
+        if line.startswith(start):
+            return line
+    raise AssertionError(program.communicate()[1])
+
+
+@slow
+@pytest.mark.skipif(bool(REASON), reason=REASON)
+def test_on_two_nodes_the_same_bits_until_one_is_lost() -> None:
+    """Its worker is replaced on the node that is left, in the middle of a step, and the run goes on."""
+    params: dict[str, Any] = {"workers": 3, "timestep": 0.005, "iterations": 20, "rounds": 5}
+    with two_nodes() as nodes:
+        program = nodes.popen(RUN, json.dumps({"name": "bridge", "size": 106, "steps": 25, "params": params}))
+        try:
+            found = json.loads(read_line(program, "{"))
+            assert sorted(found["nodes"]) == [HEAD, HEAD, OTHER]
+            assert found["shared"] == [address == HEAD for address in found["nodes"]]
+            assert found["hash"] == inline_hash("bridge", 25)
+            tell(program)
+            assert read_line(program, "in rounds") == "in rounds\n"
+            nodes.kill(OTHER)
+            tell(program)
+            found = json.loads(read_line(program, "{"))
+        finally:
+            program.kill()
+            errors = program.communicate()[1]
+    assert found["nodes"] == [HEAD, HEAD, HEAD], errors
+    assert found["steps"] == 30
+    assert len(found["events"]) == 1
+    assert found["gap"] < 0.01
