@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
+from ..arrays.state import PartState
 from ..params import Params
 
 FULL_MS = 4.0
@@ -14,11 +15,11 @@ IDLE_MS = 2.0
 LOOK_EVERY = 10
 """Steps between two looks at the load."""
 PATIENCE = 5
-"""Looks in a row that have to say the same."""
+"""Looks in a row that have to agree."""
 
 
 class Elastic:
-    """Says how many workers there should be, from `params.workers` to `params.max_workers`; at most one per body."""
+    """Decides how many workers there should be, from `params.workers` to `params.max_workers`; at most one per body."""
 
     def __init__(self, params: Params, body_count: int) -> None:
         self.least = params.workers
@@ -27,6 +28,12 @@ class Elastic:
 
     def is_time_to_look(self, step_count: int) -> bool:
         return self.least < self.most and step_count % LOOK_EVERY == 0
+
+    def state(self) -> PartState:
+        return PartState(values={"least": self.least, "most": self.most, "looks": self._looks})
+
+    def restore(self, state: PartState) -> None:
+        self.least, self.most, self._looks = (state.values[name] for name in ("least", "most", "looks"))
 
     def wanted(self, worker_count: int, step_ms: float) -> int:
         """How many workers there should be, if all their steps together take `step_ms`."""

@@ -1,4 +1,4 @@
-"""Loads: what the workers' shares weigh, and when they have become so uneven that the scene is divided anew."""
+"""Loads: estimates of what the workers' shares take, and when they are so uneven that a repartition pays."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import Membership
+from ..arrays.state import PartState
 from ..params import Params
 from ..scene import WORLD, Scene
 from ..workers.messages import StepReply
@@ -18,16 +19,16 @@ sweep of the solver, in about 1.3 nanoseconds: measured on bowl, building and tw
 UNIT_MS = 1.3e-6
 BODY_MS = 5e-3
 """What that is, and roughly what a body takes with its contacts and joints at 25 sweeps, where only bodies count."""
-WEIGH_EVERY = 10
+ESTIMATE_EVERY = 10
 """Steps between two counts of contacts."""
 SMOOTHING = 0.05
 """Of a new measured time: twenty steps or so decide."""
 PATIENCE = 200
-"""Steps between two divisions, at least: a division costs about a step."""
+"""Steps between two repartitions, at least: one costs about a step."""
 LOOK_EVERY = 20
 """Steps between two looks at the shares."""
 WIDER, WIDER_BY = 1.5, 0.05
-"""An overlap is too wide that duplicates so many times what it did after the last division, and so much more."""
+"""An overlap is too wide that duplicates so many times what it did after the last repartition, and so much more."""
 
 
 class Loads:
@@ -39,7 +40,7 @@ class Loads:
         self._kind = params.load
         self._threshold = params.repartition
         self._cpu_ms: NDArray[np.float64] | None = None
-        self._last_division = 0
+        self._last_repartition = 0
         self._duplicated = 0.0
 
     def measure(self, worker_cpu_ms: NDArray[np.float64]) -> None:
@@ -48,9 +49,9 @@ class Loads:
             self._cpu_ms = worker_cpu_ms.copy()
         self._cpu_ms += SMOOTHING * (worker_cpu_ms - self._cpu_ms)
 
-    def weigh(self, membership: Membership, replies: Sequence[StepReply], iterations: int, step_count: int) -> None:
+    def estimate(self, membership: Membership, replies: Sequence[StepReply], iterations: int, step_count: int) -> None:
         """Bring the membership's loads up to date with what the workers found in the last step."""
-        if self._kind == "bodies" or step_count % WEIGH_EVERY:
+        if self._kind == "bodies" or step_count % ESTIMATE_EVERY:
             return
         contacts, points = (np.zeros(membership.body_count) for _ in range(2))
         for reply in replies:
@@ -58,7 +59,7 @@ class Loads:
                 body = end[end >= 0]  # the rest are static
                 contacts += np.bincount(body, minlength=membership.body_count)
                 points += np.bincount(body, reply.contact_point_count[end >= 0], membership.body_count)
-        several = np.maximum(membership.worker_counts(), 1)  # who tell of the same contacts
+        several = np.maximum(membership.worker_counts(), 1)  # which report the same contacts
         sweeps = iterations * (POINT_SWEEP * points / several + JOINT_SWEEP * self._joint_count)
         membership.set_costs(BODY + CONTACT * contacts / several + sweeps)
         if self._kind == "time" and self._cpu_ms is not None and len(self._cpu_ms) == membership.worker_count:
@@ -73,16 +74,16 @@ class Loads:
 
     def is_time_to_look(self, step_count: int) -> bool:
         """Whether a look at the shares is due."""
-        since = step_count - self._last_division
+        since = step_count - self._last_repartition
         return bool(self._threshold) and since >= PATIENCE and since % LOOK_EVERY == 0
 
     @property
-    def may_move(self) -> bool:
+    def may_migrate(self) -> bool:
         """Whether bodies may change workers at all."""
         return bool(self._threshold)
 
     def are_uneven(self, membership: Membership, step_count: int, share: float | None = None) -> bool:
-        """Whether it is time to divide the scene anew. `share` is what grows with interfaces: the duplicated share,
+        """Whether a repartition is due. `share` is what grows with interfaces: the duplicated share,
         unless something else is given."""
         if not self.is_time_to_look(step_count):
             return False
@@ -91,10 +92,18 @@ class Loads:
         wide = share > WIDER * self._duplicated + WIDER_BY
         return wide or bool(load.max() > self._threshold * load.mean())
 
-    def divided(self, membership: Membership, step_count: int, share: float | None = None) -> None:
-        """Take note of a division."""
-        self._last_division = step_count
+    def note_repartition(self, membership: Membership, step_count: int, share: float | None = None) -> None:
+        """Compare later shares with those of now."""
+        self._last_repartition = step_count
         self._duplicated = self.duplicated_share(membership) if share is None else share
+
+    def state(self) -> PartState:
+        values = {"last_repartition": int(self._last_repartition), "duplicated": float(self._duplicated)}
+        return PartState({} if self._cpu_ms is None else {"cpu_ms": self._cpu_ms}, values)
+
+    def restore(self, state: PartState) -> None:
+        self._last_repartition, self._duplicated = (state.values[name] for name in ("last_repartition", "duplicated"))
+        self._cpu_ms = state.optional("cpu_ms")
 
     @staticmethod
     def duplicated_share(membership: Membership) -> float:

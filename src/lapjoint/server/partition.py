@@ -99,7 +99,7 @@ def metis(scene: Scene, worker_count: int) -> Ids:
     return partition if len(np.unique(partition)) == worker_count else boxes(scene, worker_count)
 
 
-def divide_anew(
+def repartition(
     scene: Scene, states: NDArray[np.float64], contacts: Ids, membership: Membership, worker_count: int | None = None
 ) -> Ids:
     """METIS over joints, contacts and proximity as they are now, with equal loads; a slower worker gets less. Of all

@@ -1,30 +1,39 @@
-"""What server and workers say to each other: one dataclass per message, arrays only, no transport."""
+"""What server and workers send each other: one dataclass per message, named fields, no transport.
+
+A field is an array of a declared type, empty unless given; or a number, a text, or another message. `codec.py` turns
+any of them into bytes.
+"""
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass, field, fields
-from math import prod
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines import Contacts
+
 Ids = NDArray[np.int32]
 Array = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
 
 
-def _array(dtype: Any, *shape: int) -> Any:
-    """A field holding rows of `shape`; empty unless given."""
-    return field(default_factory=lambda: np.empty((0, *shape), dtype), metadata={"dtype": dtype, "shape": shape})
+def _array(dtype: Any, *shape: int, narrow: bool = False) -> Any:
+    """A field holding rows of `shape`; empty unless given. A narrow one travels as float32 where that loses nothing."""
+    metadata = {"dtype": np.dtype(dtype), "shape": shape, "narrow": narrow}
+    return field(default_factory=lambda: np.empty((0, *shape), dtype), metadata=metadata)
+
+
+# ---- a step --------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class StepCommand:
-    """Server to worker: change your active bodies, then take a step.
+    """Server to worker: change the active bodies, then take a step.
 
     States do not travel in the message: the worker reads the rows of bodies it activates or resets from the table of
-    states, and writes its results where the server looks for them.
+    states, and writes its results where the server reads them.
     """
 
     deactivate: Ids = _array(np.int32)
@@ -39,47 +48,112 @@ class StepCommand:
     force_ids: Ids = _array(np.int32)
     """Active bodies with an external force and torque in this step."""
     forces: Array = _array(np.float64, 6)
-    iterations: Ids = _array(np.int32)
-    """One number if the sweeps per step change from this step on, else none."""
-    in_rounds: Ids = _array(np.int32)
-    """One number if the step is taken in rounds with the server, else none."""
-    rounds: Ids = _array(np.int32)
-    """One number if a step is taken in rounds alone: the most of them."""
+    iterations: int | None = None
+    """Sweeps per step from this step on; None: as before."""
+    rounds: int | None = None
+    """Rounds of a step that the worker's engine takes alone, at most, from this step on; None: as before."""
+
+
+@dataclass
+class ExchangeCommand(StepCommand):
+    """Server to worker: take the step together with the server, in rounds of an exchange (engines/exchange.py)."""
+
     interface: Ids = _array(np.int32)
-    """In rounds: active bodies that have joints or contacts with bodies of other workers."""
-    held: Ids = _array(np.int32)
-    """Those of them, by their places, that have joints with bodies of other workers."""
-    recall: Ids = _array(np.int32)
-    """With `memory_part`: only what is about these bodies is told. Where there is `memory`, it is added: bodies leave
-    and come in first, and what is known of others stays."""
-    memory_part: NDArray[np.int64] = _array(np.int64)
-    """If there are two numbers, the worker takes no step. Without `memory`, it tells the bytes of its memory from the
-    first to the second. With it, these are bytes of a memory to take over, from the first on; the second is its size.
-    """
-    memory: NDArray[np.uint8] = _array(np.uint8)
+    """Active bodies that have joints or contacts with bodies of other workers."""
+    jointed: Ids = _array(np.int32)
+    """Those of them, by their places in `interface`, that have joints with bodies of other workers."""
 
 
 @dataclass
 class StepReply:
-    """Worker to server: the step is done."""
+    """Worker to server: the step is done. Of a step that was abandoned: empty."""
 
     contact_bodies: Ids = _array(np.int32, 2)
     """Contacts of the step, as in engines.Contacts."""
     contact_point_count: Ids = _array(np.int32)
     contact_depth: Array = _array(np.float64)
-    measures: Array = _array(np.float64)
-    """CPU time of the step [s], residual [m/s], active bodies, CPU time of what was prepared before the step [s],
-    groups of bodies that a direct solver left to sweeps, rounds of a step in rounds that was taken alone, CPU time of
-    the step before its rounds [s]."""
-    memory: NDArray[np.uint8] = _array(np.uint8)
-    """The part of the worker's memory that was asked for."""
-    memory_size: NDArray[np.int64] = _array(np.int64)
-    """Bytes of the whole memory, if a part was asked for."""
+    cpu_s: float = 0.0
+    """CPU time of the step [s]."""
+    prepare_cpu_s: float = 0.0
+    """CPU time of what was prepared for it, while the worker waited for the command [s]."""
+    begin_cpu_s: float = 0.0
+    """CPU time of the step before its exchange [s]."""
+    reset_s: float = 0.0
+    """Of the step, what setting bodies back to their blended states took [s]."""
+    residual: float = 0.0
+    """m/s. Not a number where the worker alone cannot know: in an exchange all have one together."""
+    body_count: int = 0
+    """Active bodies."""
+    fallback_count: int = 0
+    """Groups of bodies that a direct solver left to sweeps."""
+    rounds: int = 0
+    """Rounds of a step that the engine took alone."""
+
+    @property
+    def contacts(self) -> Contacts:
+        return Contacts(self.contact_bodies, self.contact_point_count, self.contact_depth)
+
+    @staticmethod
+    def of(contacts: Contacts) -> StepReply:
+        """A reply that has contacts and nothing else."""
+        return StepReply(contacts.bodies, contacts.point_count, contacts.depth)
+
+
+# ---- an engine's state, between two steps --------------------------------------------------------------------------
+
+
+@dataclass
+class ReadState:
+    """Server to worker: return bytes `start` to `stop` of the engine's state. The state is taken when `start` is 0."""
+
+    bodies: Ids = _array(np.int32)
+    """Only these bodies, and all contacts and joints that they have; empty: all."""
+    start: int = 0
+    stop: int = 0
+
+
+@dataclass
+class StatePart:
+    """Worker to server: a part of the engine's state, and the bytes of the whole. Also the answer, empty, to what
+    writes one."""
+
+    data: Bytes = _array(np.uint8)
+    size: int = 0
+
+
+@dataclass
+class WriteState:
+    """Server to worker: a part of an engine's state; with its last part, become that engine."""
+
+    activate: Ids = _array(np.int32)
+    """With the first part: bodies that are active then."""
+    data: Bytes = _array(np.uint8)
+    start: int = 0
+    size: int = 0
+
+
+@dataclass
+class Migrate:
+    """Server to worker: a part of the contact cache of bodies that change owners; with its last part, bodies leave and
+    enter, and the cache is merged."""
+
+    deactivate: Ids = _array(np.int32)
+    activate: Ids = _array(np.int32)
+    data: Bytes = _array(np.uint8)
+    start: int = 0
+    size: int = 0
+
+    @property
+    def is_last(self) -> bool:
+        return self.start + len(self.data) >= self.size
+
+
+# ---- failure -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class WorkerFailure:
-    """What a runtime has in place of a reply where a worker did not take its step."""
+    """In place of a reply: why a worker did not take its step."""
 
     worker: int
     kind: str
@@ -98,55 +172,56 @@ class WorkerFailure:
         return f"worker {self.worker} {verb}{self.text}"
 
 
-MESSAGES = (StepCommand, StepReply)
-Message = TypeVar("Message", bound="StepCommand | StepReply")
-
-# Name, type and shape of a row of each message's arrays, and the head: how many rows each has.
-_LAYOUT: dict[type, list[tuple[str, Any, Any]]] = {
-    kind: [(f.name, np.dtype(f.metadata["dtype"]), f.metadata["shape"]) for f in fields(kind)] for kind in MESSAGES
-}
-_HEAD: dict[type, struct.Struct] = {kind: struct.Struct(f"{len(_LAYOUT[kind])}q") for kind in MESSAGES}
+# ---- workers on other machines -------------------------------------------------------------------------------------
 
 
-def _padded(size: int) -> int:
-    return -(-size // 8) * 8
+@dataclass
+class RemoteCommand:
+    """Server to an actor: a command, and what an actor without the server's memory needs for it."""
+
+    number: int = 0
+    """Of the request; one that comes again is answered as before."""
+    wants: str = ""
+    """Which states come back: none, border (those of watched and moved bodies), or all (those of own bodies)."""
+    command: StepCommand | ExchangeCommand | ReadState | WriteState | Migrate | None = None
+    """None: only states are asked for."""
+    activated: Array = _array(np.float64, 13, narrow=True)
+    """States of the bodies to activate, and to reset."""
+    reset: Array = _array(np.float64, 13, narrow=True)
+    watched: Ids = _array(np.int32)
+    """Bodies to watch from now on (watch.py), if `watches_anew`."""
+    watches_anew: bool = False
 
 
-def array_bytes(message: StepCommand | StepReply) -> int:
-    """Bytes of a message's arrays."""
-    return sum(getattr(message, name).nbytes for name, _, _ in _LAYOUT[type(message)])
+@dataclass
+class RemoteReply:
+    """An actor to the server."""
+
+    number: int = 0
+    reply: StepReply | StatePart | WorkerFailure | None = None
+    overlap: Array = _array(np.float64, 13, narrow=True)
+    """States of overlap bodies, as the command lists them."""
+    bodies: Ids = _array(np.int32)
+    """With all states: own bodies, if they are others than before (`has_bodies`); with border states: moved ones."""
+    has_bodies: bool = False
+    states: Array = _array(np.float64, 13, narrow=True)
+    """With all states: of own bodies; with border states: of watched bodies, then of moved ones."""
 
 
-def pack(message: StepCommand | StepReply, buffer: memoryview) -> int:
-    """Write a message into a buffer; returns the bytes used. Raises ValueError where it does not fit."""
-    kind = type(message)
-    head = _HEAD[kind]
-    arrays, size = [], head.size
-    for name, dtype, _ in _LAYOUT[kind]:
-        array = getattr(message, name)
-        if len(array):
-            array = np.ascontiguousarray(array, dtype)
-            size += _padded(array.nbytes)
-        arrays.append(array)
-    if size > len(buffer):
-        raise ValueError(f"a {kind.__name__} of {size} bytes does not fit into {len(buffer)}")
-    head.pack_into(buffer, 0, *map(len, arrays))
-    place = head.size
-    for array in arrays:
-        if len(array):
-            buffer[place : place + array.nbytes] = array.data.cast("B")
-            place += _padded(array.nbytes)
-    return size
-
-
-def unpack(kind: type[Message], buffer: memoryview) -> Message:
-    """Read a message out of a buffer. It keeps a copy of its own, which its arrays share."""
-    layout, head = _LAYOUT[kind], _HEAD[kind]
-    rows = head.unpack_from(buffer)
-    sizes = [count * dtype.itemsize * prod(shape) for count, (_, dtype, shape) in zip(rows, layout, strict=True)]
-    data = np.array(buffer[head.size : head.size + sum(map(_padded, sizes))])
-    values, place = {}, 0
-    for (name, dtype, shape), count, size in zip(layout, rows, sizes, strict=True):
-        values[name] = data[place : place + size].view(dtype).reshape(count, *shape)
-        place += _padded(size)
-    return kind(**values)
+Command = StepCommand | ExchangeCommand | ReadState | WriteState | Migrate
+"""What a worker executes."""
+Reply = StepReply | StatePart
+"""What it answers."""
+Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply
+MESSAGES: tuple[type[Any], ...] = (
+    StepCommand,
+    ExchangeCommand,
+    StepReply,
+    ReadState,
+    StatePart,
+    WriteState,
+    Migrate,
+    WorkerFailure,
+    RemoteCommand,
+    RemoteReply,
+)

@@ -13,7 +13,7 @@ from ...engines.exchange import Links
 from ...errors import LapjointError
 from ...params import Params
 from ...scene import Scene
-from ..messages import StepCommand, StepReply, WorkerFailure
+from ..messages import Command, Reply, WorkerFailure
 
 Array = NDArray[np.float64]
 
@@ -33,20 +33,22 @@ class Runtime(Protocol):
     """States of overlap bodies in each of their workers, by slot: (rows, 13), with body_count times the number of
     workers rows or more. A change of the number of workers may make it another array."""
 
-    def __init__(self, scene: Scene, params: Params, worker_count: int) -> None: ...
+    def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
+        """`exchange_room` is how many numbers one direction of a worker's exchange within a step can have."""
+        ...
 
     wait_cpu_s: float
     """CPU time of the server in the last step while the workers stepped [s]: from the last command to the last reply.
     With workers in the server's own thread, theirs."""
 
     def step(
-        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None = None
-    ) -> list[StepReply | WorkerFailure | None]:
-        """One step of all workers that have a command, in parallel where the runtime can; returns when the last is
-        done or given up. A worker without a command does not step, and its answer is None.
+        self, commands: Sequence[Command | None], meanwhile: Callable[[], None] | None = None
+    ) -> list[Reply | WorkerFailure | None]:
+        """Have all workers that have a command execute it, in parallel where the runtime can; returns when the last is
+        done or given up. A worker without a command does nothing, and its answer is None.
 
-        While they step, the server does what is left for `meanwhile`; it may not look at states then. Where the step is
-        taken in rounds, `meanwhile` is what takes them, through `links`: all commands say so then, or none.
+        While they work, `meanwhile` runs; it may not look at states then. Where the commands are ExchangeCommands (all
+        of them or none), `meanwhile` runs the server's side of the exchange, through `links`.
 
         A worker that fails, dies or does not answer in time (see AnswerLimits) has a WorkerFailure for an answer, then
         and in every later step, until it is replaced. The others are not touched by it. Rows that a failed worker was
@@ -56,7 +58,7 @@ class Runtime(Protocol):
         ...
 
     def links(self) -> Links:
-        """The way to the workers within a step in rounds, for `meanwhile`."""
+        """The way to the workers within a step with an exchange, for `meanwhile`."""
         ...
 
     def replace(self, worker: int) -> None:
@@ -79,10 +81,10 @@ def runtime_names() -> list[str]:
     return list(_RUNTIMES)
 
 
-def make_runtime(scene: Scene, params: Params, worker_count: int) -> Runtime:
+def make_runtime(scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> Runtime:
     """The runtime that `params` names, with its workers started and empty."""
     if params.runtime not in _RUNTIMES:
         raise LapjointError(f"no runtime named {params.runtime!r}; known runtimes: {', '.join(_RUNTIMES)}")
     module, name = _RUNTIMES[params.runtime].split(":")
-    runtime: Runtime = getattr(import_module(module, __package__), name)(scene, params, worker_count)
+    runtime: Runtime = getattr(import_module(module, __package__), name)(scene, params, worker_count, exchange_room)
     return runtime

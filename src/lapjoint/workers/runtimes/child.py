@@ -1,4 +1,4 @@
-"""One worker's process, as the server sees it: how it starts, what it is told, what it answers, how it ended."""
+"""One worker's process, as the server sees it: how it starts, what it is sent, what it answers, how it ended."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from ...params import Params
-from ..messages import StepCommand, StepReply, WorkerFailure, pack, unpack
+from ..codec import from_bytes, read, to_bytes, write
+from ..messages import Command, Reply, WorkerFailure
 from .shared import DONE, FAILED, GO, SharedMemory
 
 READ_S = 10.0
-"""What the rest of a failure's text may take to arrive [s]."""
-TEXT_SIZE = struct.Struct("q")
+"""What the rest of a failure may take to arrive [s]."""
+SIZE = struct.Struct("q")
 
 
 class Child:
@@ -33,7 +34,7 @@ class Child:
         """Why it can take no step any more."""
         mailbox = SharedMemory(mailbox_size)
         self._mailbox = memoryview(mailbox.map)
-        exchange = SharedMemory(16 * room)  # within a step: what the server says, and what the worker does
+        exchange = SharedMemory(16 * room)  # within a step: what the server sends, and what the worker does
         self.down, self.up = exchange.array((2, room), float)
         self.link, theirs = socket.socketpair()
         task = {
@@ -65,8 +66,8 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
-    def tell(self, command: StepCommand) -> None:
-        pack(command, self._mailbox)
+    def send(self, command: Command) -> None:
+        write(command, self._mailbox)
         with suppress(OSError):  # one that is gone is noticed where its answer is waited for
             self.link.send(GO)
 
@@ -82,8 +83,9 @@ class Child:
         if answer != DONE:
             self.failure = WorkerFailure(self.index, "gone", self._how_it_ended())
 
-    def reply(self) -> StepReply:
-        return unpack(StepReply, self._mailbox)
+    def reply(self) -> Reply:
+        reply: Reply = read(self._mailbox)
+        return reply
 
     def give_up(self, seconds: float) -> None:
         """It has not answered in so many seconds. It is killed at once: it must not write any more."""
@@ -95,9 +97,8 @@ class Child:
     def _receive_failure(self) -> None:
         self.link.settimeout(READ_S)
         with self.link.makefile("rb") as stream:
-            (size,) = TEXT_SIZE.unpack(_exactly(stream.read(TEXT_SIZE.size), TEXT_SIZE.size))
-            told = json.loads(_exactly(stream.read(size), size))
-        self.failure = WorkerFailure(self.index, told["kind"], told["text"], tuple(told["body_ids"]))
+            (size,) = SIZE.unpack(_exactly(stream.read(SIZE.size), SIZE.size))
+            self.failure = from_bytes(_exactly(stream.read(size), size))
 
     def _how_it_ended(self) -> str:
         try:
@@ -111,11 +112,11 @@ class Child:
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def hang_up(self) -> None:
-        """Which tells the worker to leave."""
+        """Close the socket, which makes the worker leave."""
         self.link.close()
 
     def leave(self, seconds: float) -> None:
-        """Wait so long for a worker that was told to leave, then kill it."""
+        """Wait so long for a worker to leave, then kill it."""
         try:
             self._process.wait(max(0.0, seconds))
         except subprocess.TimeoutExpired:
@@ -131,9 +132,8 @@ class Child:
 
 def pack_failure(failure: WorkerFailure) -> bytes:
     """What a worker sends in place of a reply."""
-    told = {"kind": failure.kind, "text": failure.text, "body_ids": failure.body_ids}
-    text = json.dumps(told).encode()
-    return FAILED + TEXT_SIZE.pack(len(text)) + text
+    content = to_bytes(failure)
+    return FAILED + SIZE.pack(len(content)) + content
 
 
 def _exactly(content: bytes, size: int) -> bytes:

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from ...engines.exchange import Links, Signal, exchange_room
+from ...engines.exchange import Links, Signal
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
-from ..messages import StepCommand, StepReply, WorkerFailure
+from ..messages import Command, ExchangeCommand, Reply, WorkerFailure
 from ..worker import Worker, failure_of
 from .base import Array
 from .shared import SharedMemory
 
 
 class InlineRuntime:
-    def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
-        self._scene, self._params = scene, params
+    def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
+        self._scene, self._params, self._room = scene, params, exchange_room
         self.states = self.border_states = self._table(scene.body_count)
         self.worker_states = self._table(0)
         self.wait_cpu_s = 0.0
@@ -33,13 +33,13 @@ class InlineRuntime:
         self.set_worker_count(worker_count)
 
     def step(
-        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None = None
-    ) -> list[StepReply | WorkerFailure | None]:
+        self, commands: Sequence[Command | None], meanwhile: Callable[[], None] | None = None
+    ) -> list[Reply | WorkerFailure | None]:
         self._check_open()
         start = time.thread_time()
         try:
-            if meanwhile is not None and any(command is not None and len(command.in_rounds) for command in commands):
-                answers = self._step_in_rounds(commands, meanwhile)
+            if meanwhile is not None and any(isinstance(command, ExchangeCommand) for command in commands):
+                answers = self._step_with_exchange(commands, meanwhile)
             else:
                 answers = [self._answer(w, command) for w, command in zip(self._workers, commands, strict=True)]
                 if meanwhile is not None:
@@ -50,19 +50,19 @@ class InlineRuntime:
         self.wait_cpu_s = time.thread_time() - start
         return answers
 
-    def _step_in_rounds(
-        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None]
-    ) -> list[StepReply | WorkerFailure | None]:
-        """All workers begin, take their rounds as the server asks for them, and finish."""
-        told = []
+    def _step_with_exchange(
+        self, commands: Sequence[Command | None], meanwhile: Callable[[], None]
+    ) -> list[Reply | WorkerFailure | None]:
+        """All workers begin, answer the server in the exchange, and finish."""
+        stepping = []
         for worker, command in zip(self._workers, commands, strict=True):
-            if command is not None:
-                told.append(worker)
+            if isinstance(command, ExchangeCommand):
+                stepping.append(worker)
                 self._try(worker, partial(worker.begin, command))
-        self._signals = dict.fromkeys((worker.index for worker in told), int(Signal.ROUND))
+        self._signals = dict.fromkeys((worker.index for worker in stepping), int(Signal.ROUND))
         meanwhile()
-        answers: list[StepReply | WorkerFailure | None] = [None] * len(self._workers)
-        for worker in told:
+        answers: list[Reply | WorkerFailure | None] = [None] * len(self._workers)
+        for worker in stepping:
             completed = self._signals[worker.index] == Signal.FINISH
             reply = self._try(worker, partial(worker.finish, completed))
             if reply is not None:
@@ -98,12 +98,12 @@ class InlineRuntime:
         self._serve_cpu_s += time.thread_time() - start
         return not self._failures
 
-    def _answer(self, worker: Worker, command: StepCommand | None) -> StepReply | WorkerFailure | None:
+    def _answer(self, worker: Worker, command: Command | None) -> Reply | WorkerFailure | None:
         if command is None:
             return None
         if worker.index not in self._failures:
             try:
-                reply = worker.step(command)
+                reply = worker.execute(command)
                 worker.prepare()
                 return reply
             except Exception as error:
@@ -130,8 +130,8 @@ class InlineRuntime:
 
     def _start(self, index: int) -> Worker:
         worker = Worker(index, self._scene, self._params, self.states, self.worker_states)
-        if self._params.coupling == "tight":
-            worker.set_exchange(np.zeros((2, exchange_room(self._scene.body_count))))
+        if self._room:
+            worker.set_exchange(np.zeros((2, self._room)))
         return worker
 
     def _check_open(self) -> None:

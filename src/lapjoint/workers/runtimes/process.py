@@ -13,12 +13,12 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 
-from ...engines.exchange import Links, exchange_room
+from ...engines.exchange import Links
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneMemory
-from ..messages import StepCommand, StepReply, WorkerFailure
+from ..messages import Command, ExchangeCommand, Reply, WorkerFailure
 from .answer_limits import START_S, AnswerLimits
 from .base import Array
 from .child import Child
@@ -34,7 +34,7 @@ def mailbox_size(body_count: int) -> int:
 
 
 class ProcessRuntime:
-    def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
+    def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
         self._body_count, self._params = scene.body_count, params
         description = SceneMemory(scene)
         states, worker_states = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0)
@@ -46,7 +46,7 @@ class ProcessRuntime:
         self.wait_cpu_s = 0.0
         self._blocks = [states, worker_states, scene_block]
         self._children: list[Child] = []
-        self._room = exchange_room(scene.body_count) if params.coupling == "tight" else 0
+        self._room = exchange_room
         self._limits = AnswerLimits(params.hang_limit)
         self._finalizer = weakref.finalize(self, _end, self._children, self._blocks)
         try:
@@ -56,22 +56,22 @@ class ProcessRuntime:
             raise
 
     def step(
-        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None = None
-    ) -> list[StepReply | WorkerFailure | None]:
+        self, commands: Sequence[Command | None], meanwhile: Callable[[], None] | None = None
+    ) -> list[Reply | WorkerFailure | None]:
         self._check_open()
         try:
-            told = []
+            asked = []
             for child, command in zip(self._children, commands, strict=True):
                 if command is not None and child.failure is None:
-                    child.tell(command)
-                    told.append(child)
+                    child.send(command)
+                    asked.append(child)
             start = time.thread_time()
             sent = since = time.monotonic()
             if meanwhile is not None:
                 meanwhile()
-            if any(command is not None and len(command.in_rounds) for command in commands):
+            if any(isinstance(command, ExchangeCommand) for command in commands):
                 since = time.monotonic()  # they have answered until now, or been given up
-            limits_s = {child: self._limits.limit_s(child.index) for child in told if child.failure is None}
+            limits_s = {child: self._limits.limit_s(child.index) for child in asked if child.failure is None}
             self._gather(limits_s, sent, since)
             self.wait_cpu_s = time.thread_time() - start
             return [
@@ -83,7 +83,7 @@ class ProcessRuntime:
             raise
 
     def _gather(self, limits_s: dict[Child, float], sent: float, since: float, is_step: bool = True) -> None:
-        """Wait until all of these have answered, or have taken too long since then. They were told when `sent`."""
+        """Wait until all of these have answered, or have taken too long since `since`; commands went out at `sent`."""
         poll = select.poll()
         waiting = {child.link.fileno(): child for child in limits_s}
         for fd in waiting:
@@ -173,7 +173,7 @@ class ProcessRuntime:
 
 
 def _leave(children: Sequence[Child]) -> None:
-    """Hang up, which tells the workers to leave; kill those that have not left in time."""
+    """Hang up, which makes the workers leave; kill those that have not left in time."""
     for child in children:
         child.hang_up()
     deadline = time.monotonic() + LEAVE_S

@@ -13,7 +13,8 @@ from functools import partial
 from ...params import Params
 from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
-from ..messages import StepCommand, pack, unpack
+from ..codec import read, write
+from ..messages import StepCommand
 from ..worker import Worker, failure_of
 from .base import Array
 from .child import pack_failure
@@ -31,6 +32,11 @@ def leave_with_server(link: socket.socket) -> None:
 def overlap_table(block: SharedMemory) -> Array:
     rows = block.size // (8 * STATE_SIZE)
     return block.array((rows, STATE_SIZE), float)
+
+
+def needs_room(command: StepCommand, block: SharedMemory) -> bool:
+    """Whether the command has slots beyond the block, as far as it is mapped here."""
+    return len(command.slot) > 0 and (int(command.slot.max()) + 1) * 8 * STATE_SIZE > block.size
 
 
 def main() -> None:
@@ -54,11 +60,11 @@ def main() -> None:
         buffer = memoryview(mailbox.map)
         link.send(DONE)
         while link.recv(1) == GO:  # an empty answer: the server is gone
-            command = unpack(StepCommand, buffer)
-            if len(command.slot) and (int(command.slot.max()) + 1) * 8 * STATE_SIZE > worker_states.size:
+            command = read(buffer)
+            if isinstance(command, StepCommand) and needs_room(command, worker_states):
                 worker_states.look_again()  # there are more workers than before, and the server has made room
                 worker.set_worker_states(overlap_table(worker_states))
-            pack(worker.step(command, partial(worker.serve_by_socket, link.fileno())), buffer)
+            write(worker.execute(command, partial(worker.serve_by_socket, link.fileno())), buffer)
             link.send(DONE)
             worker.prepare()
     except (BrokenPipeError, ConnectionResetError):

@@ -1,4 +1,4 @@
-"""The compiled graph of a step: one parcel to every actor, one back. It breaks as a whole; then it is made anew."""
+"""The compiled graph of a step: one message to every actor, one back. It breaks as a whole; then it is made anew."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class StepGraph:
             raise GraphBroken from error
         self._answers: list[Any] = []
 
-    def send(self, parcels: Sequence[bytes]) -> None:
+    def send(self, messages: Sequence[bytes]) -> None:
         try:
-            self._answers = self._graph.execute(*parcels)
+            self._answers = self._graph.execute(*messages)
         except Exception as error:
             raise GraphBroken from error
 

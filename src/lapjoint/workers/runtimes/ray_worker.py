@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import socket
 import threading
 import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.exchange import exchange_room
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
-from ..messages import StepCommand
+from ..codec import from_bytes, to_bytes
+from ..messages import Command, RemoteCommand, RemoteReply, StepCommand
 from ..worker import Worker, failure_of
-from .parcel import (
-    ids_from_bytes,
-    ids_to_bytes,
-    join,
-    message_from_bytes,
-    message_to_bytes,
-    rows_from_bytes,
-    rows_to_bytes,
-    split,
-)
 from .ray_link import FAILED as LINK_FAILED
 from .ray_link import connect
+from .remote import ALL, BORDER, activated_and_reset
 from .shared import SharedMemory
 from .watch import Tracker
 
 Array = NDArray[np.float64]
-
-# What a parcel asks for: a step; and states of watched and moved bodies; and those of all own bodies; only these.
-STEP, STEP_AND_BORDER, STEP_AND_STATES, STATES = range(4)
-# What a parcel answers.
-DONE, FAILED = range(2)
 
 
 def source_digest() -> str:
@@ -57,7 +41,7 @@ def source_digest() -> str:
 
 
 class RayWorker:
-    """One actor. `start` makes its worker, then parcels come in and go out."""
+    """One actor. `start` makes its worker, then commands come in and replies go out."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -66,7 +50,7 @@ class RayWorker:
         self._link: socket.socket | None = None
 
     def start(self, task: dict[str, Any], scene_memory: NDArray[np.uint8]) -> dict[str, Any]:
-        """Make the worker. Says where it lives, and what went wrong if anything did."""
+        """Make the worker. Returns where it lives, and what went wrong if anything did."""
         home: dict[str, Any] = {"pid": os.getpid(), "digest": source_digest(), "shared": False, "error": ""}
         try:
             self._start(task, scene_memory)
@@ -78,7 +62,7 @@ class RayWorker:
     def _start(self, task: dict[str, Any], scene_memory: NDArray[np.uint8]) -> None:
         self._index: int = task["index"]
         scene, params = read_scene(scene_memory), Params(**task["params"])
-        room = exchange_room(scene.body_count) if params.coupling == "tight" else 0
+        room: int = task["room"]
         # What server and worker share on one machine: states, states of the overlap, messages within a step.
         blocks = [_open_block(**block) for block in task["memory"]]
         found = [block for block in blocks if block is not None]
@@ -96,106 +80,111 @@ class RayWorker:
         exchange.close()
         self._tracker = Tracker(scene, params)
         self._watched = np.empty(0, np.int32)
-        self._told_own = np.empty(0, np.int32)
+        self._sent_own = np.empty(0, np.int32)
         self._waiting = ThreadPoolExecutor(1)
         self._prepared: Future[None] | None = None
 
     def connect(self, ticket: dict[str, Any]) -> str:
-        """Get the socket to the server for steps in rounds. Says what went wrong if anything did."""
+        """Open the socket to the server for exchanges within a step. Returns what went wrong if anything did."""
         try:
             self._link = connect(**ticket)
         except OSError as error:
             return f"{ticket['at']}: {error}"
         return ""
 
-    def step(self, parcel: bytes) -> bytes:
-        """Answer a parcel. One that comes again, because its answer was lost, is answered as before."""
-        if not parcel:
+    def step(self, request: bytes) -> bytes:
+        """Answer a request. One that comes again, because its answer was lost, is answered as before."""
+        if not request:
             return b""
-        number, kind, parts = split(parcel)
+        message: RemoteCommand = from_bytes(request)
         with self._lock:
-            if number != self._number:
+            if message.number != self._number:
                 try:
-                    answer = join(number, DONE, *self._do(kind, parts))
+                    answer = self._execute(message)
                 except BaseException as error:
-                    self._say_that_it_failed()
-                    failure = json.dumps(asdict(failure_of(self._index, error)))
-                    answer = join(number, FAILED, failure.encode())
-                self._number, self._answer = number, answer
+                    self._report_failure()
+                    answer = RemoteReply(reply=failure_of(self._index, error))
+                answer.number = message.number
+                self._number, self._answer = message.number, to_bytes(answer)
             return self._answer
 
     def has_answered(self, number: int) -> bool:
-        """Whether the parcel of this number has been answered; asked while another thread is in `step`."""
+        """Whether the request of this number has been answered; asked while another thread is in `step`."""
         return self._number == number
 
-    def _do(self, kind: int, parts: list[memoryview]) -> list[bytes]:
+    def _execute(self, message: RemoteCommand) -> RemoteReply:
         if self._prepared is not None:
             self._prepared.result()
             self._prepared = None
-        if kind == STATES:
-            return [b"", b"", *self._all_rows()]
-        command = message_from_bytes(StepCommand, parts[0])
-        self._make_room(command)
-        if not self._shared:
-            self._take(command, parts)
-        reply = message_to_bytes(self._worker.step(command, self._serve))
-        # What the next step can do already is done while the answer is on its way.
-        self._prepared = self._waiting.submit(self._worker.prepare)
+        command, answer = message.command, RemoteReply()
+        if command is not None:
+            self._make_room(command)
+            if not self._shared:
+                self._take(command, message)
+            answer.reply = self._worker.execute(command, self._serve)
+            # What the next step can do already is done while the answer is on its way.
+            self._prepared = self._waiting.submit(self._worker.prepare)
         if self._shared:
-            return [reply]
-        overlap = rows_to_bytes(self._worker_states[command.slot])
-        rows = {STEP_AND_STATES: self._all_rows, STEP_AND_BORDER: self._border_rows}.get(kind, list)
-        return [reply, overlap, *rows()]
+            return answer
+        if isinstance(command, StepCommand):
+            answer.overlap = self._worker_states[command.slot]
+        if message.wants == ALL:
+            self._add_all_states(answer)
+        elif message.wants == BORDER:
+            self._add_border_states(answer)
+        return answer
 
     def _serve(self) -> bool:
-        """The rounds of a step."""
+        """The exchange of a step."""
         if self._link is None:
-            raise WorkerError(f"worker {self._index} has no connection to the server for steps in rounds")
+            raise WorkerError(f"worker {self._index} has no connection to the server for exchanges within a step")
         return self._worker.serve_by_socket(self._link.fileno(), carries=not self._shared)
 
-    def _say_that_it_failed(self) -> None:
-        """To a server that may be waiting for the answer of a round."""
+    def _report_failure(self) -> None:
+        """Notify a server that may be waiting for an answer within a step."""
         if self._link is not None:
             with suppress(OSError):
                 self._link.send(LINK_FAILED, socket.MSG_DONTWAIT)
 
-    def _make_room(self, command: StepCommand) -> None:
+    def _make_room(self, command: Command) -> None:
         """There may be more workers than before, and with them more slots."""
-        if len(command.slot) == 0 or command.slot.max() < len(self._worker_states):
+        slot = command.slot if isinstance(command, StepCommand) else ()
+        if len(slot) == 0 or max(slot) < len(self._worker_states):
             return
         if self._shared:
             self._overlap_block.look_again()  # the server has made room
         else:
-            self._overlap_block.grow(2 * 8 * STATE_SIZE * (int(command.slot.max()) + 1))
+            self._overlap_block.grow(2 * 8 * STATE_SIZE * (int(max(slot)) + 1))
         self._worker_states = _table(self._overlap_block)
         self._worker.set_worker_states(self._worker_states)
 
-    def _take(self, command: StepCommand, parts: list[memoryview]) -> None:
-        """Put what came with a command where the worker looks for it."""
-        ids = np.concatenate([command.activate, command.reset])
-        rows = np.concatenate([rows_from_bytes(part, STATE_SIZE) for part in parts[1:3]])
+    def _take(self, command: Command, message: RemoteCommand) -> None:
+        """Put what came with a command where the worker reads it."""
+        ids = np.concatenate(activated_and_reset(command))
+        rows = np.concatenate([message.activated, message.reset])
         self._states[ids] = rows
         self._tracker.known(ids, rows)
-        if len(parts[3]):
-            self._watched = ids_from_bytes(parts[3][4:])
+        if message.watches_anew:
+            self._watched = message.watched
 
-    def _all_rows(self) -> list[bytes]:
-        """Own bodies, if they are others than when they were last told, and their states."""
+    def _add_all_states(self, answer: RemoteReply) -> None:
+        """Own bodies, if they are others than when they were last sent, and their states."""
         own = self._worker.own_ids
-        rows = self._states[own]
-        same = np.array_equal(own, self._told_own)
-        self._told_own = own
-        self._tracker.known(own, rows)
-        return [b"" if same else ids_to_bytes(own), rows_to_bytes(rows)]
+        answer.states = self._states[own]
+        answer.has_bodies = not np.array_equal(own, self._sent_own)
+        if answer.has_bodies:
+            answer.bodies = own
+        self._sent_own = own
+        self._tracker.known(own, answer.states)
 
-    def _border_rows(self) -> list[bytes]:
+    def _add_border_states(self, answer: RemoteReply) -> None:
         """Which bodies have moved, and the states of those that are watched and of these."""
         self._tracker.known(self._watched, self._states[self._watched])
         own = self._worker.own_ids
         moved = self._tracker.moved(own, self._states[own])
         self._tracker.known(moved, self._states[moved])
-        told = np.concatenate([self._watched, moved])
-        return [ids_to_bytes(moved), rows_to_bytes(self._states[told])]
+        answer.bodies = moved
+        answer.states = self._states[np.concatenate([self._watched, moved])]
 
 
 def _table(block: SharedMemory) -> Array:

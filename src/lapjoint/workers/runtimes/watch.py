@@ -1,10 +1,11 @@
 """Whose states the server has to have after every step, where workers are on other machines.
 
 The server decides who simulates what by the contacts between bodies that share no worker. It has to know exactly where
-a body is that may be about to touch one of those, and of all others only that they are not. So a worker tells of
+a body is that may be about to touch one of those, and of all others only that they are not. So a worker sends
+the states of
 
 - the bodies that are watched: whose neighbourhood is not all their own worker's,
-- the bodies that have moved by more than a limit since it last told of them.
+- the bodies that have moved by more than a limit since it last sent theirs.
 
 Of any other body the server's table is off by that limit at most. Watched are bodies within four limits of one that
 has other workers, so no other body can touch such a one before the server hears of it, as long as none moves by three
@@ -26,7 +27,7 @@ from ...algorithms.near_pairs import PairFinder as Bounds
 from ...engines import CONTACT_MARGIN
 from ...params import Params
 from ...scene import Scene
-from ..messages import StepCommand
+from ..messages import Command, Migrate, StepCommand, WriteState
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -35,7 +36,7 @@ POSE = 7
 """Position and quaternion: the part of a state that says where a body is."""
 LIMIT = 0.06
 """How far a body may be from where the server takes it to be, in length units. Less: fewer bodies are watched, more
-tell that they have moved."""
+are sent because they moved."""
 MOST = 3.0
 """So many limits a body may move in a step before the server asks for all states."""
 
@@ -107,15 +108,16 @@ class Watch:
         """Those at the end have left."""
         del self._active[worker_count:]
 
-    def note(self, commands: Sequence[StepCommand | None]) -> None:
+    def note(self, commands: Sequence[Command | None]) -> None:
         """These are given to the workers."""
         for active, command in zip(self._active, commands, strict=True):
-            if command is not None:
+            if isinstance(command, StepCommand | Migrate):
                 active[command.deactivate] = False
+            if isinstance(command, StepCommand | Migrate | WriteState):
                 active[command.activate] = True
 
     def watched(self, states: Array) -> list[Ids]:
-        """For each worker the bodies that it has to tell of after the step that begins with these states."""
+        """For each worker the bodies whose states it sends after the step that begins with these states."""
         table = np.array(self._active)
         # Bodies with one worker have that worker's number; the server itself knows those with several, or none.
         several = len(self._active)

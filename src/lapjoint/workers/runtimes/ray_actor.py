@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import time
@@ -10,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...errors import WorkerError
-from ..messages import WorkerFailure
-from .parcel import split
+from ..codec import from_bytes
+from ..messages import RemoteReply, WorkerFailure
 from .placement import Node
 from .ray_cluster import kill, last_line, on_node, ray
 from .ray_link import CONNECT_S, Entrance
-from .ray_worker import FAILED, RayWorker, source_digest
+from .ray_worker import RayWorker, source_digest
 from .shared import SharedMemory
 
 LEAVE_S = 5.0  # how long all workers together may take to be gone
@@ -26,11 +25,11 @@ def start_actor(node: Node) -> Any:
     return ray.remote(RayWorker).options(max_restarts=0, max_task_retries=0, **on_node(node)).remote()
 
 
-class Seat:
+class RayActor:
     """Worker number `index`."""
 
-    def __init__(self, index: int, node: Node, actor: Any, room: int) -> None:
-        self.index, self.node, self.actor = index, node, actor
+    def __init__(self, index: int, node: Node, handle: Any, room: int) -> None:
+        self.index, self.node, self.handle = index, node, handle
         self.exchange = SharedMemory(16 * room)
         self.down, self.up = self.exchange.array((2, room), float)
         """Messages within a step, of the server and of the worker."""
@@ -47,7 +46,7 @@ class Seat:
     # ---- coming and going --------------------------------------------------------------------------------------------
 
     def begin(self, task: dict[str, Any], scene: Any) -> None:
-        self._home = self.actor.start.remote(task, scene)
+        self._home = self.handle.start.remote(task, scene)
 
     def wait_until_there(self, limit_s: float) -> None:
         try:
@@ -81,51 +80,52 @@ class Seat:
         where = f"process {self.pid} on {self.node.address}"
         self.failure = self.failure or WorkerFailure(self.index, kind, f"{where}: {text}")
         self.hang_up()
-        kill(self.actor)
+        kill(self.handle)
 
     def note_failure(self, answer: bytes) -> None:
-        """Look whether the worker says that it failed."""
-        _, kind, parts = split(answer)
-        if kind == FAILED:
-            told = json.loads(bytes(parts[0]))
-            self.failure = WorkerFailure(**{**told, "body_ids": tuple(told["body_ids"])})
+        """Take note of it if the worker answers that it failed."""
+        message: RemoteReply = from_bytes(answer)
+        if isinstance(message.reply, WorkerFailure):
+            self.failure = message.reply
 
 
-def connect_seats(seats: Sequence[Seat], address: str) -> None:
+def connect_actors(actors: Sequence[RayActor], address: str) -> None:
     """Give workers their sockets for steps in rounds. `address` is the server's, for those on other machines."""
     for at, group in (
-        (None, [seat for seat in seats if seat.is_shared]),
-        (address, [seat for seat in seats if not seat.is_shared]),
+        (None, [actor for actor in actors if actor.is_shared]),
+        (address, [actor for actor in actors if not actor.is_shared]),
     ):
         if not group:
             continue
         entrance = Entrance(at)
         try:
-            calls = [seat.actor.connect.remote(entrance.ticket(seat.index)) for seat in group]
+            calls = [actor.handle.connect.remote(entrance.ticket(actor.index)) for actor in group]
             errors = ray.get(calls, timeout=2 * CONNECT_S)
-            for seat, error in zip(group, errors, strict=True):
+            for actor, error in zip(group, errors, strict=True):
                 if error:
-                    raise WorkerError(f"worker {seat.index} on {seat.node.address} cannot reach the server at {error}")
+                    raise WorkerError(
+                        f"worker {actor.index} on {actor.node.address} cannot reach the server at {error}"
+                    )
             links = entrance.receive(CONNECT_S)
-            for seat in group:
-                seat.link = links.get(seat.index)
-                if seat.link is None:
-                    raise WorkerError(f"worker {seat.index} on {seat.node.address} did not connect to the server")
+            for actor in group:
+                actor.link = links.get(actor.index)
+                if actor.link is None:
+                    raise WorkerError(f"worker {actor.index} on {actor.node.address} did not connect to the server")
         except ray.exceptions.RayError as error:
             raise WorkerError(f"workers cannot connect to the server: {last_line(error)}") from None
         finally:
             entrance.close()
 
 
-def end_seats(seats: Iterable[Seat]) -> None:
+def end_actors(actors: Iterable[RayActor]) -> None:
     """End their processes, whatever these are doing, and wait until those of this machine are gone."""
-    seats = list(seats)
-    for seat in seats:
-        seat.hang_up()
-        kill(seat.actor)
+    actors = list(actors)
+    for actor in actors:
+        actor.hang_up()
+        kill(actor.handle)
     end = time.monotonic() + LEAVE_S
-    for seat in seats:
-        while seat.node.is_server and seat.pid and is_running(seat.pid) and time.monotonic() < end:
+    for actor in actors:
+        while actor.node.is_server and actor.pid and is_running(actor.pid) and time.monotonic() < end:
             time.sleep(0.002)
 
 

@@ -1,0 +1,86 @@
+"""Repartition: another partition of a scene in motion, among as many workers as before or among others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import Membership
+from ..arrays.state import PartState
+from ..scene import Scene
+from .partition import repartition
+
+Ids = NDArray[np.int32]
+
+
+class Repartition:
+    """Decides which partition comes next, and when a requested one is due.
+
+    Where bodies can be in several workers, they are in their old and in their new ones for one step, so that the new
+    ones have felt a body's contacts before they have it alone, and no state jumps. Workers that are not wanted any more
+    have no body after it.
+    """
+
+    def __init__(self, scene: Scene, worker_count: int) -> None:
+        self.wanted_count = worker_count
+        """How many workers are wanted."""
+        self.requested: Ids | None = None
+        """The partition that was requested."""
+        self.last_count = worker_count
+        """Workers of the last partition."""
+        self.bits: NDArray[np.uint64] | None = None
+        """The membership after the step in which bodies are in their old and in their new workers."""
+        self._scene = scene
+
+    def request(self, partition: Ids) -> None:
+        """Use this partition in the next step, or METIS's, if it leaves a worker without bodies."""
+        self.requested = partition if len(np.unique(partition)) == self.wanted_count else partition[:0]
+
+    def is_due(self, membership: Membership) -> bool:
+        """Whether a partition was requested, or other workers than there are."""
+        return self.requested is not None or self._is_other_count(membership)
+
+    def _is_other_count(self, membership: Membership) -> bool:
+        between = self.bits is not None
+        return self.wanted_count != self.last_count or (not between and self.wanted_count != membership.worker_count)
+
+    def begin(
+        self,
+        states: NDArray[np.float64],
+        contacts: Ids,
+        membership: Membership,
+        assign_overlap: Callable[[Membership], None],
+    ) -> None:
+        """Bodies migrate to their new workers and stay in the old ones too."""
+        before = membership.bits.copy()
+        self.assign(states, contacts, membership)
+        assign_overlap(membership)
+        self.bits = membership.bits.copy()
+        membership.set_bits(membership.bits | before)
+
+    def assign(self, states: NDArray[np.float64], contacts: Ids, membership: Membership) -> None:
+        """Bodies migrate to their new workers at once."""
+        partition = self.requested
+        if partition is None or len(partition) == 0 or self._is_other_count(membership):
+            partition = repartition(self._scene, states, contacts, membership, self.wanted_count)
+        self.requested, self.last_count = None, self.wanted_count
+        membership.assign(partition)
+
+    def end(self, membership: Membership) -> int:
+        """If one began in the last step, bodies leave the old workers. Returns how many workers there should be."""
+        if self.bits is None:
+            return membership.worker_count
+        membership.set_bits(self.bits)
+        self.bits = None
+        return min(self.last_count, membership.worker_count)
+
+    def state(self) -> PartState:
+        optional = {"requested": self.requested, "bits": self.bits}
+        arrays = {name: array for name, array in optional.items() if array is not None}
+        return PartState(arrays, {"wanted_count": self.wanted_count, "last_count": self.last_count})
+
+    def restore(self, state: PartState) -> None:
+        self.requested, self.bits = state.optional("requested"), state.optional("bits")
+        self.wanted_count, self.last_count = state.values["wanted_count"], state.values["last_count"]

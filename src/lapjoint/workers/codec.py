@@ -1,0 +1,115 @@
+"""Messages as bytes, for every transport: shared memory, sockets, Ray. The layout is arrays/packing.py's.
+
+A message is its arrays that are not empty, and a description: its name and its other fields. A message within another
+one has its arrays under the name of its field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.packing import pack_arrays, unpack_arrays
+from .messages import MESSAGES, Message
+
+Arrays = dict[str, NDArray[Any]]
+
+SIZE = 8
+"""Bytes in front of a message in a buffer: how long it is."""
+_KIND = "message"
+
+# Of every message: its array fields with dtype, shape of a row and whether they may be narrowed; its other fields.
+_ARRAYS = {
+    kind: [(f.name, f.metadata["dtype"], f.metadata["shape"], f.metadata["narrow"]) for f in fields(kind) if f.metadata]
+    for kind in MESSAGES
+}
+_VALUES = {kind: [(f.name, f.default) for f in fields(kind) if not f.metadata] for kind in MESSAGES}
+_BY_NAME = {kind.__name__: kind for kind in MESSAGES}
+
+
+def to_buffers(message: Message) -> list[Any]:
+    """The message's bytes, one buffer after the other; arrays that lie in one piece are not copied."""
+    arrays: Arrays = {}
+    description = _describe(message, "", arrays)
+    return list(pack_arrays(arrays, description))
+
+
+def to_bytes(message: Message) -> bytes:
+    return b"".join(to_buffers(message))
+
+
+def from_bytes(data: Any) -> Any:
+    """The message in a buffer; its arrays are the buffer's memory, where they were not narrowed. ValueError, KeyError
+    or TypeError where it holds none."""
+    arrays, description = unpack_arrays(data)
+    return _restore(description, "", arrays)
+
+
+def write(message: Message, buffer: memoryview) -> int:
+    """Write a message into a buffer; returns the bytes used. Raises ValueError where it does not fit."""
+    parts = to_buffers(message)
+    size = SIZE + sum(map(len, parts))
+    if size > len(buffer):
+        raise ValueError(f"a {type(message).__name__} of {size} bytes does not fit into {len(buffer)}")
+    place = SIZE
+    for part in parts:
+        buffer[place : place + len(part)] = memoryview(part).cast("B")
+        place += len(part)
+    buffer[:SIZE] = (size - SIZE).to_bytes(SIZE, "little")
+    return size
+
+
+def read(buffer: memoryview) -> Any:
+    """Read a message out of a buffer. It keeps a copy of its own, which its arrays share."""
+    size = int.from_bytes(buffer[:SIZE], "little")
+    return from_bytes(np.array(buffer[SIZE : SIZE + size]))
+
+
+def array_bytes(message: Message) -> int:
+    """Bytes of a message's arrays."""
+    return sum(getattr(message, name).nbytes for name, *_ in _ARRAYS[type(message)])
+
+
+def _describe(message: Message, prefix: str, arrays: Arrays) -> dict[str, Any]:
+    """The description of a message; its arrays are added to `arrays`."""
+    kind = type(message)
+    for name, dtype, _, narrow in _ARRAYS[kind]:
+        array = getattr(message, name)
+        if len(array):
+            arrays[prefix + name] = _narrowed(array) if narrow else np.asarray(array, dtype)
+    description: dict[str, Any] = {_KIND: kind.__name__}
+    for name, default in _VALUES[kind]:
+        value = getattr(message, name)
+        if type(value) in _ARRAYS:
+            description[name] = _describe(value, f"{prefix}{name}.", arrays)
+        elif value is not default:
+            description[name] = value
+    return description
+
+
+def _restore(description: dict[str, Any], prefix: str, arrays: Arrays) -> Any:
+    values = dict(description)
+    kind = _BY_NAME[values.pop(_KIND)]
+    for name, value in values.items():
+        if isinstance(value, dict):
+            values[name] = _restore(value, f"{prefix}{name}.", arrays)
+        elif isinstance(value, list):
+            values[name] = tuple(value)
+    for name, dtype, shape, _ in _ARRAYS[kind]:
+        array = arrays.get(prefix + name)
+        if array is not None:
+            if array.shape[1:] != shape:
+                raise ValueError(f"{name} of a {kind.__name__} has rows of {array.shape[1:]}, expected {shape}")
+            values[name] = array.astype(dtype, copy=False)
+    return kind(**values)
+
+
+def _narrowed(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows of numbers in four bytes each where that loses nothing, else in eight. States of an engine that computes in
+    float32 are such."""
+    with np.errstate(over="ignore"):
+        narrow = rows.astype(np.float32)
+    return narrow if np.array_equal(narrow, rows) else np.asarray(rows, np.float64)
