@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import LapjointError
-from .graph import Graph
+from .graph import ConstraintGraph
 
 Ids = NDArray[np.int32]
 WORD = 64
@@ -152,7 +152,7 @@ class Membership:
         shared = self.bits[pairs[:, 0]] & self.bits[pairs[:, 1]]
         return pairs[~shared.any(axis=1)]
 
-    def validate(self, graph: Graph) -> None:
+    def validate(self, graph: ConstraintGraph) -> None:
         """Raise AssertionError unless every body has a worker, every edge is covered and the loads are right."""
         homeless = np.flatnonzero(self.worker_counts() == 0)
         assert len(homeless) == 0, f"body {homeless[0]} is active in no worker"
