@@ -122,14 +122,6 @@ NB_MODULE(_algorithms, m) {
       "contacts"_a, "growth_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), "rate"_a,
       "cost"_a, "mode"_a, "jointed"_a, "linger"_a, "must_wait"_a.noconvert(), "since_left"_a.noconvert());
   m.def(
-      "count_costs",
-      [](Bits bits, Input<std::int64_t> cost, Output<std::int64_t> total) {
-        const Membership membership = membership_view(bits);
-        for (int body = 0; body < membership.body_count; ++body)
-          membership.workers(body).each([&](int w) { total.data()[w] += cost.data()[body]; });
-      },
-      "bits"_a.noconvert(), "cost"_a, "total"_a.noconvert(), Unlocked());
-  m.def(
       "compute_weights",
       [](int search_depth, Input<int> start, Input<int> neighbor, Bits bits, Input<int> overlap, Input<int> offset,
          Output<int> worker, Output<double> weight) {

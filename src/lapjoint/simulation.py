@@ -10,8 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .algorithms import Membership, load_algorithms
-from .algorithms.graph import Graph
+from .algorithms import ConstraintGraph, Membership, load_algorithms
 from .algorithms.membership import validate_weights
 from .arrays.checks import as_rows
 from .engines import Contacts, check_engines
@@ -67,7 +66,7 @@ class Simulation:
         self.params = params = params.with_solvers(scene, partition)
         check_engines(scene, params)
         self.membership = Membership(partition, params.workers)
-        self.graph: Graph = self._algorithms.Graph(scene.body_count, self._joint_edges)
+        self.graph: ConstraintGraph = self._algorithms.Graph(scene.body_count, self._joint_edges)
         self._tight = TightCoupling(scene, params, self.membership) if params.coupling == "tight" else None
         if self._tight is None:
             self._algorithms.assign_overlap(self.growth_depth, self.graph, self.membership)  # Alg. 1 line 2

@@ -143,6 +143,29 @@ def test_blend_within_rounding(case: Case, growth_depth: int, seed: int) -> None
     assert (found[others] == 7.0).all()
 
 
+@many
+@given(case=random_cases(), growth_depth=growth_depths, data=st.data())
+def test_command_lists(case: Case, growth_depth: int, data: st.DataObject) -> None:
+    graph, membership = overlapping(case, growth_depth)
+    known = case.membership()
+    for body in data.draw(st.lists(st.integers(0, case.body_count - 1), max_size=5)):
+        known.activate([data.draw(st.integers(0, case.worker_count - 1))], body)
+        known.deactivate([data.draw(st.integers(0, case.worker_count - 1))], body)
+    overlap = membership.overlap()
+    _, worker, _ = native.compute_weights(2, graph, membership, overlap)
+    found, expected = (module.command_lists(membership, known.bits, overlap, worker) for module in (native, reference))
+    for name in expected._fields:
+        lists, twins = getattr(found, name), getattr(expected, name)
+        assert [own.dtype for own in lists] == [own.dtype for own in twins]
+        assert [own.tolist() for own in lists] == [own.tolist() for own in twins], name
+    for w in range(case.worker_count):
+        has, had = set(membership.active(w).tolist()), set(known.active(w).tolist())
+        assert expected.activate[w].tolist() == sorted(has - had)
+        assert expected.deactivate[w].tolist() == sorted(had - has)
+        assert set(expected.reset[w].tolist()) == has & had & set(overlap.tolist())
+        assert (worker[expected.slots[w]] == w).all()
+
+
 @pytest.mark.parametrize("worker_count", WORKER_COUNTS)
 def test_a_larger_scene_in_motion(worker_count: int) -> None:
     """Hundreds of bodies, joints, contacts that come and go, all three modes, all algorithms after one another."""

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lapjoint import Params, Scene, make_engine, scenes
-from lapjoint.algorithms.exchange import run_rounds
+from lapjoint.algorithms.exchange import RoundPlan, run_rounds
 from lapjoint.algorithms.extrapolation import COLUMNS, Advance, History, Products, choose_advance
 from lapjoint.engines import RoundEngine
-from lapjoint.engines.exchange import RoundPlan
 from lapjoint.server.partition import make_partition
 from tight_support import free_chain, simulate, wall
 

@@ -41,6 +41,27 @@ def test_it_is_a_table_of_sets(case: Case, data: st.DataObject) -> None:
     assert membership.uncovered(case.joints).tolist() == open_edges
 
 
+@given(case=random_cases(), data=st.data())
+def test_loads_are_rates_times_sums_of_costs(case: Case, data: st.DataObject) -> None:
+    membership = case.membership()
+    workers = st.sets(st.integers(0, case.worker_count - 1), max_size=5)
+    for body in range(case.body_count):
+        membership.activate(data.draw(workers), body)
+    # Beyond 2^53: summed in integers, not in floating point.
+    costs = st.lists(st.integers(0, 2**57), min_size=case.body_count, max_size=case.body_count)
+    cost, rate = data.draw(costs), data.draw(st.integers(1, 2))
+    membership.set_costs(np.array(cost, np.int64), rate)
+    sums = [
+        sum(c for body, c in enumerate(cost) if worker in membership.workers(body))
+        for worker in range(case.worker_count)
+    ]
+    assert membership.counted_costs().dtype == np.int64
+    assert membership.counted_costs().tolist() == sums
+    assert membership.load.tolist() == [rate * each for each in sums]
+    membership.assign(case.partition)
+    assert membership.load.tolist() == (membership.rate * membership.counted_costs()).tolist()
+
+
 @pytest.mark.parametrize("worker_count", WORKER_COUNTS)
 def test_it_starts_as_the_partition(worker_count: int) -> None:
     partition = np.arange(300) % worker_count

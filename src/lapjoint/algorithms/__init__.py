@@ -12,25 +12,33 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 from ..errors import LapjointError
 from .balance import Balance
+from .graph import ConstraintGraph
 from .membership import Membership
+from .near_pairs import NearPairFinder
+from .protocol import Algorithms
 
-KINDS = ("native", "reference")
+if TYPE_CHECKING:
+    from . import native, reference
 
-__all__ = ["KINDS", "Balance", "Membership", "load_algorithms"]
+    # mypy names what is missing here where one of them no longer has what the protocol says.
+    _NATIVE: Algorithms = native
+    _REFERENCE: Algorithms = reference
+
+# Loaded by name, so that the readable algorithms work where nothing is compiled.
+_MODULES = {"native": ".native", "reference": ".reference"}
+
+KINDS = tuple(_MODULES)
+
+__all__ = ["KINDS", "Algorithms", "Balance", "ConstraintGraph", "Membership", "NearPairFinder", "load_algorithms"]
 
 
-def load_algorithms(kind: str) -> ModuleType:
-    """The module with Graph, assign_overlap, balance, blend and compute_weights: native, or the readable twins."""
-    if kind == "native":
-        from . import native
-
-        return native
-    if kind == "reference":
-        from . import reference
-
-        return reference
-    raise LapjointError(f"algorithms are {kind!r}, expected one of {', '.join(KINDS)}")
+def load_algorithms(kind: str) -> Algorithms:
+    """The algorithms of a kind: native, or reference, their readable twins."""
+    if kind not in _MODULES:
+        raise LapjointError(f"algorithms are {kind!r}, expected one of {', '.join(KINDS)}")
+    return cast(Algorithms, import_module(_MODULES[kind], __package__))

@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .graph import Graph
+from .graph import ConstraintGraph
 from .membership import Membership
 
 Ids = NDArray[np.int32]
@@ -32,7 +32,7 @@ STAY = -1
 def balance(
     contacts: ArrayLike,
     growth_depth: int,
-    graph: Graph,
+    graph: ConstraintGraph,
     membership: Membership,
     mode: Balance = Balance.PRUNED,
     jointed: ArrayLike | None = None,
@@ -120,7 +120,7 @@ class Lingerers:
             must_wait[body] = must_wait[body] - 1 if body in self.waiting else self.linger
 
 
-def is_bridge(body: int, graph: Graph, membership: Membership) -> bool:
+def is_bridge(body: int, graph: ConstraintGraph, membership: Membership) -> bool:
     """Algorithm 7, Bridge: the body's neighbours live in more than one worker."""
     workers: set[int] = set()
     for other in graph.neighbors(body):
@@ -132,7 +132,7 @@ def leave(
     body: int,
     workers: Iterable[int],
     reach: int,
-    graph: Graph,
+    graph: ConstraintGraph,
     membership: Membership,
     mode: Balance,
     lingerers: Lingerers,
@@ -143,7 +143,7 @@ def leave(
             lingerers.deactivate(worker, body)
 
 
-def may_leave(body: int, worker: int, reach: int, graph: Graph, membership: Membership) -> bool:
+def may_leave(body: int, worker: int, reach: int, graph: ConstraintGraph, membership: Membership) -> bool:
     """Whether the body keeps sharing a worker with every body within `reach` edges if it leaves `worker`.
 
     With a reach of 1 these are its neighbours: every joint and contact keeps a worker (coverage). Line 12 grows the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,17 +13,39 @@ from ..errors import LapjointError
 Ids = NDArray[np.int32]
 
 
-class Graph:
-    """Neighbours of every body, ascending: those of body b are `neighbor[start[b]:start[b + 1]]`.
+class ConstraintGraph(Protocol):
+    """The constraint graph, however it was built.
 
     Static bodies are no vertices: they transmit no forces. Two bodies have one edge, however many constraints they
-    share. `edges` are all pairs (a, b) with a < b, in ascending order: every loop over edges takes this order, so
-    that results are reproducible. `contacts` are those of them that are contacts.
+    share.
     """
 
+    body_count: int
+    start: Ids
+    neighbor: Ids
+    """Neighbours of every body, ascending: those of body b are `neighbor[start[b]:start[b + 1]]`."""
+    edges: Ids
+    """All pairs (a, b) with a < b, in ascending order: every loop over edges takes this order, so that results are
+    reproducible."""
+    contacts: Ids
+    """Those edges that are contacts."""
+
+    def neighbors(self, body: int) -> list[int]:
+        """getAdjNodes of Algorithm 7."""
+        ...
+
+    def within(self, root: int, depth: int) -> dict[int, int]:
+        """getBFSVertices: bodies within `depth` edges of `root`, itself included, with their geodesics, nearest
+        first and ascending among neighbours."""
+        ...
+
+
+class Graph:
+    """A ConstraintGraph, built readably."""
+
     def __init__(self, body_count: int, joints: ArrayLike, contacts: Sequence[ArrayLike] = ()) -> None:
-        """`contacts` are lists of pairs, of several workers perhaps; pairs with a static body (negative) are left
-        out."""
+        """Build it from pairs of bodies. `contacts` are lists of pairs, of several workers perhaps; pairs with a static
+        body (negative) are left out."""
         lists = [np.asarray(pairs, np.int64).reshape(-1, 2) for pairs in (joints, *contacts)]
         touching = np.concatenate([np.empty((0, 2), np.int64), *lists[1:]])
         touching = touching[touching[:, 1] >= 0]
@@ -35,12 +58,9 @@ class Graph:
         self.neighbor: Ids = np.ascontiguousarray(ends[:, 1], np.int32)
 
     def neighbors(self, body: int) -> list[int]:
-        """getAdjNodes of Algorithm 7."""
         return [int(b) for b in self.neighbor[self.start[body] : self.start[body + 1]]]
 
     def within(self, root: int, depth: int) -> dict[int, int]:
-        """getBFSVertices: bodies within `depth` edges of `root`, itself included, with their geodesics, nearest
-        first and ascending among neighbours."""
         geodesic = {root: 0}
         frontier = [root]
         for distance in range(1, depth + 1):
@@ -55,7 +75,7 @@ class Graph:
 
 
 def unique_pairs(body_count: int, pairs: NDArray[np.int64]) -> Ids:
-    """Each pair once, a < b, ascending. Refuses bodies that do not exist, and a body with itself."""
+    """Each pair once, a < b, ascending. Bodies that do not exist, or a body with itself, raise an error."""
     if len(pairs) == 0:
         return np.empty((0, 2), np.int32)
     low, high = pairs.min(axis=1), pairs.max(axis=1)

@@ -14,11 +14,15 @@ from ..scene import Scene
 from . import graph as graph_twin
 from . import near_pairs as near_twin
 from .balance import Balance
+from .command_lists import CommandLists
+from .graph import ConstraintGraph
 from .membership import Membership
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
+Bits = NDArray[np.uint64]
 Integers = NDArray[np.int64]
+Fill = Callable[[int, Ids, Ids, Bits, Ids, Ids, Ids, Array], None]
 MODES = {mode: number for number, mode in enumerate(Balance)}
 
 
@@ -37,7 +41,7 @@ class Graph(graph_twin.Graph):
             raise LapjointError(str(error)) from None
 
 
-def assign_overlap(growth_depth: int, graph: Graph, membership: Membership) -> None:
+def assign_overlap(growth_depth: int, graph: ConstraintGraph, membership: Membership) -> None:
     """Algorithm 2; see overlap.py."""
     _algorithms.assign_overlap(growth_depth, graph.start, graph.neighbor, membership.bits, *_loads(membership))
 
@@ -45,7 +49,7 @@ def assign_overlap(growth_depth: int, graph: Graph, membership: Membership) -> N
 def balance(
     contacts: ArrayLike,
     growth_depth: int,
-    graph: Graph,
+    graph: ConstraintGraph,
     membership: Membership,
     mode: Balance = Balance.PRUNED,
     jointed: ArrayLike | None = None,
@@ -73,21 +77,21 @@ def _loads(membership: Membership) -> tuple[Integers, Integers, Integers]:
 
 
 def compute_weights(
-    search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
+    search_depth: int, graph: ConstraintGraph, membership: Membership, overlap: ArrayLike
 ) -> tuple[Ids, Ids, Array]:
     """Algorithm 5; see weights.py."""
     return _weights(_algorithms.compute_weights, search_depth, graph, membership, overlap)
 
 
 def depth_weights(
-    search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
+    search_depth: int, graph: ConstraintGraph, membership: Membership, overlap: ArrayLike
 ) -> tuple[Ids, Ids, Array]:
     """Weights by depth; see weights.py."""
     return _weights(_algorithms.depth_weights, search_depth, graph, membership, overlap)
 
 
 def _weights(
-    fill: Callable[..., None], search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
+    fill: Fill, search_depth: int, graph: ConstraintGraph, membership: Membership, overlap: ArrayLike
 ) -> tuple[Ids, Ids, Array]:
     bodies = np.ascontiguousarray(overlap, np.int32)
     offset = np.zeros(len(bodies) + 1, np.int32)
@@ -110,8 +114,8 @@ def blend(offset: ArrayLike, weight: ArrayLike, worker_states: ArrayLike, bodies
 
 def command_lists(
     membership: Membership, known: NDArray[np.uint64], reset: ArrayLike, worker: ArrayLike
-) -> list[list[Ids]]:
-    """What to tell each worker; see command_lists.py."""
+) -> CommandLists:
+    """What every worker's next command lists; see command_lists.py."""
     lists = _algorithms.command_lists(
         membership.bits,
         known,
@@ -119,7 +123,7 @@ def command_lists(
         np.ascontiguousarray(reset, np.int32),
         np.ascontiguousarray(worker, np.int32),
     )
-    return [[value[a:b] for a, b in pairwise(start.tolist())] for start, value in lists]
+    return CommandLists(*([value[a:b] for a, b in pairwise(start.tolist())] for start, value in lists))
 
 
 class PairFinder(near_twin.PairFinder):

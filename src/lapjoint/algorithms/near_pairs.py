@@ -6,6 +6,8 @@ none: the server looks for those.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,9 +20,30 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
 
+class NearPairFinder(Protocol):
+    """Finds near pairs. Two bodies are near when their boxes along the world's axes and their spheres, each wider by
+    a margin, overlap."""
+
+    def find(self, states: Array, membership: Membership) -> Ids:
+        """All near pairs a < b that share no worker, ascending, but for those known to be apart."""
+        ...
+
+    def find_again(self, changed: ArrayLike, membership: Membership) -> Ids:
+        """Of the pairs near at the last find: those that share no worker now and have one of these bodies."""
+        ...
+
+    def prepare(self, membership: Membership) -> None:
+        """Do now what the next find would have to do anyway, as far as it can be foreseen."""
+        ...
+
+    def keep_apart(self, clearances: Array) -> None:
+        """Leave out the pairs of the last answer, if the finder can, until their bodies can have moved by these
+        clearances [m]."""
+        ...
+
+
 class PairFinder:
-    """Two bodies are near when their boxes along the world's axes and their spheres, each wider by `margin` [m],
-    overlap."""
+    """A NearPairFinder that compares every body with all others. `margin` is in metres."""
 
     def __init__(self, scene: Scene, margin: float) -> None:
         used = np.unique(scene.bodies.shape_id)
@@ -36,7 +59,6 @@ class PairFinder:
         self._near: list[tuple[int, int]] = []
 
     def find(self, states: Array, membership: Membership) -> Ids:
-        """All near pairs a < b that share no worker, ascending, but for those known to be apart."""
         turn = rotation.to_matrix(states[:, 3:7])
         middle = states[:, :3] + np.einsum("nij,nj->ni", turn, self.center)
         offset = np.abs(middle - states[:, :3])
@@ -52,16 +74,14 @@ class PairFinder:
         return self._apart(self._near, membership)
 
     def find_again(self, changed: ArrayLike, membership: Membership) -> Ids:
-        """Of the pairs near at the last find: those that share no worker now and have one of these bodies."""
         bodies = set(np.asarray(changed).tolist())
         return self._apart([(a, b) for a, b in self._near if a in bodies or b in bodies], membership)
 
     def prepare(self, membership: Membership) -> None:
-        """Does now what the next find would have to do anyway, as far as it can be foreseen."""
+        pass
 
     def keep_apart(self, clearances: Array) -> None:
-        """The pairs of the last answer are at least so far from a contact [m]; a finder may leave them out until
-        their bodies can have moved that far."""
+        pass
 
     def _apart(self, pairs: list[tuple[int, int]], membership: Membership) -> Ids:
         found = [pair for pair in pairs if not membership.workers(pair[0]) & membership.workers(pair[1])]

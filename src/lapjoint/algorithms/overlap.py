@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .graph import Graph
+from .graph import ConstraintGraph
 from .membership import Membership
 
 
-def assign_overlap(growth_depth: int, graph: Graph, membership: Membership) -> None:
+def assign_overlap(growth_depth: int, graph: ConstraintGraph, membership: Membership) -> None:
     """Algorithm 2, AssignToOverlapSet, over all edges of the graph of joints, starting from a partition.
 
     As printed, line 4 asks for W_A and W_B as earlier edges have left them, and Algorithm 3 passes over bodies that
@@ -24,7 +24,9 @@ def assign_overlap(growth_depth: int, graph: Graph, membership: Membership) -> N
             grow_overlap(b, growth_depth, both, graph, membership)  # lines 7 and 8
 
 
-def grow_overlap(root: int, growth_depth: int, workers: Iterable[int], graph: Graph, membership: Membership) -> None:
+def grow_overlap(
+    root: int, growth_depth: int, workers: Iterable[int], graph: ConstraintGraph, membership: Membership
+) -> None:
     """Algorithm 3, GrowOverlap: bodies within the growth depth of `root`, itself included, join `workers`."""
     for body in graph.within(root, growth_depth):  # line 2
         membership.activate(workers, body)  # line 5

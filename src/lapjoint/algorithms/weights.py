@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .graph import Graph
+from .graph import ConstraintGraph
 from .membership import Membership
 
 Array = NDArray[np.float64]
@@ -13,7 +13,7 @@ Ids = NDArray[np.int32]
 
 
 def compute_weights(
-    search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
+    search_depth: int, graph: ConstraintGraph, membership: Membership, overlap: ArrayLike
 ) -> tuple[Ids, Ids, Array]:
     """ComputeWeights for every body of `overlap`.
 
@@ -34,7 +34,7 @@ def compute_weights(
 
 
 def depth_weights(
-    search_depth: int, graph: Graph, membership: Membership, overlap: ArrayLike
+    search_depth: int, graph: ConstraintGraph, membership: Membership, overlap: ArrayLike
 ) -> tuple[Ids, Ids, Array]:
     """Weights by how deep a body lies in each worker: its geodesic to the nearest body that the worker does not have.
 
@@ -58,7 +58,7 @@ def depth_weights(
     return np.array(offset, np.int32), np.array(worker, np.int32), np.array(weight, np.float64)
 
 
-def inverse_distances(body: int, search_depth: int, graph: Graph, membership: Membership) -> dict[int, float]:
+def inverse_distances(body: int, search_depth: int, graph: ConstraintGraph, membership: Membership) -> dict[int, float]:
     """1 / D(o, i) of Eq. 16 for each worker i of the body; 0 where no body of i alone is within the search depth."""
     own = membership.workers(body)
     inverse = dict.fromkeys(own, 0.0)  # line 2

@@ -14,9 +14,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..algorithms.exchange import RoundPlan, RoundResult
 from ..params import Params
 from ..scene import Scene
-from .exchange import Links, RoundPlan, RoundResult
+from .exchange import Links
 from .state import EngineState
 from .support import Support
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..algorithms.exchange import RoundPlan, RoundResult
 from ..errors import LapjointError, NotFiniteError
 from ..params import Params
 from ..scene import STATE_SIZE, Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
@@ -19,7 +20,7 @@ from ..scene.shapes import StaticShape
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids
-from .exchange import MASS, Links, RoundPlan, RoundResult
+from .exchange import MASS, Links
 from .state import EngineState
 from .support import Support
 

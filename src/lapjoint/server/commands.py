@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..algorithms import Membership
+from ..algorithms.command_lists import CommandLists
 from ..algorithms.membership import WORD, resized
 from ..arrays.checks import as_rows, integer_rows
 from ..errors import LapjointError
@@ -16,7 +17,7 @@ from ..scene import STATE_SIZE, Scene
 from ..workers.messages import StepCommand, StepReply, array_bytes
 
 Ids = NDArray[np.int32]
-CommandLists = Callable[[Membership, NDArray[np.uint64], Ids, Ids], list[list[Ids]]]
+ListCommands = Callable[[Membership, NDArray[np.uint64], Ids, Ids], CommandLists]
 """See algorithms/command_lists.py."""
 
 
@@ -31,7 +32,7 @@ def checked_bodies(scene: Scene, body_ids: ArrayLike, what: str) -> Ids:
 class CommandBuilder:
     """Remembers what the workers know, and tells them what is new."""
 
-    def __init__(self, body_count: int, worker_count: int, command_lists: CommandLists) -> None:
+    def __init__(self, body_count: int, worker_count: int, command_lists: ListCommands) -> None:
         self._worker_count = worker_count
         self._command_lists = command_lists
         self.known = np.zeros((body_count, -(-worker_count // 64)), np.uint64)

@@ -9,9 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms import Membership
+from ..algorithms import Membership, NearPairFinder
 from ..algorithms.membership import shared_before
-from ..algorithms.near_pairs import PairFinder
 from ..engines import CONTACT_MARGIN, Contacts, make_engine
 from ..errors import PenetrationWarning
 from ..params import Params
@@ -73,7 +72,7 @@ class WorkerDetector:
     that worker; only a body that leaves a worker can break it, and is looked at again when it does.
     """
 
-    def __init__(self, scene: Scene, params: Params, finder: PairFinder) -> None:
+    def __init__(self, scene: Scene, params: Params, finder: NearPairFinder) -> None:
         self._engine = make_engine(scene, params)
         self._finder = finder
         self._states = scene.states
@@ -98,7 +97,7 @@ class WorkerDetector:
 
 
 def make_detector(
-    scene: Scene, params: Params, make_finder: Callable[[Scene, float], PairFinder]
+    scene: Scene, params: Params, make_finder: Callable[[Scene, float], NearPairFinder]
 ) -> tuple[Detector, Contacts]:
     """The detector that `params` names, and the contacts of the scene as it is."""
     whole = ServerDetector(scene, params)

@@ -16,7 +16,8 @@ import pytest
 
 from faulty_engine import register, tell
 from lapjoint import Scene, Simulation, SimulationStopped
-from lapjoint.engines.exchange import RoundResult, Signal
+from lapjoint.algorithms.exchange import RoundResult
+from lapjoint.engines.exchange import Signal
 from parallel_support import children, poll, running, worker_processes
 from tight_runs import inner_body, interface, jump, owner_of, pids, tight
 

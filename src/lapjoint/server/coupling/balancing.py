@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algorithms import Balance, Membership
-from ...algorithms.graph import Graph
+from ...algorithms import Algorithms, Balance, ConstraintGraph, Membership
 from ...algorithms.membership import WORD, resized
 from ...params import Params
 from ...workers.runtimes import Runtime
@@ -23,7 +20,7 @@ class Balancing:
 
     def __init__(
         self,
-        algorithms: ModuleType,
+        algorithms: Algorithms,
         runtime: Runtime,
         detector: Detector,
         division: Division,
@@ -35,7 +32,7 @@ class Balancing:
     def keep(
         self,
         membership: Membership,
-        graph: Graph,
+        graph: ConstraintGraph,
         loads: Loads,
         params: Params,
         profile: StepProfile,
@@ -66,7 +63,9 @@ class Balancing:
             membership.validate(graph)
         return worker_count
 
-    def _divide(self, membership: Membership, graph: Graph, loads: Loads, growth_depth: int, step_count: int) -> None:
+    def _divide(
+        self, membership: Membership, graph: ConstraintGraph, loads: Loads, growth_depth: int, step_count: int
+    ) -> None:
         """Another partition of the scene, and its overlap."""
 
         def assign_overlap(membership: Membership) -> None:

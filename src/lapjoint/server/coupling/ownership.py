@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algorithms import Membership
-from ...algorithms.graph import Graph
+from ...algorithms import ConstraintGraph, Membership
 from ...algorithms.membership import column_of
 from ...algorithms.ownership import choose_moves, cut_share
 from ...engines import EngineState, join_states
@@ -42,7 +41,7 @@ class Ownership:
     def keep(
         self,
         membership: Membership,
-        graph: Graph,
+        graph: ConstraintGraph,
         loads: Loads,
         params: Params,
         profile: StepProfile,
@@ -73,7 +72,7 @@ class Ownership:
             self.validate(membership, graph)
         return self._division.worker_count
 
-    def validate(self, membership: Membership, graph: Graph) -> None:
+    def validate(self, membership: Membership, graph: ConstraintGraph) -> None:
         """Raise AssertionError unless every body has one worker, the server mirrors both bodies of every constraint
         between workers, and the loads are right."""
         counts = membership.worker_counts()
@@ -84,7 +83,7 @@ class Ownership:
         load = membership.rate * membership.counted_costs()
         assert np.array_equal(load, membership.load), f"loads are {membership.load}, counted {load}"
 
-    def _settle(self, membership: Membership, graph: Graph, step_count: int) -> int:
+    def _settle(self, membership: Membership, graph: ConstraintGraph, step_count: int) -> int:
         """Bodies go to their owners, and the server mirrors those at the interface. Returns how many have moved."""
         tight, states = self._tight, self._runtime.states
         owner = owners(membership)

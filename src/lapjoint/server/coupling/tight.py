@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...algorithms import Membership
+from ...algorithms.exchange import RoundPlan, RoundResult
 from ...engines import Contacts, EngineState, RoundEngine, make_engine
-from ...engines.exchange import Links, RoundPlan, RoundResult, round_bytes
+from ...engines.exchange import Links, round_bytes
 from ...errors import LapjointError, WorkerError
 from ...params import Params
 from ...scene import WORLD, Scene

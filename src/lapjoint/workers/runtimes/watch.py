@@ -21,8 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algorithms.membership import Membership
-from ...algorithms.native import PairFinder
+from ...algorithms import Membership, load_algorithms
 from ...algorithms.near_pairs import PairFinder as Bounds
 from ...engines import CONTACT_MARGIN
 from ...params import Params
@@ -95,7 +94,8 @@ class Watch:
         unit = params.length_unit or 1.0
         # Where overlap grows, neighbours of such bodies are soon given to other workers too.
         ahead = 0.5 * unit * min(params.growth_depth or 0, 1)
-        self._finder = PairFinder(scene, CONTACT_MARGIN * unit + 2 * self._limit + ahead)
+        algorithms = load_algorithms(params.algorithms)
+        self._finder = algorithms.PairFinder(scene, CONTACT_MARGIN * unit + 2 * self._limit + ahead)
         self._start = np.empty((scene.body_count, POSE))
         self._label = np.zeros(scene.body_count, np.int64)
         self._active: list[NDArray[np.bool_]] = []
