@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import ConstraintGraph, Membership, load_algorithms
-from .algorithms.membership import validate_weights
 from .arrays.checks import as_rows
+from .arrays.state import PartState, Stateful
 from .engines import Contacts, check_engines
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
-from .scene import STATE_SIZE, WORLD, Scene
+from .scene import STATE_SIZE, Scene
 from .scene.measures import joint_gaps, state_hash
-from .server.commands import CommandBuilder, checked_bodies, count_bytes
-from .server.coupling.balancing import Balancing
-from .server.coupling.ownership import Ownership
-from .server.coupling.tight import TightCoupling
-from .server.detect import make_detector, merge_contacts, warn_of_penetration
-from .server.division import Division
+from .server.commands import CommandBuilder, checked_bodies
+from .server.coupling import Decision, Situation, coupling_type, make_coupling
+from .server.detect import Detection, warn_of_penetration
 from .server.elastic import Elastic
 from .server.events import Event
 from .server.frame import Frame
+from .server.frozen import Frozen
 from .server.loads import Loads
-from .server.partition import make_partition
+from .server.migrate import migrate
+from .server.partition import checked_partition, make_partition
+from .server.parts import Coupled, LastStep, Table, WorkerEngines
 from .server.profile import StepProfile
-from .server.recovery import Recovery, Turn
+from .server.recovery import Recovery, StepPlan
+from .server.redistribute import redistribute
+from .server.repartition import Repartition
 from .workers.messages import StepReply
 from .workers.runtimes import make_runtime
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
+
+ELSEWHERE = ("workers", "runtime", "address", "placement", "send")
+"""Parameters that say where bodies are simulated, not how."""
 
 
 class Simulation:
@@ -47,178 +52,138 @@ class Simulation:
     """
 
     def __init__(self, scene: Scene, params: Params | None = None) -> None:
-        self.scene = scene
-        self.params = params = (params or Params()).resolved(scene)
-        assert params.timestep is not None
-        assert params.growth_depth is not None
-        assert params.search_depth is not None
-        self.timestep, self.growth_depth, self.search_depth = params.timestep, params.growth_depth, params.search_depth
-        self.step_count = 0
+        if not isinstance(scene, Scene):
+            hint = f": scenes.build({scene!r}) makes one" if isinstance(scene, str) else ""
+            raise LapjointError(f"Simulation: scene is {scene!r}, expected a Scene{hint}")
+        params = (params or Params()).resolved(scene)
+        partition = make_partition(scene, params.workers, params.partition, params.solver_labels)
+        params = params.with_solvers(scene, partition)
+        check_engines(scene, params)
+        algorithms = load_algorithms(params.algorithms)
+        detection = Detection(scene, params, algorithms)
+        warn_of_penetration(scene, detection.contacts_at_start)
+        self._now = now = Situation(
+            scene,
+            params,
+            algorithms,
+            Membership(partition, params.workers),
+            detection,
+            Loads(scene, params),
+            Repartition(scene, params.workers),
+            CommandBuilder(scene.body_count, params.workers, algorithms.command_lists),
+            [StepReply.of(detection.contacts_at_start)],
+        )
+        self._coupling = make_coupling(now)
+        self._elastic = Elastic(params, scene.body_count)
+        self._frozen = Frozen()
+        room = coupling_type(params.coupling).exchange_room(scene.body_count)
+        self._runtime = make_runtime(scene, params, params.workers, room)
+        self._runtime.states[:] = scene.states
+        self._recovery = Recovery(scene, params, self._runtime, now.commands, self.freeze)
         self.profile = StepProfile()
         """Of the last step."""
-        self._algorithms = load_algorithms(params.algorithms)
-        self._callbacks: list[Callable[[Simulation], None]] = []
-        inner = scene.joints.body_b != WORLD
-        self._joint_edges = np.stack([scene.joints.body_a[inner], scene.joints.body_b[inner]], axis=1)
-        self._jointed = np.zeros(scene.body_count, bool)
-        self._jointed[self._joint_edges] = True
-        partition = make_partition(scene, params.workers, params.partition, params.solver_labels)
-        self.params = params = params.with_solvers(scene, partition)
-        check_engines(scene, params)
-        self.membership = Membership(partition, params.workers)
-        self.graph: ConstraintGraph = self._algorithms.Graph(scene.body_count, self._joint_edges)
-        self._tight = TightCoupling(scene, params, self.membership) if params.coupling == "tight" else None
-        if self._tight is None:
-            self._algorithms.assign_overlap(self.growth_depth, self.graph, self.membership)  # Alg. 1 line 2
-        self._detector, contacts = make_detector(scene, params, self._algorithms.PairFinder)
-        warn_of_penetration(scene, contacts)
-        self.replies = [StepReply(contacts.bodies, contacts.point_count, contacts.depth)]
-        """What each worker said of the last step."""
-        self._commands = CommandBuilder(scene.body_count, params.workers, self._algorithms.command_lists)
-        self._loads = Loads(scene, params)
-        self._elastic = Elastic(params, scene.body_count)
-        self._division = Division(scene, params.workers)
-        self._loads.divided(self.membership, 0)
-        self._settled = self._same_contacts = False
-        self._frozen: dict[int, Array] = {}
-        self._weigh()
-        self._closed = False
-        self.resumed_from: dict[str, str | int] | None = None
-        """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
-        self._runtime = make_runtime(scene, params, params.workers)
-        self._runtime.states[:] = scene.states
-        self._balancing: Balancing | Ownership
-        if self._tight is None:
-            self._balancing = Balancing(self._algorithms, self._runtime, self._detector, self._division, self._jointed)
-        else:
-            self._balancing = Ownership(self._tight, self._runtime, self._commands, self._detector, self._division)
-        self._recovery = Recovery(scene, params, self._runtime, self._commands, self.freeze)
         self.events: list[Event] = self._recovery.events
         """Failures, quarantines and changes of the number of workers so far."""
         self.before_stop: list[Callable[[Simulation], object]] = []
         """Called when a run has to stop, while states are those before the step that could not be taken."""
+        self.resumed_from: dict[str, str | int] | None = None
+        """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
+        self._callbacks: list[Callable[[Simulation], None]] = []
         self._stopped: SimulationStopped | None = None
+        self._closed = False
 
     # ---- Algorithm 1 ---------------------------------------------------------------------------------------------
 
     def step(self, count: int = 1) -> None:
         """Go on by `count` timesteps."""
+        if not isinstance(count, int | np.integer) or count < 0:
+            raise LapjointError(f"step: count is {count!r}, expected a whole number of steps, 0 or more")
         for _ in range(count):
-            self._open()
+            self._check_open()
             if self._stopped is not None:
                 raise self._stopped
             self.profile = profile = StepProfile()
             start = time.thread_time()
-            with profile.phase("reset"):
-                self._reset()
             if self.membership.worker_count > 1:
-                with profile.phase("detect"):
+                with profile.phase("detect"):  # lines 10 and 11
                     self._detect()
-                with profile.phase("balance"):
-                    self._balance()
-                with profile.phase("weigh"):
-                    self._weigh()
-            with profile.phase("step"):
-                replies = self._step_workers()
-            with profile.phase("blend"):
-                self._blend()
-            self._hold_frozen()
+                decision = self._coupling.decide(self._now, self._runtime, profile)  # lines 7 to 9, 12 to 15
+                self._carry_out(decision)
+            with profile.phase("step"):  # lines 16 and 17
+                self._step_workers()
+            self._coupling.merge(self._now, self._runtime, profile)  # lines 18 to 20
+            self._put_back_frozen()
             self._recovery.contain_runaways(self.step_count, self.frozen_ids)
-            self._count(replies)
+            self._now.loads.measure(profile.worker_cpu_ms)
             profile.server_ms += 1e3 * (time.thread_time() - start - self._runtime.wait_cpu_s)
-            self.step_count += 1
+            self._now.step_count += 1
             self._follow_load()
             for callback in self._callbacks:
                 callback(self)
 
-    def _reset(self) -> None:
-        """Lines 7 to 9: overlap bodies start from their blended states in every worker."""
-        self._commands.reset(self.overlap)
-
     def _detect(self) -> None:
-        """Lines 10 and 11: contacts of the present states, and the constraint graph they make with the joints."""
+        """The constraint graph of the present states."""
         runtime = self._runtime
         states = runtime.border_states if self.params.detect == "workers" else runtime.states
-        self._set_contacts(self._detector.find(states, self.membership, self.replies))
+        self._now.detection.update(states, self.membership, self._now.replies)
 
-    def _set_contacts(self, contacts: list[Ids]) -> None:
-        graph = self._algorithms.Graph(self.scene.body_count, self._joint_edges, contacts)
-        self._same_contacts = np.array_equal(graph.contacts, self.graph.contacts)
-        if not self._same_contacts:
-            self.graph = graph
+    def _carry_out(self, decision: Decision) -> None:
+        """Everything that the workers have to do before a step's commands."""
+        with self.profile.phase("balance"):
+            if decision.migration is not None:
+                cache = migrate(decision.migration, self.membership, self._now.commands, self._runtime)
+                if cache is not None:
+                    self._coupling.migrated(cache)
+                    moved = len(decision.migration.bodies)
+                    self.profile.activation_count = self.profile.deactivation_count = moved
+            self._set_workers(decision.worker_count)
 
-    def _balance(self) -> None:
-        """Line 12: Algorithms 6 and 7; with tight coupling, owners in place of overlap."""
-        # Where the last step changed nothing and contacts are as they were, it would change nothing again.
-        self._settled = self._settled and self._same_contacts and not self.membership.must_wait.any()
-        self._settled = self._settled and np.array_equal(self.membership.bits, self._commands.known)
-        if self._settled and self._tight is None and not self._loads.is_time_to_look(self.step_count):
-            return
-        self._settled = False
-        self._loads.weigh(self.membership, self.replies, self.params.iterations or 1, self.step_count)
-        members = self.membership, self.graph, self._loads, self.params, self.profile, self.step_count
-        self._set_workers(self._balancing.keep(*members))
-
-    def _weigh(self) -> None:
-        """Lines 13 to 15: Algorithm 5."""
-        if self._settled:
-            return
-        self.overlap = self.membership.overlap()
-        kind, depth = self.params.weights, self.search_depth
-        weigh = self._algorithms.depth_weights if kind == "depth" else self._algorithms.compute_weights
-        self.weight_offset, self.weight_worker, self.weight = weigh(
-            0 if kind == "equal" else depth, self.graph, self.membership, self.overlap
-        )
-        if self.params.validate:
-            validate_weights(self.weight_offset, self.weight)
-
-    def _step_workers(self) -> list[StepReply]:
-        """Lines 16 and 17: every worker takes a step, in parallel; the barrier is the runtime's return."""
-        commands = self._commands.build(self.membership, self.overlap, self.weight_offset, self.weight_worker)
-        self.profile.activation_count += sum(len(command.activate) for command in commands)
-        self.profile.deactivation_count += sum(len(command.deactivate) for command in commands)
-        self._settled = self.profile.activation_count + self.profile.deactivation_count == 0
-        self._told = commands
-        meanwhile = partial(self._detector.prepare, self.membership) if len(commands) > 1 else None
-        rounds = None
-        if self._tight is not None:
-            rounds = self._tight.rounds_of(commands, self.params, self._runtime, meanwhile)
-        bodies = np.repeat(self.overlap, np.diff(self.weight_offset))
-        parts = self.membership, commands, bodies, self.weight_worker, meanwhile, rounds
-        turn = Turn(self.step_count, self.params.iterations or 1, *parts)
+    def _step_workers(self) -> None:
+        """Every worker takes a step, in parallel; the barrier is the runtime's return."""
+        now, profile, weights = self._now, self.profile, self._coupling.weights
+        commands = self._coupling.commands(now)
+        profile.activation_count += sum(len(command.activate) for command in commands)
+        profile.deactivation_count += sum(len(command.deactivate) for command in commands)
+        work = self._coupling.server_work(now, self._runtime)
+        plan = StepPlan(now.step_count, now.iterations, now.membership, commands, weights.rows, weights.worker, work)
         try:
-            return self._recovery.take_step(turn)
+            now.replies = self._recovery.take_step(plan)
         except SimulationStopped as error:
             self._stopped = error
+            now.commands.known[:] = 0  # whoever goes on from here starts from the states
             for hook in self.before_stop:
                 try:
                     hook(self)
                 except LapjointError as own:
                     error.add_note(str(own))
             raise
+        profile.count_workers(commands, now.replies, now.commands.known)
 
-    def _blend(self) -> None:
-        """Lines 18 to 20: Algorithm 4."""
-        if len(self.overlap):
-            self._algorithms.blend(
-                self.weight_offset, self.weight, self._runtime.worker_states, self.overlap, self._runtime.border_states
-            )
+    def _put_back_frozen(self) -> None:
+        if len(self._frozen):
+            self.set_states(*self._frozen.rows())
 
-    def _hold_frozen(self) -> None:
-        if self._frozen:
-            self.set_states(list(self._frozen), np.array(list(self._frozen.values())))
+    # ---- what a user reads -----------------------------------------------------------------------------------------
 
-    def _count(self, replies: list[StepReply]) -> None:
-        profile, self.replies = self.profile, replies
-        profile.find_contacts = partial(merge_contacts, replies, self._commands.known)
-        profile.count_bytes = partial(count_bytes, self._told, replies)
-        profile.count_workers(replies)
-        profile.overlap_count = len(self.overlap)
-        if self._tight is not None:
-            self._tight.count(profile, replies, self._commands.known)
-        self._loads.measure(profile.worker_cpu_ms)
+    @property
+    def scene(self) -> Scene:
+        return self._now.scene
 
-    # ---- what a user reads and does --------------------------------------------------------------------------------
+    @property
+    def params(self) -> Params:
+        """As they are now, with everything filled in that the scene decides."""
+        return self._now.params
+
+    @property
+    def step_count(self) -> int:
+        """Steps so far."""
+        return self._now.step_count
+
+    @property
+    def timestep(self) -> float:
+        """s"""
+        assert self.params.timestep is not None
+        return self.params.timestep
 
     @property
     def time(self) -> float:
@@ -227,9 +192,11 @@ class Simulation:
 
     @property
     def states(self) -> Array:
-        """States of all bodies now, (body_count, 13), a copy."""
-        self._open()
-        return np.array(self._runtime.states)
+        """States of all bodies now, (body_count, 13); a copy that cannot be written to: see set_states."""
+        self._check_open()
+        states = np.array(self._runtime.states)
+        states.flags.writeable = False
+        return states
 
     @property
     def state_hash(self) -> str:
@@ -241,6 +208,21 @@ class Simulation:
         """Whether a failure has ended the run; states are those before the step that could not be taken."""
         return self._stopped is not None
 
+    @property
+    def membership(self) -> Membership:
+        """Who simulates what."""
+        return self._now.membership
+
+    @property
+    def graph(self) -> ConstraintGraph:
+        """The constraint graph of the last step, as it began."""
+        return self._now.graph
+
+    @property
+    def replies(self) -> list[StepReply]:
+        """What each worker reported of the last step."""
+        return list(self._now.replies)
+
     def contacts(self) -> Contacts:
         """Contacts of the last step, as it began."""
         return self.profile.contacts
@@ -249,121 +231,127 @@ class Simulation:
         """Gap of every joint now [m]."""
         return joint_gaps(self.scene, self.states)
 
+    @property
+    def overlap(self) -> Ids:
+        """Bodies with more than one worker, ascending."""
+        return self._coupling.weights.bodies
+
+    @property
+    def weight_offset(self) -> Ids:
+        """Where the workers of each overlap body begin in `weight_worker` and `weight`, and where the last ones end."""
+        return self._coupling.weights.offset
+
+    @property
+    def weight_worker(self) -> Ids:
+        """The workers of the overlap bodies, one body after the other."""
+        return self._coupling.weights.worker
+
+    @property
+    def weight(self) -> Array:
+        """Their blend weights."""
+        return self._coupling.weights.weight
+
     def weights(self) -> Array:
-        """How much each worker has to say about each body, (body_count, workers); rows sum to one."""
-        count = self.membership.worker_count
+        """Blend weight of each worker in each body, (body_count, workers); rows sum to one."""
+        count, weights = self.membership.worker_count, self._coupling.weights
         table = np.stack([self.membership.column(w) for w in range(count)], axis=1).astype(float)
-        rows = np.repeat(self.overlap, np.diff(self.weight_offset))
-        table[rows, self.weight_worker] = self.weight
+        table[weights.rows, weights.worker] = weights.weight
         return table
-
-    @property
-    def interface(self) -> Ids:
-        """With tight coupling: bodies that have, or lately had, constraints with bodies of other workers; a copy."""
-        if self._tight is None or self.membership.worker_count == 1:
-            return np.empty(0, np.int32)
-        return self._tight.interface.copy()
-
-    def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
-        """External forces [N] and torques [N m] on bodies, for the next step only, whichever workers have them."""
-        self._commands.add_forces(self.scene, body_ids, forces, torques)
-
-    @property
-    def forces(self) -> dict[int, Array]:
-        """Force and torque that the next step has for each body with any."""
-        return dict(self._commands.forces)
 
     @property
     def worker_states(self) -> Array:
         """States of the overlap bodies in each of their workers after the last step, as `weight_worker` lists them."""
         return np.array(self._runtime.worker_states[: len(self.weight_worker)])
 
-    def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
-        """Put bodies elsewhere, or give them other velocities, in all their workers, before the next step."""
-        self._open()
-        ids = checked_bodies(self.scene, body_ids, "set_states")
-        self._runtime.states[ids] = as_rows("state", states, len(ids), (STATE_SIZE,), "set_states")
-        self._commands.move(ids)
+    @property
+    def interface(self) -> Ids:
+        """Bodies that have, or lately had, constraints with bodies of other workers that are solved within the step; a
+        copy. Empty where workers overlap instead."""
+        return self._coupling.interface if self.membership.worker_count > 1 else np.empty(0, np.int32)
 
-    def freeze(self, body_ids: ArrayLike) -> None:
-        """Hold bodies where they are: after every step they are put back there, at rest."""
-        for body in checked_bodies(self.scene, body_ids, "freeze").tolist():
-            self._frozen[body] = np.concatenate([self._runtime.states[body, :7], np.zeros(6)])
-        self._hold_frozen()
+    @property
+    def growth_depth(self) -> int:
+        """How far overlap grows."""
+        assert self.params.growth_depth is not None
+        return self.params.growth_depth
 
-    def release(self, body_ids: ArrayLike) -> None:
-        """Let frozen bodies go."""
-        for body in checked_bodies(self.scene, body_ids, "release").tolist():
-            self._frozen.pop(body, None)
+    @property
+    def search_depth(self) -> int:
+        """How far weights search."""
+        assert self.params.search_depth is not None
+        return self.params.search_depth
+
+    @property
+    def forces(self) -> dict[int, Array]:
+        """Force and torque that the next step has for each body with any."""
+        return dict(self._now.commands.forces)
 
     @property
     def frozen_ids(self) -> Ids:
         """Bodies that are held, ascending."""
-        return np.array(sorted(self._frozen), np.int32)
+        return self._frozen.ids
+
+    # ---- what a user does ------------------------------------------------------------------------------------------
+
+    def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
+        """External forces [N] and torques [N m] on bodies, for the next step only, whichever workers have them."""
+        self._now.commands.add_forces(self.scene, body_ids, forces, torques)
+
+    def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
+        """Put bodies elsewhere, or give them other velocities, in all their workers, before the next step."""
+        self._check_open()
+        ids = checked_bodies(self.scene, body_ids, "set_states")
+        self._runtime.states[ids] = as_rows("state", states, len(ids), (STATE_SIZE,), "set_states")
+        self._now.commands.set_from_table(ids)
+
+    def freeze(self, body_ids: ArrayLike) -> None:
+        """Hold bodies where they are: after every step they are put back there, at rest."""
+        self._frozen.hold(checked_bodies(self.scene, body_ids, "freeze").tolist(), self._runtime.states)
+        self._put_back_frozen()
+
+    def release(self, body_ids: ArrayLike) -> None:
+        """Let frozen bodies go."""
+        self._frozen.release(checked_bodies(self.scene, body_ids, "release").tolist())
 
     def set_growth_depth(self, growth_depth: int) -> None:
         """How far overlap grows, from the next step on: a body's heaviest worker keeps it, and overlap grows anew."""
-        if self._tight is not None:
-            raise LapjointError("set_growth_depth: coupling is tight, in which nothing overlaps, expected blend")
-        self.params = replace(self.params, growth_depth=growth_depth)  # refuses what is no depth
-        self.growth_depth = growth_depth
+        self._set_params("set_growth_depth", growth_depth=growth_depth)
         if self.membership.worker_count > 1:
-            heaviest = np.argmax(self.weights()[:, : self._division.worker_count], axis=1)
-            self._division.ask(heaviest.astype(np.int32))
-            self._settled = False
+            heaviest = np.argmax(self.weights()[:, : self._now.repartition.wanted_count], axis=1)
+            self._request(heaviest.astype(np.int32))
 
     def set_load(self, load: str) -> None:
         """What balancing evens out, from the next step on."""
-        self.params = replace(self.params, load=load)  # refuses what is none
-        self._loads = Loads(self.scene, self.params)
+        self._set_params("set_load", load=load)
+        self._now.loads = Loads(self.scene, self.params)
         self.membership.set_costs(1)
-        share = None if self._tight is None else self._tight.cut_share
-        self._loads.divided(self.membership, self.step_count, share)
-        self._settled = False
+        self._coupling.note_repartition(self._now)
+        self._coupling.invalidate()
+
+    def set_iterations(self, iterations: int) -> None:
+        """Sweeps of the solver per step, from the next step on."""
+        self._set_params("set_iterations", iterations=iterations)
+        self._now.commands.set_iterations(iterations)
+
+    def set_rounds(self, rounds: int) -> None:
+        """Rounds of a step's exchange, at most, from the next step on."""
+        self._set_params("set_rounds", rounds=rounds)
+
+    def repartition(self, partition: ArrayLike) -> None:
+        """Give every body another worker: `partition` has one for each, from the next step on."""
+        self._check_open()
+        self._request(checked_partition(self.scene, self._now.repartition.wanted_count, partition, "repartition"))
 
     def set_worker_count(self, worker_count: int) -> None:
-        """More or fewer workers: the scene is divided among them in the next step. No state jumps, for bodies are in
-        their old workers and in the new ones for that step; workers that are not needed end after it."""
-        self._open()
+        """More or fewer workers: the scene is repartitioned among them in the next step. No state jumps; workers that
+        are not needed end after it."""
+        self._check_open()
         self.params.check_worker_count(worker_count)
         if worker_count > max(self.scene.body_count, 1):
             raise LapjointError(f"{worker_count} workers for {self.scene.body_count} bodies: expected one per body")
         self._set_workers(max(worker_count, self.membership.worker_count))
-        self._division.worker_count = worker_count
-        self._settled = False
-
-    def _set_workers(self, worker_count: int) -> None:
-        """Start or end workers without bodies."""
-        if worker_count != self.params.workers:
-            text = f"workers: {worker_count}, before {self.params.workers}"
-            self._runtime.set_worker_count(worker_count)
-            self._commands.set_worker_count(worker_count)
-            self.params = replace(self.params, workers=worker_count)
-            self.events.append(Event(self.step_count, "workers", text))
-        if worker_count != self.membership.worker_count:
-            self.membership.set_worker_count(worker_count)
-
-    def _follow_load(self) -> None:
-        """With `max_workers`, as many workers as the load is worth."""
-        if self._elastic.is_time_to_look(self.step_count):
-            self._loads.weigh(self.membership, self.replies, self.params.iterations or 1, self.step_count)
-            wanted = self._elastic.wanted(self._division.worker_count, self._loads.step_ms(self.membership))
-            try:
-                self.set_worker_count(wanted)
-            except WorkerError as error:
-                self._elastic.most = self._division.worker_count
-                self.events.append(Event(self.step_count, "workers", f"no more workers can be started: {error}"))
-
-    def set_iterations(self, iterations: int) -> None:
-        """Sweeps of the solver per step, from the next step on."""
-        self.params = replace(self.params, iterations=iterations)  # refuses what is no count
-        self._commands.set_iterations(iterations)
-
-    def set_rounds(self, rounds: int) -> None:
-        """Rounds of a tight step, at most, from the next step on."""
-        if self._tight is None:
-            raise LapjointError(f"set_rounds: coupling is {self.params.coupling}, expected tight")
-        self.params = replace(self.params, rounds=rounds)  # refuses what is no count
+        self._now.repartition.wanted_count = worker_count
+        self._coupling.invalidate()
 
     def on_step(self, callback: Callable[[Simulation], None]) -> None:
         """Call `callback(simulation)` after every step."""
@@ -378,13 +366,94 @@ class Simulation:
             if done % every == 0:
                 yield Frame(self.step_count, self.time, self.states)
 
+    def _set_params(self, what: str, **changed: Any) -> None:
+        """Other parameters from the next step on; refuses values that are none, and those of another coupling."""
+        params = replace(self.params, **changed)
+        params.check_coupling_of(changed, what)
+        self._now.params = params
+
+    def _request(self, partition: Ids) -> None:
+        self._now.repartition.request(partition)
+        self._coupling.invalidate()
+
+    def _set_workers(self, worker_count: int) -> None:
+        """Start or end workers without bodies."""
+        if worker_count != self.params.workers:
+            text = f"workers: {worker_count}, before {self.params.workers}"
+            self._runtime.set_worker_count(worker_count)
+            self._now.commands.set_worker_count(worker_count)
+            self._now.params = replace(self.params, workers=worker_count)
+            self.events.append(Event(self.step_count, "workers", text))
+        if worker_count != self.membership.worker_count:
+            self.membership.set_worker_count(worker_count)
+
+    def _follow_load(self) -> None:
+        """With `max_workers`, as many workers as the load is worth."""
+        now = self._now
+        if self._elastic.is_time_to_look(self.step_count):
+            now.loads.estimate(self.membership, now.replies, now.iterations, self.step_count)
+            wanted = self._elastic.wanted(now.repartition.wanted_count, now.loads.step_ms(self.membership))
+            try:
+                self.set_worker_count(wanted)
+            except WorkerError as error:
+                self._elastic.most = now.repartition.wanted_count
+                self.events.append(Event(self.step_count, "workers", f"no more workers can be started: {error}"))
+
+    # ---- state -----------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, PartState]:
+        """All that decides how the simulation goes on, by part, between two steps. Nothing changes."""
+        return {name: part.state() for name, part in self._parts().items()}
+
+    def restore(self, parts: Mapping[str, PartState], before: Params) -> None:
+        """Go on from the state of a simulation of the same scene that had the parameters `before`. With as many
+        workers, bit for bit as that one; with another number the scene is repartitioned."""
+        after = replace(self.params, partition=before.partition)
+        # With their old values first, for these are changed by more than a number.
+        self._now.params = replace(after, growth_depth=before.growth_depth, load=before.load)
+        if after.workers == before.workers:
+            for name, part in self._parts().items():
+                part.restore(parts[name])
+        else:
+            redistribute(parts, before.workers, self._now, self._coupling, self._runtime)
+            self._frozen.restore(parts["frozen"])
+            self._recovery.restore_for_others(parts["recovery"])
+        if after.growth_depth is not None and after.growth_depth != before.growth_depth:
+            self.set_growth_depth(after.growth_depth)
+        if after.load != before.load:
+            self.set_load(after.load)
+        if after.max_workers != before.max_workers:
+            self._elastic = Elastic(after, self.scene.body_count)
+        if any(getattr(after, name) != value for name, value in vars(before).items() if name not in ELSEWHERE):
+            self._coupling.invalidate()
+
+    def _parts(self) -> dict[str, Stateful]:
+        """In the order in which they are restored."""
+        now = self._now
+        return {
+            "last_step": LastStep(now),
+            "table": Table(self._runtime, self._coupling),
+            "membership": now.membership,
+            "detection": now.detection,
+            "commands": now.commands,
+            "loads": now.loads,
+            "repartition": now.repartition,
+            "elastic": self._elastic,
+            "frozen": self._frozen,
+            "recovery": self._recovery,
+            "coupling": Coupled(self._coupling, now, self.profile),
+            "workers": WorkerEngines(now, self._runtime),
+        }
+
+    # ---- the end ---------------------------------------------------------------------------------------------------
+
     def close(self) -> None:
         """End the workers. The simulation cannot go on."""
         if not self._closed:
             self._closed = True
             self._runtime.close()
 
-    def _open(self) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise LapjointError("the simulation is closed")
 

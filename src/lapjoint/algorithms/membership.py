@@ -7,12 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays.state import PartState
 from ..errors import LapjointError
 from .graph import ConstraintGraph
 
 Ids = NDArray[np.int32]
 WORD = 64
 LONG_AGO = 1 << 30
+_COLUMNS = ("bits", "load", "cost", "rate", "since_left", "must_wait")
 BYTE_WORKERS = np.arange(256)[:, None] >> np.arange(8) & 1
 """Of every value of a byte, its eight bits: which of eight workers have a body."""
 
@@ -100,6 +102,20 @@ class Membership:
             np.add.at(cost_of_value, octet.astype(np.intp), self.cost)
             row[:] = cost_of_value @ BYTE_WORKERS
         return total.reshape(-1)[: self.worker_count]
+
+    # ---- state ---------------------------------------------------------------------------------------------------
+
+    def state(self) -> PartState:
+        return PartState({name: getattr(self, name) for name in _COLUMNS})
+
+    def restore(self, state: PartState) -> None:
+        for name in _COLUMNS:
+            getattr(self, name)[:] = state.arrays[name]
+
+    def restore_for_others(self, state: PartState) -> None:
+        """What does not depend on who the workers are."""
+        self.set_costs(state.arrays["cost"])
+        self.since_left[:] = state.arrays["since_left"]
 
     # ---- one body ------------------------------------------------------------------------------------------------
 

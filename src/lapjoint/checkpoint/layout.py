@@ -21,7 +21,8 @@ from ..arrays.packing import pack_arrays, unpack_arrays
 from ..errors import LapjointError
 
 FORMAT = "lapjoint checkpoint"
-VERSION = 1
+VERSION = 2
+"""Version 1 is read too: version1.py."""
 HEAD_SIZE = 128
 SUFFIX, PART = ".checkpoint", ".part"
 
@@ -77,8 +78,8 @@ def write_checkpoint(path: Path, description: Mapping[str, Any], arrays: Mapping
         os.close(directory)
 
 
-def read_checkpoint(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Arrays and description of a whole checkpoint; a LapjointError for anything else."""
+def read_checkpoint(path: Path) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]]:
+    """Version, arrays and description of a whole checkpoint; a LapjointError for anything else."""
     try:
         with open(path, "rb") as file:
             head = file.read(HEAD_SIZE)
@@ -88,8 +89,8 @@ def read_checkpoint(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
             if found is None:
                 raise LapjointError(f"{path}: damaged checkpoint (its first {HEAD_SIZE} bytes are not a head)")
             version, wanted, size = int(found[1]), found[2].decode(), int(found[3])
-            if version != VERSION:
-                raise LapjointError(f"{path}: checkpoint version {version}, this lapjoint reads {VERSION}")
+            if not 1 <= version <= VERSION:
+                raise LapjointError(f"{path}: checkpoint version {version}, this lapjoint reads 1 to {VERSION}")
             there = os.fstat(file.fileno()).st_size - HEAD_SIZE
             if there != size:
                 raise LapjointError(f"{path}: damaged checkpoint ({there} bytes after its head, expected {size})")
@@ -102,4 +103,4 @@ def read_checkpoint(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
         arrays, description = unpack_arrays(data)
     except (ValueError, KeyError, TypeError) as error:
         raise LapjointError(f"{path}: damaged checkpoint ({error})") from None
-    return arrays, description
+    return version, arrays, description

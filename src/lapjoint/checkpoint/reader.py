@@ -7,16 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..arrays.state import unflatten
 from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
 from ..scene.file import parse_scene
-from ..server.elastic import Elastic
 from ..simulation import Simulation
-from .hand_out import hand_out_inner_state
-from .inner_state import put_inner_state
 from .layout import checkpoint_files, read_checkpoint
+from .version1 import parts_of_version1
 
 FIXED = ("engine", "precision", "length_unit", "timestep", "coupling", "partition", "solver")
 """Parameters that cannot change from one step to the next."""
@@ -44,21 +43,25 @@ class Checkpoint:
     def __init__(self, path: str | Path) -> None:
         self.path = newest_checkpoint(Path(path))
         try:
-            self._arrays, self._description = read_checkpoint(self.path)
+            version, self._arrays, description = read_checkpoint(self.path)
         except LapjointError as error:
             older = [file for file in checkpoint_files(Path(path)) if file != self.path] if Path(path).is_dir() else []
             if not older:
                 raise
             raise LapjointError(f"{error}; the one before it is {older[-1]}") from None
         try:
-            self.params = Params.of(**self._description["params"])
-            self.step_count: int = self._description["step_count"]
-            self.end: int | None = self._description["end"]
+            if version == 1:
+                self._parts = parts_of_version1(self._arrays, description)
+            else:
+                self._parts = unflatten(self._arrays, description["parts"])
+            self.params = Params.of(**description["params"])
+            self.step_count: int = description["step_count"]
+            self.end: int | None = description["end"]
             """The step to which the run was to go, where that is known."""
-            self.every: int = self._description["every"]
+            self.every: int = description["every"]
             """Steps from one checkpoint to the next in the run that wrote it; 0: none."""
-            self.keep: int = self._description["keep"]
-            self.versions: dict[str, str] = self._description["versions"]
+            self.keep: int = description["keep"]
+            self.versions: dict[str, str] = description["versions"]
             """Of what wrote it."""
         except (KeyError, TypeError) as error:
             raise LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})") from None
@@ -68,7 +71,7 @@ class Checkpoint:
 
     def resume(self, **changed: Any) -> Simulation:
         """The simulation, to go on. With as many workers, wherever they live, it goes on bit for bit as if it had never
-        stopped; with another number the scene is divided anew. `changed` are other parameters than those it had."""
+        stopped; with another number the scene is repartitioned. `changed` are other parameters than those it had."""
         for name in changed:
             if name in FIXED:
                 raise LapjointError(f"{name} cannot change when a run goes on, it stays {getattr(self.params, name)!r}")
@@ -82,35 +85,15 @@ class Checkpoint:
             warnings.simplefilter("ignore", PenetrationWarning)  # that was at the start
             simulation = Simulation(self.scene(), replace(params, partition="equal"))
         try:
-            self._put(simulation, params)
+            simulation.restore(self._parts, self.params)
+        except (KeyError, TypeError, IndexError) as error:
+            simulation.close()
+            raise LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})") from None
         except BaseException:
             simulation.close()
             raise
         simulation.resumed_from = {"checkpoint": str(self.path.absolute()), "step_count": self.step_count}
         return simulation
-
-    def _put(self, simulation: Simulation, params: Params) -> None:
-        before = self.params
-        # With their old values first, for these are changed by more than a number.
-        simulation.params = replace(params, growth_depth=before.growth_depth, load=before.load)
-        assert before.growth_depth is not None
-        simulation.growth_depth = before.growth_depth
-        try:
-            if params.workers == before.workers:
-                put_inner_state(simulation, self._arrays, self._description)
-            else:
-                hand_out_inner_state(simulation, self._arrays, self._description, before.workers)
-        except (KeyError, TypeError, IndexError) as error:
-            raise LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})") from None
-        if params.growth_depth is not None and params.growth_depth != before.growth_depth:
-            simulation.set_growth_depth(params.growth_depth)
-        if params.load != before.load:
-            simulation.set_load(params.load)
-        if params.max_workers != before.max_workers:
-            simulation._elastic = Elastic(params, simulation.scene.body_count)
-        elsewhere = ("workers", "runtime", *OF_RUNTIME)
-        if any(getattr(params, name) != value for name, value in vars(before).items() if name not in elsewhere):
-            simulation._settled = False
 
     def _warn_of_other_versions(self) -> None:
         now = versions(self.params.engine)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.state import flatten
 from ..errors import LapjointError
 from ..recording.origin import machine, versions
 from ..scene.file import scene_bytes
 from ..simulation import Simulation
-from .inner_state import take_inner_state
 from .layout import checkpoint_files, file_name, step_of, unfinished_files, write_checkpoint
 
 
@@ -55,9 +55,9 @@ class CheckpointWriter:
     def save(self, simulation: Simulation) -> Path:
         """Write a checkpoint now. If that fails, those before it are as they were."""
         path = self.path / file_name(simulation.step_count)
-        arrays, description = take_inner_state(simulation)
+        arrays, parts = flatten(simulation.state())
         try:
-            write_checkpoint(path, self._describe(simulation, description), {"scene": self._scene, **arrays})
+            write_checkpoint(path, self._describe(simulation, parts), {"scene": self._scene, **arrays})
             self.saved_step = simulation.step_count
             for old in checkpoint_files(self.path)[: -self._keep]:
                 old.unlink(missing_ok=True)
@@ -69,10 +69,11 @@ class CheckpointWriter:
             ) from error
         return path
 
-    def _describe(self, simulation: Simulation, description: dict[str, Any]) -> dict[str, Any]:
+    def _describe(self, simulation: Simulation, parts: dict[str, Any]) -> dict[str, Any]:
         params = asdict(simulation.params)
         return {
-            **description,
+            "parts": parts,
+            "step_count": simulation.step_count,
             "params": {
                 name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()
             },

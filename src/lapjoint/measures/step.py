@@ -101,7 +101,7 @@ def _penetration(simulation: Simulation, states: Array) -> Values:
 
 
 def _residual(simulation: Simulation, states: Array) -> Values:
-    return {"worker_residual": np.array([float(reply.measures[1]) for reply in simulation.replies])}
+    return {"worker_residual": np.array([reply.residual for reply in simulation.replies])}
 
 
 def _motion(simulation: Simulation, states: Array) -> Values:

@@ -235,6 +235,13 @@ class Params:
         """Labels that have a solver of their own."""
         return sorted(parse_solvers(self.solver).by_label)
 
+    def check_coupling_of(self, names: Any, what: str) -> None:
+        """Refuse parameters that the coupling does not have."""
+        for name in names:
+            own = "blend" if name in OF_BLEND else "tight" if name == "rounds" else self.coupling
+            if own != self.coupling:
+                raise LapjointError(f"{what}: coupling is {self.coupling}, expected {own}")
+
     def check_worker_count(self, worker_count: int) -> None:
         """Refuse what is no count, and another one where workers differ in their solvers."""
         replace(self, workers=worker_count)

@@ -1,4 +1,4 @@
-"""Detection: which bodies touch, so that the server can decide who simulates what (section 5.4)."""
+"""Detection: which bodies touch, and the constraint graph that decides who simulates what (section 5.4)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms import Membership, NearPairFinder
+from ..algorithms import Algorithms, ConstraintGraph, Membership, NearPairFinder
 from ..algorithms.membership import shared_before
-from ..engines import CONTACT_MARGIN, Contacts, make_engine
+from ..arrays.state import PartState
+from ..engines import CONTACT_MARGIN, Contacts, EngineState, make_engine
 from ..errors import PenetrationWarning
 from ..params import Params
-from ..scene import Scene
+from ..scene import WORLD, Scene
 from ..workers.messages import StepReply
 
 Array = NDArray[np.float64]
@@ -40,6 +41,12 @@ class Detector(Protocol):
         """While the workers step: whatever can be done already for the next `find`."""
         ...
 
+    def engine_state(self) -> EngineState | None:
+        """Of an engine on whose history what is found depends; None where there is none."""
+        ...
+
+    def restore_engine(self, state: EngineState) -> None: ...
+
 
 class ServerDetector:
     """The paper's way: the server holds all bodies in an engine of its own and finds every contact itself."""
@@ -62,6 +69,12 @@ class ServerDetector:
 
     def prepare(self, membership: Membership) -> None:
         pass
+
+    def engine_state(self) -> EngineState | None:
+        return self._engine.state()
+
+    def restore_engine(self, state: EngineState) -> None:
+        self._engine.restore(state)
 
 
 class WorkerDetector:
@@ -88,6 +101,12 @@ class WorkerDetector:
     def prepare(self, membership: Membership) -> None:
         self._finder.prepare(membership)
 
+    def engine_state(self) -> EngineState | None:
+        return None
+
+    def restore_engine(self, state: EngineState) -> None:
+        pass
+
     def _touching(self, pairs: Ids) -> Ids:
         if len(pairs) == 0:
             return pairs
@@ -108,18 +127,66 @@ def make_detector(
     return WorkerDetector(scene, params, make_finder(scene, margin)), contacts
 
 
-def merge_contacts(replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> Contacts:
+class Detection:
+    """The constraint graph of the present states: joints, and the contacts that the detector finds."""
+
+    def __init__(self, scene: Scene, params: Params, algorithms: Algorithms) -> None:
+        self._body_count, self._algorithms = scene.body_count, algorithms
+        joints = scene.joints
+        inner = joints.body_b != WORLD
+        self._joint_edges = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
+        self.jointed = np.zeros(scene.body_count, bool)
+        """Which bodies have a joint with another."""
+        self.jointed[self._joint_edges] = True
+        self.detector, self.contacts_at_start = make_detector(scene, params, algorithms.PairFinder)
+        self.graph: ConstraintGraph = self._graph([])
+        self.is_unchanged = False
+        """Whether the contacts are those of the step before."""
+
+    def update(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> None:
+        """Lines 10 and 11 of Algorithm 1. `last` is what the workers reported of the step before."""
+        graph = self._graph(self.detector.find(states, membership, last))
+        self.is_unchanged = np.array_equal(graph.contacts, self.graph.contacts)
+        if not self.is_unchanged:
+            self.graph = graph
+
+    def set_contacts(self, contacts: Sequence[Ids]) -> None:
+        """The graph that these contacts make with the joints."""
+        self.graph = self._graph(contacts)
+
+    def _graph(self, contacts: Sequence[Ids]) -> ConstraintGraph:
+        return self._algorithms.Graph(self._body_count, self._joint_edges, contacts)
+
+    def state(self) -> PartState:
+        arrays = {"contacts": self.graph.contacts}
+        engine = self.detector.engine_state()
+        if engine is not None:
+            arrays |= {f"engine/{name}": array for name, array in vars(engine).items()}
+        return PartState(arrays, {"is_unchanged": bool(self.is_unchanged)})
+
+    def restore(self, state: PartState) -> None:
+        self.restore_engine(state)
+        self.set_contacts([state.arrays["contacts"]])
+        self.is_unchanged = state.values["is_unchanged"]
+
+    def restore_engine(self, state: PartState) -> None:
+        """Of the detector alone: it does not depend on who the workers are."""
+        engine = state.under("engine")
+        if engine:
+            self.detector.restore_engine(EngineState(**engine))
+
+
+def merge_contacts(lists: Sequence[Contacts], bits: NDArray[np.uint64]) -> Contacts:
     """The workers' contacts as one list, ascending; of a contact that several workers have, that of the first.
 
-    `bits` is the membership of that step. A reply beyond those of the workers is the server's: of contacts that
-    no worker has."""
-    if len(replies) == 1:
-        (reply,) = replies
-        return Contacts(reply.contact_bodies, reply.contact_point_count, reply.contact_depth)
+    `bits` is the membership of that step. A list beyond those of the workers is the server's: of contacts that no
+    worker has."""
+    if len(lists) == 1:
+        return lists[0]
     kept = []
-    for worker, reply in enumerate(replies):
-        earlier = shared_before(worker, bits, reply.contact_bodies)
-        kept.append([part[~earlier] for part in (reply.contact_bodies, reply.contact_point_count, reply.contact_depth)])
+    for worker, contacts in enumerate(lists):
+        earlier = shared_before(worker, bits, contacts.bodies)
+        kept.append([part[~earlier] for part in (contacts.bodies, contacts.point_count, contacts.depth)])
     bodies, points, depth = (np.concatenate(parts) for parts in zip(*kept, strict=True))
     keys = (bodies[:, 0].astype(np.int64) << 32) + bodies[:, 1]
     order = np.argsort(keys, kind="stable")  # merges the workers' lists, which are ascending already

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,3 +186,14 @@ def read_partition(path: Path, scene: Scene, worker_count: int) -> Ids:
 def write_partition(path: Path, partition: Ids) -> None:
     """Write a file that read_partition takes."""
     path.write_text("".join(f"{worker}\n" for worker in partition.tolist()))
+
+
+def checked_partition(scene: Scene, worker_count: int, partition: Any, what: str) -> Ids:
+    workers = np.asarray(partition)
+    if workers.shape != (scene.body_count,) or not np.issubdtype(workers.dtype, np.integer):
+        raise LapjointError(f"{what}: partition has shape {workers.shape}, expected a worker for each body")
+    for row in np.flatnonzero((workers < 0) | (workers >= worker_count)):
+        raise LapjointError(
+            f"{what}: {scene.body_title(int(row))} goes to worker {workers[row]}, expected 0 to {worker_count - 1}"
+        )
+    return workers.astype(np.int32)

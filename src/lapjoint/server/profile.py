@@ -1,10 +1,10 @@
-"""Profile: where the time of each step went, and what was counted. The six phases are the step's methods."""
+"""Profile: where the time of each step went, and what was counted."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines import Contacts
-from ..workers.messages import StepReply
+from ..workers.messages import StepCommand, StepReply
+from .commands import count_bytes
+from .detect import merge_contacts
 
 ROUND_MS = 0.03
 """What a round of tight coupling takes beyond the CPU times of server and workers [ms]: until a socket's byte has woken
@@ -21,6 +23,8 @@ the other side, both ways. benchmarks/exchange.py measures it: 0.02 to 0.07 with
 programs use too. Over a network it is more."""
 
 PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
+"""All phases of all couplings, as in files; Coupling.phases are those of one. `reset` is the slowest worker's, measured
+there: what setting bodies back to the blend took of its step."""
 
 
 @dataclass
@@ -28,8 +32,6 @@ class StepProfile:
     """Times and counters of one step."""
 
     phases_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
-    find_contacts: Callable[[], Contacts] = field(default=Contacts.none, repr=False)
-    """Puts the workers' contacts together; called when they are first asked for."""
     server_ms: float = 0.0
     """The server's own CPU time while the workers wait for it. CPU time, for with more workers than cores the server
     may itself have to wait."""
@@ -48,11 +50,11 @@ class StepProfile:
     activation_count: int = 0
     deactivation_count: int = 0
     divided: bool = False
-    """Whether the scene was divided anew."""
+    """Whether the scene was repartitioned."""
     uncovered_count: int = 0
     """Joints and contacts without a worker; counted for `balance printed`, impossible otherwise."""
-    count_bytes: Callable[[], int] = field(default=int, repr=False)
-    """Adds up what server and workers exchanged; called when it is first asked for."""
+    exchange_bytes: int = 0
+    """What server and workers sent each other within the step, in an exchange."""
     worker_body_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_contact_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_cpu_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
@@ -60,25 +62,39 @@ class StepProfile:
     worker_prepare_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """Of that, what it prepared while it waited."""
 
-    def count_workers(self, replies: Sequence[StepReply]) -> None:
+    commands: Sequence[StepCommand] = field(default=(), repr=False)
+    """What was sent to the workers, and what they replied."""
+    replies: Sequence[StepReply] = field(default=(), repr=False)
+    contact_lists: Sequence[Contacts] = field(default=(), repr=False)
+    """Contacts of each worker, and after them those between workers that only the server has."""
+    bits: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 1), np.uint64), repr=False)
+    """The membership that the workers acted on."""
+
+    def count_workers(
+        self, commands: Sequence[StepCommand], replies: Sequence[StepReply], bits: NDArray[np.uint64]
+    ) -> None:
         """Take over what the workers measured."""
-        told = [residual for reply in replies if not math.isnan(residual := float(reply.measures[1]))]
-        self.residual = max(told, default=math.nan)
-        self.fallback_count = sum(int(reply.measures[4]) for reply in replies)
-        self.worker_body_count = np.array([int(reply.measures[2]) for reply in replies])
+        self.commands, self.replies, self.bits = commands, replies, bits
+        self.contact_lists = [reply.contacts for reply in replies]
+        self.residual = max((reply.residual for reply in replies if not math.isnan(reply.residual)), default=math.nan)
+        self.fallback_count = sum(reply.fallback_count for reply in replies)
+        self.worker_body_count = np.array([reply.body_count for reply in replies])
         self.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
-        self.worker_prepare_ms = np.array([1e3 * reply.measures[3] for reply in replies])
-        self.worker_cpu_ms = np.array([1e3 * reply.measures[0] for reply in replies]) + self.worker_prepare_ms
+        self.worker_prepare_ms = 1e3 * np.array([reply.prepare_cpu_s for reply in replies])
+        self.worker_cpu_ms = 1e3 * np.array([reply.cpu_s for reply in replies]) + self.worker_prepare_ms
+        reset_ms = 1e3 * max((reply.reset_s for reply in replies), default=0.0)
+        self.phases_ms["reset"] += reset_ms
+        self.phases_ms["step"] -= reset_ms
 
     @cached_property
     def contacts(self) -> Contacts:
         """All contacts of the step, as it began."""
-        return self.find_contacts()
+        return merge_contacts(self.contact_lists, self.bits) if self.contact_lists else Contacts.none()
 
     @cached_property
     def byte_count(self) -> int:
         """Bytes of commands, replies and states that server and workers exchanged."""
-        return self.count_bytes()
+        return count_bytes(self.commands, self.replies) + self.exchange_bytes
 
     @property
     def contact_count(self) -> int:

@@ -10,19 +10,21 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import Membership
+from ..arrays.state import PartState
 from ..errors import SimulationStopped, WorkerError
 from ..params import Params
 from ..scene import Scene
 from ..scene.titles import body_titles
-from ..workers.messages import StepCommand, StepReply, WorkerFailure
+from ..workers.messages import Reply, StepCommand, StepReply, WorkerFailure
 from ..workers.runtimes import Runtime
 from .commands import CommandBuilder
+from .coupling.base import ServerWork
 from .events import Event
 
 Array = NDArray[np.float64]
@@ -36,17 +38,9 @@ MOST, WITHIN = 3, 100
 """So is one that fails so often within so many steps."""
 
 
-class Rounds(Protocol):
-    """Rounds of tight coupling: see tight.Rounds."""
-
-    def prepare(self, commands: Sequence[StepCommand], removed: Ids) -> Callable[[], None]: ...
-
-    def failures(self) -> list[WorkerFailure]: ...
-
-
 @dataclass
-class Turn:
-    """What a step is made of."""
+class StepPlan:
+    """A step that all workers take."""
 
     step_count: int
     iterations: int
@@ -55,11 +49,28 @@ class Turn:
     slot_body: Ids
     """The body of every slot of the worker states, and the worker."""
     slot_worker: Ids
-    meanwhile: Callable[[], None] | None = None
-    """What the server does while the workers step."""
-    rounds: Rounds | None = None
-    """What it does in place of that, with tight coupling: then no worker can take its step again without all others.
-    """
+    work: ServerWork
+    """What the server does meanwhile."""
+
+
+class Action(Enum):
+    """What is done about a failure."""
+
+    REPLACE = "replace"
+    """A fresh worker takes the step again."""
+    QUARANTINE = "quarantine"
+    """So it does, and the bodies that are the cause are frozen first."""
+    STOP = "stop"
+    """The run ends."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    action: Action
+    bodies: tuple[int, ...] = ()
+    """To be frozen."""
+    why: str = ""
+    """The run ends."""
 
 
 class Recovery:
@@ -75,35 +86,32 @@ class Recovery:
         self._failed_at: dict[int, deque[int]] = {}
         self._put_back_now: set[int] = set()
         self._quarantined: set[int] = set()
-        self._removed: set[int] = set()
 
-    def take_step(self, turn: Turn) -> list[StepReply]:
+    def take_step(self, plan: StepPlan) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
         np.copyto(self._start, self._states())
         self._put_back_now.clear()
-        answers = self._step(turn, turn.commands, turn.meanwhile)
-        failures = self._failures(turn, answers)
+        answers = self._step(plan, plan.commands, again=False)
+        failures = self._failures(plan, answers)
         times = dict.fromkeys(range(len(answers)), 0)
         while failures:
-            began, quarantined = time.perf_counter(), len(self.events)
+            began, event_count = time.perf_counter(), len(self.events)
             for failure in failures:
                 times[failure.worker] += 1
-                self._judge(turn, failure, failures, times[failure.worker])
-            again = self._repeat(turn, failures)
+                self._carry_out(self._judge(plan, failure, times[failure.worker]), plan, failure, failures)
+            repeated = self._repeat(plan, failures)
             seconds = time.perf_counter() - began
-            self.events[quarantined:quarantined] = [_event(turn, failure, seconds) for failure in failures]
-            for worker, answer in enumerate(again):
+            self.events[event_count:event_count] = [_event(plan, failure, seconds) for failure in failures]
+            for worker, answer in enumerate(repeated):
                 answers[worker] = answers[worker] if answer is None else answer
-            failures = self._failures(turn, answers)
+            failures = self._failures(plan, answers)
         return [answer for answer in answers if isinstance(answer, StepReply)]
 
     def _step(
-        self, turn: Turn, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None
-    ) -> list[StepReply | WorkerFailure | None]:
-        if turn.rounds is None:
-            return self._runtime.step(commands, meanwhile)
-        told = [command for command in commands if command is not None]
-        return self._runtime.step(told, turn.rounds.prepare(told, self._builder.removed))
+        self, plan: StepPlan, commands: Sequence[StepCommand | None], again: bool
+    ) -> list[Reply | WorkerFailure | None]:
+        sent = [command for command in commands if command is not None]
+        return self._runtime.step(commands, plan.work.begin(sent, again))
 
     def contain_runaways(self, step_count: int, frozen: Ids) -> None:
         """After a step: freeze bodies that pass the speed limit where they were before it."""
@@ -116,7 +124,7 @@ class Recovery:
         if len(fast):
             self._put_back(fast)
             why = f"{speed[fast].max():.3g} m/s passes the speed limit, {limit:.3g} m/s"
-            self._tell(step_count, "quarantine", f"{body_titles(self._scene, fast)} frozen: {why}", fast)
+            self._report(step_count, "quarantine", f"{body_titles(self._scene, fast)} frozen: {why}", fast)
 
     @property
     def _knows_all(self) -> bool:
@@ -128,50 +136,57 @@ class Recovery:
 
     # ---- who failed ------------------------------------------------------------------------------------------------
 
-    def _failures(self, turn: Turn, answers: Sequence[StepReply | WorkerFailure | None]) -> list[WorkerFailure]:
+    def _failures(self, plan: StepPlan, answers: Sequence[Reply | WorkerFailure | None]) -> list[WorkerFailure]:
         """Workers that have no reply, or whose states are not finite though the engine did not notice."""
         found = {answer.worker: answer for answer in answers if isinstance(answer, WorkerFailure)}
-        if turn.rounds is not None and not found:
-            found = {failure.worker: failure for failure in turn.rounds.failures()}
-        overlap_states = self._runtime.worker_states[: len(turn.slot_body)]
+        if not found:
+            found = {failure.worker: failure for failure in plan.work.failures()}
+        overlap_states = self._runtime.worker_states[: len(plan.slot_body)]
         with np.errstate(all="ignore"):
             if not found and np.isfinite(self._states().sum() + overlap_states.sum()):
                 return []
         states_bad = ~np.isfinite(self._states()).all(axis=1)
         slots_bad = ~np.isfinite(overlap_states).all(axis=1)
-        for worker in range(turn.membership.worker_count):
+        for worker in range(plan.membership.worker_count):
             if worker not in found:
-                own = np.flatnonzero(states_bad & turn.membership.column(worker))
-                slots = turn.slot_body[slots_bad & (turn.slot_worker == worker)]
+                own = np.flatnonzero(states_bad & plan.membership.column(worker))
+                slots = plan.slot_body[slots_bad & (plan.slot_worker == worker)]
                 bodies = np.union1d(own, slots)
                 if len(bodies):
                     text = f"{body_titles(self._scene, bodies)}: not finite after the step"
                     found[worker] = WorkerFailure(worker, "not finite", text, tuple(bodies.tolist()))
         return [found[worker] for worker in sorted(found)]
 
-    def _judge(self, turn: Turn, failure: WorkerFailure, together: Sequence[WorkerFailure], times: int) -> None:
-        """Whether the worker may try again as it is; else its bad bodies are frozen first, or the run ends. `together`
-        are all failures of the same moment."""
+    def _judge(self, plan: StepPlan, failure: WorkerFailure, times: int) -> Verdict:
+        """What to do about a worker that fails for the `times`-th time in this step."""
         failed_at = self._failed_at.setdefault(failure.worker, deque(maxlen=MOST))
-        failed_at.append(turn.step_count)
-        often = len(failed_at) == MOST and turn.step_count - failed_at[0] < WITHIN
+        failed_at.append(plan.step_count)
+        often = len(failed_at) == MOST and plan.step_count - failed_at[0] < WITHIN
         if self._params.on_failure == "stop" or not self._knows_all:
-            self._stop(turn, failure, together, "")
+            return Verdict(Action.STOP)
         if times < MOST_IN_STEP and not often:
-            return
-        fresh = [body for body in failure.body_ids if body not in self._removed]
+            return Verdict(Action.REPLACE)
+        fresh = tuple(body for body in failure.body_ids if body not in self._builder.removed)
         if self._params.quarantine and fresh and times < MOST_QUARANTINED:
-            self._quarantine(turn, np.array(fresh, np.int32))
-            return
+            return Verdict(Action.QUARANTINE, fresh)
         again = f"{times} times in this step" if times >= MOST_IN_STEP else f"{MOST} times within {WITHIN} steps"
-        self._stop(turn, failure, together, f" {again}")
+        return Verdict(Action.STOP, why=f" {again}")
 
     # ---- what is done about it -------------------------------------------------------------------------------------
 
-    def _repeat(self, turn: Turn, failures: Sequence[WorkerFailure]) -> Sequence[StepReply | WorkerFailure | None]:
+    def _carry_out(
+        self, verdict: Verdict, plan: StepPlan, failure: WorkerFailure, together: Sequence[WorkerFailure]
+    ) -> None:
+        """Freeze bodies or end the run, where that is the verdict. `together` are all failures of the same moment."""
+        if verdict.action is Action.QUARANTINE:
+            self._quarantine(plan, np.array(verdict.bodies, np.int32))
+        elif verdict.action is Action.STOP:
+            self._stop(plan, failure, together, verdict.why)
+
+    def _repeat(self, plan: StepPlan, failures: Sequence[WorkerFailure]) -> Sequence[Reply | WorkerFailure | None]:
         """The step once more, for fresh workers in place of these. Rows that a worker may have half written are put
-        back; the others' stay, for they have taken the step. In rounds, all take it again, from the states before."""
-        commands: list[StepCommand | None] = [None] * len(turn.commands)
+        back; the others' stay, for they have taken the step, unless all repeat it, from the states before."""
+        commands: list[StepCommand | None] = [None] * len(plan.commands)
         frozen = np.array(sorted(self._put_back_now), np.int32)
         held = self._runtime.states[frozen].copy()
         for failure in failures:
@@ -179,34 +194,33 @@ class Recovery:
             try:
                 self._runtime.replace(worker)
             except WorkerError as error:
-                self._stop(turn, failure, failures, f", and no other can be started ({error})")
-            bodies = turn.membership.active(worker)
+                self._stop(plan, failure, failures, f", and no other can be started ({error})")
+            bodies = plan.membership.active(worker)
             self._runtime.states[bodies] = self._start[bodies]
-            commands[worker] = self._builder.rebuild(turn.membership, turn.commands[worker], worker, turn.iterations)
-        if turn.rounds is not None:
+            commands[worker] = self._builder.rebuild(plan.membership, plan.commands[worker], worker, plan.iterations)
+        if plan.work.repeats_all:
             self._runtime.states[:] = self._start
-            for worker, command in enumerate(turn.commands):
-                commands[worker] = commands[worker] or self._builder.repeat(turn.membership, command, worker)
+            for worker, command in enumerate(plan.commands):
+                commands[worker] = commands[worker] or self._builder.repeat(plan.membership, command, worker)
         self._runtime.states[frozen] = held
-        return self._step(turn, commands, None)
+        return self._step(plan, commands, again=True)
 
-    def _quarantine(self, turn: Turn, bodies: Ids) -> None:
+    def _quarantine(self, plan: StepPlan, bodies: Ids) -> None:
         """Freeze bodies, without forces; those that are frozen already leave the engines."""
         known = np.array([body in self._quarantined for body in bodies.tolist()])
         self._put_back(bodies)
-        slots = np.flatnonzero(np.isin(turn.slot_body, bodies))
-        self._runtime.worker_states[slots] = self._runtime.states[turn.slot_body[slots]]
-        for worker, command in enumerate(turn.commands):
+        slots = np.flatnonzero(np.isin(plan.slot_body, bodies))
+        self._runtime.worker_states[slots] = self._runtime.states[plan.slot_body[slots]]
+        for worker, command in enumerate(plan.commands):
             kept = ~np.isin(command.force_ids, bodies)
-            turn.commands[worker] = replace(command, force_ids=command.force_ids[kept], forces=command.forces[kept])
+            plan.commands[worker] = replace(command, force_ids=command.force_ids[kept], forces=command.forces[kept])
         if (~known).any():
             new = bodies[~known]
-            self._tell(turn.step_count, "quarantine", f"{body_titles(self._scene, new)} frozen: not finite", new)
+            self._report(plan.step_count, "quarantine", f"{body_titles(self._scene, new)} frozen: not finite", new)
             return
         self._builder.remove(bodies)
-        self._removed.update(bodies.tolist())
         text = f"{body_titles(self._scene, bodies)} taken out of all workers: not finite though frozen"
-        self._tell(turn.step_count, "removed", text, bodies)
+        self._report(plan.step_count, "removed", text, bodies)
 
     def _put_back(self, bodies: Ids) -> None:
         self._runtime.states[bodies] = self._start[bodies]
@@ -214,31 +228,44 @@ class Recovery:
         self._quarantined.update(bodies.tolist())
         self._put_back_now.update(bodies.tolist())
 
-    def _stop(self, turn: Turn, failure: WorkerFailure, together: Sequence[WorkerFailure], why: str) -> None:
+    def _stop(self, plan: StepPlan, failure: WorkerFailure, together: Sequence[WorkerFailure], why: str) -> None:
         """End the run, with the states and forces before the step. What is not finite may have reached several workers
         in the same step: all such bodies are named."""
         self._states()[:] = self._start
-        for command in turn.commands:
+        for command in plan.commands:
             self._builder.forces.update(zip(command.force_ids.tolist(), command.forces, strict=True))
-        bodies = turn.membership.active(failure.worker)
+        bodies = plan.membership.active(failure.worker)
         if failure.body_ids:
             bodies = np.unique(np.concatenate([other.body_ids for other in together])).astype(np.int32)
-        self.events.append(_event(turn, failure, 0.0))
+        self.events.append(_event(plan, failure, 0.0))
         text = (
-            f"stopped in step {turn.step_count + 1}: worker {failure.worker} failed{why}; "
+            f"stopped in step {plan.step_count + 1}: worker {failure.worker} failed{why}; "
             f"bodies concerned: {body_titles(self._scene, bodies)}"
         )
         if not self._knows_all:
             text += "; with send border nobody has all states of before the step: they are not all of the same step"
-        self._tell(turn.step_count, "stop", text, bodies)
+        self._report(plan.step_count, "stop", text, bodies)
         raise SimulationStopped(f"{text}\n{failure.title}", bodies)
 
-    def _tell(self, step_count: int, kind: str, text: str, bodies: Ids) -> None:
+    def state(self) -> PartState:
+        failed_at = [[worker, list(steps)] for worker, steps in self._failed_at.items()]
+        return PartState(values={"failed_at": failed_at, "quarantined": sorted(self._quarantined)})
+
+    def restore(self, state: PartState) -> None:
+        self.restore_for_others(state)
+        for worker, steps in state.values["failed_at"]:
+            self._failed_at[worker] = deque(steps, MOST)
+
+    def restore_for_others(self, state: PartState) -> None:
+        """What does not depend on who the workers are."""
+        self._quarantined = set(state.values["quarantined"])
+
+    def _report(self, step_count: int, kind: str, text: str, bodies: Ids) -> None:
         self.events.append(Event(step_count, kind, text, body_ids=tuple(bodies.tolist())))
 
 
-def _event(turn: Turn, failure: WorkerFailure, seconds: float) -> Event:
+def _event(plan: StepPlan, failure: WorkerFailure, seconds: float) -> Event:
     """On one line: of a traceback, its end."""
     text = replace(failure, text=failure.text.splitlines()[-1] if failure.text else "").title.replace("\n", " ")
     fate = "; replaced, the step is repeated" if seconds else ""
-    return Event(turn.step_count, failure.kind, text + fate, failure.worker, failure.body_ids, seconds)
+    return Event(plan.step_count, failure.kind, text + fate, failure.worker, failure.body_ids, seconds)

@@ -1,238 +1,249 @@
-"""Tight coupling, the server's part: constraints between workers, solved with the workers' own within the step.
-
-Every body has one worker, its owner. Joints and contacts between bodies of different owners are in an engine of the
-server's, which mirrors the bodies at this interface. docs/coupling.md has the mathematics.
-"""
+"""Tight coupling: every body has one worker, its owner, and constraints between owners are solved with all others,
+within the step. docs/coupling.md has the mathematics; interface.py the server's engine."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algorithms import Membership
-from ...algorithms.exchange import RoundPlan, RoundResult
-from ...engines import Contacts, EngineState, RoundEngine, make_engine
-from ...engines.exchange import Links, round_bytes
-from ...errors import LapjointError, WorkerError
-from ...params import Params
-from ...scene import WORLD, Scene
+from ...algorithms import ConstraintGraph, Membership
+from ...algorithms.exchange import RoundPlan
+from ...algorithms.ownership import choose_moves, cut_share
+from ...arrays.state import Arrays, PartState
+from ...engines import Contacts, EngineState, join_states
+from ...engines.exchange import exchange_room, round_bytes
+from ...errors import WorkerError
 from ...scene.titles import body_titles
-from ...workers.messages import StepCommand, StepReply, WorkerFailure
+from ...workers.messages import ExchangeCommand, StepCommand, StepReply, WorkerFailure
 from ...workers.runtimes import Runtime
-from ..detect import merge_contacts
 from ..profile import StepProfile
+from ..weights import OverlapWeights
+from .base import Decision, Meanwhile, Migration, ServerWork, Situation
+from .interface import Interface
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-LINGER = 10
-"""Steps that a body stays in the server's engine after its last constraint between workers."""
-
-SMALL_CUT = 0.25
-"""Where a smaller share of the contacts is between workers, the server sweeps once a round: as good, and less to do."""
+MIGRATE_EVERY = 10
+"""Steps between two looks for bodies that should migrate."""
 
 
-class TightCoupling:
-    """`owner` is the worker of every body."""
+class Tight:
+    """Owners follow contacts and loads; migrations take the contact cache along, or stacks would give way."""
 
-    def __init__(self, scene: Scene, params: Params, membership: Membership) -> None:
-        engine = make_engine(scene, params)
-        if not isinstance(engine, RoundEngine):
-            raise LapjointError(f"coupling is tight, which the engine {params.engine} does not have")
-        self.engine = engine
-        self.scene, self.body_count = scene, scene.body_count
-        self._joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
-        self._joints = self._joints[self._joints[:, 1] != WORLD]
-        self.owner: Ids = np.zeros(scene.body_count, np.int32)
-        self._is_held = np.zeros(scene.body_count, bool)  # has a joint with a body of another owner
-        self.set_owner(owners(membership))
-        self.engine.set_owners(self.owner)
-        self.interface: Ids = np.empty(0, np.int32)
-        """Bodies that the server mirrors, ascending."""
-        self._leaving = self._entering = self.interface
-        self.needed_at = np.full(scene.body_count, -LINGER - 1, np.int64)
-        """Step in which each body last had a constraint between workers."""
-        self.result = RoundResult(0, 0.0)
-        """Of the last step."""
-        self.contacts = Contacts.none()
-        """Between workers, of the last step."""
+    name: ClassVar[str] = "tight"
+    phases: ClassVar[tuple[str, ...]] = ("detect", "balance", "step")
+
+    def __init__(self, now: Situation) -> None:
+        self._interface = Interface(now.scene, now.params, owners(now.membership))
         self.cut_share = 0.0
         """Share of constraints that are between workers, when it was last counted."""
-        self.cpu_s = 0.0
-        """CPU time of the server in the rounds of the last step [s], and before them, while the workers begin too."""
-        self.begin_cpu_s = 0.0
+        now.loads.note_repartition(now.membership, now.step_count)
 
-    def set_owner(self, owner: Ids) -> None:
-        """Other owners; none of the bodies that have another one is in the server's engine."""
-        self.owner[:] = owner
-        a, b = self._joints.T
-        self._is_held[:] = False
-        self._is_held[self._joints[owner[a] != owner[b]]] = True
+    @property
+    def weights(self) -> OverlapWeights:
+        return OverlapWeights.none()
 
-    def held_places(self, bodies: Ids) -> Ids:
-        """Which of these have a joint with a body of another owner, by their places."""
-        return np.flatnonzero(self._is_held[bodies]).astype(np.int32)
+    @property
+    def interface(self) -> Ids:
+        return self._interface.bodies.copy()
 
-    def choose_interface(self, contacts: Ids, step_count: int, removed: Ids) -> None:
-        """Mirror whatever has a joint or a contact with a body of another owner, and what lately had one."""
-        self.needed_at[self._is_held] = step_count
-        a, b = contacts[contacts[:, 1] >= 0].T
-        apart = self.owner[a] != self.owner[b]
-        self.needed_at[a[apart]] = self.needed_at[b[apart]] = step_count
-        wanted = self.needed_at >= step_count - LINGER
-        wanted[removed] = False
-        wanted_ids = np.flatnonzero(wanted).astype(np.int32)
-        if np.array_equal(wanted_ids, self.interface):
-            self._leaving = self._entering = self.interface[:0]
+    @property
+    def owner(self) -> Ids:
+        """The worker of every body; a copy."""
+        return self._interface.owner.copy()
+
+    @staticmethod
+    def exchange_room(body_count: int) -> int:
+        return exchange_room(body_count)
+
+    # ---- before the step ---------------------------------------------------------------------------------------------
+
+    def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
+        """Line 12, with owners in place of overlap."""
+        with profile.phase("balance"):
+            states = runtime.states
+            now.loads.estimate(now.membership, now.replies, now.iterations, now.step_count)
+            self._choose_owners(now, states, profile)
+            migration = self._choose_interface(now, states)
+            profile.cut_share = self.cut_share
+            if now.params.validate:
+                self._validate(now.membership, now.graph, now.commands.removed)
+        return Decision(now.repartition.wanted_count, migration)
+
+    def _choose_owners(self, now: Situation, states: Array, profile: StepProfile) -> None:
+        """Every so many steps: repartition the scene, or let bodies migrate to where they have most constraints."""
+        membership, graph, loads, step_count = now.membership, now.graph, now.loads, now.step_count
+        is_due = now.repartition.is_due(membership)
+        if step_count % MIGRATE_EVERY and not is_due and not loads.is_time_to_look(step_count):
             return
-        self._leaving = np.setdiff1d(self.interface, wanted_ids, assume_unique=True)
-        self._entering = np.setdiff1d(wanted_ids, self.interface, assume_unique=True)
-        self.interface = wanted_ids
+        owner = owners(membership)
+        self.cut_share = cut_share(owner, graph.edges)
+        if step_count == 0:
+            self.note_repartition(now)
+        if is_due or loads.are_uneven(membership, step_count, self.cut_share):
+            profile.divided = True
+            now.repartition.assign(states, graph.contacts, membership)
+            self.cut_share = cut_share(owners(membership), graph.edges)
+            self.note_repartition(now)
+        elif loads.may_migrate:
+            upward = step_count // MIGRATE_EVERY % 2 == 0
+            bodies, workers = choose_moves(owner, graph.edges, membership.cost, membership.load, upward)
+            owner[bodies] = workers
+            if len(bodies):
+                membership.assign(owner)
 
-    def rounds_of(
-        self,
-        commands: Sequence[StepCommand],
-        params: Params,
-        runtime: Runtime,
-        afterwards: Callable[[], None] | None,
-    ) -> Rounds | None:
-        """The rounds of a step. One worker takes them alone, and is told how many."""
-        if len(commands) > 1:
-            return Rounds(self, params, runtime, afterwards)
-        assert params.rounds is not None
-        commands[0].rounds = np.array([params.rounds], np.int32)
-        return None
+    def _choose_interface(self, now: Situation, states: Array) -> Migration | None:
+        """The interface between the owners of this step; what has to migrate for it."""
+        interface, membership, removed = self._interface, now.membership, now.commands.removed
+        owner, contacts, migration = owners(membership), now.graph.contacts, None
+        moved = np.flatnonzero(owner != interface.owner).astype(np.int32)
+        if len(moved):
+            migration = Migration(moved, interface.take_cache(moved))
+            interface.set_owner(owner)
+            contacts = np.concatenate([contacts, now.detection.detector.find_lost(moved, membership)])
+        interface.choose(contacts, now.step_count, removed)
+        interface.change_members(states)
+        return migration
 
-    def recall(self, has_moved: NDArray[np.bool_], moved: Ids) -> EngineState:
-        """What the server remembers of bodies that change owners; they leave its engine until it has the new ones."""
-        memory = self.engine.state().about(has_moved)
-        self.leave_out(moved)
-        return memory
+    def migrated(self, cache: EngineState) -> None:
+        self._interface.merge_cache(cache)
 
-    def remember(self, memory: EngineState) -> None:
-        """Take over what was remembered of constraints that are between workers now."""
-        mirrored = np.zeros(self.body_count, bool)
-        mirrored[self.interface] = True
-        self.engine.merge_cache(memory.between(self.owner).part(mirrored))
+    def _validate(self, membership: Membership, graph: ConstraintGraph, removed: Ids) -> None:
+        """Raise AssertionError unless every body has one worker, the server's engine has both bodies of every
+        constraint between workers, and the loads are right."""
+        counts = membership.worker_counts()
+        assert (counts == 1).all(), f"body {np.flatnonzero(counts != 1)[0]} has {counts[counts != 1][0]} workers"
+        edges = graph.edges[~np.isin(graph.edges, removed).any(axis=1)]
+        present = np.isin(membership.uncovered(edges), self._interface.bodies)
+        assert present.all(), "a constraint between workers is not in the server's engine"
+        load = membership.rate * membership.counted_costs()
+        assert np.array_equal(load, membership.load), f"loads are {membership.load}, counted {load}"
 
-    def change_members(self, states: Array) -> None:
-        """Bring the server's engine up to what was chosen."""
-        if len(self._leaving):
-            self.engine.deactivate(self._leaving)
-        if len(self._entering):
-            self.engine.activate(self._entering, states[self._entering])
-        self._leaving = self._entering = self.interface[:0]
+    # ---- the step, and after it --------------------------------------------------------------------------------------
 
-    def leave_out(self, bodies: Ids) -> None:
-        """These are not mirrored any more."""
-        gone = np.intersect1d(bodies, self.interface)
-        if len(gone):
-            self.engine.deactivate(gone)
-            self.interface = np.setdiff1d(self.interface, gone)
+    def commands(self, now: Situation) -> list[StepCommand]:
+        if now.membership.worker_count > 1:
+            return now.commands.build(now.membership, self.weights, ExchangeCommand)
+        (command,) = now.commands.build(now.membership, self.weights)
+        command.rounds = now.params.rounds  # which it takes alone
+        return [command]
 
-    def take_rounds(self, plan: RoundPlan, states: Array, forces: dict[int, Array], links: Links) -> None:
-        """The server's part of a step, while the workers take theirs. `states` are the interface's before the step."""
-        start = time.thread_time()
-        engine, interface = self.engine, self.interface
-        pushed = np.intersect1d(interface, list(forces)).astype(np.int32) if forces else interface[:0]
-        with suppress(LapjointError):  # what this engine refuses, that of the owner refuses too, and says so
-            engine.set_states(interface, states)
-            if len(pushed):
-                rows = np.array([forces[body] for body in pushed.tolist()])
-                engine.add_forces(pushed, rows[:, :3], rows[:, 3:])
-        engine.begin_step(interface)
-        self.begin_cpu_s = time.thread_time() - start
-        owner = self.owner[interface]
-        links.rows = [np.flatnonzero(owner == worker).astype(np.int32) for worker in range(len(links.downs))]
-        if self.cut_share < SMALL_CUT and not self._is_held.any():
-            plan = replace(plan, server_sweeps=1)
-        start = time.thread_time()
-        self.result = engine.run_rounds(plan, links)
-        self.cpu_s = time.thread_time() - start - links.worker_cpu_s()
-        for worker in self.result.late:
-            links.give_up(worker)
-        if self.result.failed:
-            engine.abandon_step()
-        else:
-            engine.finish_step(moves=False)
-            self.contacts = engine.contacts()
+    def server_work(self, now: Situation, runtime: Runtime) -> ServerWork:
+        if now.membership.worker_count == 1:
+            return Meanwhile()
+        return Exchange(self._interface, self.cut_share, now, runtime)
 
-    def failures(self) -> list[WorkerFailure]:
-        """What is wrong with the rounds of the last step, if no worker says it of itself."""
-        if not self.result.failed:
-            return []
-        text = "answered with anything but numbers within the step"
-        found = [WorkerFailure(worker, "not finite", text) for worker in self.result.not_finite]
-        bodies = self.interface[list(self.result.lost)]
-        for worker in np.unique(self.owner[bodies]).tolist():
-            own = bodies[self.owner[bodies] == worker]
-            text = f"{body_titles(self.scene, own)}: not finite in the server's engine"
-            found.append(WorkerFailure(worker, "not finite", text, tuple(own.tolist())))
-        if not found:
-            raise WorkerError("the rounds of a step have ended, and no worker says why")
-        return found
-
-    def count(self, profile: StepProfile, replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> None:
-        """Take note of the last step."""
+    def merge(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
+        """Nothing to merge: states are one engine's. Counts what the exchange took."""
+        interface, replies = self._interface, profile.replies
         if len(replies) < 2:
-            self.contacts = Contacts.none()
-            profile.rounds = int(replies[0].measures[5])
+            interface.contacts = Contacts.none()
+            profile.rounds = replies[0].rounds
             return
-        profile.rounds, profile.residual = self.result.rounds, self.result.residual
-        profile.interface_count = len(self.interface)
-        messages = profile.count_bytes
-        in_rounds = round_bytes(len(replies), len(self.interface), self.result.rounds)
-        profile.count_bytes = lambda: messages() + in_rounds
-        workers_begin_s = max(float(reply.measures[6]) for reply in replies)
-        profile.server_ms += 1e3 * (self.cpu_s + max(0.0, self.begin_cpu_s - workers_begin_s))
-        profile.find_contacts = partial(self.all_contacts, replies, bits)
+        result = interface.result
+        profile.rounds, profile.residual = result.rounds, result.residual
+        profile.interface_count = len(interface.bodies)
+        profile.exchange_bytes = round_bytes(len(replies), len(interface.bodies), result.rounds)
+        workers_begin_s = max(reply.begin_cpu_s for reply in replies)
+        profile.server_ms += 1e3 * (interface.exchange_cpu_s + max(0.0, interface.begin_cpu_s - workers_begin_s))
+        profile.contact_lists = [*profile.contact_lists, interface.contacts]
 
-    def all_contacts(self, replies: Sequence[StepReply], bits: NDArray[np.uint64]) -> Contacts:
-        """The workers' and those between them."""
-        between = StepReply(self.contacts.bodies, self.contacts.point_count, self.contacts.depth)
-        return merge_contacts([*replies, between], bits)
+    def invalidate(self) -> None:
+        """Every decision is made from the situation alone."""
+
+    def note_repartition(self, now: Situation) -> None:
+        now.loads.note_repartition(now.membership, now.step_count, self.cut_share)
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def state(self) -> PartState:
+        interface = self._interface
+        arrays: Arrays = {"interface": interface.bodies, "needed_at": interface.needed_at}
+        arrays |= {f"contacts/{name}": array for name, array in vars(interface.contacts).items()}
+        arrays |= {f"engine/{name}": array for name, array in vars(interface.engine_state()).items()}
+        return PartState(arrays, {"cut_share": self.cut_share})
+
+    def restore(self, state: PartState, now: Situation) -> list[Contacts]:
+        interface = self._interface
+        self.cut_share = state.values["cut_share"]
+        interface.set_owner(owners(now.membership))
+        interface.needed_at[:] = state.arrays["needed_at"]
+        interface.contacts = _contacts_of(state)
+        if now.commands.known.any():  # else the workers have acted on nothing, and start from the states
+            interface.restore_engine(EngineState(**state.under("engine")))
+            interface.bodies = state.array("interface")
+        return [interface.contacts] if len(now.replies) > 1 else []
+
+    def contact_lists(self, state: PartState, replies: Sequence[StepReply], several: bool) -> list[Contacts]:
+        return [*(reply.contacts for reply in replies), *([_contacts_of(state)] if several else [])]
+
+    def redistribute(self, now: Situation) -> None:
+        self._interface.set_owner(owners(now.membership))
+        self.cut_share = cut_share(self._interface.owner, now.graph.edges)
+        self.note_repartition(now)
+
+    def redistribute_states(
+        self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
+    ) -> EngineState:
+        """What workers and server had, of which no two have the same; the server keeps its new part of the cache."""
+        between = EngineState(**saved["coupling"].under("engine"))
+        nobody = np.zeros(len(between.body_ids), bool)  # bodies are the workers'
+        everything = np.ones(len(between.points), bool), np.ones(len(between.joint_ids), bool)
+        merged = join_states([*states, between.taken(nobody, *everything)])
+        self._interface.choose(now.graph.contacts, now.step_count, now.commands.removed)
+        self._interface.change_members(table)
+        self._interface.merge_cache(merged)
+        return merged
 
 
-class Rounds:
-    """The rounds of one step, taken as often as it takes until no worker fails."""
+class Exchange:
+    """The server's side of a step's exchange, run again until no worker fails. All take a failed step again: nothing
+    has been written then, and they start from the states before it."""
 
-    def __init__(
-        self, tight: TightCoupling, params: Params, runtime: Runtime, afterwards: Callable[[], None] | None
-    ) -> None:
-        """`afterwards` is for when the workers have had their last round."""
-        self._tight, self._runtime, self._afterwards = tight, runtime, afterwards
-        self._plan = RoundPlan.of(params)
+    repeats_all = True
 
-    def prepare(self, commands: Sequence[StepCommand], removed: Ids) -> Callable[[], None]:
-        """Have the workers step in rounds, and say which of their bodies are at the interface; bodies that are out for
-        good are not. Returns what the server has to do while they step."""
-        tight = self._tight
-        tight.leave_out(removed)
-        owner = tight.owner[tight.interface]
+    def __init__(self, interface: Interface, share: float, now: Situation, runtime: Runtime) -> None:
+        self._interface, self._cut_share, self._now, self._runtime = interface, share, now, runtime
+        self._plan = RoundPlan.of(now.params)
+
+    def begin(self, commands: Sequence[StepCommand], again: bool) -> Callable[[], None]:
+        """Put the interface into the commands; bodies that are out for good are not at it."""
+        interface = self._interface
+        interface.leave_out(self._now.commands.removed)
+        owner = interface.owner[interface.bodies]
         forces: dict[int, Array] = {}
         for worker, command in enumerate(commands):
-            command.in_rounds = np.ones(1, np.int32)
-            command.interface = tight.interface[owner == worker]
-            command.held = tight.held_places(command.interface)
+            assert isinstance(command, ExchangeCommand)
+            command.interface = interface.bodies[owner == worker]
+            command.jointed = interface.jointed_places(command.interface)
             forces |= zip(command.force_ids.tolist(), command.forces, strict=True)
-        states = self._runtime.states[tight.interface]
+        return partial(self._run, self._runtime.states[interface.bodies], forces, again)
 
-        def take() -> None:
-            tight.take_rounds(self._plan, states, forces, self._runtime.links())
-            if self._afterwards is not None and not tight.result.failed:
-                self._afterwards()
-
-        return take
+    def _run(self, states: Array, forces: dict[int, Array], again: bool) -> None:
+        self._interface.run_exchange(self._plan, self._cut_share, states, forces, self._runtime.links())
+        if not self._interface.result.failed:  # the workers have had their last round, and finish
+            self._now.detection.detector.prepare(self._now.membership)
 
     def failures(self) -> list[WorkerFailure]:
-        """See TightCoupling."""
-        return self._tight.failures()
+        interface, result = self._interface, self._interface.result
+        if not result.failed:
+            return []
+        text = "answered with anything but numbers within the step"
+        found = [WorkerFailure(worker, "not finite", text) for worker in result.not_finite]
+        bodies = interface.bodies[list(result.lost)]
+        for worker in np.unique(interface.owner[bodies]).tolist():
+            own = bodies[interface.owner[bodies] == worker]
+            text = f"{body_titles(self._now.scene, own)}: not finite in the server's engine"
+            found.append(WorkerFailure(worker, "not finite", text, tuple(own.tolist())))
+        if not found:
+            raise WorkerError("the exchange of a step has ended, and no worker reports why")
+        return found
 
 
 def owners(membership: Membership) -> Ids:
@@ -241,3 +252,8 @@ def owners(membership: Membership) -> Ids:
     for worker in range(1, membership.worker_count):
         owner[membership.column(worker)] = worker
     return owner
+
+
+def _contacts_of(state: PartState) -> Contacts:
+    """Of the last step, between workers."""
+    return Contacts(**{field.name: state.array(f"contacts/{field.name}") for field in fields(Contacts)})

@@ -1,0 +1,187 @@
+"""What a coupling must offer: how the results of many workers become one.
+
+`Simulation.step` is Algorithm 1 for any coupling. A coupling decides before a step who simulates what, says what the
+server does while the workers step, and makes one result of many after it. It owns its state, its phases, its part of
+the profile and of a checkpoint. To add one: a class with these methods in a file beside this one, and a line in
+`registry.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...algorithms import Algorithms, ConstraintGraph, Membership
+from ...arrays.state import PartState
+from ...engines import Contacts, EngineState
+from ...params import Params
+from ...scene import Scene
+from ...workers.messages import StepCommand, StepReply, WorkerFailure
+from ...workers.runtimes import Runtime
+from ..commands import CommandBuilder
+from ..detect import Detection
+from ..loads import Loads
+from ..profile import StepProfile
+from ..repartition import Repartition
+from ..weights import OverlapWeights
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+
+@dataclass
+class Situation:
+    """What the server knows before a step: who has what, what touches what, what was asked for."""
+
+    scene: Scene
+    params: Params
+    """Resolved; replaced as a whole when one changes."""
+    algorithms: Algorithms
+    membership: Membership
+    detection: Detection
+    loads: Loads
+    repartition: Repartition
+    commands: CommandBuilder
+    replies: Sequence[StepReply]
+    """Of the last step; before the first, one with the contacts of the scene as it starts."""
+    step_count: int = 0
+
+    @property
+    def graph(self) -> ConstraintGraph:
+        return self.detection.graph
+
+    @property
+    def iterations(self) -> int:
+        return self.params.iterations or 1
+
+
+@dataclass(frozen=True)
+class Migration:
+    """Bodies that change owners, between two steps; their contact caches go with them."""
+
+    bodies: Ids
+    cache: EngineState
+    """What the server has cached of their contacts and joints."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is to be carried out before a step, besides activations, which go with the step's commands."""
+
+    worker_count: int
+    """How many workers there should be."""
+    migration: Migration | None = None
+
+
+class ServerWork(Protocol):
+    """What the server does while the workers step."""
+
+    repeats_all: bool
+    """Whether all workers repeat a step in which one has failed; else only those that failed."""
+
+    def begin(self, commands: Sequence[StepCommand], again: bool) -> Callable[[], None] | None:
+        """Complete the commands before they are sent; returns what to do then, without looking at states. `again`: the
+        step is repeated."""
+        ...
+
+    def failures(self) -> list[WorkerFailure]:
+        """What went wrong in it, if no worker reports a failure of its own."""
+        ...
+
+
+@dataclass
+class Meanwhile:
+    """Server work that depends on no worker, done once a step."""
+
+    do: Callable[[], None] | None = None
+    repeats_all: bool = field(default=False, init=False)
+
+    def begin(self, commands: Sequence[StepCommand], again: bool) -> Callable[[], None] | None:
+        return None if again else self.do
+
+    def failures(self) -> list[WorkerFailure]:
+        return []
+
+
+class Coupling(Protocol):
+    """How workers' results become one. See the couplings beside this file."""
+
+    name: ClassVar[str]
+    phases: ClassVar[tuple[str, ...]]
+    """Phases of its steps, of PHASES."""
+
+    @property
+    def weights(self) -> OverlapWeights:
+        """Of bodies that several workers simulate in the last step decided on."""
+        ...
+
+    @property
+    def interface(self) -> Ids:
+        """Bodies with constraints between workers that are solved as such, ascending; a copy."""
+        ...
+
+    def __init__(self, now: Situation) -> None:
+        """Take the first partition, which `now.membership` has, for a start (line 2 of Algorithm 1)."""
+        ...
+
+    @staticmethod
+    def exchange_room(body_count: int) -> int:
+        """Numbers that one direction of a worker's exchange within a step can have; 0 without an exchange."""
+        ...
+
+    def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
+        """Lines 12 to 15: who simulates what in this step, and what that weighs. Changes the membership; asks no
+        worker."""
+        ...
+
+    def migrated(self, cache: EngineState) -> None:
+        """The migration that was decided on is carried out; `cache` is of all contacts and joints of its bodies."""
+        ...
+
+    def commands(self, now: Situation) -> list[StepCommand]:
+        """The commands of the step, one per worker."""
+        ...
+
+    def server_work(self, now: Situation, runtime: Runtime) -> ServerWork:
+        """What the server does while the workers step."""
+        ...
+
+    def merge(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
+        """Lines 18 to 20: one result of the workers' results. The profile has the workers' counts already."""
+        ...
+
+    def invalidate(self) -> None:
+        """Something was changed from outside: nothing that the next decision could build on holds any more."""
+        ...
+
+    def note_repartition(self, now: Situation) -> None:
+        """Compare later loads with those of now."""
+        ...
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def state(self) -> PartState:
+        """See Stateful."""
+        ...
+
+    def restore(self, state: PartState, now: Situation) -> list[Contacts]:
+        """See Stateful. Returns contacts of the last step that only the server has, as merge adds to the profile."""
+        ...
+
+    def contact_lists(self, state: PartState, replies: Sequence[StepReply], several: bool) -> list[Contacts]:
+        """Of a state of this coupling: all contacts of its last step, as lists for merge_contacts."""
+        ...
+
+    def redistribute(self, now: Situation) -> None:
+        """Start from a partition among other workers, which `now.membership` has."""
+        ...
+
+    def redistribute_states(
+        self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
+    ) -> EngineState:
+        """One engine state of all bodies, from those that `states` of other workers were."""
+        ...

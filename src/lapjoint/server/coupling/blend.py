@@ -1,0 +1,192 @@
+"""Blend, the paper's coupling: workers overlap, and an overlap body's state is the weighted mean of its workers'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...algorithms import Balance, Membership
+from ...algorithms.membership import WORD, resized, validate_weights
+from ...arrays.state import PartState
+from ...engines import Contacts, EngineState, join_states
+from ...workers.messages import StepCommand, StepReply
+from ...workers.runtimes import Runtime
+from ..profile import StepProfile
+from ..weights import OverlapWeights
+from .base import Decision, Meanwhile, ServerWork, Situation
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+
+class Blend:
+    """The overlap follows the contacts by Algorithms 6 and 7; weights by geodesics; Algorithm 4 after the step."""
+
+    name: ClassVar[str] = "blend"
+    phases: ClassVar[tuple[str, ...]] = ("reset", "detect", "balance", "weigh", "step", "blend")
+
+    def __init__(self, now: Situation) -> None:
+        self.weights = OverlapWeights.none()
+        self._is_settled = False  # nothing changed in the last step: if contacts stay, nothing will in the next
+        now.algorithms.assign_overlap(_growth_depth(now), now.graph, now.membership)
+        self.note_repartition(now)
+        self._weigh(now)
+
+    @property
+    def interface(self) -> Ids:
+        return np.empty(0, np.int32)
+
+    @staticmethod
+    def exchange_room(body_count: int) -> int:
+        return 0
+
+    # ---- before the step ---------------------------------------------------------------------------------------------
+
+    def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
+        now.commands.reset(self.weights.bodies)  # lines 7 to 9: they were blended after the last step
+        with profile.phase("balance"):
+            worker_count = self._balance(now, runtime, profile)
+        with profile.phase("weigh"):
+            if not self._is_settled:
+                self._weigh(now)
+        return Decision(worker_count)
+
+    def _balance(self, now: Situation, runtime: Runtime, profile: StepProfile) -> int:
+        """Line 12: the overlap grows and is pruned as contacts come and go, or the scene is repartitioned. Returns how
+        many workers there should be."""
+        membership, graph, params = now.membership, now.graph, now.params
+        # Where the last step changed nothing and contacts are as they were, it would change nothing again.
+        self._is_settled = self._is_settled and now.detection.is_unchanged and not membership.must_wait.any()
+        self._is_settled = self._is_settled and np.array_equal(membership.bits, now.commands.known)
+        if self._is_settled and not now.loads.is_time_to_look(now.step_count):
+            return membership.worker_count
+        self._is_settled = False
+        now.loads.estimate(membership, now.replies, now.iterations, now.step_count)
+        mode, before = Balance(params.balance), membership.bits.copy()
+        balance = partial(now.algorithms.balance, growth_depth=_growth_depth(now), graph=graph, membership=membership)
+        worker_count, jointed = membership.worker_count, now.detection.jointed
+        if now.repartition.is_due(membership) or now.loads.are_uneven(membership, now.step_count):
+            now.repartition.begin(runtime.states, graph.contacts, membership, partial(self._assign_overlap, now))
+            profile.divided = True
+        else:
+            worker_count = now.repartition.end(membership)
+            if worker_count != membership.worker_count:
+                membership.set_worker_count(worker_count)
+            balance(graph.contacts, mode=mode, jointed=jointed, linger=params.linger)
+        after = resized(membership.bits, WORD * before.shape[1])
+        left = np.flatnonzero((before & ~after).any(axis=1)).astype(np.int32)
+        if mode is Balance.PRINTED:
+            profile.uncovered_count = len(membership.uncovered(graph.edges))
+            return worker_count
+        lost = now.detection.detector.find_lost(left, membership)
+        if len(lost):
+            balance(lost, mode=Balance.GUARDED, jointed=jointed)
+        if params.validate:
+            membership.validate(graph)
+        return worker_count
+
+    def _assign_overlap(self, now: Situation, membership: Membership) -> None:
+        now.algorithms.assign_overlap(_growth_depth(now), now.graph, membership)
+        self.note_repartition(now)
+
+    def _weigh(self, now: Situation) -> None:
+        """Lines 13 to 15: Algorithm 5."""
+        kind, depth, overlap = now.params.weights, now.params.search_depth or 0, now.membership.overlap()
+        weigh = now.algorithms.depth_weights if kind == "depth" else now.algorithms.compute_weights
+        found = weigh(0 if kind == "equal" else depth, now.graph, now.membership, overlap)
+        self.weights = OverlapWeights(overlap, *found)
+        if now.params.validate:
+            validate_weights(self.weights.offset, self.weights.weight)
+
+    def migrated(self, cache: EngineState) -> None:
+        """Blend decides on no migration."""
+
+    # ---- the step, and after it --------------------------------------------------------------------------------------
+
+    def commands(self, now: Situation) -> list[StepCommand]:
+        return now.commands.build(now.membership, self.weights)
+
+    def server_work(self, now: Situation, runtime: Runtime) -> ServerWork:
+        several = now.membership.worker_count > 1
+        return Meanwhile(partial(now.detection.detector.prepare, now.membership) if several else None)
+
+    def merge(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
+        weights = self.weights
+        with profile.phase("blend"):
+            if len(weights.bodies):
+                now.algorithms.blend(
+                    weights.offset, weights.weight, runtime.worker_states, weights.bodies, runtime.border_states
+                )
+        self._is_settled = profile.activation_count + profile.deactivation_count == 0
+        profile.overlap_count = len(weights.bodies)
+
+    def invalidate(self) -> None:
+        self._is_settled = False
+
+    def note_repartition(self, now: Situation) -> None:
+        now.loads.note_repartition(now.membership, now.step_count)
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def state(self) -> PartState:
+        return PartState(dict(vars(self.weights)), {"is_settled": bool(self._is_settled)})
+
+    def restore(self, state: PartState, now: Situation) -> list[Contacts]:
+        self.weights = _weights_of(state)
+        self._is_settled = state.values["is_settled"]
+        return []
+
+    def contact_lists(self, state: PartState, replies: Sequence[StepReply], several: bool) -> list[Contacts]:
+        return [reply.contacts for reply in replies]
+
+    def redistribute(self, now: Situation) -> None:
+        if now.membership.worker_count > 1:
+            now.algorithms.assign_overlap(_growth_depth(now), now.graph, now.membership)
+        self.note_repartition(now)
+        self._is_settled = False
+        self._weigh(now)
+
+    def redistribute_states(
+        self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
+    ) -> EngineState:
+        """Each body and contact as the worker had it that had the largest weight in it. Bodies that several workers
+        had start from their blend."""
+        before = _weights_of(saved["coupling"])
+        now.commands.set_from_table(before.bodies)
+        return merge_states(states, weight_table(saved["commands"].arrays["known"], before, len(states)))
+
+
+def merge_states(states: Sequence[EngineState], weight: Array) -> EngineState:
+    """One state of all bodies, contact points and joints. `weight` is that of each worker in each body, (body_count,
+    workers), below zero where it does not have it: the one with most has been nearest to the truth."""
+
+    def is_best(ends: Ids, worker: int) -> NDArray[np.bool_]:
+        about = np.where((ends >= 0)[:, :, None], weight[ends], np.inf)  # of a static body everybody knows all
+        return np.asarray(np.argmax(about.min(axis=1), axis=1) == worker)
+
+    kept = []
+    for worker, state in enumerate(states):
+        bodies = np.argmax(weight[state.body_ids], axis=1) == worker
+        kept.append(state.taken(bodies, is_best(state.point_bodies, worker), is_best(state.joint_bodies, worker)))
+    return join_states(kept)
+
+
+def weight_table(bits: NDArray[np.uint64], weights: OverlapWeights, worker_count: int) -> Array:
+    """The weight of each worker in each body in the last step, -1 where it did not have it."""
+    words = bits[:, np.arange(worker_count) // WORD] >> (np.arange(worker_count) % WORD).astype(np.uint64)
+    table = np.where(words & np.uint64(1), 1.0, -1.0)
+    table[weights.rows, weights.worker] = weights.weight
+    return table
+
+
+def _weights_of(state: PartState) -> OverlapWeights:
+    return OverlapWeights(*(state.array(name) for name in ("bodies", "offset", "worker", "weight")))
+
+
+def _growth_depth(now: Situation) -> int:
+    assert now.params.growth_depth is not None
+    return now.params.growth_depth

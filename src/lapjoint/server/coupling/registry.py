@@ -1,0 +1,21 @@
+"""The couplings by name."""
+
+from __future__ import annotations
+
+from ...errors import LapjointError
+from .base import Coupling, Situation
+from .blend import Blend
+from .tight import Tight
+
+COUPLINGS: dict[str, type[Coupling]] = {kind.name: kind for kind in (Blend, Tight)}
+
+
+def make_coupling(now: Situation) -> Coupling:
+    """The coupling that the parameters name, with the first partition."""
+    return coupling_type(now.params.coupling)(now)
+
+
+def coupling_type(name: str) -> type[Coupling]:
+    if name not in COUPLINGS:
+        raise LapjointError(f"no coupling named {name!r}; known couplings: {', '.join(COUPLINGS)}")
+    return COUPLINGS[name]

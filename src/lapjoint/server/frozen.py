@@ -1,0 +1,50 @@
+"""Frozen bodies: held where they are, at rest, after every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.state import PartState
+from ..scene import STATE_SIZE
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+POSE = 7
+
+
+class Frozen:
+    """The states that frozen bodies are put back to."""
+
+    def __init__(self) -> None:
+        self._states: dict[int, Array] = {}
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    @property
+    def ids(self) -> Ids:
+        """Bodies that are held, ascending."""
+        return np.array(sorted(self._states), np.int32)
+
+    def hold(self, bodies: Iterable[int], states: Array) -> None:
+        """Hold bodies where the table of states has them, at rest."""
+        for body in bodies:
+            self._states[body] = np.concatenate([states[body, :POSE], np.zeros(STATE_SIZE - POSE)])
+
+    def release(self, bodies: Iterable[int]) -> None:
+        for body in bodies:
+            self._states.pop(body, None)
+
+    def rows(self) -> tuple[list[int], Array]:
+        """Bodies and the states to put them back to."""
+        return list(self._states), np.array(list(self._states.values())).reshape(-1, STATE_SIZE)
+
+    def state(self) -> PartState:
+        ids, rows = self.rows()
+        return PartState({"ids": np.array(ids, np.int32), "rows": rows})
+
+    def restore(self, state: PartState) -> None:
+        self._states = dict(zip(state.arrays["ids"].tolist(), state.array("rows"), strict=True))

@@ -1,0 +1,99 @@
+"""Parts of a simulation that are not classes of their own, as Stateful ones: a checkpoint is the collection of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays.state import PartState
+from ..workers.engine_states import read_states, write_states
+from ..workers.messages import StepReply
+from ..workers.runtimes import Runtime
+from .coupling import Coupling, Situation
+from .profile import StepProfile
+
+REPLY_ARRAYS = ("contact_bodies", "contact_point_count", "contact_depth")
+REPLY_VALUES = ("cpu_s", "prepare_cpu_s", "begin_cpu_s", "residual", "body_count", "fallback_count", "rounds")
+
+
+@dataclass
+class LastStep:
+    """How many steps were taken, and what the workers reported of the last one."""
+
+    now: Situation
+
+    def state(self) -> PartState:
+        replies = self.now.replies
+        arrays = {f"{i}/{name}": getattr(reply, name) for i, reply in enumerate(replies) for name in REPLY_ARRAYS}
+        values = [{name: getattr(reply, name) for name in REPLY_VALUES} for reply in replies]
+        return PartState(arrays, {"step_count": self.now.step_count, "replies": values})
+
+    def restore(self, state: PartState) -> None:
+        self.now.step_count, self.now.replies = state.values["step_count"], replies_of(state)
+
+
+def replies_of(state: PartState) -> list[StepReply]:
+    """The replies of a LastStep."""
+    return [
+        StepReply(*(state.array(f"{i}/{name}") for name in REPLY_ARRAYS), **values)
+        for i, values in enumerate(state.values["replies"])
+    ]
+
+
+@dataclass
+class Table:
+    """The states of all bodies, and those of overlap bodies in each of their workers."""
+
+    runtime: Runtime
+    coupling: Coupling
+
+    def state(self) -> PartState:
+        rows = len(self.coupling.weights.worker)
+        return PartState(
+            {"states": np.array(self.runtime.states), "worker_states": np.array(self.runtime.worker_states[:rows])}
+        )
+
+    def restore(self, state: PartState) -> None:
+        rows = state.arrays["worker_states"]
+        self.runtime.states[:] = state.arrays["states"]
+        self.runtime.worker_states[: len(rows)] = rows
+
+
+@dataclass
+class Coupled:
+    """The coupling, and with it the contacts of the last step."""
+
+    coupling: Coupling
+    now: Situation
+    profile: StepProfile
+
+    def state(self) -> PartState:
+        return self.coupling.state()
+
+    def restore(self, state: PartState) -> None:
+        between = self.coupling.restore(state, self.now)
+        if self.now.step_count:
+            self.profile.bits = self.now.commands.known
+            self.profile.contact_lists = [*(reply.contacts for reply in self.now.replies), *between]
+
+
+@dataclass
+class WorkerEngines:
+    """The engine states of all workers; none where these have acted on nothing yet, or have stopped."""
+
+    now: Situation
+    runtime: Runtime
+
+    def state(self) -> PartState:
+        if not self.now.commands.known.any():
+            return PartState()
+        membership = self.now.membership
+        states = read_states(self.runtime.step, membership.worker_count, membership.body_count)
+        return PartState({str(worker): data for worker, data in enumerate(states)})
+
+    def restore(self, state: PartState) -> None:
+        if self.now.commands.known.any():
+            membership = self.now.membership
+            states = [state.arrays[str(worker)] for worker in range(membership.worker_count)]
+            write_states(self.runtime.step, states, membership.body_count)

@@ -1,0 +1,49 @@
+"""Redistribution: a simulation goes on with another number of workers than the one whose state it has. The scene is
+repartitioned as it is, and engine states are redistributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..arrays.state import PartState
+from ..workers.engine_states import from_bytes, to_bytes, write_states
+from ..workers.messages import StepReply
+from ..workers.runtimes import Runtime
+from .coupling import Coupling, Situation
+from .detect import merge_contacts
+from .partition import repartition
+from .parts import replies_of
+
+
+def redistribute(
+    saved: Mapping[str, PartState], before: int, now: Situation, coupling: Coupling, runtime: Runtime
+) -> None:
+    """Into the parts of a new simulation of the same scene, from one with `before` workers. Bodies and contact points
+    go on as they were, each as the worker had it that had the largest weight in it."""
+    membership, commands, table = now.membership, now.commands, saved["table"].arrays["states"]
+    known = saved["commands"].arrays["known"]
+    now.step_count = saved["last_step"].values["step_count"]
+    runtime.states[:] = table
+    commands.restore_for_others(saved["commands"])
+    now.detection.restore_engine(saved["detection"])
+    lists = coupling.contact_lists(saved["coupling"], replies_of(saved["last_step"]), before > 1)
+    contacts = merge_contacts(lists, known)
+    now.replies = [StepReply.of(contacts)]
+    now.detection.set_contacts([contacts.bodies, saved["detection"].arrays["contacts"]])
+    membership.restore_for_others(saved["membership"])
+    worker_count = membership.worker_count
+    if worker_count > 1:
+        membership.assign(repartition(now.scene, table, now.graph.contacts, membership, worker_count))
+    coupling.redistribute(now)
+    if not known.any():
+        return  # before the first step workers have nothing
+    states = [from_bytes(saved["workers"].arrays[str(worker)]) for worker in range(before)]
+    if len({(state.bodies.dtype, state.bodies.shape[1]) for state in states}) > 1:
+        return  # of different engines: what one holds is nothing to the other, so all start from the states
+    merged = coupling.redistribute_states(now, saved, states, table)
+    parts = [to_bytes(merged.part(membership.column(worker))) for worker in range(worker_count)]
+    write_states(runtime.step, parts, membership.body_count)
+    commands.known = commands.wanted(membership).bits.copy()
+    commands.set_from_table(np.asarray(saved["commands"].arrays["set"]))
