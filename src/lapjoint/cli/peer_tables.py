@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..studies.bench.rounds import workers_title
+from ..studies.bench.progress import workers_title
 from ..studies.peers import ComparedRow
 from ..studies.peers.error import MAX_ALLOWANCE, SUM_ALLOWANCE
 from .bench_tables import WIDTH
@@ -40,7 +40,7 @@ def print_peers(rows: Sequence[ComparedRow], notes: Mapping[str, Sequence[str]])
     out.print(
         "All: one thread for each peer and each worker; the same timestep; peers start from the states of one worker "
         "without the impulses of its last step; the error is measured by lapjoint from the states, the same way for "
-        "all, after each round. Reading states (read) is no part of a peer's step; lapjoint's steps include it. "
+        "all, after each repetition. Reading states (read) is no part of a peer's step; lapjoint's steps include it. "
         f"Equal to workers: no sum larger than theirs by more than {SUM_ALLOWANCE:.0%} of their penetration and gaps, "
         f"no largest by more than {MAX_ALLOWANCE:.0%} of their largest.",
         style="dim",

@@ -96,7 +96,7 @@ def _run_part(plan: Plan, part: Part, store: PartStore, tell: OnProgress) -> dic
 def _measure_speedup(plan: Plan, part: SpeedupPart, tell: OnProgress) -> dict[str, Any]:
     params = replace(plan.params, growth_depth=part.growth_depth)
     scene = scenes.build(part.scene, part.size)
-    bench = BenchPlan([scene], part.counts, params, [part.iterations], part.steps, part.rounds, part.warmup)
+    bench = BenchPlan([scene], part.counts, params, [part.iterations], part.steps, part.repetitions, part.warmup)
     return {"rows": [row.to_dict() for row in measure(bench, tell)]}
 
 

@@ -37,8 +37,8 @@ class SpeedupPart:
     warmup: int
     """Steps before anything is measured, with few iterations."""
     steps: int
-    """Measured ones per round."""
-    rounds: int
+    """Measured ones per repetition."""
+    repetitions: int
 
     @property
     def kind(self) -> str:
@@ -55,7 +55,7 @@ class SpeedupPart:
     @property
     def work(self) -> float:
         """Rough time, in ms."""
-        measured = SETTLE_STEPS + self.rounds * self.steps
+        measured = SETTLE_STEPS + self.repetitions * self.steps
         warmup = self.warmup * step_ms(self.scene, self.size, min(WARMUP_ITERATIONS, self.iterations))
         return sum(_share(n) for n in self.counts) * (
             warmup + measured * step_ms(self.scene, self.size, self.iterations)
@@ -176,7 +176,7 @@ def full() -> Plan:
                 COUNTS,
                 warmup.get(scene.name, 200),
                 steps=20,
-                rounds=3,
+                repetitions=3,
             )
         )
         counts = sorted({1, 2, 4, scene.workers})
@@ -198,7 +198,9 @@ def quick() -> Plan:
         name, size = scene.name, sizes.get(scene.name)
         counts = tuple(sorted({1, 2, scene.workers} | ({4} if size is None else set())))
         parts.append(
-            SpeedupPart(name, None, scene.growth_depth, ITERATIONS, counts, warmup.get(name, 200), steps=3, rounds=3)
+            SpeedupPart(
+                name, None, scene.growth_depth, ITERATIONS, counts, warmup.get(name, 200), steps=3, repetitions=3
+            )
         )
         parts += _runs(name, size, [1, scene.workers], iterations[name], steps[name], 50 if name == "bowl" else 9)
     for name in JOINTED_SCENES:

@@ -29,10 +29,12 @@ def reductions(plan: Plan) -> list[str]:
     for scenes, iterations in _grouped(speedups, lambda part: part.iterations):
         if iterations != ITERATIONS:
             said.append(f"Speed-up at {iterations:,} iterations: {scenes}. The paper has {ITERATIONS:,}.")
-    for scenes, (rounds, steps, warmup) in _grouped(speedups, lambda part: (part.rounds, part.steps, part.warmup)):
+    for scenes, (repetitions, steps, warmup) in _grouped(
+        speedups, lambda part: (part.repetitions, part.steps, part.warmup)
+    ):
         said.append(
-            f"Speed-up over {rounds * steps} steps after {warmup} of at most {WARMUP_ITERATIONS} iterations: {scenes}. "
-            "The paper's is over the whole simulation."
+            f"Speed-up over {repetitions * steps} steps after {warmup} of at most {WARMUP_ITERATIONS} iterations: "
+            f"{scenes}. The paper's is over the whole simulation."
         )
     for scenes, iterations in _grouped(runs, lambda part: part.iterations):
         if iterations != ITERATIONS:
