@@ -22,7 +22,3 @@ class WorkMeter:
     def add(self, work: float, doing: str) -> None:
         self._done += work
         self.report(doing)
-
-
-def workers_title(count: int) -> str:
-    return f"{count} worker" + "s" * (count > 1)

@@ -15,8 +15,9 @@ from ...errors import LapjointError
 from ...scene import Scene
 from ...server.profile import PHASES
 from ...simulation import Simulation
+from ..titles import count_of
 from .plan import SETTLE_STEPS, BenchPlan, step_work
-from .progress import OnProgress, WorkMeter, workers_title
+from .progress import OnProgress, WorkMeter
 from .rows import BenchRow, Repetition, TurnMeans, rows_of
 
 T = TypeVar("T")
@@ -91,13 +92,15 @@ def start(plan: BenchPlan, scene: Scene, alive: ExitStack, meter: WorkMeter) -> 
     """Start and warm up a simulation for every count of workers; leaving `alive` closes them."""
     simulations = {}
     for count in plan.counts:
-        meter.report(f"{scene.name}: starting {workers_title(count)}")
+        meter.report(f"{scene.name}: starting {count_of(count, 'worker')}")
         params = replace(plan.params, workers=count, iterations=plan.warmup_iterations)
         simulations[count] = alive.enter_context(Simulation(scene, params))
     for count, simulation in simulations.items():
         for _ in range(plan.warmup):
             simulation.step()
-            meter.add(step_work(scene, plan.warmup_iterations), f"{scene.name}, {workers_title(count)}: warming up")
+            meter.add(
+                step_work(scene, plan.warmup_iterations), f"{scene.name}, {count_of(count, 'worker')}: warming up"
+            )
     return simulations
 
 
@@ -125,7 +128,7 @@ def _repeat(
         for repeated in range(first.repetitions):
             turns: list[Repetition] = [{} for _ in plans]
             for number, count in rotated(sides, repeated):
-                title = f"repetition {repeated + 1} of {first.repetitions}, {workers_title(count)}"
+                title = f"repetition {repeated + 1} of {first.repetitions}, {count_of(count, 'worker')}"
                 doing = f"{scene.name}, {iterations} iterations: {title}"
                 turns[number][count] = take_turn(
                     simulations[number][count], first.steps, partial(meter.add, work, doing)

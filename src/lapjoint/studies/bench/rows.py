@@ -14,6 +14,7 @@ from typing import Protocol
 
 from ...params import Params
 from ...scene import Scene
+from ..step_values import phase_key
 from .plan import BenchPlan
 
 
@@ -112,11 +113,6 @@ class BenchRow:
         return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
 
 
-def phase_key(phase: str) -> str:
-    """The key of a phase's time; step_ms is the whole step."""
-    return "step_phase_ms" if phase == "step" else f"{phase}_ms"
-
-
 def rows_of(plan: BenchPlan, scene: Scene, iterations: int, repetitions: Sequence[Repetition]) -> list[BenchRow]:
     """Sum up complete repetitions, one row for each count of workers."""
     if not repetitions:
@@ -126,7 +122,7 @@ def rows_of(plan: BenchPlan, scene: Scene, iterations: int, repetitions: Sequenc
         return float(median(getattr(turns[count], name) for turns in repetitions))
 
     def against_one(name: str, count: int) -> float:
-        return median(_ratio(getattr(turns[1], name), getattr(turns[count], name)) for turns in repetitions)
+        return median(speed_ratio(getattr(turns[1], name), getattr(turns[count], name)) for turns in repetitions)
 
     return [
         BenchRow(
@@ -181,7 +177,8 @@ def core_count() -> int:
     return os.cpu_count() or 1
 
 
-def _ratio(a: float, b: float) -> float:
+def speed_ratio(a: float, b: float) -> float:
+    """`a` over `b`; 1 where nothing was measured."""
     return a / b if b else 1.0
 
 

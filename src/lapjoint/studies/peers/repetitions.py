@@ -11,9 +11,10 @@ from ...errors import LapjointError
 from ...scene import Scene
 from ...simulation import Simulation
 from ..bench.plan import step_work
-from ..bench.progress import OnProgress, WorkMeter, workers_title
+from ..bench.progress import OnProgress, WorkMeter
 from ..bench.repetitions import rotated, start
 from ..bench.rows import Repetition, rows_of
+from ..titles import count_of
 from .base import Array
 from .plan import PeerPlan
 from .rows import ComparedRow, Side, SideTurn, compared_rows
@@ -78,4 +79,4 @@ def _start_peers(
 
 
 def _title(side: Side) -> str:
-    return f"{side.peer}, {side.setting}" if side.workers is None else workers_title(side.workers)
+    return f"{side.peer}, {side.setting}" if side.workers is None else count_of(side.workers, "worker")

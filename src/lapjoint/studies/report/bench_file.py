@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import LapjointError
 from ...server.profile import PHASES
-from ..bench.rows import phase_key
+from ..step_values import phase_key
 
 
 @dataclass(frozen=True)

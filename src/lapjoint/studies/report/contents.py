@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..titles import count_of
 from . import figures
 from .accuracy import ERRORS, error_series, growth_lines, kind_of, other_series, single_mean
 from .figures import Line, Panel
 from .numbers import WINDOW, Array, Series, duplicated_share, rolling_mean
-from .runs import Material, Run, count_of, scene_title
+from .runs import Material, Run, scene_title
 from .speedup import speedup_lines
 from .tables import Table, results, speedups
 

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LapjointError
+from ...params.params import OF_BLEND
 from ...recording import Recording
-from ..compare import step_values
+from ..step_values import step_values
+from ..titles import count_of
 from .bench_file import BenchPoint, read_bench
 from .numbers import Array
 
@@ -37,7 +39,7 @@ SHARING = (
 # Parameters that a coupling does not have.
 NOT_OF = {
     "blend": ("rounds", "tolerance", "acceleration", "joints_together", "joint_warm_start"),
-    "tight": ("growth_depth", "search_depth", "weights", "balance", "linger"),
+    "tight": OF_BLEND,
 }
 
 COUNTED = {"iterations": "iterations", "body_count": "bodies"}
@@ -201,10 +203,6 @@ def plain(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def count_of(count: int, thing: str, things: str | None = None) -> str:
-    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
 def scene_title(run: Run, runs: Iterable[Run]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bench.rows import speed_ratio
 from .bench_file import BenchPoint
 from .numbers import projected_ms
 from .runs import SHARING, Material, Run, varied_names, words_of
@@ -93,9 +94,9 @@ def compare_times(run: Run, single: Run) -> SpeedupPoint | None:
     projected = [projected_ms(a.values) for a in (run, single)]
     ratio = None
     if projected[0] is not None and projected[1] is not None:
-        ratio = _ratio(float(projected[1][its].mean()), float(projected[0][mine].mean()))
+        ratio = speed_ratio(float(projected[1][its].mean()), float(projected[0][mine].mean()))
     fair = has_cores(run.workers, run.core_count, str(run.params["runtime"]))
-    return SpeedupPoint(run.workers, step_ms, _ratio(single_ms, step_ms) if fair else None, ratio)
+    return SpeedupPoint(run.workers, step_ms, speed_ratio(single_ms, step_ms) if fair else None, ratio)
 
 
 def _base(run: Run) -> str:
@@ -111,10 +112,6 @@ def _middle(points: Sequence[SpeedupPoint]) -> SpeedupPoint:
         return None if None in values else float(median(values))
 
     return SpeedupPoint(points[0].workers, of("step_ms") or 0.0, of("measured"), of("projected"))
-
-
-def _ratio(a: float, b: float) -> float:
-    return a / b if b else 1.0
 
 
 # ---- benchmarks --------------------------------------------------------------------------------------------------

@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ...params import Params
+from ..titles import count_of
 from .accuracy import ERRORS
 from .bench_file import BenchPoint
 from .numbers import Series, duplicated_share
-from .runs import Run, count_of, plain, words_of
+from .runs import Run, plain, words_of
 from .speedup import SpeedupLine
 
 NONE = "-"

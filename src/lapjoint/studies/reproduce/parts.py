@@ -17,7 +17,7 @@ from ...run import run
 from ...simulation import Simulation
 from ..bench import BenchPlan, OnProgress, measure
 from ..bench.plan import WARMUP_ITERATIONS
-from ..compare import step_values
+from ..step_values import step_values
 from .plan import Part, Plan, RunPart, SpeedupPart, step_ms
 from .store import PartStore
 

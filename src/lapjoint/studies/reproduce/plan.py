@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ...errors import LapjointError
 from ...params import Params
 from ..bench.plan import SETTLE_STEPS, WARMUP_ITERATIONS
+from ..titles import count_of
 from .paper import COUNTS, ITERATIONS, JOINTED_SCENES, SCENES, TABLE_2, TIMESTEP
 
 GROWTH_DEPTHS = tuple(range(7))
@@ -90,7 +91,7 @@ class RunPart:
 
     @property
     def title(self) -> str:
-        workers = f"{self.workers} worker" + "s" * (self.workers > 1)
+        workers = count_of(self.workers, "worker")
         depth = f", growth depth {self.growth_depth}" if self.kind == "depth" else ""
         return f"{self.scene}: {'run' if self.kind == 'run' else 'errors'} on {workers}{depth}"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 from ..bench.plan import WARMUP_ITERATIONS
+from ..titles import count_of
 from .paper import COUNTS, ITERATIONS, JOINTED_SCENES, SCENES, TIMESTEP
 from .plan import Part, Plan
 
@@ -53,7 +54,7 @@ def differences(cores: int) -> list[str]:
     """What is other than in the paper, whatever the plan."""
     return [
         "The paper ran on two machines of eight cores each, over a network with Ray (the net on one of them). Here all "
-        f"workers are processes of one machine with {cores} core" + "s" * (cores > 1) + ".",
+        f"workers are processes of one machine with {count_of(cores, 'core')}.",
         "Scenes have the paper's counts of bodies and joints, but shapes and masses are our own: the paper does not "
         "give them. A ring of the net is ten hulls here, and how many contacts a pair has depends on that.",
         "Ours is this project at its defaults: it shares out by contacts, divides a scene anew when shares are uneven, "

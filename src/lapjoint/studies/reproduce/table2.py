@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ..report.runs import count_of
 from ..report.speedup import SpeedupPoint, has_cores
 from ..report.tables import NONE, Table
+from ..titles import count_of
 from .paper import SCENES, PaperScene
 from .parts import Done
 from .plan import Plan, SpeedupPart
