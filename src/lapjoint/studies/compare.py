@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 NOT_AGAIN = ("one_step_error", "one_step_difference")
-"""Measures that `run_single` does not take: with one worker they are zero, and it takes a second engine to say so."""
+"""Measures that `run_single` does not take: with one worker they are zero, and they need a second engine."""
 
 
 @dataclass(frozen=True)

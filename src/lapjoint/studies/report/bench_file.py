@@ -27,7 +27,7 @@ class BenchPoint:
     runtime: str
     phases_ms: dict[str, float]
     facts: dict[str, object]
-    """What else the row says of the scene and how it was run."""
+    """What else the row has on the scene and how it was run."""
 
 
 FACTS = ("body_count", "joint_count", "engine", "precision", "coupling")

@@ -55,7 +55,7 @@ class Section:
     name: str = ""
     """Begins the names of its files."""
     notes: Sequence[str] = ()
-    """What has to be said, below the table."""
+    """Sentences below the table."""
 
 
 def sections(material: Material) -> list[Section]:

@@ -19,7 +19,7 @@ from ..titles import count_of
 from .bench_file import BenchPoint, read_bench
 from .numbers import Array
 
-# Parameters that say how a scene is shared out. With one worker they change nothing.
+# Parameters of partition, overlap and balancing. With one worker they change nothing.
 SHARING = (
     "workers",
     "runtime",
@@ -213,7 +213,7 @@ def scene_title(run: Run, runs: Iterable[Run]) -> str:
 
 
 def _details(run: Run) -> dict[str, Any]:
-    """What may tell runs of a scene apart, besides the number of workers."""
-    # How a scene is shared out changes nothing with one worker, and would only make its label longer.
+    """What may distinguish runs of a scene, besides the number of workers."""
+    # How a scene is partitioned changes nothing with one worker, and would only make its label longer.
     left_out = SHARING if run.workers == 1 else ("workers",)
     return {name: value for name, value in run.params.items() if name not in left_out} | {"machine": run.machine}

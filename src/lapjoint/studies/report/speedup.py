@@ -23,7 +23,7 @@ class SpeedupPoint:
     step_ms: float
     """Mean wall time of a step, measured."""
     measured: float | None
-    """Step time of one worker over this one. None where it says nothing: with more workers than cores."""
+    """Step time of one worker over this one. None where it is not comparable: with more workers than cores."""
     projected: float | None
     """The same, as if every worker had a core of its own. None where CPU times are missing."""
 
@@ -34,7 +34,7 @@ class SpeedupLine:
 
     scene: str
     details: dict[str, Any]
-    """What may tell it from other lines of the scene."""
+    """What may distinguish it from other lines of the scene."""
     points: list[SpeedupPoint] = field(default_factory=list)
     label: str = ""
 
@@ -51,7 +51,7 @@ def speedup_lines(material: Material) -> list[SpeedupLine]:
 
 
 def has_cores(workers: int, cores: int, runtime: str) -> bool:
-    """Whether workers did not have to wait for each other's cores: else measured times say nothing of the method."""
+    """Whether every worker had a core: otherwise they waited for each other, and times are not the method's."""
     if runtime == "inline":
         return workers == 1
     return runtime != "process" or workers <= cores

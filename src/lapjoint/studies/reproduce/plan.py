@@ -116,7 +116,7 @@ class Plan:
     """quick or full; parts of each are kept apart."""
     parts: tuple[Part, ...]
     params: Params = field(default_factory=lambda: Params(timestep=TIMESTEP, coupling="blend"))
-    """What all parts have in common; a part says the rest."""
+    """What all parts have in common; a part has the rest."""
 
     def __post_init__(self) -> None:
         names = [part.name for part in self.parts]
@@ -238,7 +238,7 @@ def _depths(scene: str, workers: int, iterations: int, steps: int) -> list[Part]
 
 
 def _counts(iterations: int, warmup: int, steps: int) -> list[Part]:
-    """Counts of workers on the bowl. The first steps let the engine of the one-step error get to know the contacts."""
+    """Counts of workers on the bowl. The first steps fill the contact cache of the engine of the one-step error."""
     return [
         RunPart("bowl", None, 0, iterations, workers, steps, 1, "count", warmup, 10, steps) for workers in BOWL_COUNTS
     ]

@@ -102,7 +102,7 @@ def _row(part: SpeedupPart, done: Mapping[str, Done]) -> Table2Row:
 
 
 def _shown(point: SpeedupPoint) -> tuple[float, str]:
-    """The speed-up that says something of the method, and which one it is."""
+    """Return the speed-up that is the method's, and whether it is measured or projected."""
     if point.measured is not None:
         return point.measured, "measured"
     assert point.projected is not None
