@@ -40,5 +40,5 @@ def record_chains(folder: Path) -> list[Path]:
 def write_bench(path: Path) -> Path:
     """A benchmark of the tower, inline."""
     params = Params(runtime="inline")
-    write_json(bench([tower()], [1, 2, 4], params, iterations=[3], steps=1, rounds=1, warmup=0), path)
+    write_json(bench([tower()], [1, 2, 4], params, iterations=[3], steps=1, repetitions=1, warmup=0), path)
     return path

@@ -81,6 +81,11 @@ LAYERS = [
     "__init__",
 ]
 
+# The same within a folder, where its members build on each other.
+MEMBERS = {
+    "studies": ["titles", "step_values", "bench", "peers", "compare", "report", "reproduce"],
+}
+
 OPTIONAL = ["moderngl", "glcontext", "PIL", "trimesh", "coacd", "ray", "viser", "matplotlib"]
 OPTIONAL += ["imageio_ffmpeg", "pybullet", "mujoco", "rapier3d"]
 SLOW_TO_IMPORT = ["zarr", "numcodecs", "pandas"]
@@ -171,6 +176,21 @@ def test_modules_import_only_from_modules_above_them() -> None:
             assert LAYERS.index(theirs) <= LAYERS.index(mine), f"{path} imports {other}, which is below it"
             seen += 1
     assert seen > 100
+
+
+@pytest.mark.parametrize("layer", MEMBERS)
+def test_members_of_a_folder_import_only_from_members_above_them(layer: str) -> None:
+    def member_of(path: Path) -> str:
+        return path.relative_to(PACKAGE / layer).parts[0].removesuffix(".py")
+
+    order = MEMBERS[layer]
+    own = [path for path in SOURCES if layer_of(path) == layer and member_of(path) != "__init__"]
+    assert {member_of(path) for path in own} == set(order)
+    for path in own:
+        for other in imports_of(path):
+            if layer_of(other) == layer:
+                mine, theirs = member_of(path), member_of(other)
+                assert order.index(theirs) <= order.index(mine), f"{path} imports {other}, which is below it"
 
 
 def test_no_module_imports_itself_through_others() -> None:

@@ -26,8 +26,8 @@ from lapjoint.cli.many_values import spread
 from lapjoint.errors import WorkerError
 from lapjoint.server.profile import PHASES, StepProfile
 from lapjoint.studies.bench import BenchPlan, BenchRow, bench, measure
-from lapjoint.studies.bench.rounds import rotated, take_turn
-from lapjoint.studies.bench.rows import Round, Turn, rows_of
+from lapjoint.studies.bench.repetitions import rotated, take_turn
+from lapjoint.studies.bench.rows import Repetition, TurnMeans, rows_of
 
 LAPJOINT = str(Path(sys.executable).parent / "lapjoint")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "bench.md"
@@ -69,7 +69,7 @@ SHORT = ["--size", "12", "--steps", "2", "--rounds", "2", "--warmup", "3"]
 
 def plan(*workers: int, **given: Any) -> BenchPlan:
     """On a short chain, with workers in this process."""
-    given = {"iterations": [5], "steps": 2, "rounds": 2, "warmup": 1, **given}
+    given = {"iterations": [5], "steps": 2, "repetitions": 2, "warmup": 1, **given}
     return BenchPlan([scenes.build("chain", 12)], workers, Params(runtime="inline"), **given)
 
 
@@ -118,7 +118,7 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
     (plan,) = plans
     assert [scene.name for scene in plan.scenes] == ["chain", "plank"]
     assert (plan.workers, plan.iterations) == ([1, 2, 4], [9, 8])
-    assert (plan.steps, plan.rounds, plan.warmup) == (7, 2, 0)
+    assert (plan.steps, plan.repetitions, plan.warmup) == (7, 2, 0)
     assert plan.params == Params(
         coupling="blend",
         growth_depth=2,
@@ -142,18 +142,18 @@ def test_help_shows_options_with_several_values() -> None:
 # ---- what is made of samples -------------------------------------------------------------------------------------
 
 
-def turn(step_ms: float, server_ms: float, largest: float, mean: float) -> Turn:
+def turn(step_ms: float, server_ms: float, largest: float, mean: float) -> TurnMeans:
     phases = dict.fromkeys(PHASES, step_ms / 6)
-    return Turn(step_ms, server_ms, server_ms + largest, largest, mean, largest / mean, phases, 0.25, 3.0, 7)
+    return TurnMeans(step_ms, server_ms, server_ms + largest, largest, mean, largest / mean, phases, 0.25, 3.0, 7)
 
 
 def test_ratios_are_taken_within_a_round_and_then_their_median() -> None:
-    rounds: list[Round] = [
+    repetitions: list[Repetition] = [
         {1: turn(12.0, 2.0, 10.0, 10.0), 4: turn(6.0, 1.0, 3.0, 2.0)},
         {1: turn(24.0, 2.0, 22.0, 22.0), 4: turn(8.0, 2.0, 6.0, 5.0)},  # something else ran: both are slower
         {1: turn(10.0, 1.0, 9.0, 9.0), 4: turn(10.0, 1.0, 4.0, 2.5)},
     ]
-    one, four = rows_of(plan(4), plan(4).scenes[0], 5, rounds)
+    one, four = rows_of(plan(4), plan(4).scenes[0], 5, repetitions)
     assert (one.workers, one.step_ms, one.speedup, one.projected_speedup) == (1, 12.0, 1.0, 1.0)
     assert (four.workers, four.step_ms, four.speedup) == (4, 8.0, 2.0)  # of 2, 3 and 1
     assert four.projected_step_ms == 5.0  # of 4, 8 and 5
@@ -162,7 +162,7 @@ def test_ratios_are_taken_within_a_round_and_then_their_median() -> None:
     assert four.balance == 1.5  # of 3/2, 6/5 and 4/2.5
     assert (four.duplicated_share, four.activation_count, four.contact_count) == (0.25, 3.0, 7)
     assert four.phases_ms == dict.fromkeys(PHASES, 8.0 / 6)
-    assert (four.rounds, four.steps, four.warmup, four.iterations) == (3, 2, 1, 5)
+    assert (four.repetitions, four.steps, four.warmup, four.iterations) == (3, 2, 1, 5)
 
 
 def test_no_complete_round_makes_no_row() -> None:
@@ -172,7 +172,7 @@ def test_no_complete_round_makes_no_row() -> None:
 def test_a_turn_by_a_fake_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing between steps is in no time at all."""
     clock = SimpleNamespace(wall=0.0)
-    monkeypatch.setattr("lapjoint.studies.bench.rounds.time.perf_counter", lambda: clock.wall)
+    monkeypatch.setattr("lapjoint.studies.bench.repetitions.time.perf_counter", lambda: clock.wall)
 
     class FakeSimulation:
         params = Params(workers=2)
@@ -245,11 +245,11 @@ def test_all_counts_live_at_once_and_take_their_steps_in_turn(monkeypatch: pytes
 
     monkeypatch.setattr(Simulation, "step", record_step)
     monkeypatch.setattr(Simulation, "close", record_close)
-    rows = list(measure(plan(3, 2, iterations=[20, 12], warmup=4, rounds=2)))
-    rounds = [1, 1, 2, 2, 3, 3] + [2, 2, 3, 3, 1, 1]
+    rows = list(measure(plan(3, 2, iterations=[20, 12], warmup=4, repetitions=2)))
+    turns = [1, 1, 2, 2, 3, 3] + [2, 2, 3, 3, 1, 1]
     wanted = [(workers, 10) for workers in (1, 2, 3) for _ in range(4)]
     for iterations in (20, 12):
-        wanted += [(workers, iterations) for workers in [1, 1, 2, 2, 3, 3, *rounds]]
+        wanted += [(workers, iterations) for workers in [1, 1, 2, 2, 3, 3, *turns]]
     assert taken == wanted
     assert sorted(closed) == [1, 2, 3]
     assert [(row.workers, row.iterations) for row in rows] == [(n, i) for i in (20, 12) for n in (1, 2, 3)]
@@ -275,7 +275,7 @@ def test_bench_in_python_adds_one_worker() -> None:
         Params(runtime="inline", coupling="blend"),
         iterations=[4],
         steps=1,
-        rounds=1,
+        repetitions=1,
         warmup=0,
     )
     assert [row.workers for row in rows] == [1, 2]
@@ -346,7 +346,7 @@ MISTAKES = {
     "chain --iterations 10 0": "iterations is 0",
     "chain --iterations 10 10": "iterations has 10 more than once",
     "chain --steps 0": "steps is 0, expected at least 1",
-    "chain --rounds 0": "rounds is 0, expected at least 1",
+    "chain --rounds 0": "repetitions is 0, expected at least 1",
     "chain --warmup -1": "warmup is -1, expected at least 0",
     "chain --size 0": "size is 0",
     "bowl --seed -1": "--seed is -1",
@@ -422,23 +422,23 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), WorkerError("worker 1 is gone")], ids=["ctrl-c", "error"])
 @pytest.mark.parametrize(
-    ("steps", "rounds"),
+    ("steps", "repetitions"),
     [(3, []), (8, []), (13, [1, 1]), (18, [2, 2]), (100, None)],
-    ids=["warm-up", "first-round", "second-round", "next-iterations", "never"],
+    ids=["warm-up", "first-repetition", "second-repetition", "next-iterations", "never"],
 )
-def test_rows_of_complete_rounds_come_before_the_interrupt(
-    steps: int, rounds: list[int] | None, error: BaseException, monkeypatch: pytest.MonkeyPatch
+def test_rows_of_complete_repetitions_come_before_the_interrupt(
+    steps: int, repetitions: list[int] | None, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two counts: 2 steps of warm-up, then 4 to settle and two rounds of 4 for either number of iterations."""
+    """Two counts: 2 steps of warm-up, then 4 to settle and two repetitions of 4 for either number of iterations."""
     stop_at(monkeypatch, steps, error)
     rows: list[BenchRow] = []
-    if rounds is None:
+    if repetitions is None:
         rows.extend(measure(plan(2, iterations=[5, 4])))
-        assert [row.rounds for row in rows] == [2, 2, 2, 2]
+        assert [row.repetitions for row in rows] == [2, 2, 2, 2]
         return
     with pytest.raises(type(error)):
         rows.extend(measure(plan(2, iterations=[5, 4])))
-    assert [row.rounds for row in rows] == rounds
+    assert [row.repetitions for row in rows] == repetitions
 
 
 @pytest.mark.parametrize(
@@ -455,11 +455,11 @@ def test_what_is_complete_is_printed_and_written(
     assert [row["rounds"] for row in json.loads(file.read_text())] == [1, 1]
     assert "projected" in result.stdout
     if exit_code == 130:
-        assert result.stdout.endswith("interrupted after 1 of 2 rounds\n")
+        assert result.stdout.endswith("interrupted after 1 of 2 repetitions\n")
 
 
 def test_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
-    """Wait until its progress shows the second round, then press Ctrl-C there."""
+    """Wait until its progress shows the second repetition, then press Ctrl-C there."""
     file = tmp_path / "bench.json"
     server, terminal = pty.openpty()
     arguments = [
@@ -489,7 +489,7 @@ def test_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
     os.close(terminal)
     try:
         shown = ""
-        while not re.search(r"round (?!1 )\d+ of 1000000", shown):
+        while not re.search(r"repetition (?!1 )\d+ of 1000000", shown):
             shown += os.read(server, 4096).decode(errors="replace")
         os.killpg(process.pid, signal.SIGINT)
         rest = ""
@@ -503,5 +503,7 @@ def test_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
         os.close(server)
     rows = json.loads(file.read_text())
     assert [row["workers"] for row in rows] == [1, 2]
-    assert f"interrupted after {rows[0]['rounds']} of 1000000 rounds" in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", rest)
+    assert f"interrupted after {rows[0]['rounds']} of 1000000 repetitions" in re.sub(
+        r"\x1b\[[0-9;?]*[A-Za-z]", "", rest
+    )
     assert "Traceback" not in rest

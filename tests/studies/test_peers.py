@@ -463,15 +463,17 @@ def test_an_error_is_within_another_but_for_the_allowances() -> None:
 
 def fake_rows(*peers: tuple[str, float, float]) -> list[Any]:
     """Rows of one worker (10 ms, an error of 1), of two (12 ms, 2), and of peers (title, ms, error)."""
-    plan = BenchPlan([scenes.build("chain", 8)], [1, 2], Params(runtime="inline"), [3], steps=1, rounds=1, warmup=0)
+    plan = BenchPlan(
+        [scenes.build("chain", 8)], [1, 2], Params(runtime="inline"), [3], steps=1, repetitions=1, warmup=0
+    )
     benches = bench_rows(plan)
     sides = {Side(1): (10.0, 1.0), Side(2): (12.0, 2.0)}
     sides |= {Side(None, "rapier", title, "0", "float32"): (ms, size) for title, ms, size in peers}
-    rounds = [
+    repetitions = [
         {side: SideTurn(ms * k, ms * k, 0.5, StateError(*(size,) * 4), size) for side, (ms, size) in sides.items()}
         for k in (1, 2, 1)
     ]
-    return compared_rows(benches, rounds, list(sides))
+    return compared_rows(benches, repetitions, list(sides))
 
 
 def bench_rows(plan: BenchPlan) -> list[BenchRow]:
@@ -557,8 +559,8 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
         step(self, count)
 
     monkeypatch.setattr(Simulation, "step", record)
-    monkeypatch.setattr("lapjoint.studies.peers.compare.load_peer", lambda _: FakePeer)
-    bench = BenchPlan([scenes.build("chain", 8)], [2], Params(runtime="inline"), [5], steps=3, rounds=2, warmup=1)
+    monkeypatch.setattr("lapjoint.studies.peers.plan.load_peer", lambda _: FakePeer)
+    bench = BenchPlan([scenes.build("chain", 8)], [2], Params(runtime="inline"), [5], steps=3, repetitions=2, warmup=1)
     shares: list[float] = []
     rows = list(measure_peers(PeerPlan(bench, ["rapier"]), lambda doing, share: shares.append(share)))
     turn = ["1"] * 3 + ["2"] * 3 + ["low"] * 3 + ["high"] * 3

@@ -45,7 +45,7 @@ FIGURES = [
 def tiny(part: Part) -> Part:
     """The same part of a small scene, with hardly any steps."""
     if isinstance(part, SpeedupPart):
-        return replace(part, size=SIZES[part.scene], iterations=3, warmup=1, steps=1, rounds=1)
+        return replace(part, size=SIZES[part.scene], iterations=3, warmup=1, steps=1, repetitions=1)
     every = None if part.one_step_every is None else 2
     warmup = min(part.warmup, 1)
     return replace(
@@ -194,6 +194,15 @@ def test_other_parameters_versions_or_machines_run_everything_again(
         assert True in run_into(tmp_path, two_parts()).values()
 
 
+def test_the_names_under_which_parts_are_kept_stay(tmp_path: Path) -> None:
+    """Another name would run again, for hours, what an earlier version has kept."""
+    run_into(tmp_path, two_parts())
+    kept = json.loads((tmp_path / "bowl-speedup.json").read_text())
+    names = ["kind", "scene", "size", "growth_depth", "iterations", "counts", "warmup", "steps", "rounds"]
+    assert list(kept["key"]["part"]) == names
+    assert {row["rounds"] for row in kept["result"]["rows"]} == {1}
+
+
 @pytest.mark.parametrize("damage", ["torn", "no recording", "open recording", "another's"])
 def test_what_is_damaged_is_run_again(tmp_path: Path, damage: str) -> None:
     run_into(tmp_path, two_parts())
@@ -231,7 +240,7 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_a_benchmark_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
     def stop(doing: str, share: float) -> None:
-        if "round 1" in doing:
+        if "repetition 1" in doing:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

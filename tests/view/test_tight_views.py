@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 from lapjoint import LapjointError, Params, Recording, RecordingWriter, Scene, Simulation, scenes
 from lapjoint.cli import app
 from lapjoint.run import run
-from lapjoint.studies.compare import compare, step_values
+from lapjoint.studies.compare import compare
 from lapjoint.studies.report.contents import LeftOut, Plot, sections
 from lapjoint.studies.report.runs import open_material
 from lapjoint.studies.report.tables import results, run_origins
+from lapjoint.studies.step_values import step_values
 from lapjoint.view.draw.coloring import PALE, body_colors, legend, modes_of
 from lapjoint.view.draw.colors import worker_colors
 from lapjoint.view.draw.picture import frame_picture

@@ -62,8 +62,8 @@ def bench(
     iterations: Annotated[
         list[int], typer.Option("--iterations", metavar="N...", help="Solver sweeps per step; rows for each.")
     ] = [1000],  # noqa: B006
-    steps: Annotated[int, typer.Option("--steps", help="Measured steps per round.")] = 20,
-    rounds: Annotated[int, typer.Option("--rounds", help="Rounds; in each, every count takes its steps.")] = 3,
+    steps: Annotated[int, typer.Option("--steps", help="Measured steps per repetition.")] = 20,
+    rounds: Annotated[int, typer.Option("--rounds", help="Repetitions; in each, every count takes its steps.")] = 3,
     warmup: Annotated[
         int, typer.Option("--warmup", help="Steps before anything is measured, with at most 10 iterations.")
     ] = 200,
@@ -195,8 +195,8 @@ def bench(
                     write_csv(compared or rows, csv_file)
     except KeyboardInterrupt:
         show()
-        done = sum(row.rounds for row in rows if row.workers == 1)
-        console.print(f"interrupted after {done} of {len(plans) * len(built) * len(iterations) * rounds} rounds")
+        done = sum(row.repetitions for row in rows if row.workers == 1)
+        console.print(f"interrupted after {done} of {len(plans) * len(built) * len(iterations) * rounds} repetitions")
         raise typer.Exit(130) from None
     except LapjointError:
         show()

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..studies.bench.rounds import workers_title
 from ..studies.peers import ComparedRow
 from ..studies.peers.error import MAX_ALLOWANCE, SUM_ALLOWANCE
+from ..studies.titles import count_of
 from .bench_tables import WIDTH
 from .shared import console
 
@@ -40,7 +40,7 @@ def print_peers(rows: Sequence[ComparedRow], notes: Mapping[str, Sequence[str]])
     out.print(
         "All: one thread for each peer and each worker; the same timestep; peers start from the states of one worker "
         "without the impulses of its last step; the error is measured by lapjoint from the states, the same way for "
-        "all, after each round. Reading states (read) is no part of a peer's step; lapjoint's steps include it. "
+        "all, after each repetition. Reading states (read) is no part of a peer's step; lapjoint's steps include it. "
         f"Equal to workers: no sum larger than theirs by more than {SUM_ALLOWANCE:.0%} of their penetration and gaps, "
         f"no largest by more than {MAX_ALLOWANCE:.0%} of their largest.",
         style="dim",
@@ -66,7 +66,7 @@ def _table(rows: Sequence[ComparedRow]) -> Table:
         metres = row.error.values if has_joints else row.error.values[:2]
         table.add_row(
             title,
-            escape(side.setting or workers_title(side.workers or 0)),
+            escape(side.setting or count_of(side.workers or 0, "worker")),
             *map(_number, (row.cpu_ms, row.step_ms, *(1e3 * length for length in metres), row.read_ms)),
             ", ".join(map(str, row.cheapest_for or ())),
         )
@@ -84,7 +84,7 @@ def verdicts(rows: Sequence[ComparedRow]) -> list[str]:
             pairs = zip(row.error.values, one.values, strict=True)
             times = max((mine / theirs for mine, theirs in pairs if theirs), default=math.inf)
             what = f"up to {times:.1f} times the error of 1 worker: the speed-up is not at equal error"
-            lines.append(f"lapjoint, {workers_title(count)}: {what}")
+            lines.append(f"lapjoint, {count_of(count, 'worker')}: {what}")
     for peer in dict.fromkeys(row.side.peer for row in rows if row.side.peer is not None):
         for count, row in ours.items():
             equal = [other for other in rows if other.side.peer == peer and count in (other.cheapest_for or ())]
@@ -92,7 +92,7 @@ def verdicts(rows: Sequence[ComparedRow]) -> list[str]:
             if equal:
                 cpu, wall = equal[0].cpu_ms / max(row.cpu_ms, 1e-9), equal[0].step_ms / max(row.step_ms, 1e-9)
                 what = f"{equal[0].side.setting}: {cpu:.2f} of the CPU time, {wall:.2f} of the wall time"
-            lines.append(f"{peer} against {workers_title(count)}: {what}")
+            lines.append(f"{peer} against {count_of(count, 'worker')}: {what}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""What is measured of states and of steps. docs/measures.md defines it."""
+"""Measures of states and of steps: errors, energy, momentum, disagreement. docs/measures.md defines them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means: what numbers of many steps come to."""
+"""Means, largest and last values over many steps."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Measured:
 
 
 def _as_long(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two arrays with a number for every worker, where their number has changed in between."""
+    """Pad the shorter of two arrays with a number for every worker, where the number of workers has changed."""
     if np.ndim(a) == 0 or np.ndim(b) == 0 or len(a) == len(b):
         return a, b
     length = max(len(a), len(b))

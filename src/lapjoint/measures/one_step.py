@@ -1,7 +1,7 @@
 """One-step error: how far the result of many workers is from that of one engine, after one step from the same states.
 
-Runs of many workers and of one drift apart for ever, as any two runs of a chaotic scene do. Over one step from the same
-states they do not: what differs is what dividing the scene did. docs/measures.md says why the engine follows the run.
+Runs of many workers and of one diverge, as any two runs of a chaotic scene do. Over one step from the same states the
+difference is what partitioning the scene causes. docs/measures.md explains why the engine follows the run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..simulation import Simulation
 Array = NDArray[np.float64]
 
 WARM_STEPS = 8
-"""Steps that the engine takes with the run before one that is compared: it has to know the contacts as the workers do.
+"""Steps that the engine takes with the run before one that is compared: they fill its contact cache as the workers' is.
 Where `every` is no larger than this and one more, it takes every step."""
 NOT_COMPARED = float("nan"), float("nan")
 _LINEAR = slice(7, 10)
@@ -63,7 +63,8 @@ class OneStep:
         if rounds is not None and rounds != self._rounds and isinstance(engine, RoundEngine):
             engine.set_rounds(rounds)
             self._rounds = rounds
-        # To set a state rounds it. Bodies that are where the run has them stay untouched: with one worker, all.
+        # Setting a state rounds it to the engine's precision. Bodies that are where the run has them stay untouched:
+        # with one worker, all.
         moved = np.flatnonzero((engine.get_states(bodies) != start).any(axis=1))
         engine.set_states(bodies[moved], start[moved])
         if self._forces:

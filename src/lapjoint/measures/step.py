@@ -1,4 +1,4 @@
-"""Measures: what is measured after every step of a simulation, by name. docs/measures.md has the table."""
+"""Measures of every step of a simulation, by name. docs/measures.md has the table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNITS = {
 }
 """Every measure there is."""
 ALWAYS = ("joint_gap_sum", "joint_gap_max", "penetration_sum", "penetration_max", "worker_residual")
-"""What a run measures in any case: its summary needs them."""
+"""Measures of every run: its summary needs them."""
 
 _ONE_STEP = {"one_step_error", "one_step_difference"}
 
@@ -55,17 +55,17 @@ class Measures:
         self.names = checked_names(names)
         counts = {"worker_residual": simulation.membership.worker_count, "linear_momentum": 3, "angular_momentum": 3}
         self.counts = {name: counts.get(name, 1) for name in self.names}
-        """How many numbers each measure has, as RecordingWriter wants to know."""
+        """How many numbers each measure has: the argument `measures` of RecordingWriter."""
         self._take = [take for names, take in _TAKERS.items() if not set(names).isdisjoint(self.names)]
         self._one_step = None if _ONE_STEP.isdisjoint(self.names) else OneStep(simulation, one_step_every)
 
     def before_step(self, simulation: Simulation) -> None:
-        """Right before the step: keep what the step starts from."""
+        """Keep what the step starts from. Call it right before the step."""
         if self._one_step is not None:
             self._one_step.before_step(simulation)
 
     def after_step(self, simulation: Simulation) -> Values:
-        """What the names say, of the step just taken and of the states after it."""
+        """Return the measures by name, of the step just taken and of the states after it."""
         states = simulation.states
         found: Values = {}
         for take in self._take:

@@ -43,7 +43,7 @@ def write_group(folder: Path, attributes: dict[str, Any]) -> None:
 
 
 class GrowingArray:
-    """Rows come in by `append`, and count once `flush` has returned. `chunk` is the shape of a chunk."""
+    """An array: `append` adds rows, and they are valid once `flush` has returned. `chunk` is a chunk's shape."""
 
     def __init__(
         self, folder: Path, dtype: str, row_shape: Sequence[int], chunk: Sequence[int], dimensions: Sequence[str]
@@ -65,7 +65,7 @@ class GrowingArray:
         self._describe(0)
 
     def append(self, rows: ArrayLike) -> None:
-        """Copy rows into the chunk at hand; a chunk that is full goes to its file."""
+        """Copy rows into the current chunk; a chunk that is full is written to its file."""
         given = np.asarray(rows)
         size = self._chunk[0]
         done = 0
@@ -79,7 +79,7 @@ class GrowingArray:
                 self._write_chunk(self.row_count // size - 1)
 
     def widen(self, width: int) -> None:
-        """Rows have so many numbers from now on; those before have zeros there."""
+        """Make rows longer from now on; rows before have zeros there."""
         missing = width - self._row_shape[0]
         if missing <= 0:
             return

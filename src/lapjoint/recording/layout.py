@@ -1,4 +1,4 @@
-"""What a recording consists of; docs/recording.md says it in words."""
+"""The layout of a recording: names, types and chunks of its arrays. docs/recording.md explains it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ..params.engine_choice import EngineChoice
 
 
 def versions(engine: str) -> dict[str, str]:
-    """What made the recording. An engine goes by its name and the package that brings it."""
+    """Versions of what made the recording. An engine has its name and the package that provides it."""
     own = f"lapjoint {importlib.metadata.version('lapjoint')}"
     engines = [f"{name} of {_package(name) or own}" for name in EngineChoice.parse(engine).names]
     return {

@@ -1,4 +1,4 @@
-"""Where a recording may go: a new directory with room for it."""
+"""The directory of a recording: new or empty, with room for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_SHARE = 1 / 3
 
 
 def check_place(path: Path) -> bool:
-    """Refuse a place that is taken, before anything starts; whether the directory is not there yet."""
+    """Raise if a directory is taken, before anything starts; returns whether it does not exist yet."""
     if not path.parent.is_dir():
         raise LapjointError(f"{path}: the directory {path.parent} does not exist")
     if not path.exists():
@@ -29,7 +29,7 @@ def check_place(path: Path) -> bool:
 
 
 def check_space(path: Path, scene_size: int, body_count: int, frame_count: int | None) -> None:
-    """Refuse if not even the first chunk can fit, warn if all frames, where their number is known, hardly will."""
+    """Raise if not even the first chunk can fit, warn if all frames, where their number is known, hardly will."""
     free = shutil.disk_usage(path if path.exists() else path.parent).free
     frame_size = LEAST_SHARE * 4 * STATE_SIZE * body_count
     first_count = CHUNK_FRAMES if frame_count is None else min(frame_count, CHUNK_FRAMES)
@@ -48,7 +48,7 @@ def check_space(path: Path, scene_size: int, body_count: int, frame_count: int |
 
 
 def clear(path: Path, remove: bool) -> None:
-    """Take away what a failed start has left in a directory that was empty or not there."""
+    """Remove what a failed start has left in a directory that was empty or did not exist."""
     for child in path.iterdir() if path.is_dir() else ():
         if child.is_dir():
             shutil.rmtree(child, ignore_errors=True)

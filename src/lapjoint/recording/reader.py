@@ -91,7 +91,7 @@ class Recording:
 
     @property
     def params(self) -> Params:
-        """Parameters of the run; those that this lapjoint does not know are left out."""
+        """Parameters of the run; those that this version does not have are left out."""
         return Params(**{name: self._params[name] for name in Params.__dataclass_fields__ if name in self._params})
 
     # ---- frames ------------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class Recording:
         return self.read("time", 0, self.frame_count)
 
     def frame(self, i: int) -> Frame:
-        """Frame number `i`; negative numbers count from the end."""
+        """Return frame number `i`; negative numbers count from the end."""
         i = self._index(i)
         number = i // CHUNK_FRAMES
         if self._chunk[0] != number:  # the next frame asked for is likely a neighbour
@@ -140,7 +140,7 @@ class Recording:
         return table
 
     def weights(self, i: int) -> Array:
-        """How much each worker had to say about each body, (body_count, worker_count); rows sum to one."""
+        """Blend weights, (body_count, worker_count); rows sum to one."""
         i = self._index(i)
         table = self.membership(i).astype(float)
         start, stop = self.read(OVERLAP_OFFSET, i, i + 2)

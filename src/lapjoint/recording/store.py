@@ -1,4 +1,4 @@
-"""The arrays of a recording: samples in, files out. What counts is decided by one file, written last."""
+"""The arrays of a recording: samples in, files out. One file, written last, holds the counts of valid rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class StepSample:
 
 
 class RecordingStore:
-    """A new recording in an empty or missing directory. `measures` says how many numbers each measure has."""
+    """A new recording in an empty or missing directory. `measures` has how many numbers each measure has."""
 
     def __init__(
         self,
@@ -71,15 +71,15 @@ class RecordingStore:
     ) -> None:
         self.path = path
         self.frame_count = 0
-        """Frames that count."""
+        """Frames that are committed."""
         self.events = events
-        """What has happened so far; more may come."""
+        """Events so far; more may be appended."""
         self._attributes = dict(attributes)
         self._worker_count = int(attributes["worker_count"])
         self._arrays: dict[str, GrowingArray] = {}
         self._frame_total = 0
         self._last_bits, self._last_workers = np.empty(0, np.uint64), np.empty(0, np.int64)
-        # What is small waits in lists until it counts: to append each number to its array would take longer.
+        # What is small waits in lists until it is committed: to append each number to its array would take longer.
         self._step_rows: list[tuple[Any, ...]] = []
         self._frame_rows: list[tuple[Any, ...]] = []
         self._lists: dict[str, list[NDArray[Any]]] = {}
@@ -133,7 +133,7 @@ class RecordingStore:
         self._arrays[name] = GrowingArray(self.path / name, dtype, row, chunk, [first, *rest])
 
     def add(self, step: StepSample) -> bool:
-        """Take a step; whether a chunk of frames is full now."""
+        """Add a step; returns whether a chunk of frames is full now."""
         self._step_rows.append(step.row)
         if step.frame is None:
             return False
@@ -159,9 +159,9 @@ class RecordingStore:
             self._lists[name].append(column)
 
     def commit(self, complete: bool = False) -> None:
-        """Make everything added so far count; `complete` if nothing comes any more.
+        """Commit everything added so far; `complete` if nothing comes any more.
 
-        First every array, last the one file that says how much of them counts: whatever happens in between, the
+        First every array, last the one file with the counts of valid rows: whatever happens in between, the
         recording is what it was before.
         """
         for names, rows in ((self._step_names, self._step_rows), (self._frame_names, self._frame_rows)):
@@ -182,8 +182,8 @@ class RecordingStore:
         self.frame_count = self._frame_total
 
     def _table(self, name: str, column: Sequence[Any]) -> NDArray[Any]:
-        """Values of several steps as rows. Where there is a number for every worker, and the number of workers has
-        changed, as many as there were at most: a worker that is not there has zeros."""
+        """Return values of several steps as rows. Where there is a number for every worker, rows are as long as there
+        were workers at most: a worker that is not there has zeros."""
         if name not in self._worker_names:
             return np.array(column)
         self._worker_count = max(self._worker_count, *map(len, column))

@@ -30,7 +30,7 @@ from .place import check_place, check_space, clear
 from .store import FrameSample, RecordingStore, StepSample
 
 CHUNK_S, PART_S = 0.25, 10.0
-"""How often what was added is made to count: full chunks and parts of chunks. It takes some milliseconds."""
+"""Seconds between commits: of full chunks, and of parts of chunks. A commit takes some milliseconds."""
 QUEUE_BYTES = 64 << 20
 """States that may wait for the disk, at least two frames; then the step waits."""
 
@@ -44,7 +44,7 @@ class RecordingWriter:
     ...         writer.add(simulation)
 
     Every `every`-th step becomes a frame; the profile is kept of every step. `measures` names what `add` is given
-    besides: one number per step each, or as many as a dict says. `contacts` keeps the contacts of each frame. `steps`
+    besides: one number per step each, or as many as a dict gives. `contacts` keeps the contacts of each frame. `steps`
     is how many are to come, where that is known: the free space is compared with it.
     """
 
@@ -67,7 +67,7 @@ class RecordingWriter:
         self._has_interface = simulation.params.coupling == "tight"
         self._worker_count = simulation.membership.worker_count
         self._added_count = 0
-        self._closed = self._told = False
+        self._closed = self._error_raised = False
         self._error: Exception | None = None
         scene = scene_bytes(simulation.scene)
         body_count = simulation.scene.body_count
@@ -112,7 +112,7 @@ class RecordingWriter:
     # ---- the step's side -------------------------------------------------------------------------------------------
 
     def add(self, simulation: Simulation, measures: Mapping[str, ArrayLike] | None = None) -> None:
-        """Take over what the last step did. It copies, and waits only where the disk is far behind."""
+        """Add the last step. It is copied; the call waits only where the disk is far behind."""
         if self._closed:
             raise LapjointError(f"{self.path}: the recording is closed")
         self._raise_error()
@@ -136,13 +136,13 @@ class RecordingWriter:
         self._queue.put(StepSample((*row, *values), frame))
 
     def close(self) -> None:
-        """Write what is left and end. Raises what went wrong, where nobody was told yet."""
+        """Write what is left and end the thread. Raises the error of writing, unless it was raised before."""
         if not self._closed:
             self._queue.put(None)
             self._closed = True
         self._thread.join()
         atexit.unregister(self.close)
-        if not self._told:
+        if not self._error_raised:
             self._raise_error()
 
     def __enter__(self) -> RecordingWriter:
@@ -161,7 +161,7 @@ class RecordingWriter:
     def _raise_error(self) -> None:
         if self._error is None:
             return
-        self._told = True
+        self._error_raised = True
         reason = self._error.strerror if isinstance(self._error, OSError) else None
         raise LapjointError(
             f"{self.path}: the recording cannot be written: {reason or repr(self._error)}; "
@@ -191,7 +191,7 @@ class RecordingWriter:
             self._write()
         except Exception as error:
             self._error = error
-            while self._queue.get() is not None:  # go on taking, so that no step waits for ever
+            while self._queue.get() is not None:  # go on taking, so that no step waits forever
                 pass
             return
         try:
@@ -200,7 +200,7 @@ class RecordingWriter:
             self._error = error
 
     def _write(self) -> None:
-        """Write what comes until the end is announced."""
+        """Write samples until the queue ends with None."""
         counted_at, waiting = time.monotonic(), False
         while True:
             full = False
@@ -215,7 +215,7 @@ class RecordingWriter:
 
 
 def _plain(value: object) -> object:
-    """What JSON has no word for: NumPy's numbers, and whatever else a parameter may be."""
+    """Values that JSON does not have: NumPy's numbers as Python's, anything else as text."""
     return value.item() if isinstance(value, np.generic) else str(value)
 
 

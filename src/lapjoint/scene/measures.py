@@ -16,7 +16,7 @@ Ids = NDArray[np.int32]
 
 
 def joint_gaps(scene: Scene, states: ArrayLike, joint_ids: ArrayLike | None = None) -> Array:
-    """How far each joint's two anchors are apart [m], along the directions the joint holds.
+    """Return how far each joint's two anchors are apart [m], along the directions the joint holds.
 
     `states` has a row for every body of the scene. A free or limited direction counts only beyond its limits, one with
     a spring not at all.
@@ -42,22 +42,22 @@ def joint_gaps(scene: Scene, states: ArrayLike, joint_ids: ArrayLike | None = No
 
 
 def kinetic_energy(scene: Scene, states: ArrayLike) -> float:
-    """Of all bodies, rotation included [J]."""
+    """Kinetic energy of all bodies, rotation included [J]."""
     return float(motion(scene, states)[0])
 
 
 def potential_energy(scene: Scene, states: ArrayLike) -> float:
-    """Of all bodies in the scene's gravity [J]; zero for a body at the world's origin. Springs are not counted."""
+    """Potential energy of all bodies in gravity [J]; zero for a body at the world's origin. Springs are not counted."""
     return float(-(scene.bodies.mass @ _rows(scene, states)[:, :3]) @ scene.gravity)
 
 
 def linear_momentum(scene: Scene, states: ArrayLike) -> Array:
-    """Of all bodies together [kg m/s], (3,)."""
+    """Linear momentum of all bodies together [kg m/s], (3,)."""
     return motion(scene, states)[1:4]
 
 
 def angular_momentum(scene: Scene, states: ArrayLike) -> Array:
-    """Of all bodies together about the world's origin [kg m^2/s], (3,)."""
+    """Angular momentum of all bodies together about the world's origin [kg m^2/s], (3,)."""
     return motion(scene, states)[4:]
 
 
@@ -69,7 +69,7 @@ def motion(scene: Scene, states: ArrayLike) -> Array:
 
 
 def disagreements(offset: Ids, worker_states: Array) -> tuple[Array, Array]:
-    """How far apart the workers of each overlap body are: in position [m] and in linear velocity [m/s].
+    """Return how far the workers of each overlap body disagree: in position [m] and in linear velocity [m/s].
 
     Rows `offset[k]` to `offset[k + 1]` of `worker_states` are those of overlap body k, one for each of its workers.
     The two farthest apart count, whatever their weights.

@@ -1,4 +1,4 @@
-"""Compare: how far two recorded runs of a scene are apart. Numbers only; drawing is in lapjoint.studies.report."""
+"""How far two recorded runs of a scene are apart. Numbers only; studies/report/compare_figure.py draws them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from ..errors import LapjointError
 from ..measures.step import UNITS, Measures
 from ..recording import Recording, RecordingWriter
 from ..simulation import Simulation
+from .step_values import step_values, unit_of
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-PROFILE_UNITS = {"residual": "m/s", "byte_count": "B"}
-OF_TIGHT = ("rounds", "interface_count", "cut_share")
-"""Numbers that only tight coupling has."""
 NOT_AGAIN = ("one_step_error", "one_step_difference")
-"""Measures that `run_single` does not take: with one worker they are zero, and it takes a second engine to say so."""
+"""Measures that `run_single` does not take: with one worker they are zero, and they need a second engine."""
 
 
 @dataclass(frozen=True)
@@ -149,30 +147,6 @@ def rotation_differences(a: ArrayLike, b: ArrayLike) -> Array:
 # ---- profile and measures ----------------------------------------------------------------------------------------
 
 
-def step_values(recording: Recording) -> dict[str, NDArray[Any]]:
-    """Every number that was recorded in every step, by name: (steps,) or (steps, workers). Of vectors their length.
-
-    Everything is activated before the first step; that is no change, so it counts as none.
-    """
-    found: dict[str, NDArray[Any]] = {}
-    left_out = ("step_count", *(() if recording.has_interface else OF_TIGHT))
-    for name in recording.profile:
-        values = recording.profile[name]
-        if name == "phases_ms":
-            found["step_ms"] = values.sum(axis=1)
-            for number, phase in enumerate(recording.phases):
-                found["step_phase_ms" if phase == "step" else f"{phase}_ms"] = values[:, number]
-        elif name == "activation_count":
-            found[name] = np.where(recording.profile["step_count"] == 1, 0, values)
-        elif name not in left_out:
-            found[name] = values
-    for name in recording.measures:
-        values = recording.measures[name]
-        is_vector = values.ndim > 1 and not name.startswith("worker_")
-        found[name] = np.linalg.norm(values, axis=1) if is_vector else values
-    return found
-
-
 def compare_values(a: Recording, b: Recording) -> list[Value]:
     """Mean and largest of everything recorded, over the steps that both recordings have."""
     _, in_a, in_b = np.intersect1d(a.profile["step_count"], b.profile["step_count"], return_indices=True)
@@ -185,12 +159,6 @@ def compare_values(a: Recording, b: Recording) -> list[Value]:
         ]
         found.append(Value(name, unit_of(name), *numbers[0], *numbers[1]))
     return found
-
-
-def unit_of(name: str) -> str:
-    if name.endswith("_ms"):
-        return "ms"
-    return PROFILE_UNITS.get(name) or UNITS.get(name, "").removeprefix("1")
 
 
 def _mean_and_largest(values: NDArray[Any]) -> tuple[float | None, float | None]:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from ...params import Params
 from ...scene import Scene
 from .plan import BenchPlan
-from .rounds import OnProgress, measure, measure_all
+from .progress import OnProgress
+from .repetitions import measure, measure_all
 from .rows import BenchRow, write_csv, write_json
 
 __all__ = ["BenchPlan", "BenchRow", "OnProgress", "bench", "measure", "measure_all", "write_csv", "write_json"]
@@ -26,10 +27,9 @@ def bench(
     *,
     iterations: Sequence[int] = (1000,),
     steps: int = 20,
-    rounds: int = 3,
+    repetitions: int = 3,
     warmup: int = 200,
 ) -> list[BenchRow]:
     """Measure scenes on counts of workers; the arguments are those of a BenchPlan."""
-    return list(
-        measure(BenchPlan(scenes, workers, params or Params(coupling="blend"), iterations, steps, rounds, warmup))
-    )
+    params = params or Params(coupling="blend")
+    return list(measure(BenchPlan(scenes, workers, params, iterations, steps, repetitions, warmup)))

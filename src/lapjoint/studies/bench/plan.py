@@ -1,4 +1,4 @@
-"""What a benchmark shall measure, checked before anything starts."""
+"""BenchPlan: what a benchmark measures, checked before anything starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIXED_WORK = 30
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """What to measure. Whatever is wrong with it is an error here, before anything starts."""
+    """What to measure. Invalid values raise here, before anything starts."""
 
     scenes: Sequence[Scene]
     workers: Sequence[int] = (1, 2, 4, 8)
@@ -34,8 +34,8 @@ class BenchPlan:
     iterations: Sequence[int] = (1000,)
     """One row each. They are measured one after the other on the same simulations, without a new warm-up."""
     steps: int = 20
-    """Measured steps per round."""
-    rounds: int = 3
+    """Measured steps per repetition."""
+    repetitions: int = 3
     warmup: int = 200
     """Steps of every simulation before anything is measured, with few iterations."""
 
@@ -49,7 +49,7 @@ class BenchPlan:
                 Params.of(**{name: value})  # refuses what is no count
                 if list(values).count(value) > 1:
                     raise LapjointError(f"{name} has {value} more than once")
-        for name, least in (("steps", 1), ("rounds", 1), ("warmup", 0)):
+        for name, least in (("steps", 1), ("repetitions", 1), ("warmup", 0)):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or value < least:
                 raise LapjointError(f"{name} is {value}, expected at least {least}")
@@ -73,7 +73,7 @@ class BenchPlan:
     @property
     def work(self) -> float:
         """Of the whole plan, in the unit of `step_work`."""
-        measured = SETTLE_STEPS + self.rounds * self.steps
+        measured = SETTLE_STEPS + self.repetitions * self.steps
         return len(self.counts) * sum(
             self.warmup * step_work(scene, self.warmup_iterations)
             + sum(measured * step_work(scene, iterations) for iterations in self.iterations)

@@ -1,4 +1,4 @@
-"""From the turns of complete rounds to rows, and rows in files. Nothing here measures anything."""
+"""Rows of a benchmark: medians over its complete repetitions, and files of rows. Nothing here measures anything."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from typing import Protocol
 
 from ...params import Params
 from ...scene import Scene
+from ..step_values import phase_key
 from .plan import BenchPlan
 
 
 @dataclass(frozen=True)
-class Turn:
-    """One simulation's steps in one round: means over the steps."""
+class TurnMeans:
+    """One simulation's steps in one repetition: means over the steps."""
 
     step_ms: float
     server_ms: float
@@ -32,6 +33,7 @@ class Turn:
     activation_count: float
     contact_count: int
     step_rounds: float = 0.0
+    """Rounds of tight coupling in a step."""
     residual: float = 0.0
     interface_count: float = 0.0
     cut_share: float = 0.0
@@ -39,15 +41,17 @@ class Turn:
 
 OF_TIGHT = ("step_rounds", "interface_count", "cut_share")
 """Numbers that only tight coupling has."""
-Round = dict[int, Turn]
-"""One turn of every count of workers."""
+FILE_KEYS = {"repetitions": "rounds"}
+"""Names that differ in files: their keys stay what they were, so that all files can be read together."""
+Repetition = dict[int, TurnMeans]
+"""The turns of all counts of workers, one after the other."""
 
 
 @dataclass(frozen=True)
 class BenchRow:
     """One scene on one count of workers with one number of iterations. docs/bench.md explains every key of `to_dict`.
 
-    Times and counts are per step; each is the median over the rounds of a round's mean.
+    Times and counts are per step; each is the median over the repetitions of a repetition's mean.
     """
 
     scene: str
@@ -56,7 +60,7 @@ class BenchRow:
     step_ms: float
     """Wall time, measured."""
     speedup: float
-    """One worker's step_ms over this one, measured in the same round."""
+    """One worker's step_ms over this one, measured in the same repetition."""
     projected_speedup: float
     """The same of projected_step_ms."""
     projected_step_ms: float
@@ -68,20 +72,20 @@ class BenchRow:
     """CPU time of each step's slowest worker."""
     worker_cpu_ms_mean: float
     balance: float
-    """Largest over mean of the workers' CPU times in a round: 1 is even."""
+    """Largest over mean of the workers' CPU times in a repetition: 1 is even."""
     duplicated_share: float
     """Active bodies of all workers over the bodies of the scene, minus one."""
     phases_ms: dict[str, float]
     """Wall time by phase."""
     activation_count: float
     contact_count: float
-    """Touching pairs in a round's last step, pairs with static bodies included."""
+    """Touching pairs in a repetition's last step, pairs with static bodies included."""
     body_count: int
     joint_count: int
-    rounds: int
-    """Complete ones; fewer than asked for if the benchmark was interrupted."""
+    repetitions: int
+    """Complete ones (`rounds` in files); fewer than asked for if the benchmark was interrupted."""
     steps: int
-    """Measured ones of each round."""
+    """Measured ones of each repetition."""
     warmup: int
     cores: int
     """That this process may use."""
@@ -92,7 +96,7 @@ class BenchRow:
     """All other parameters that were not left at their defaults."""
     coupling: str = "blend"
     residual: float | None = None
-    """Mean over the steps [m/s]; None where the engine does not tell."""
+    """Mean over the steps [m/s]; None where the engine does not report it."""
     step_rounds: float | None = None
     """Rounds of tight coupling in a step; so are the next two, and None with another coupling."""
     interface_count: float | None = None
@@ -102,25 +106,23 @@ class BenchRow:
         """The row of a file: phases are keys of their own, numbers have six digits."""
         row: dict[str, object] = {}
         for name, value in asdict(self).items():
-            row |= {phase_key(phase): ms for phase, ms in value.items()} if name == "phases_ms" else {name: value}
+            if name == "phases_ms":
+                row |= {phase_key(phase): ms for phase, ms in value.items()}
+            else:
+                row[FILE_KEYS.get(name, name)] = value
         return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
 
 
-def phase_key(phase: str) -> str:
-    """The key of a phase's time; step_ms is the whole step."""
-    return "step_phase_ms" if phase == "step" else f"{phase}_ms"
-
-
-def rows_of(plan: BenchPlan, scene: Scene, iterations: int, rounds: Sequence[Round]) -> list[BenchRow]:
-    """Sum up complete rounds, one row for each count of workers."""
-    if not rounds:
+def rows_of(plan: BenchPlan, scene: Scene, iterations: int, repetitions: Sequence[Repetition]) -> list[BenchRow]:
+    """Sum up complete repetitions, one row for each count of workers."""
+    if not repetitions:
         return []
 
     def middle(name: str, count: int) -> float:
-        return float(median(getattr(turns[count], name) for turns in rounds))
+        return float(median(getattr(turns[count], name) for turns in repetitions))
 
     def against_one(name: str, count: int) -> float:
-        return median(_ratio(getattr(turns[1], name), getattr(turns[count], name)) for turns in rounds)
+        return median(speed_ratio(getattr(turns[1], name), getattr(turns[count], name)) for turns in repetitions)
 
     return [
         BenchRow(
@@ -137,14 +139,14 @@ def rows_of(plan: BenchPlan, scene: Scene, iterations: int, rounds: Sequence[Rou
             balance=middle("balance", count),
             duplicated_share=middle("duplicated_share", count),
             phases_ms={
-                phase: median(turns[count].phases_ms.get(phase, 0.0) for turns in rounds)
-                for phase in rounds[0][count].phases_ms
+                phase: median(turns[count].phases_ms.get(phase, 0.0) for turns in repetitions)
+                for phase in repetitions[0][count].phases_ms
             },
             activation_count=middle("activation_count", count),
             contact_count=middle("contact_count", count),
             body_count=scene.body_count,
             joint_count=scene.joint_count,
-            rounds=len(rounds),
+            repetitions=len(repetitions),
             steps=plan.steps,
             warmup=plan.warmup,
             cores=core_count(),
@@ -175,7 +177,8 @@ def core_count() -> int:
     return os.cpu_count() or 1
 
 
-def _ratio(a: float, b: float) -> float:
+def speed_ratio(a: float, b: float) -> float:
+    """`a` over `b`; 1 where nothing was measured."""
     return a / b if b else 1.0
 
 

@@ -11,8 +11,9 @@
 from __future__ import annotations
 
 from .base import PEER_NAMES, Peer, Setting, load_peer
-from .compare import PeerPlan, measure_peers
 from .error import StateError, state_error
+from .plan import PeerPlan
+from .repetitions import measure_peers
 from .rows import ComparedRow, Side
 
 __all__ = [

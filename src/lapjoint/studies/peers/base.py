@@ -1,8 +1,8 @@
 """What a peer must offer: another engine from the registry that runs the same scene.
 
 A peer is made with a scene, the states to start from, the parameters of the run (it takes the timestep from them) and
-one setting of its ladder. What it cannot map it refuses by name in `check`, before anything starts; what it leaves out
-or does differently it says in `unfair`.
+one setting of its ladder. `check` raises for what it cannot map, by name, before anything starts; `unfair` lists what
+it leaves out or does differently.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class PyBulletPeer:
     def unfair(scene: Scene) -> list[str]:
         notes = [
             "the same solver as lapjoint's, with its ERP, warm start and split impulse, but in float64",
-            "one friction direction a contact point, lapjoint has two unless told otherwise: about a third less work",
+            "one friction direction a contact point, lapjoint has two by default: about a third less work",
             "its thresholds (contacts break at 2 cm, hulls are 1 mm thicker) do not follow the size of the bodies",
             "reading states takes two calls a body",
             "one thread is all it has",

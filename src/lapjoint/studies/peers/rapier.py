@@ -15,7 +15,7 @@ from .base import Array, Setting, refuse_joints, rolling_note
 
 LADDER = ((4, False), (8, False), (4, True), (8, True), (16, True))
 """Iterations (substeps), and whether contacts are stiff: springs of 1 / timestep, where the default is 30 Hz, from
-contacts found anew in every step."""
+contacts found again in every step."""
 
 
 class RapierPeer:

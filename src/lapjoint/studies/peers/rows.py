@@ -1,4 +1,4 @@
-"""From the turns of complete rounds to rows, of lapjoint and of its peers. Nothing here measures anything."""
+"""Rows of lapjoint and of its peers: medians over complete repetitions. Nothing here measures anything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Side:
 
 @dataclass(frozen=True)
 class SideTurn:
-    """One side's steps in one round: means over the steps, and the error after the last."""
+    """One side's steps in one repetition: means over the steps, and the error after the last."""
 
     step_ms: float
     cpu_ms: float
@@ -37,7 +37,7 @@ class SideTurn:
 class ComparedRow:
     """One side on one scene. docs/peers.md explains the keys of `to_dict` that are not those of a BenchRow.
 
-    Times are per step; each number is the median over the rounds.
+    Times are per step; each number is the median over the repetitions.
     """
 
     bench: BenchRow
@@ -84,15 +84,15 @@ class ComparedRow:
 
 
 def compared_rows(
-    bench_rows: Sequence[BenchRow], rounds: Sequence[dict[Side, SideTurn]], sides: Sequence[Side]
+    bench_rows: Sequence[BenchRow], repetitions: Sequence[dict[Side, SideTurn]], sides: Sequence[Side]
 ) -> list[ComparedRow]:
-    """Sum up complete rounds: a row for each side, lapjoint's first."""
-    if not rounds:
+    """Sum up complete repetitions: a row for each side, lapjoint's first."""
+    if not repetitions:
         return []
     benches = {row.workers: row for row in bench_rows}
     errors, cpu_ms = {}, {}
     for side in sides:
-        turns = [turns[side] for turns in rounds]
+        turns = [turns[side] for turns in repetitions]
         errors[side] = StateError(*(median(column) for column in zip(*(t.error.values for t in turns), strict=True)))
         cpu_ms[side] = median(turn.cpu_ms for turn in turns)
     cheapest: dict[Side, list[int]] = {side: [] for side in sides}
@@ -103,7 +103,7 @@ def compared_rows(
                 cheapest[min(fitting, key=lambda side: cpu_ms[side])].append(ours.workers)
     rows = []
     for side in sides:
-        turns = [turns[side] for turns in rounds]
+        turns = [turns[side] for turns in repetitions]
         own = [turn.own_penetration for turn in turns if turn.own_penetration is not None]
         rows.append(
             ComparedRow(

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from ...errors import LapjointError
 from ...recording.layout import ROOT
+from ..titles import count_of
 from . import page
 from .contents import Plot, Section, sections
-from .runs import Material, count_of, open_material
+from .runs import Material, open_material
 from .style import check_matplotlib, figure_png, figure_svg, inline_svg, styled, write
 from .tables import bench_origins, run_origins
 

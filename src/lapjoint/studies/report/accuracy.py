@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...scene.measures import joint_gaps
-from ..compare import unit_of
+from ..step_values import unit_of
+from ..titles import count_of
 from .numbers import Array, Series
-from .runs import Run, count_of, varied_names, words_of
+from .runs import Run, varied_names, words_of
 
 MOST_FRAMES = 500
 """Frames that are looked at where a measure was not recorded."""

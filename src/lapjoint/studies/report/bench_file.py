@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import LapjointError
 from ...server.profile import PHASES
-from ..bench.rows import phase_key
+from ..step_values import phase_key
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class BenchPoint:
     runtime: str
     phases_ms: dict[str, float]
     facts: dict[str, object]
-    """What else the row says of the scene and how it was run."""
+    """What else the row has on the scene and how it was run."""
 
 
 FACTS = ("body_count", "joint_count", "engine", "precision", "coupling")

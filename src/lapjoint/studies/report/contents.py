@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..titles import count_of
 from . import figures
 from .accuracy import ERRORS, error_series, growth_lines, kind_of, other_series, single_mean
 from .figures import Line, Panel
 from .numbers import WINDOW, Array, Series, duplicated_share, rolling_mean
-from .runs import Material, Run, count_of, scene_title
+from .runs import Material, Run, scene_title
 from .speedup import speedup_lines
 from .tables import Table, results, speedups
 
@@ -54,7 +55,7 @@ class Section:
     name: str = ""
     """Begins the names of its files."""
     notes: Sequence[str] = ()
-    """What has to be said, below the table."""
+    """Sentences below the table."""
 
 
 def sections(material: Material) -> list[Section]:

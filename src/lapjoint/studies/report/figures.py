@@ -266,7 +266,7 @@ def _columns(count: int) -> int:
 
 
 def _grid(count: int, row_height: float, columns: int | None = None) -> tuple[Figure, list[Axes]]:
-    """A figure with so many axes, two in a row unless told, and room for a legend below."""
+    """A figure with so many axes, two in a row by default, and room for a legend below."""
     from matplotlib.figure import Figure
 
     columns = columns or _columns(count)

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LapjointError
+from ...params.params import OF_BLEND
 from ...recording import Recording
-from ..compare import step_values
+from ..step_values import step_values
+from ..titles import count_of
 from .bench_file import BenchPoint, read_bench
 from .numbers import Array
 
-# Parameters that say how a scene is shared out. With one worker they change nothing.
+# Parameters of partition, overlap and balancing. With one worker they change nothing.
 SHARING = (
     "workers",
     "runtime",
@@ -37,7 +39,7 @@ SHARING = (
 # Parameters that a coupling does not have.
 NOT_OF = {
     "blend": ("rounds", "tolerance", "acceleration", "joints_together", "joint_warm_start"),
-    "tight": ("growth_depth", "search_depth", "weights", "balance", "linger"),
+    "tight": OF_BLEND,
 }
 
 COUNTED = {"iterations": "iterations", "body_count": "bodies"}
@@ -203,10 +205,6 @@ def plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def count_of(count: int, thing: str, things: str | None = None) -> str:
-    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
-
-
 def scene_title(run: Run, runs: Iterable[Run]) -> str:
     """A scene's name, with its counts where the same name has several."""
     if len({other.group for other in runs if other.scene == run.scene}) == 1:
@@ -215,7 +213,7 @@ def scene_title(run: Run, runs: Iterable[Run]) -> str:
 
 
 def _details(run: Run) -> dict[str, Any]:
-    """What may tell runs of a scene apart, besides the number of workers."""
-    # How a scene is shared out changes nothing with one worker, and would only make its label longer.
+    """What may distinguish runs of a scene, besides the number of workers."""
+    # How a scene is partitioned changes nothing with one worker, and would only make its label longer.
     left_out = SHARING if run.workers == 1 else ("workers",)
     return {name: value for name, value in run.params.items() if name not in left_out} | {"machine": run.machine}

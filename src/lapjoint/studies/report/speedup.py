@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bench.rows import speed_ratio
 from .bench_file import BenchPoint
 from .numbers import projected_ms
 from .runs import SHARING, Material, Run, varied_names, words_of
@@ -22,7 +23,7 @@ class SpeedupPoint:
     step_ms: float
     """Mean wall time of a step, measured."""
     measured: float | None
-    """Step time of one worker over this one. None where it says nothing: with more workers than cores."""
+    """Step time of one worker over this one. None where it is not comparable: with more workers than cores."""
     projected: float | None
     """The same, as if every worker had a core of its own. None where CPU times are missing."""
 
@@ -33,7 +34,7 @@ class SpeedupLine:
 
     scene: str
     details: dict[str, Any]
-    """What may tell it from other lines of the scene."""
+    """What may distinguish it from other lines of the scene."""
     points: list[SpeedupPoint] = field(default_factory=list)
     label: str = ""
 
@@ -50,7 +51,7 @@ def speedup_lines(material: Material) -> list[SpeedupLine]:
 
 
 def has_cores(workers: int, cores: int, runtime: str) -> bool:
-    """Whether workers did not have to wait for each other's cores: else measured times say nothing of the method."""
+    """Whether every worker had a core: otherwise they waited for each other, and times are not the method's."""
     if runtime == "inline":
         return workers == 1
     return runtime != "process" or workers <= cores
@@ -93,9 +94,9 @@ def compare_times(run: Run, single: Run) -> SpeedupPoint | None:
     projected = [projected_ms(a.values) for a in (run, single)]
     ratio = None
     if projected[0] is not None and projected[1] is not None:
-        ratio = _ratio(float(projected[1][its].mean()), float(projected[0][mine].mean()))
+        ratio = speed_ratio(float(projected[1][its].mean()), float(projected[0][mine].mean()))
     fair = has_cores(run.workers, run.core_count, str(run.params["runtime"]))
-    return SpeedupPoint(run.workers, step_ms, _ratio(single_ms, step_ms) if fair else None, ratio)
+    return SpeedupPoint(run.workers, step_ms, speed_ratio(single_ms, step_ms) if fair else None, ratio)
 
 
 def _base(run: Run) -> str:
@@ -111,10 +112,6 @@ def _middle(points: Sequence[SpeedupPoint]) -> SpeedupPoint:
         return None if None in values else float(median(values))
 
     return SpeedupPoint(points[0].workers, of("step_ms") or 0.0, of("measured"), of("projected"))
-
-
-def _ratio(a: float, b: float) -> float:
-    return a / b if b else 1.0
 
 
 # ---- benchmarks --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the report's tables say: where runs come from, and what came of them."""
+"""The report's tables: where runs come from, and their results."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ...params import Params
+from ..titles import count_of
 from .accuracy import ERRORS
 from .bench_file import BenchPoint
 from .numbers import Series, duplicated_share
-from .runs import Run, count_of, plain, words_of
+from .runs import Run, plain, words_of
 from .speedup import SpeedupLine
 
 NONE = "-"
@@ -63,7 +64,7 @@ def run_origins(runs: Sequence[Run]) -> Table:
 
 
 def bench_origins(rows: Sequence[BenchPoint]) -> Table:
-    """The same of benchmarks, as far as their files say it: a row for all counts of workers."""
+    """The same of benchmarks, as far as their files have it: a row for all counts of workers."""
     benched: dict[str, list[BenchPoint]] = {}
     for row in rows:
         benched.setdefault(repr((row.file, row.scene, row.iterations, row.facts)), []).append(row)
@@ -146,7 +147,7 @@ def results(runs: Sequence[Run], errors: Sequence[dict[str, Series]]) -> Table:
                 record["duplicated bodies"] = f"{share.mean():.1%}"
             record["activations per step"] = f"{np.mean(counts['activation_count']):.3g}"
             if (divided := int(np.sum(counts.get("divided", 0)))) > 0:
-                record["divided anew"] = count_of(divided, "time")
+                record["repartitioned"] = count_of(divided, "time")
             if (uncovered := int(np.sum(counts.get("uncovered_count", 0)))) > 0:
                 record["uncovered constraints"] = f"{uncovered:,}"
         if run.is_tight and len(run.steps):

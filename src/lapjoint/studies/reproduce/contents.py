@@ -14,9 +14,10 @@ from ..report.accuracy import ERRORS, GrowthLine, recorded_series
 from ..report.contents import LeftOut, Plot, Section
 from ..report.figures import Line, Panel
 from ..report.numbers import WINDOW, Array, projected_ms, rolling_mean
-from ..report.runs import Run, count_of
+from ..report.runs import Run
 from ..report.speedup import SpeedupLine, has_cores
 from ..report.tables import Table, speedups
+from ..titles import count_of
 from .paper import BODY_SCENES, CONTACT_SCENES, JOINTED_SCENES, RESIDUAL_SCENES, SCENES
 from .parts import Done
 from .plan import Plan, RunPart

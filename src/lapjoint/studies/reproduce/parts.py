@@ -17,7 +17,7 @@ from ...run import run
 from ...simulation import Simulation
 from ..bench import BenchPlan, OnProgress, measure
 from ..bench.plan import WARMUP_ITERATIONS
-from ..compare import step_values
+from ..step_values import step_values
 from .plan import Part, Plan, RunPart, SpeedupPart, step_ms
 from .store import PartStore
 
@@ -40,17 +40,19 @@ class Done:
 
 
 @dataclass
-class _Meter:
-    """Adds up the work of what has to be run, and tells of it."""
+class _PartMeter:
+    """Adds up the work of the parts that are run, and reports its share of the total."""
 
     total: float
-    tell: OnProgress
+    on_progress: OnProgress
     done: float = 0.0
     """Work of complete parts."""
 
     def part(self, part: Part) -> OnProgress:
         """For use within a part: takes its own share."""
-        return lambda doing, share: self.tell(doing, min(1.0, (self.done + share * part.work) / max(self.total, 1e-9)))
+        return lambda doing, share: self.on_progress(
+            doing, min(1.0, (self.done + share * part.work) / max(self.total, 1e-9))
+        )
 
 
 OnPart = Callable[[Done, int, int], None]
@@ -63,7 +65,7 @@ def run_parts(
     """Results of all parts by name. Ctrl-C and errors come through; what is complete by then is kept."""
     kept = {part.name: result for part in plan.parts if (result := store.find(part)) is not None}
     waiting = sum(part.work for part in plan.parts if part.name not in kept)
-    meter = _Meter(waiting, on_progress or (lambda doing, share: None))
+    meter = _PartMeter(waiting, on_progress or (lambda doing, share: None))
     found: dict[str, Done] = {}
     for number, part in enumerate(plan.parts, 1):
         if part.name in kept:
@@ -80,12 +82,12 @@ def run_parts(
     return found
 
 
-def _run_part(plan: Plan, part: Part, store: PartStore, tell: OnProgress) -> dict[str, Any]:
+def _run_part(plan: Plan, part: Part, store: PartStore, on_progress: OnProgress) -> dict[str, Any]:
     place = store.start(part)
     try:
         if isinstance(part, SpeedupPart):
-            return store.put(part, _measure_speedup(plan, part, tell))
-        return store.put(part, _record(plan, part, place, tell))
+            return store.put(part, _measure_speedup(plan, part, on_progress))
+        return store.put(part, _record(plan, part, place, on_progress))
     except LapjointError as error:
         raise LapjointError(f"{part.title}: {error}") from error
 
@@ -93,14 +95,14 @@ def _run_part(plan: Plan, part: Part, store: PartStore, tell: OnProgress) -> dic
 # ---- the two kinds -----------------------------------------------------------------------------------------------
 
 
-def _measure_speedup(plan: Plan, part: SpeedupPart, tell: OnProgress) -> dict[str, Any]:
+def _measure_speedup(plan: Plan, part: SpeedupPart, on_progress: OnProgress) -> dict[str, Any]:
     params = replace(plan.params, growth_depth=part.growth_depth)
     scene = scenes.build(part.scene, part.size)
-    bench = BenchPlan([scene], part.counts, params, [part.iterations], part.steps, part.rounds, part.warmup)
-    return {"rows": [row.to_dict() for row in measure(bench, tell)]}
+    bench = BenchPlan([scene], part.counts, params, [part.iterations], part.steps, part.repetitions, part.warmup)
+    return {"rows": [row.to_dict() for row in measure(bench, on_progress)]}
 
 
-def _record(plan: Plan, part: RunPart, place: Path, tell: OnProgress) -> dict[str, Any]:
+def _record(plan: Plan, part: RunPart, place: Path, on_progress: OnProgress) -> dict[str, Any]:
     few = min(WARMUP_ITERATIONS, part.iterations)
     params = replace(plan.params, workers=part.workers, growth_depth=part.growth_depth, iterations=few)
     scene = scenes.build(part.scene, part.size)
@@ -109,11 +111,11 @@ def _record(plan: Plan, part: RunPart, place: Path, tell: OnProgress) -> dict[st
     with Simulation(scene, params) as simulation:
         for step in range(1, part.warmup + 1):
             simulation.step()
-            tell(f"{part.title}: warming up", warmup / (warmup + steps) * step / part.warmup)
+            on_progress(f"{part.title}: warming up", warmup / (warmup + steps) * step / part.warmup)
         simulation.set_iterations(part.iterations)
 
         def on_step(step: int) -> None:
-            tell(part.title, (warmup + steps * step / part.steps) / (warmup + steps))
+            on_progress(part.title, (warmup + steps * step / part.steps) / (warmup + steps))
 
         summary = run(
             simulation,

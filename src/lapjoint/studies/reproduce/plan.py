@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ...errors import LapjointError
 from ...params import Params
 from ..bench.plan import SETTLE_STEPS, WARMUP_ITERATIONS
+from ..titles import count_of
 from .paper import COUNTS, ITERATIONS, JOINTED_SCENES, SCENES, TABLE_2, TIMESTEP
 
 GROWTH_DEPTHS = tuple(range(7))
@@ -37,8 +38,8 @@ class SpeedupPart:
     warmup: int
     """Steps before anything is measured, with few iterations."""
     steps: int
-    """Measured ones per round."""
-    rounds: int
+    """Measured ones per repetition."""
+    repetitions: int
 
     @property
     def kind(self) -> str:
@@ -55,7 +56,7 @@ class SpeedupPart:
     @property
     def work(self) -> float:
         """Rough time, in ms."""
-        measured = SETTLE_STEPS + self.rounds * self.steps
+        measured = SETTLE_STEPS + self.repetitions * self.steps
         warmup = self.warmup * step_ms(self.scene, self.size, min(WARMUP_ITERATIONS, self.iterations))
         return sum(_share(n) for n in self.counts) * (
             warmup + measured * step_ms(self.scene, self.size, self.iterations)
@@ -90,7 +91,7 @@ class RunPart:
 
     @property
     def title(self) -> str:
-        workers = f"{self.workers} worker" + "s" * (self.workers > 1)
+        workers = count_of(self.workers, "worker")
         depth = f", growth depth {self.growth_depth}" if self.kind == "depth" else ""
         return f"{self.scene}: {'run' if self.kind == 'run' else 'errors'} on {workers}{depth}"
 
@@ -115,7 +116,7 @@ class Plan:
     """quick or full; parts of each are kept apart."""
     parts: tuple[Part, ...]
     params: Params = field(default_factory=lambda: Params(timestep=TIMESTEP, coupling="blend"))
-    """What all parts have in common; a part says the rest."""
+    """What all parts have in common; a part has the rest."""
 
     def __post_init__(self) -> None:
         names = [part.name for part in self.parts]
@@ -176,7 +177,7 @@ def full() -> Plan:
                 COUNTS,
                 warmup.get(scene.name, 200),
                 steps=20,
-                rounds=3,
+                repetitions=3,
             )
         )
         counts = sorted({1, 2, 4, scene.workers})
@@ -198,7 +199,9 @@ def quick() -> Plan:
         name, size = scene.name, sizes.get(scene.name)
         counts = tuple(sorted({1, 2, scene.workers} | ({4} if size is None else set())))
         parts.append(
-            SpeedupPart(name, None, scene.growth_depth, ITERATIONS, counts, warmup.get(name, 200), steps=3, rounds=3)
+            SpeedupPart(
+                name, None, scene.growth_depth, ITERATIONS, counts, warmup.get(name, 200), steps=3, repetitions=3
+            )
         )
         parts += _runs(name, size, [1, scene.workers], iterations[name], steps[name], 50 if name == "bowl" else 9)
     for name in JOINTED_SCENES:
@@ -235,7 +238,7 @@ def _depths(scene: str, workers: int, iterations: int, steps: int) -> list[Part]
 
 
 def _counts(iterations: int, warmup: int, steps: int) -> list[Part]:
-    """Counts of workers on the bowl. The first steps let the engine of the one-step error get to know the contacts."""
+    """Counts of workers on the bowl. The first steps fill the contact cache of the engine of the one-step error."""
     return [
         RunPart("bowl", None, 0, iterations, workers, steps, 1, "count", warmup, 10, steps) for workers in BOWL_COUNTS
     ]

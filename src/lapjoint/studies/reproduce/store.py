@@ -13,7 +13,7 @@ from ...errors import LapjointError
 from ...params import Params
 from ...recording import Recording
 from ...recording.origin import machine, versions
-from ..bench.rows import changed_params, core_count
+from ..bench.rows import FILE_KEYS, changed_params, core_count
 from .plan import Part, RunPart
 
 FORMAT = 1
@@ -82,7 +82,7 @@ class PartStore:
     def _key(self, part: Part) -> dict[str, Any]:
         key = {
             "format": FORMAT,
-            "part": {"kind": part.kind, **asdict(part)},
+            "part": {"kind": part.kind, **{FILE_KEYS.get(name, name): value for name, value in asdict(part).items()}},
             "params": {"precision": self._params.precision, "runtime": self._params.runtime}
             | changed_params(self._params),
             "lapjoint": self.origin.versions["lapjoint"],

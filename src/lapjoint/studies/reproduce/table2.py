@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ..report.runs import count_of
 from ..report.speedup import SpeedupPoint, has_cores
 from ..report.tables import NONE, Table
+from ..titles import count_of
 from .paper import SCENES, PaperScene
 from .parts import Done
 from .plan import Plan, SpeedupPart
@@ -102,7 +102,7 @@ def _row(part: SpeedupPart, done: Mapping[str, Done]) -> Table2Row:
 
 
 def _shown(point: SpeedupPoint) -> tuple[float, str]:
-    """The speed-up that says something of the method, and which one it is."""
+    """Return the speed-up that is the method's, and whether it is measured or projected."""
     if point.measured is not None:
         return point.measured, "measured"
     assert point.projected is not None

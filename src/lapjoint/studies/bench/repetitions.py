@@ -15,16 +15,16 @@ from ...errors import LapjointError
 from ...scene import Scene
 from ...server.profile import PHASES
 from ...simulation import Simulation
+from ..titles import count_of
 from .plan import SETTLE_STEPS, BenchPlan, step_work
-from .rows import BenchRow, Round, Turn, rows_of
+from .progress import OnProgress, WorkMeter
+from .rows import BenchRow, Repetition, TurnMeans, rows_of
 
 T = TypeVar("T")
-OnProgress = Callable[[str, float], None]
-"""Gets what is being done and which share of all work is done, 0 to 1, after every step."""
 
 
-def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]) -> Turn:
-    """Take `steps` steps and measure each; what `after_step` does is not measured."""
+def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]) -> TurnMeans:
+    """Take `steps` steps and measure each; the time of `after_step` does not count."""
     wall_s = server_ms = projected_ms = largest_ms = 0.0
     workers_ms = np.zeros(simulation.params.workers)
     phases_ms = dict.fromkeys(PHASES, 0.0)
@@ -48,7 +48,7 @@ def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]
         residual += profile.residual
         cut_share += profile.cut_share
         after_step()
-    return Turn(
+    return TurnMeans(
         step_ms=1e3 * wall_s / steps,
         server_ms=server_ms / steps,
         projected_step_ms=projected_ms / steps,
@@ -69,45 +69,47 @@ def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]
 def measure(plan: BenchPlan, on_progress: OnProgress | None = None) -> Iterator[BenchRow]:
     """Rows as they are complete, scene by scene.
 
-    All simulations of a scene are alive at the same time, their workers waiting. In each round each takes its steps in
-    turn, so that a round compares the same stretch of simulated time side by side. Ctrl-C and a failing worker come
-    through, after the rows of the rounds that were complete.
+    All simulations of a scene are alive at the same time, their workers waiting. In each repetition each takes its
+    steps in turn, so that a repetition compares the same stretch of simulated time side by side. KeyboardInterrupt and
+    LapjointError are raised after the rows of the repetitions that were complete.
     """
     yield from measure_all([plan], on_progress)
 
 
 def measure_all(plans: Sequence[BenchPlan], on_progress: OnProgress | None = None) -> Iterator[BenchRow]:
-    """The same for plans that differ in their parameters alone, as in engine or coupling: all of them take part in each
-    round. Speed-ups are against one worker of the same plan."""
-    meter = Meter(sum(plan.work for plan in plans), on_progress)
+    """Rows of plans that differ in their parameters alone, as in engine or coupling: all of them take part in each
+    repetition. Speed-ups are against one worker of the same plan."""
+    meter = WorkMeter(sum(plan.work for plan in plans), on_progress)
     first = plans[0]
     for scene in first.scenes:
         with ExitStack() as alive:
             simulations = [start(plan, scene, alive, meter) for plan in plans]
             for iterations in map(int, first.iterations):
-                yield from _measure_rounds(plans, scene, iterations, simulations, meter)
+                yield from _repeat(plans, scene, iterations, simulations, meter)
 
 
-def start(plan: BenchPlan, scene: Scene, alive: ExitStack, meter: Meter) -> dict[int, Simulation]:
-    """A simulation for every count of workers, warmed up; they end with `alive`."""
+def start(plan: BenchPlan, scene: Scene, alive: ExitStack, meter: WorkMeter) -> dict[int, Simulation]:
+    """Start and warm up a simulation for every count of workers; leaving `alive` closes them."""
     simulations = {}
     for count in plan.counts:
-        meter.say(f"{scene.name}: starting {workers_title(count)}")
+        meter.report(f"{scene.name}: starting {count_of(count, 'worker')}")
         params = replace(plan.params, workers=count, iterations=plan.warmup_iterations)
         simulations[count] = alive.enter_context(Simulation(scene, params))
     for count, simulation in simulations.items():
         for _ in range(plan.warmup):
             simulation.step()
-            meter.add(step_work(scene, plan.warmup_iterations), f"{scene.name}, {workers_title(count)}: warming up")
+            meter.add(
+                step_work(scene, plan.warmup_iterations), f"{scene.name}, {count_of(count, 'worker')}: warming up"
+            )
     return simulations
 
 
-def _measure_rounds(
+def _repeat(
     plans: Sequence[BenchPlan],
     scene: Scene,
     iterations: int,
     simulations: Sequence[dict[int, Simulation]],
-    meter: Meter,
+    meter: WorkMeter,
 ) -> Iterator[BenchRow]:
     work, first = step_work(scene, iterations), plans[0]
     sides = [(number, count) for number, plan in enumerate(plans) for count in plan.counts]
@@ -116,23 +118,23 @@ def _measure_rounds(
         for _ in range(SETTLE_STEPS):
             simulations[number][count].step()
             meter.add(work, f"{scene.name}: {iterations} iterations")
-    complete: list[list[Round]] = [[] for _ in plans]
+    complete: list[list[Repetition]] = [[] for _ in plans]
 
     def rows() -> Iterator[BenchRow]:
-        for plan, rounds in zip(plans, complete, strict=True):
-            yield from rows_of(plan, scene, iterations, rounds)
+        for plan, repetitions in zip(plans, complete, strict=True):
+            yield from rows_of(plan, scene, iterations, repetitions)
 
     try:
-        for round_number in range(first.rounds):
-            turns: list[Round] = [{} for _ in plans]
-            for number, count in rotated(sides, round_number):
-                title = f"round {round_number + 1} of {first.rounds}, {workers_title(count)}"
+        for repeated in range(first.repetitions):
+            turns: list[Repetition] = [{} for _ in plans]
+            for number, count in rotated(sides, repeated):
+                title = f"repetition {repeated + 1} of {first.repetitions}, {count_of(count, 'worker')}"
                 doing = f"{scene.name}, {iterations} iterations: {title}"
                 turns[number][count] = take_turn(
                     simulations[number][count], first.steps, partial(meter.add, work, doing)
                 )
-            for rounds, turn in zip(complete, turns, strict=True):
-                rounds.append(turn)
+            for repetitions, turn in zip(complete, turns, strict=True):
+                repetitions.append(turn)
     except (KeyboardInterrupt, LapjointError):
         yield from rows()
         raise
@@ -140,26 +142,6 @@ def _measure_rounds(
 
 
 def rotated(counts: Sequence[T], number: int) -> list[T]:
-    """The order of the counts in a round: another one comes first in each, so that none always follows the same."""
+    """Return the order of the counts in a repetition: each starts with another, so none always follows the same."""
     first = number % len(counts)
     return [*counts[first:], *counts[:first]]
-
-
-class Meter:
-    """Adds up what is done and tells of it."""
-
-    def __init__(self, total: float, on_progress: OnProgress | None) -> None:
-        self._total = total
-        self._done = 0.0
-        self._tell = on_progress or (lambda doing, share: None)
-
-    def say(self, doing: str) -> None:
-        self._tell(doing, self._done / self._total)
-
-    def add(self, work: float, doing: str) -> None:
-        self._done += work
-        self.say(doing)
-
-
-def workers_title(count: int) -> str:
-    return f"{count} worker" + "s" * (count > 1)

@@ -1,0 +1,63 @@
+"""PeerPlan: which peers are compared with which benchmark, checked before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...errors import LapjointError
+from ...params import Params
+from ...scene import Scene
+from ..bench.plan import SETTLE_STEPS, BenchPlan, step_work
+from .base import Peer, Setting, load_peer
+
+
+@dataclass(frozen=True)
+class PeerPlan:
+    """What to compare. Invalid values raise here, before anything starts."""
+
+    plan: BenchPlan
+    peers: Sequence[str]
+
+    def __post_init__(self) -> None:
+        if len(self.peers) == 0:
+            raise LapjointError("no peer is given, expected at least one")
+        for name in self.peers:
+            if list(self.peers).count(name) > 1:
+                raise LapjointError(f"peer {name} is given more than once")
+        for peer in map(load_peer, self.peers):
+            for scene in self.plan.scenes:
+                peer.check(scene)
+
+    @property
+    def settle_steps(self) -> int:
+        """Unmeasured steps of every side from the common states: until contacts are what its own solver makes them."""
+        return max(SETTLE_STEPS, self.plan.steps)
+
+    def params(self, scene: Scene, iterations: int) -> Params:
+        return replace(self.plan.params, iterations=iterations).resolved(scene)
+
+    def rungs(self, scene: Scene, iterations: int) -> list[tuple[type[Peer], Setting]]:
+        """Every setting of every peer."""
+        params = self.params(scene, iterations)
+        return [(peer, setting) for peer in map(load_peer, self.peers) for setting in peer.ladder(scene, params)]
+
+    @property
+    def work(self) -> float:
+        """Of the whole plan, in the unit of `step_work`."""
+        plan, total = self.plan, 0.0
+        measured = self.settle_steps + plan.repetitions * plan.steps
+        for scene in plan.scenes:
+            total += len(plan.counts) * plan.warmup * step_work(scene, plan.warmup_iterations)
+            for iterations in map(int, plan.iterations):
+                total += len(plan.counts) * measured * step_work(scene, iterations)
+                total += sum(measured * step_work(scene, rung.work) for _, rung in self.rungs(scene, iterations))
+        return total
+
+    def notes(self) -> dict[str, list[str]]:
+        """What is unfair, by peer: on any of the scenes."""
+        found: dict[str, list[str]] = {}
+        for name in self.peers:
+            lines = [line for scene in self.plan.scenes for line in load_peer(name).unfair(scene)]
+            found[name] = list(dict.fromkeys(lines))
+        return found

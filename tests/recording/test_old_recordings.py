@@ -1,0 +1,35 @@
+"""Recordings of earlier versions are read as they were written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lapjoint import Recording
+from old_files import DATA, EXPECTED, RECORDINGS, contents
+
+CASES: dict[str, dict[str, Any]] = json.loads((DATA / EXPECTED).read_text())["recordings"]
+
+
+def test_every_file_has_its_case() -> None:
+    files = {path.name.removeprefix("recording-v1-") for path in DATA.glob("recording-v1-*")}
+    assert files == set(CASES) == set(RECORDINGS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_recording_of_version_1_is_read_as_it_was(name: str) -> None:
+    found = json.loads(json.dumps(contents(DATA / f"recording-v1-{name}")))
+    expected = dict(CASES[name])
+    # Parameters may have been added since, with defaults of their own; those of then stay what they were.
+    then, now = expected.pop("params"), found.pop("params")
+    assert {key: now.get(key) for key in then} == then
+    assert found == expected
+
+
+def test_a_recording_of_version_1_makes_a_table() -> None:
+    pytest.importorskip("pandas")
+    table = Recording(DATA / "recording-v1-tight").to_pandas()
+    assert len(table) == 16
+    assert {"server_ms", "worker_cpu_ms_1", "joint_gap_max", "worker_residual_0"} <= set(table)
