@@ -9,7 +9,8 @@ import numpy as np
 from lapjoint import Box, Params, Plane, Scene, Simulation, scenes
 from lapjoint.engines import join_states
 from lapjoint.measures import kinetic_energy
-from lapjoint.workers import worker_memory
+from lapjoint.server.coupling.tight import Tight
+from lapjoint.workers import engine_states
 from lapjoint.workers.runtimes.process import ProcessRuntime
 
 SIZES = {"bowl": 120, "building": 110, "two-way-bridge": 106, "chain-net": 60}
@@ -46,15 +47,18 @@ def pids(simulation: Simulation) -> list[int]:
     return simulation._runtime.process_ids
 
 
+def tight_coupling(simulation: Simulation) -> Tight:
+    assert isinstance(simulation._coupling, Tight)
+    return simulation._coupling
+
+
 def owner_of(simulation: Simulation) -> np.ndarray:
-    assert simulation._tight is not None
-    return simulation._tight.owner.copy()
+    return tight_coupling(simulation).owner
 
 
 def interface(simulation: Simulation) -> np.ndarray:
-    """Bodies that the server mirrors."""
-    assert simulation._tight is not None
-    return simulation._tight.interface
+    """Bodies that the server's engine has."""
+    return tight_coupling(simulation).interface
 
 
 def inner_body(simulation: Simulation, worker: int = 1) -> int:
@@ -63,13 +67,12 @@ def inner_body(simulation: Simulation, worker: int = 1) -> int:
     return int(np.setdiff1d(mine, interface(simulation))[0])
 
 
-def remembered(simulation: Simulation) -> list[np.ndarray]:
-    """Contact points and joint impulses that workers and server remember, each in the order of bodies and joints."""
-    coupling, count = simulation._tight, simulation.membership.worker_count
-    assert coupling is not None
-    told = worker_memory.read_memories(simulation._runtime.step, count, simulation.scene.body_count)
-    memory = join_states([*map(worker_memory.from_bytes, told), coupling.engine.state()])
-    points = np.lexsort((memory.point_numbers[:, 0], memory.point_bodies[:, 1], memory.point_bodies[:, 0]))
-    joints = np.argsort(memory.joint_ids, kind="stable")
-    impulses = memory.joint_ids[joints], memory.joint_impulses[joints]
-    return [memory.point_bodies[points], memory.points[points], *impulses]
+def caches(simulation: Simulation) -> list[np.ndarray]:
+    """Contact points and joint impulses in the caches of workers and server, in the order of bodies and joints."""
+    server, count = tight_coupling(simulation)._interface.engine_state(), simulation.membership.worker_count
+    read = engine_states.read_states(simulation._runtime.step, count, simulation.scene.body_count)
+    cache = join_states([*map(engine_states.from_bytes, read), server])
+    points = np.lexsort((cache.point_numbers[:, 0], cache.point_bodies[:, 1], cache.point_bodies[:, 0]))
+    joints = np.argsort(cache.joint_ids, kind="stable")
+    impulses = cache.joint_ids[joints], cache.joint_impulses[joints]
+    return [cache.point_bodies[points], cache.points[points], *impulses]

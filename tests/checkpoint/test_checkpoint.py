@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Params, Recording, Simulation, scenes
-from lapjoint.checkpoint.hand_out import hand_out_inner_state
-from lapjoint.checkpoint.inner_state import KEPT, MADE_ANEW
 from lapjoint.checkpoint.layout import read_checkpoint, write_checkpoint
 from lapjoint.engines import EngineState
 from lapjoint.measures import kinetic_energy
 from lapjoint.run import run
-from lapjoint.workers import worker_memory
+from lapjoint.server.redistribute import redistribute
+from lapjoint.workers import engine_states
 
 SIZES = {"bowl": 120, "building": 110, "two-way-bridge": 106}
 BEFORE, AFTER = 90, 40
@@ -89,14 +88,14 @@ def test_from_one_runtime_to_the_other(there: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("runtime", ["inline", "process"])
-def test_a_memory_larger_than_a_message_comes_in_parts(
+def test_a_state_larger_than_a_message_comes_in_parts(
     runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_memory, "part_size", lambda body_count: 1000)
+    monkeypatch.setattr(engine_states, "part_size", lambda body_count: 1000)
     with make("building", workers=3, runtime=runtime) as first:
         first.step(20)
         checkpoint = saved(first, tmp_path / "c")
-        sizes = [len(checkpoint._arrays[f"worker/{w}"]) for w in range(3)]
+        sizes = [len(checkpoint._arrays[f"workers/{w}"]) for w in range(3)]
         assert min(sizes) > 2000
         assert len({-(-size // 1000) for size in sizes}) > 1
         first.step(20)
@@ -124,7 +123,7 @@ def test_whatever_the_parameters(more: dict[str, Any], tmp_path: Path) -> None:
     with make("bowl", workers=3, **more) as first:
         first.step(before)
         if before == 201:
-            assert first._division.bits is not None
+            assert first._now.repartition.bits is not None
         checkpoint = saved(first, tmp_path / "c")
         first.step(25)
         with checkpoint.resume() as second:
@@ -211,13 +210,12 @@ def test_removed_bodies_stay_so(workers: int, tmp_path: Path) -> None:
         first.step(60)
         gone = int(first.overlap[0]) if len(first.overlap) else 7
         first.freeze([gone])
-        first._commands.remove(np.array([gone], np.int32))  # as recovery does if a frozen body is not finite
-        first._recovery._removed.add(gone)
+        first._now.commands.remove(np.array([gone], np.int32))  # as recovery does if a frozen body is not finite
         first.step(2)
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
         with checkpoint.resume(workers=workers) as second:
-            assert second._recovery._removed == {gone}
+            assert second._now.commands.removed.tolist() == [gone]
             second.step(20)
             assert np.array_equal(second.states[gone], first.states[gone])
             assert not any(gone in contact for contact in second.contacts().bodies.tolist())
@@ -229,7 +227,7 @@ def test_another_runtime_has_no_use_for_what_was_for_ray(tmp_path: Path) -> None
     with make("bowl") as first:
         first.step()
         path = CheckpointWriter(tmp_path / "c", first).save(first)
-    arrays, description = read_checkpoint(path)
+    _, arrays, description = read_checkpoint(path)
     description["params"] |= {"runtime": "ray", "address": "10.0.0.1:6379", "send": "border"}
     write_checkpoint(tmp_path / "ray", description, arrays)
     with Checkpoint(tmp_path / "ray").resume(runtime="inline") as second:
@@ -270,7 +268,7 @@ def test_handing_memories_out_loses_nothing(tmp_path: Path) -> None:
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
         with Simulation(checkpoint.scene(), checkpoint.params) as second:
-            hand_out_inner_state(second, checkpoint._arrays, checkpoint._description, 1)
+            redistribute(checkpoint._parts, 1, second._now, second._coupling, second._runtime)
             second.step(20)
             assert second.state_hash == first.state_hash
 
@@ -292,8 +290,8 @@ def test_another_number_of_workers_goes_on_without_a_jump(
         assert np.abs(second.states[:, :3] - start[:, :3]).max() < 1e-3
     part = EngineState.part
 
-    def forgetful(memory: EngineState, has_body: np.ndarray) -> EngineState:
-        own = part(memory, has_body)
+    def forgetful(state: EngineState, has_body: np.ndarray) -> EngineState:
+        own = part(state, has_body)
         return replace(
             own, point_bodies=own.point_bodies[:0], point_numbers=own.point_numbers[:0], points=own.points[:0]
         )
@@ -366,30 +364,38 @@ def test_contacts_of_the_last_step_can_be_read(tmp_path: Path) -> None:
         assert np.array_equal(second.worker_states, first.worker_states)
 
 
+KEPT = {
+    *("_now", "_coupling", "_elastic", "_frozen", "_runtime", "_recovery"),
+    *("profile",),  # its contacts
+}
+MADE_ANEW = {"events", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed"}
+"""Of the scene and the parameters, or of what was, for those who look."""
+PARTS = {
+    "loads": ("_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
+    "commands": ("known", "_command_lists", "_reset", "_set", "forces", "_iterations", "removed"),
+    "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
+    "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),
+    "elastic": ("least", "most", "_looks"),
+    "frozen": ("_states",),
+    "detection": (
+        *("_body_count", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
+        "is_unchanged",
+    ),
+    "recovery": (
+        *("events", "_scene", "_params", "_runtime", "_builder", "_freeze", "_start"),
+        *("_failed_at", "_put_back_now", "_quarantined"),
+    ),
+}
+
+
 def test_every_attribute_of_a_simulation_is_kept_or_made_anew() -> None:
-    """A new attribute that decides how a simulation goes on belongs into the checkpoint: say so in inner_state.py."""
+    """A new attribute that decides how a simulation goes on belongs into the state of its part."""
     with make("bowl", workers=2) as simulation:
         simulation.step()
         assert set(vars(simulation)) == KEPT | MADE_ANEW
-        parts = {
-            "_loads": ("_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_division", "_duplicated"),
-            "_commands": (
-                "known",
-                "_worker_count",
-                "_command_lists",
-                "_reset",
-                "_moved",
-                "forces",
-                "_iterations",
-                "_removed",
-            ),
-            "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
-            "_division": ("worker_count", "_scene", "partition", "count", "bits"),
-            "_elastic": ("least", "most", "_looks"),
-            "_recovery": (
-                *("events", "_scene", "_params", "_runtime", "_builder", "_freeze", "_start"),
-                *("_failed_at", "_put_back_now", "_quarantined", "_removed"),
-            ),
-        }
-        for name, known in parts.items():
-            assert set(vars(getattr(simulation, name))) == set(known), name
+        parts = simulation._parts()
+        assert set(parts) == {*PARTS, "last_step", "table", "coupling", "workers"}
+        for name, known in PARTS.items():
+            assert set(vars(parts[name])) == set(known), name
+        now = {"scene", "params", "algorithms", "membership", "detection", "loads", "repartition", "commands"}
+        assert set(vars(simulation._now)) == now | {"replies", "step_count"}

@@ -75,7 +75,7 @@ def test_a_worker_that_is_killed_before_a_checkpoint_costs_only_that_checkpoint(
                 simulation.on_step(lambda _: os.kill(runtime.process_ids[1], signal.SIGKILL) if done == 3 else None)
                 simulation.on_step(lambda _: simulation._callbacks.clear())
 
-        with pytest.warns(UserWarning, match="memory"):
+        with pytest.warns(UserWarning, match="engine's state"):
             summary = run(simulation, 8, kill, checkpoints=writer)
         assert (summary.steps, summary.failure_count) == (8, 1)
         assert Checkpoint(tmp_path / "c").step_count == 8

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Simulation, SimulationStopped
-from lapjoint.checkpoint.hand_out import hand_out_inner_state
 from lapjoint.engines import EngineState
-from lapjoint.workers import worker_memory
+from lapjoint.server.redistribute import redistribute
+from lapjoint.workers import engine_states
 from parallel_support import children
-from tight_runs import energy, interface, jump, owner_of, remembered, tight, wall
+from tight_runs import caches, energy, interface, jump, owner_of, tight, tight_coupling, wall
 
 BEFORE, AFTER = {"bowl": 95, "building": 25, "two-way-bridge": 25}, 25
 """The bowl's bodies touch by then, and move to other workers soon after."""
@@ -53,14 +53,14 @@ def test_a_resumed_run_equals_one_that_never_stopped(
     with tight(name, workers=workers, precision=precision, runtime=runtime) as first:
         first.step(BEFORE[name])
         checkpoint = saved(first, tmp_path / "c")
-        contacts, share = first.contacts(), first._tight.cut_share
+        contacts, share = first.contacts(), tight_coupling(first).cut_share
         first.step(AFTER)
         assert first.state_hash == end, "a checkpoint changes the run that writes it"
     with checkpoint.resume() as second:
         assert second.params == first.params
         assert second.state_hash == start
         assert np.array_equal(second.contacts().bodies, contacts.bodies)
-        assert second._tight.cut_share == share
+        assert tight_coupling(second).cut_share == share
         second.step(AFTER)
         assert second.state_hash == end
         assert np.array_equal(owner_of(second), owner)
@@ -143,13 +143,13 @@ def test_while_the_number_of_workers_changes(moment: int, tmp_path: Path) -> Non
                 assert second.state_hash == first.state_hash
 
 
-def test_a_memory_larger_than_a_message_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_memory, "part_size", lambda body_count: 1000)
+def test_a_state_larger_than_a_message_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_states, "part_size", lambda body_count: 1000)
     monkeypatch.setattr("lapjoint.server.coupling.ownership.part_size", lambda body_count: 700)
     with tight("building", runtime="process", repartition=0) as first, tight("building", repartition=0) as other:
         for each in (first, other):
             each.step(5)
-            each._division.ask(np.roll(owner_of(each), 5).astype(np.int32))
+            each.repartition(np.roll(owner_of(each), 5).astype(np.int32))
             each.step(5)
         checkpoint = saved(first, tmp_path / "c")
         for each in (first, other):
@@ -169,13 +169,13 @@ def standing(workers: int) -> Simulation:
     return simulation
 
 
-def test_handing_memories_out_loses_nothing(tmp_path: Path) -> None:
+def test_redistribution_loses_nothing(tmp_path: Path) -> None:
     """To one worker from one, in the way of other numbers, that is bit for bit."""
     with standing(1) as first:
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
         with Simulation(checkpoint.scene(), checkpoint.params) as second:
-            hand_out_inner_state(second, checkpoint._arrays, checkpoint._description, 1)
+            redistribute(checkpoint._parts, 1, second._now, second._coupling, second._runtime)
             second.step(20)
             assert second.state_hash == first.state_hash
 
@@ -197,8 +197,8 @@ def test_another_number_of_workers_goes_on_without_a_jolt(
         assert jump(second.states, start) < 1e-4
     part = EngineState.part
 
-    def forgetful(memory: EngineState, has_body: np.ndarray) -> EngineState:
-        own = part(memory, has_body)
+    def forgetful(state: EngineState, has_body: np.ndarray) -> EngineState:
+        own = part(state, has_body)
         return replace(
             own, point_bodies=own.point_bodies[:0], point_numbers=own.point_numbers[:0], points=own.points[:0]
         )
@@ -214,9 +214,9 @@ def test_another_number_of_workers_goes_on_without_a_jolt(
 def test_nothing_is_forgotten_and_nothing_known_twice(name: str, before: int, after: int, tmp_path: Path) -> None:
     with tight(name, workers=before, joint_warm_start=0.5, joints_together=False) as first:
         first.step(20)
-        checkpoint, wanted = saved(first, tmp_path / "c"), remembered(first)
+        checkpoint, wanted = saved(first, tmp_path / "c"), caches(first)
         with checkpoint.resume(workers=after) as second:
-            for mine, expected in zip(remembered(second), wanted, strict=True):
+            for mine, expected in zip(caches(second), wanted, strict=True):
                 assert np.array_equal(mine, expected)
             if name == "two-way-bridge":
                 assert len(wanted[3]) > 3 * second.scene.joint_count
@@ -227,8 +227,7 @@ def test_removed_bodies_stay_so(tmp_path: Path) -> None:
         first.step(5)
         gone = int(interface(first)[0])
         first.freeze([gone])
-        first._commands.remove(np.array([gone], np.int32))  # as recovery does if a frozen body is not finite
-        first._recovery._removed.add(gone)
+        first._now.commands.remove(np.array([gone], np.int32))  # as recovery does if a frozen body is not finite
         first.step(2)
         checkpoint = saved(first, tmp_path / "c")
         first.step(10)

@@ -24,6 +24,7 @@ from lapjoint.params.params import ROUNDS
 from lapjoint.run import RunSummary, run
 from lapjoint.server.profile import ROUND_MS, StepProfile
 from lapjoint.studies.report.numbers import projected_ms
+from tight_runs import tight_coupling
 
 OF_TIGHT = (
     "rounds",
@@ -247,10 +248,10 @@ def test_the_servers_time_has_its_rounds_and_not_those_of_inline_workers(monkeyp
         links = simulation._runtime.links
         monkeypatch.setattr(simulation._runtime, "links", lambda: replace(links(), worker_cpu_s=lambda: 4.0))
         clock = iter([0.0, 1.0, 10.0, 20.0])  # the step begins, its rounds begin and end
-        monkeypatch.setattr("lapjoint.server.coupling.tight.time", SimpleNamespace(thread_time=lambda: next(clock)))
+        monkeypatch.setattr("lapjoint.server.coupling.interface.time", SimpleNamespace(thread_time=lambda: next(clock)))
         simulation.step()
-        assert simulation._tight is not None
-        assert (simulation._tight.begin_cpu_s, simulation._tight.cpu_s) == (1.0, 6.0)
+        interface = tight_coupling(simulation)._interface
+        assert (interface.begin_cpu_s, interface.exchange_cpu_s) == (1.0, 6.0)
 
 
 # ---- benchmarks, engines -----------------------------------------------------------------------------------------

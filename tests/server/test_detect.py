@@ -197,7 +197,7 @@ def test_both_ways_find_the_same_contacts_between_workers() -> None:
             contacts = whole.contacts(states)
             touching = contacts.bodies[contacts.between_bodies & (contacts.depth > 0)]
             expected = {tuple(pair) for pair in membership.uncovered(touching).tolist()}
-            (found,) = simulation._detector.find(states, membership, [])
+            (found,) = simulation._now.detection.detector.find(states, membership, [])
             assert expected <= {tuple(pair) for pair in found.tolist()}
             assert len(found) <= len(membership.uncovered(contacts.bodies[contacts.between_bodies])) + len(expected)
             count += len(expected)

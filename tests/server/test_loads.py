@@ -28,7 +28,7 @@ def stacks(heights: list[int], **settings: object) -> Scene:
 def test_loads_by_bodies_are_counts() -> None:
     membership = Membership([0, 0, 1], 2)
     loads = Loads(stacks([3]), Params(workers=2, load="bodies"))
-    loads.weigh(membership, [StepReply(np.array([[0, 1]], np.int32), np.array([4], np.int32))], 50, 0)
+    loads.estimate(membership, [StepReply(np.array([[0, 1]], np.int32), np.array([4], np.int32))], 50, 0)
     assert membership.load.tolist() == [2, 1]
 
 
@@ -41,7 +41,7 @@ def test_loads_by_contacts_count_ends_of_contacts_and_points_once_each() -> None
     first = StepReply(np.array([[0, 1], [0, -1]], np.int32), np.array([4, 2], np.int32))
     second = StepReply(np.array([[0, 1]], np.int32), np.array([4], np.int32))
     loads = Loads(scene, Params(workers=2, load="contacts"))
-    loads.weigh(membership, [first, second], 10, WEIGH_EVERY)
+    loads.estimate(membership, [first, second], 10, WEIGH_EVERY)
     cost = membership.cost
     assert cost[2] == cost[3] < cost[1] < cost[0]
     # Body 1: one contact of four points. Body 0: the same, and half of what only one of its two workers tells.
@@ -57,7 +57,7 @@ def test_costs_of_joints_grow_with_iterations() -> None:
     totals = []
     for iterations in (10, 1000):
         membership = Membership(np.arange(scene.body_count) % 2, 2)
-        loads.weigh(membership, [], iterations, 0)
+        loads.estimate(membership, [], iterations, 0)
         totals.append(int(membership.load.sum()))
     assert totals[1] > 10 * totals[0]
 
@@ -67,7 +67,7 @@ def test_loads_by_time_follow_the_slower_worker() -> None:
     loads = Loads(stacks([4]), Params(workers=2, load="time"))
     for _ in range(200):
         loads.measure(np.array([3.0, 1.0]))
-    loads.weigh(membership, [], 10, 0)
+    loads.estimate(membership, [], 10, 0)
     assert membership.load[0] == pytest.approx(3 * membership.load[1], rel=0.01)
     # What moves from the slow worker to the fast one weighs less there.
     before = membership.load.copy()
@@ -82,8 +82,8 @@ def test_a_throttled_worker_gets_fewer_bodies() -> None:
     counts = {}
     for load in ("contacts", "time"):
         with Simulation(scene, Params(workers=2, runtime="inline", iterations=10, load=load)) as simulation:
-            measure = simulation._loads.measure
-            simulation._loads.measure = lambda ms, measure=measure: measure(ms * [4.0, 1.0])  # type: ignore[method-assign]
+            measure = simulation._now.loads.measure
+            simulation._now.loads.measure = lambda ms, measure=measure: measure(ms * [4.0, 1.0])  # type: ignore[method-assign]
             simulation.step(400)
             counts[load] = simulation.profile.worker_body_count
     assert counts["contacts"][0] > 0.4 * 400
@@ -192,11 +192,11 @@ def test_a_tower_at_rest_changes_nothing_and_costs_the_server_nothing() -> None:
     scene = stacks([12])
     with Simulation(scene, Params(workers=3, runtime="inline", validate=True)) as simulation:
         simulation.step(300)
-        assert simulation._settled
+        assert simulation._coupling._is_settled
         assert len(simulation.overlap) > 0
         simulation.membership.activate([0, 1, 2], 6)  # somebody else's doing is noticed, and put right
         simulation.step()
         assert simulation.membership.worker_counts()[6] < 3
         simulation.step(60)
-        assert simulation._settled
+        assert simulation._coupling._is_settled
         assert len(simulation.overlap) == 2

@@ -79,8 +79,8 @@ with Simulation(scenes.build(case["scene"], case["size"]), params) as simulation
         counts.append(simulation.profile.worker_body_count.tolist())
     print(json.dumps({{
         "hash": simulation.state_hash,
-        "nodes": [seat.node.address for seat in simulation._runtime._seats],
-        "shared": [seat.is_shared for seat in simulation._runtime._seats],
+        "nodes": [actor.node.address for actor in simulation._runtime._actors],
+        "shared": [actor.is_shared for actor in simulation._runtime._actors],
         "counts": counts,
     }}))
 """
@@ -139,11 +139,11 @@ from lapjoint import Params, Simulation, scenes
 params = Params(workers=2, runtime="ray", address="{ADDRESS}", hang_limit=2.0)
 with Simulation(scenes.build("bowl", 120), params) as simulation:
     simulation.step(20)
-    print([seat.node.address for seat in simulation._runtime._seats], flush=True)
+    print([actor.node.address for actor in simulation._runtime._actors], flush=True)
     sys.stdin.readline()
     simulation.step(20)
     print(json.dumps({{
-        "nodes": [seat.node.address for seat in simulation._runtime._seats],
+        "nodes": [actor.node.address for actor in simulation._runtime._actors],
         "events": [event.text for event in simulation.events],
         "steps": simulation.step_count,
     }}))

@@ -156,17 +156,17 @@ def test_forces_last_one_step(start: Start, scene: Scene) -> None:
         assert runtime.states[A, 8] == pytest.approx(100 * scene.timestep, rel=1e-5)
 
 
-def test_replies_tell_contacts_and_measures(start: Start) -> None:
+def test_replies_have_contacts_and_measures(start: Start) -> None:
     runtime = start()
     empty, reply = runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B, RESTING))])
     assert reply.contact_bodies.tolist() == [[RESTING, -1]]
     assert reply.contact_point_count.tolist() == [1]
     assert reply.contact_depth == pytest.approx([0.001], abs=1e-5)
     assert len(empty.contact_depth) == 0
-    assert [reply.measures[2], empty.measures[2]] == [2, 1], "active bodies"
-    for cpu_s, residual, *_ in (empty.measures, reply.measures):
-        assert cpu_s > 0
-        assert residual >= 0
+    assert [reply.body_count, empty.body_count] == [2, 1]
+    for each in (empty, reply):
+        assert each.cpu_s > 0
+        assert each.residual >= 0
 
 
 def test_an_exception_is_the_answer_of_its_worker_and_of_no_other(start: Start) -> None:
@@ -216,7 +216,7 @@ def test_a_replaced_worker_is_fresh_and_empty(start: Start, scene: Scene, fall: 
     runtime.replace(0)
     first, second = runtime.step([StepCommand(), StepCommand()])
     assert isinstance(first, StepReply)
-    assert first.measures[2] == 0, "it has no bodies"
+    assert first.body_count == 0, "it has no bodies"
     assert isinstance(second, StepReply)
     runtime.states[A] = scene.states[A]
     runtime.step([StepCommand(activate=ids(A)), None])
@@ -231,7 +231,7 @@ def test_workers_come_and_go_at_the_end_of_the_list(start: Start, fall: Callable
     # A worker of before writes where there was no room before.
     shared = StepCommand(activate=ids(SHARED), overlap=ids(SHARED), slot=ids(19))
     replies = runtime.step([shared, StepCommand(), StepCommand(), StepCommand(), StepCommand(activate=ids(RESTING))])
-    assert [int(reply.measures[2]) for reply in replies if isinstance(reply, StepReply)] == [2, 1, 0, 0, 1]
+    assert [reply.body_count for reply in replies if isinstance(reply, StepReply)] == [2, 1, 0, 0, 1]
     assert np.array_equal(runtime.worker_states[19], fall(1)[SHARED])
     runtime.set_worker_count(1)
     assert len(runtime.step([StepCommand()])) == 1
@@ -239,7 +239,7 @@ def test_workers_come_and_go_at_the_end_of_the_list(start: Start, fall: Callable
     runtime.set_worker_count(2)
     _, reply = runtime.step([None, StepCommand()])
     assert isinstance(reply, StepReply)
-    assert reply.measures[2] == 0, "another worker than the one that went"
+    assert reply.body_count == 0, "another worker than the one that went"
 
 
 def test_closing_twice_and_stepping_after(start: Start) -> None:

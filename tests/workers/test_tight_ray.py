@@ -19,17 +19,18 @@ import pytest
 
 from lapjoint import Checkpoint, CheckpointWriter, Params, Scene, Simulation, scenes
 from lapjoint.engines.bullet import BulletEngine
-from lapjoint.engines.exchange import Links, exchange_room
+from lapjoint.engines.exchange import Links
 from lapjoint.scene import STATE_SIZE
 from lapjoint.scene.shared import SceneMemory
-from lapjoint.workers.messages import StepCommand, StepReply, WorkerFailure
+from lapjoint.workers.codec import from_bytes
+from lapjoint.workers.messages import Command, Reply, WorkerFailure
 from lapjoint.workers.runtimes import base
-from lapjoint.workers.runtimes.parcel import split
 from lapjoint.workers.runtimes.ray_link import Entrance, connect
-from lapjoint.workers.runtimes.ray_worker import DONE, RayWorker
+from lapjoint.workers.runtimes.ray_worker import RayWorker
 from lapjoint.workers.runtimes.remote import RemoteStates
 from parallel_support import poll
 from ray_support import ADDRESS, HEAD, OTHER, two_nodes, why_not
+from tight_runs import owner_of
 
 pytest.importorskip("ray")
 slow = pytest.mark.slow
@@ -60,20 +61,20 @@ def go(simulation: Simulation, steps: int, change: Callable[[Simulation], object
 
 
 class Loopback:
-    """Actors' workers in threads of this process, with nothing but parcels and the messages on their sockets."""
+    """Actors' workers in threads of this process, with nothing but messages, and those on their sockets."""
 
     last: Loopback
 
-    def __init__(self, scene: Scene, params: Params, worker_count: int) -> None:
+    def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
         self.border_states = np.zeros((scene.body_count, STATE_SIZE))
         self.worker_states = np.zeros((scene.body_count * worker_count, STATE_SIZE))
         self.remote = RemoteStates(scene, params, self.border_states)
         self.wait_cpu_s = 0.0
-        self._scene, self._params = scene, params
+        self._scene, self._params, self._room = scene, params, exchange_room
         self._pool = ThreadPoolExecutor(worker_count)
         self.workers: list[RayWorker] = []
         self.sockets: list[socket.socket] = []
-        self.exchange = [np.zeros((2, exchange_room(scene.body_count))) for _ in range(worker_count)]
+        self.exchange = [np.zeros((2, exchange_room)) for _ in range(worker_count)]
         self.failures: dict[int, WorkerFailure] = {}
         self.replaced: list[int] = []
         for index in range(worker_count):
@@ -84,8 +85,8 @@ class Loopback:
         memory = np.empty(SceneMemory(self._scene).size, np.uint8)
         SceneMemory(self._scene).write(memory)
         worker = RayWorker()
-        task = {"index": index, "params": asdict(self._params), "memory": [], "rows": [self._scene.body_count, 1]}
-        assert not worker.start(task, memory)["error"]
+        task = {"index": index, "params": asdict(self._params), "memory": [], "room": self._room}
+        assert not worker.start({**task, "rows": [self._scene.body_count, 1]}, memory)["error"]
         entrance = Entrance("127.0.0.1")
         assert worker.connect(entrance.ticket(index)) == ""
         link = entrance.receive(LIMIT_S)[index]
@@ -111,19 +112,19 @@ class Loopback:
         )
 
     def step(
-        self, commands: Sequence[StepCommand | None], meanwhile: Callable[[], None] | None = None
-    ) -> list[StepReply | WorkerFailure | None]:
-        parcels = self.remote.pack(commands)
+        self, commands: Sequence[Command | None], meanwhile: Callable[[], None] | None = None
+    ) -> list[Reply | WorkerFailure | None]:
+        requests = self.remote.pack(commands)
         futures: list[Future[bytes]] = [
-            self._pool.submit(w.step, parcel) for w, parcel in zip(self.workers, parcels, strict=True)
+            self._pool.submit(w.step, request) for w, request in zip(self.workers, requests, strict=True)
         ]
         if meanwhile is not None:
             meanwhile()
         answers = [future.result(LIMIT_S) for future in futures]
         for index, answer in enumerate(answers):
-            if answer and split(answer)[1] != DONE:
-                told = json.loads(bytes(split(answer)[2][0]))
-                self.failures[index] = WorkerFailure(**{**told, "body_ids": tuple(told["body_ids"])})
+            reply = from_bytes(answer).reply if answer else None
+            if isinstance(reply, WorkerFailure):
+                self.failures[index] = reply
                 answers[index] = b""
         replies = self.remote.unpack(commands, answers, self.worker_states)
         return [self.failures.get(index, reply) for index, reply in enumerate(replies)]
@@ -156,8 +157,7 @@ def throw(simulation: Simulation) -> None:
         states = simulation.states
         states[:, 9] += 1.0
         simulation.set_states(np.arange(len(states)), states)
-        assert simulation._tight is not None
-        simulation._division.ask(((simulation._tight.owner + 1) % 3).astype(np.int32))
+        simulation.repartition((owner_of(simulation) + 1) % 3)
 
 
 @pytest.mark.parametrize("change", [None, throw], ids=["alone", "thrown"])
@@ -242,7 +242,7 @@ def unix_links() -> list[list[str]]:
 def test_the_same_bits_as_actors_and_back_through_checkpoints(cluster: None, tmp_path: Path) -> None:
     wanted = inline_hash("bowl", 45)
     with tight("bowl", runtime="ray") as first:
-        assert [seat.is_shared for seat in first._runtime._seats] == [True] * 3  # type: ignore[attr-defined]
+        assert [actor.is_shared for actor in first._runtime._actors] == [True] * 3  # type: ignore[attr-defined]
         first.step(25)
         CheckpointWriter(tmp_path / "first", first).save(first)
         first.step(20)
@@ -336,8 +336,8 @@ with Simulation(scenes.build(case["name"], case["size"]), params) as simulation:
     simulation.step(case["steps"])
     told = {{
         "hash": simulation.state_hash,
-        "nodes": [seat.node.address for seat in simulation._runtime._seats],
-        "shared": [seat.is_shared for seat in simulation._runtime._seats],
+        "nodes": [actor.node.address for actor in simulation._runtime._actors],
+        "shared": [actor.is_shared for actor in simulation._runtime._actors],
     }}
     print(json.dumps(told), flush=True)
     if sys.stdin.readline():
@@ -350,7 +350,7 @@ with Simulation(scenes.build(case["name"], case["size"]), params) as simulation:
         runtime.links = lost
         simulation.step(5)
         print(json.dumps({{
-            "nodes": [seat.node.address for seat in simulation._runtime._seats],
+            "nodes": [actor.node.address for actor in simulation._runtime._actors],
             "events": [event.text for event in simulation.events],
             "steps": simulation.step_count,
             "gap": simulation.joint_gaps().max(),

@@ -243,7 +243,7 @@ def test_workers_of_different_precision_hand_bodies_over() -> None:
         for seed in range(3):
             simulation.step(5)
             owner = np.random.default_rng(seed).permutation(np.arange(scene.body_count) % 3)
-            simulation._division.ask(owner.astype(np.int32))
+            simulation.repartition(owner.astype(np.int32))
         simulation.step(5)
         assert np.abs(simulation.states - scene.states)[:, :3].max() < 1e-3
 
@@ -254,7 +254,7 @@ def test_shares_are_looked_at_whenever_the_scene_was_divided() -> None:
         simulation.step(3)
         simulation.set_worker_count(3)
         looked: list[int] = []
-        loads = simulation._loads
+        loads = simulation._now.loads
         ask = loads.are_uneven
 
         def noted(membership: Any, step_count: int, share: float) -> bool:

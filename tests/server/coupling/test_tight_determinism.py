@@ -10,8 +10,7 @@ import pytest
 
 from lapjoint import Simulation
 from lapjoint.engines import EngineState
-from lapjoint.server.coupling.ownership import Ownership
-from tight_runs import SIZES, energy, interface, jump, owner_of, remembered, tight, wall
+from tight_runs import SIZES, caches, energy, interface, jump, owner_of, tight, tight_coupling, wall
 
 WALL = {"timestep": 0.002, "iterations": 60, "rounds": 10}
 
@@ -70,7 +69,7 @@ def scattered(simulation: Simulation) -> None:
     """Have the scene divided at random in the next step."""
     count = simulation.params.workers
     partition = np.random.default_rng(0).integers(0, count, simulation.scene.body_count).astype(np.int32)
-    simulation._division.ask(partition)
+    simulation.repartition(partition)
 
 
 def test_bodies_move_and_a_wall_stays_at_rest(tmp_path: Path) -> None:
@@ -100,7 +99,7 @@ def settled_wall() -> Simulation:
     return simulation
 
 
-def test_a_division_anew_is_not_felt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repartition_is_not_felt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Contacts and their impulses go with the bodies: without them the wall would give way for a moment."""
     with settled_wall() as simulation:
         start = simulation.states
@@ -111,7 +110,8 @@ def test_a_division_anew_is_not_felt(monkeypatch: pytest.MonkeyPatch) -> None:
         felt = energy(simulation)
         simulation.step(50)
         assert jump(simulation.states, start) < 1e-4
-    monkeypatch.setattr(Ownership, "_ask", lambda self, bodies: [np.empty(0, np.uint8) for _ in bodies])
+    none = np.empty(0, np.uint8)
+    monkeypatch.setattr("lapjoint.server.migrate.read_caches", lambda send, bodies, count: [none for _ in bodies])
     monkeypatch.setattr(EngineState, "about", lambda memory, bodies: memory.between(np.zeros(len(bodies), np.int32)))
     with settled_wall() as forgetful:
         scattered(forgetful)
@@ -124,12 +124,14 @@ def test_a_division_anew_is_not_felt(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_forgotten_while_bodies_change_hands(name: str, runtime: str) -> None:
     with tight(name, repartition=0, runtime=runtime) as simulation:
         simulation.step(10)
-        wanted, before = remembered(simulation), owner_of(simulation)
+        wanted, before = caches(simulation), owner_of(simulation)
         scattered(simulation)
         simulation._detect()
-        simulation._balance()
+        simulation._carry_out(
+            tight_coupling(simulation).decide(simulation._now, simulation._runtime, simulation.profile)
+        )
         assert (owner_of(simulation) != before).sum() > 20
-        for mine, expected in zip(remembered(simulation), wanted, strict=True):
+        for mine, expected in zip(caches(simulation), wanted, strict=True):
             assert np.array_equal(mine, expected)
 
 

@@ -18,8 +18,9 @@ from faulty_engine import register, tell
 from lapjoint import Scene, Simulation, SimulationStopped
 from lapjoint.algorithms.exchange import RoundResult
 from lapjoint.engines.exchange import Signal
+from lapjoint.workers.messages import Migrate, ReadState
 from parallel_support import children, poll, running, worker_processes
-from tight_runs import inner_body, interface, jump, owner_of, pids, tight
+from tight_runs import inner_body, interface, jump, owner_of, pids, tight, tight_coupling
 
 STEPS, AFTER = 6, 5
 NAMES = ["two-way-bridge", "building"]
@@ -264,7 +265,8 @@ def test_bodies_that_the_server_has_no_numbers_for(monkeypatch: pytest.MonkeyPat
     """They are named as their owners', frozen, and taken out of a worker that did not fail, too."""
     with start("two-way-bridge", engine="bullet", runtime="inline", quarantine=True) as simulation:
         simulation.step(STEPS)
-        server, bodies = type(simulation._tight.engine), interface(simulation)[:2]
+        server = type(tight_coupling(simulation)._interface._engine)
+        bodies = interface(simulation)[:2]
         owners = np.unique(owner_of(simulation)[bodies])
         run_rounds, times = server.run_rounds, [3]
 
@@ -296,21 +298,20 @@ def test_bodies_that_the_server_has_no_numbers_for(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("moment", ["asked", "given", "asked in parts"])
 def test_a_worker_that_dies_while_bodies_change_hands(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if moment == "asked in parts":
-        monkeypatch.setattr("lapjoint.server.coupling.ownership.part_size", lambda body_count: 700)
+        monkeypatch.setattr("lapjoint.workers.engine_states.part_size", lambda body_count: 700)
     with (
         start("building", engine="bullet", repartition=0) as simulation,
         start("building", engine="bullet", repartition=0, runtime="inline") as other,
     ):
         for each in (simulation, other):
             each.step(STEPS)
-            each._division.ask(np.roll(owner_of(each), 7).astype(np.int32))
+            each.repartition(np.roll(owner_of(each), 7).astype(np.int32))
         runtime, told = simulation._runtime, 0
         step = runtime.step
 
         def step_and_kill(commands: Any, meanwhile: Any = None) -> Any:
             nonlocal told
-            handed = [command for command in commands if command is not None and len(command.memory_part)]
-            if handed and bool(len(handed[0].memory)) == (moment == "given"):
+            if any(isinstance(command, Migrate if moment == "given" else ReadState) for command in commands):
                 told += 1
                 if told == (2 if moment == "asked in parts" else 1):
                     os.kill(pids(simulation)[1], signal.SIGKILL)

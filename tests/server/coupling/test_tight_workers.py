@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lapjoint import Ball, LapjointError, Params, Scene, Simulation, Sphere, scenes
-from lapjoint.server.coupling.tight import TightCoupling
+from lapjoint.server.coupling.interface import Interface
 from lapjoint.workers.runtimes.process import ProcessRuntime
 from parallel_support import children
 from tight_runs import SIZES, energy, interface, jump, owner_of, tight, wall
@@ -110,7 +110,7 @@ def run_chain(workers: int, runtime: str = "inline", **push: Any) -> np.ndarray:
     ],
     ids=["along", "across and turning", "velocity"],
 )
-def test_a_mirror_feels_what_its_body_feels(push: dict[str, Any], runtime: str) -> None:
+def test_the_server_s_body_feels_what_the_owner_s_feels(push: dict[str, Any], runtime: str) -> None:
     """Two workers come to what one comes to."""
     one, two = run_chain(1, **push), run_chain(2, runtime, **push)
     effect = np.abs(one - run_chain(1)).max()
@@ -118,13 +118,13 @@ def test_a_mirror_feels_what_its_body_feels(push: dict[str, Any], runtime: str) 
     assert np.abs(one - two).max() < 1e-6 * effect
 
 
-def test_a_mirror_without_the_force_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_s_body_without_the_force_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     push = {"force": [4e5, 0.0, 0.0], "torque": [0.0, 0.0, 0.0]}
-    take_rounds = TightCoupling.take_rounds
+    run_exchange = Interface.run_exchange
     monkeypatch.setattr(
-        TightCoupling,
-        "take_rounds",
-        lambda tight, plan, states, forces, links: take_rounds(tight, plan, states, {}, links),
+        Interface,
+        "run_exchange",
+        lambda interface, plan, share, states, forces, links: run_exchange(interface, plan, share, states, {}, links),
     )
     one, two = run_chain(1, **push), run_chain(2, **push)
     assert np.abs(one - two).max() > 1e-3 * np.abs(one - run_chain(1)).max()
@@ -153,7 +153,7 @@ def test_a_frozen_body_at_the_interface_holds_the_others() -> None:
 def test_nothing_overlaps_and_so_nothing_grows() -> None:
     with tight("building") as simulation:
         simulation.step(2)
-        with pytest.raises(LapjointError, match="set_growth_depth: coupling is tight, in which nothing overlaps"):
+        with pytest.raises(LapjointError, match="set_growth_depth: coupling is tight, expected blend"):
             simulation.set_growth_depth(2)
         assert len(simulation.overlap) == 0
         simulation.step(2)
