@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...algorithms import ConstraintGraph, Membership
 from ...algorithms.membership import column_of
-from ...algorithms.ownership import choose_moves, cut_share
+from ...algorithms.ownership import choose_migrations, cut_share
 from ...engines import EngineState, join_states
 from ...params import Params
 from ...workers.messages import StepCommand, StepReply
@@ -62,7 +62,7 @@ class Ownership:
                 loads.divided(membership, step_count, self._tight.cut_share)
             elif loads.may_move:
                 upward = step_count // MOVE_EVERY % 2 == 0
-                bodies, workers = choose_moves(owner, edges, membership.cost, membership.load, upward)
+                bodies, workers = choose_migrations(owner, edges, membership.cost, membership.load, upward)
                 owner[bodies] = workers
                 if len(bodies):
                     membership.assign(owner)
