@@ -1,9 +1,9 @@
 """Anderson acceleration of the rounds of a tight step, over the rows of all engines together. Twin of
 native/extrapolation.cpp.
 
-A round makes impulses g of impulses x. Where it changes them by r = g - x, the next round starts from a mixture of the
-last rounds' g in which the same mixture of their r is smallest. Every engine knows its own rows; the mixture needs only
-sums over rows, so engines tell their sums and are told the factors.
+A round turns impulses x into impulses g, a change of r = g - x. The next round starts from the mixture of the last
+rounds' g for which the same mixture of their r is smallest. Every engine has its own rows; the mixture needs only sums
+over rows, so engines send their sums and receive the factors.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 COLUMNS = 5
-"""Rounds that are remembered, at most."""
+"""Rounds that are kept, at most."""
 GROWTH = 4.0
-"""A change that grows by more than this, squared, means that the history misleads."""
+"""A change that grows by more than this, squared, means that the rounds kept are no guide."""
 FACTOR = 1e4
-"""Factors beyond this are made of rounding."""
+"""Factors beyond this come from rounding errors."""
 RESTING = 1e-4
 """In contact, a change this small against the impulses, squared, is left alone: resting stacks would shake."""
 
@@ -55,19 +55,19 @@ class Products:
     """Of a row's velocity [length units/s]: the largest of all, no sum."""
 
     def add(self, other: Products) -> None:
-        """The rows of another engine besides."""
+        """Add the sums over the rows of another engine."""
         for name in ("columns", "change", "change_squared", "impulse_squared", "contact_rows", "joint_rows"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.column_count = other.column_count
         self.largest_change = max(self.largest_change, other.largest_change)
 
     def to_numbers(self) -> Array:
-        """As engines tell them."""
+        """As engines send them."""
         return np.concatenate([np.ravel(getattr(self, f.name)) for f in fields(self)])
 
     @staticmethod
     def from_numbers(numbers: Array) -> Products:
-        """What an engine told."""
+        """From what an engine sent."""
         square = COLUMNS * COLUMNS
         rest = numbers[square + COLUMNS :].tolist()
         return Products(numbers[:square].reshape(COLUMNS, COLUMNS), numbers[square : square + COLUMNS], *rest)
@@ -76,8 +76,9 @@ class Products:
 def choose_advance(
     products: Products, last_change: float, regularization: float, few_rounds: bool
 ) -> tuple[Advance, Array]:
-    """What all engines do before the next round, and with which factors. `last_change` is change_squared of the round
-    before, negative in the first. With few rounds, contacts that hardly change are left alone."""
+    """What all engines do with their impulses before the next round, and the factors for it. `last_change` is
+    change_squared of the round before, negative in the first. With few rounds, contacts that hardly change are left
+    alone."""
     count, theta = int(products.column_count), np.zeros(COLUMNS)
     if last_change >= 0 and products.change_squared > GROWTH * last_change:
         return Advance.FORGET, theta
@@ -94,7 +95,8 @@ def choose_advance(
 
 
 class History:
-    """One engine's rounds within a step. Rows of weight 0 are extrapolated with the others and have no say in how."""
+    """One engine's rounds within a step. Rows of weight 0 are extrapolated with the others, by factors they do not
+    affect."""
 
     def __init__(self, weights: Array) -> None:
         self._weights = weights
@@ -103,7 +105,7 @@ class History:
         self._impulses: list[Array] = []
 
     def add(self, before: Array, after: Array) -> Products:
-        """A round has made `after` of `before`."""
+        """Keep a round that turned impulses `before` into `after`; returns its products."""
         change = after - before
         if self._last is not None:
             self._changes = [*self._changes, change - self._last[0]][-COLUMNS:]
@@ -120,11 +122,11 @@ class History:
         return products
 
     def forget(self) -> None:
-        """The rounds so far are no guide."""
+        """Drop the rounds so far."""
         self._changes, self._impulses = [], []
 
     def extrapolate(self, theta: Array) -> Array:
-        """The mixture of the last rounds' impulses that these factors say."""
+        """The mixture of the last rounds' impulses with these factors."""
         assert self._last is not None
         mixed = self._last[1].copy()
         for factor, column in zip(theta, self._impulses, strict=False):

@@ -1,21 +1,23 @@
-"""Joints without limits solved at once, and what a structure weighs at a few of its bodies. Readable, with dense
-matrices; native/block_cholesky.cpp and native/bullet_locked.cpp do the same sparsely.
+"""Joints without limits solved directly, all together, and the Schur complement of their matrix for the interface.
+Readable, with dense matrices; native/block_cholesky.cpp and native/bullet_locked.cpp do the same sparsely.
 
-Rows J between bodies of mass M need the velocities e. The impulses d that give them solve J M^-1 J^T d = e. Loops of
-joints make that singular, and what rows contradict each other about would become impulses without bound. So rows are a
-little soft: (J M^-1 J^T + 1/k) d = e with a large stiffness k. By way of the velocities v that the impulses make:
+Rows J between bodies of mass M have the velocity error e. The impulses d that remove it solve J M^-1 J^T d = e. Loops
+of joints make that matrix singular, and rows that contradict each other would get impulses without bound. So rows are
+slightly compliant: (J M^-1 J^T + 1/k) d = e with a large stiffness k. In terms of the velocities v that the impulses
+cause:
 
     (M + J^T k J) v = J^T k e,    d = k (e - J v)
 
-A matrix of one 6 x 6 block for each body and each pair of jointed bodies, and positive definite. With impulses d0 there
-already, rows lack e - J v0 - d0 / k, and the same gives what to add.
+The matrix has one 6 x 6 block for each body and each pair of jointed bodies, and is positive definite. Where impulses
+d0 are applied already, the error is e - J v0 - d0 / k, and the same equation gives what to add.
 
-Rows that have been solved lack nothing. What others then do to the bodies, a change c of their velocities, makes them
-lack - J c, and all in all the bodies' velocities change by
+Once joints are solved, their error is zero. When contacts then change the bodies' velocities by c, the error is - J c,
+and with the joints re-solved the bodies' velocities change by
 
     c - (M + J^T k J)^-1 J^T k J c = (M + J^T k J)^-1 M c
 
-No row is in it: contacts that are swept again and again are answered body by body, and rows get their impulses once.
+No row is in it: joints are re-solved body by body while contacts are swept, and rows get their impulses once, at the
+end.
 """
 
 from __future__ import annotations
@@ -25,31 +27,31 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-SIDE = 6
-"""Of a block: three directions and three axes."""
+BLOCK = 6
+"""Rows of a body's block: its linear and its angular velocity."""
 
 
 def joint_matrix(mass: Array, rows: Array, stiffness: Array) -> Array:
-    """M + J^T k J, with a row of `rows` for each row of the joints."""
+    """M + J^T k J, the effective mass of the jointed bodies; `rows` is J."""
     return np.asarray(mass + rows.T @ (stiffness[:, None] * rows))
 
 
-def solve_joints(matrix: Array, rows: Array, stiffness: Array, lack: Array) -> tuple[Array, Array]:
-    """Impulses that give rows what they lack, and the velocities of bodies that these make."""
-    velocities = np.asarray(np.linalg.solve(matrix, rows.T @ (stiffness * lack)), np.float64)
-    return stiffness * (lack - rows @ velocities), velocities
+def solve_joints(matrix: Array, rows: Array, stiffness: Array, error: Array) -> tuple[Array, Array]:
+    """Impulses that remove the velocity errors of rows, and the changes of bodies' velocities that they cause."""
+    velocities = np.asarray(np.linalg.solve(matrix, rows.T @ (stiffness * error)), np.float64)
+    return stiffness * (error - rows @ velocities), velocities
 
 
-def respond(matrix: Array, mass: Array, change: Array) -> Array:
-    """What becomes of a change of bodies' velocities that others make, where rows lacked nothing before."""
+def response(matrix: Array, mass: Array, change: Array) -> Array:
+    """What is left of a change of bodies' velocities once joints that had no error before it are re-solved."""
     return np.asarray(np.linalg.solve(matrix, mass @ change), np.float64)
 
 
-def held_mass(matrix: Array, kept: ArrayLike) -> Array:
-    """What is left of the matrix for these bodies once all others are eliminated: their mass, with everything that
-    joints hold to them. Somebody who knows it can answer for the whole structure."""
-    count = len(matrix) // SIDE
-    chosen = np.isin(np.arange(count), kept).repeat(SIDE)
+def schur_complement(matrix: Array, kept: ArrayLike) -> Array:
+    """The Schur complement for the bodies `kept`, all others eliminated: their effective mass, with every body that is
+    jointed to them. An engine that has it solves for the interface as if it had the whole structure."""
+    count = len(matrix) // BLOCK
+    chosen = np.isin(np.arange(count), kept).repeat(BLOCK)
     inner, coupling, outer = (
         matrix[np.ix_(chosen, chosen)],
         matrix[np.ix_(chosen, ~chosen)],

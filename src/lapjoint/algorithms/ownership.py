@@ -1,4 +1,4 @@
-"""Which bodies move to another worker, where every body has one: tight coupling's way to keep interfaces compact."""
+"""Which bodies migrate to another owner, so that the interfaces of tight coupling stay compact."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ Ids = NDArray[np.int32]
 Loads = NDArray[np.int64]
 
 SLACK = 1.05
-"""No worker's load comes to more than so many times the mean by a move."""
+"""Migrations bring no worker's load above so many times the mean."""
 
 
-def choose_moves(owner: Ids, edges: Ids, cost: Loads, load: Loads, upward: bool) -> tuple[Ids, Ids]:
-    """Bodies that have more joints and contacts with another worker's bodies than with their own's, or as many while
-    that worker has less to do; and the workers that they should go to.
+def choose_migrations(owner: Ids, edges: Ids, cost: Loads, load: Loads, upward: bool) -> tuple[Ids, Ids]:
+    """Bodies that should migrate, and their new owners: bodies that have more joints and contacts with another worker's
+    bodies than with their own worker's, or as many while the other worker's load is less.
 
-    `edges` are pairs of bodies. Moves go to workers of higher numbers only, or of lower ones: two neighbours never
-    change places, and whoever calls this by turns has all moves in the end.
+    `edges` are pairs of bodies. Bodies migrate to workers of higher numbers only (`upward`), or of lower ones: two
+    neighbours never swap owners, and calls that alternate find all migrations in the end.
     """
     a, b = edges.T
     ends, neighbours = np.concatenate([a, b]), np.concatenate([b, a])
@@ -37,7 +37,7 @@ def choose_moves(owner: Ids, edges: Ids, cost: Loads, load: Loads, upward: bool)
     evens = load[owner[body]] - load[worker] > 2 * cost[body]
     good = (gain > 0) | ((gain == 0) & evens)
     body, worker, gain = body[good], worker[good], gain[good]
-    # The best for each body, then the best of all, as long as there is room.
+    # The best owner for each body, then the best migrations of all, as far as the new owners' loads allow.
     order = np.lexsort((worker, -gain, body))
     first = np.concatenate([[True], body[order][1:] != body[order][:-1]]) if len(order) else np.zeros(0, bool)
     body, worker, gain = (column[order][first] for column in (body, worker, gain))
@@ -51,5 +51,5 @@ def choose_moves(owner: Ids, edges: Ids, cost: Loads, load: Loads, upward: bool)
 
 
 def cut_share(owner: Ids, edges: Ids) -> float:
-    """Share of joints and contacts that are between workers: the server's part of all constraints."""
+    """Share of joints and contacts whose bodies have different owners: the server's part of all constraints."""
     return float((owner[edges[:, 0]] != owner[edges[:, 1]]).mean()) if len(edges) else 0.0

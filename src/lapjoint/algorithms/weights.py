@@ -1,4 +1,4 @@
-"""Algorithm 5: how much each worker has to say about an overlap body, by geodesics in the constraint graph."""
+"""Algorithm 5: the weights of the workers of an overlap body, by geodesics in the constraint graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ids = NDArray[np.int32]
 def compute_weights(
     search_depth: int, graph: ConstraintGraph, membership: Membership, overlap: ArrayLike
 ) -> tuple[Ids, Ids, Array]:
-    """ComputeWeights for every body of `overlap`.
+    """Algorithm 5, ComputeWeights, for every body of `overlap`.
 
     Returns offset, worker and weight: the workers of the k-th overlap body are `worker[offset[k]:offset[k + 1]]`,
     ascending, and their convex weights are `weight` at the same places.
@@ -40,8 +40,8 @@ def depth_weights(
 
     Between two workers that is Algorithm 5: the nearest body that worker 1 lacks is the nearest that worker 2 has
     alone, so w_1 = D_2 / (D_1 + D_2), the same as 1/D_1 over 1/D_1 + 1/D_2. Among more, or where the overlap has
-    left a worker no body of its own, Algorithm 5 gives a worker nothing to say in the middle of its own bodies; depth
-    still tells. Beyond the search depth all is equally deep. Returns what compute_weights returns.
+    left a worker no body of its own, Algorithm 5 gives a worker zero weight in the middle of its own bodies; depth does
+    not. Beyond the search depth all is equally deep. Returns what compute_weights returns.
     """
     offset, worker, weight = [0], [], []
     for body in np.asarray(overlap).tolist():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...algorithms import ConstraintGraph, Membership
 from ...algorithms.exchange import RoundPlan
-from ...algorithms.ownership import choose_moves, cut_share
+from ...algorithms.ownership import choose_migrations, cut_share
 from ...arrays.state import Arrays, PartState
 from ...engines import Contacts, EngineState, join_states
 from ...engines.exchange import exchange_room, round_bytes
@@ -93,7 +93,7 @@ class Tight:
             self.note_repartition(now)
         elif loads.may_migrate:
             upward = step_count // MIGRATE_EVERY % 2 == 0
-            bodies, workers = choose_moves(owner, graph.edges, membership.cost, membership.load, upward)
+            bodies, workers = choose_migrations(owner, graph.edges, membership.cost, membership.load, upward)
             owner[bodies] = workers
             if len(bodies):
                 membership.assign(owner)
