@@ -7,16 +7,16 @@
 
 #include <cstring>
 
-#include "balance.h"
-#include "blend.h"
-#include "block_cholesky.h"
-#include "command_lists.h"
-#include "detect.h"
-#include "extrapolation.h"
-#include "graph.h"
-#include "membership.h"
-#include "overlap.h"
-#include "weights.h"
+#include "algorithms/balance.h"
+#include "algorithms/blend.h"
+#include "algorithms/command_lists.h"
+#include "algorithms/detect.h"
+#include "algorithms/extrapolation.h"
+#include "algorithms/graph.h"
+#include "algorithms/membership.h"
+#include "algorithms/overlap.h"
+#include "algorithms/weights.h"
+#include "solver/block_cholesky.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <memory>
 
-#include "bullet_world.h"
+#include "bullet/world.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -216,7 +216,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("clear_contacts", &BulletWorld::clear_contacts, Unlocked())
       .def("set_iterations", &BulletWorld::set_iterations, "iterations"_a)
       .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())
-      // A step in rounds; products are as in extrapolation.h, memory as in exchange.h.
+      // A step in rounds; products are as in algorithms/extrapolation.h, memory as in exchange/exchange.h.
       .def(
           "begin_step",
           [](BulletWorld& w, double timestep, Input<int> interface, Input<int> held) {

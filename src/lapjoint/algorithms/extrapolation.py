@@ -1,5 +1,5 @@
 """Anderson acceleration of the rounds of a tight step, over the rows of all engines together. Twin of
-native/extrapolation.cpp.
+native/algorithms/extrapolation.cpp.
 
 A round makes impulses g of impulses x. Where it changes them by r = g - x, the next round starts from a mixture of the
 last rounds' g in which the same mixture of their r is smallest. Every engine knows its own rows; the mixture needs only

@@ -1,5 +1,5 @@
 """Joints without limits solved at once, and what a structure weighs at a few of its bodies. Readable, with dense
-matrices; native/block_cholesky.cpp and native/bullet_locked.cpp do the same sparsely.
+matrices; native/solver/block_cholesky.cpp and native/solver/locked.cpp do the same sparsely.
 
 Rows J between bodies of mass M need the velocities e. The impulses d that give them solve J M^-1 J^T d = e. Loops of
 joints make that singular, and what rows contradict each other about would become impulses without bound. So rows are a
