@@ -11,7 +11,6 @@ from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
-from ..scene.file import parse_scene
 from ..server.elastic import Elastic
 from ..simulation import Simulation
 from .hand_out import hand_out_inner_state
@@ -64,7 +63,7 @@ class Checkpoint:
             raise LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})") from None
 
     def scene(self) -> Scene:
-        return parse_scene(self._arrays["scene"].tobytes(), str(self.path))
+        return Scene.from_bytes(self._arrays["scene"].tobytes(), str(self.path))
 
     def resume(self, **changed: Any) -> Simulation:
         """The simulation, to go on. With as many workers, wherever they live, it goes on bit for bit as if it had never

@@ -1,9 +1,9 @@
 """What an engine must offer: the black box of the paper, in arrays.
 
 Bodies go by their numbers in the scene. States are (n, 13) float64 arrays: position, quaternion w x y z, linear
-velocity, angular velocity, world frame, SI. Static bodies are in every engine from the start. `tests/engines/test_contract.py`
-and `tests/engines/test_contract_contacts.py` check every rule below on every engine, as far as it `supports` it.
-docs/engines.md walks through an engine of one's own.
+velocity, angular velocity, world frame, SI. Static bodies are in every engine from the start.
+`tests/engines/test_contract.py` and `tests/engines/test_contract_contacts.py` check every rule below on every engine,
+as far as it `supports` it. docs/engines.md walks through an engine of one's own.
 """
 
 from __future__ import annotations

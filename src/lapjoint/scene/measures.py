@@ -1,4 +1,7 @@
-"""Measures of states, for any engine: errors, energy, momentum. docs/measures.md defines them."""
+"""Measures of a scene's states, whatever computed them: joint gaps, energies, momenta, disagreement of workers, hash.
+
+docs/measures.md defines them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _measures
 from ..errors import LapjointError
-from .scene import STATE_SIZE, Scene
+from .scene import Scene
+from .states import STATE_SIZE
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -42,34 +46,35 @@ def joint_gaps(scene: Scene, states: ArrayLike, joint_ids: ArrayLike | None = No
 
 
 def kinetic_energy(scene: Scene, states: ArrayLike) -> float:
-    """Of all bodies, rotation included [J]."""
+    """Kinetic energy of all bodies, rotation included [J]."""
     return float(motion(scene, states)[0])
 
 
 def potential_energy(scene: Scene, states: ArrayLike) -> float:
-    """Of all bodies in the scene's gravity [J]; zero for a body at the world's origin. Springs are not counted."""
+    """Potential energy of all bodies in the scene's gravity [J]; zero for a body at the world's origin. Springs are not
+    counted."""
     return float(-(scene.bodies.mass @ _rows(scene, states)[:, :3]) @ scene.gravity)
 
 
 def linear_momentum(scene: Scene, states: ArrayLike) -> Array:
-    """Of all bodies together [kg m/s], (3,)."""
+    """Linear momentum of all bodies together [kg m/s], (3,)."""
     return motion(scene, states)[1:4]
 
 
 def angular_momentum(scene: Scene, states: ArrayLike) -> Array:
-    """Of all bodies together about the world's origin [kg m^2/s], (3,)."""
+    """Angular momentum of all bodies together about the world's origin [kg m^2/s], (3,)."""
     return motion(scene, states)[4:]
 
 
 def motion(scene: Scene, states: ArrayLike) -> Array:
-    """Kinetic energy, linear momentum and angular momentum at once, (7,): each of them takes nearly as long."""
+    """Kinetic energy, linear momentum and angular momentum at once, (7,): one of them takes nearly as long as all."""
     sums = np.empty(7)
     _measures.motion(_rows(scene, states), scene.bodies.mass, scene.bodies.inertia, sums)
     return sums
 
 
 def disagreements(offset: Ids, worker_states: Array) -> tuple[Array, Array]:
-    """How far apart the workers of each overlap body are: in position [m] and in linear velocity [m/s].
+    """Disagreement of the workers of each overlap body: in position [m] and in linear velocity [m/s].
 
     Rows `offset[k]` to `offset[k + 1]` of `worker_states` are those of overlap body k, one for each of its workers.
     The two farthest apart count, whatever their weights.
