@@ -54,6 +54,7 @@ PUBLIC = [
     "Sphere",
     "Spring",
     "TriangleMesh",
+    "__version__",
     "engine_names",
     "make_engine",
     "scenes",
@@ -106,6 +107,7 @@ def test_the_version_is_that_of_the_metadata() -> None:
     stated = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert stated is not None
     assert importlib.metadata.version("lapjoint") == stated[1]
+    assert lapjoint.__version__ == stated[1]
 
 
 # ---- imports -----------------------------------------------------------------------------------------------------
