@@ -1,4 +1,4 @@
-// What each worker has to be told before a step. Twin: src/lapjoint/algorithms/command_lists.py
+// What changes for each worker before a step. Twin: src/lapjoint/algorithms/command_lists.py
 #pragma once
 
 #include <vector>

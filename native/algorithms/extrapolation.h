@@ -8,7 +8,7 @@
 
 namespace lapjoint {
 
-constexpr int kColumns = 5;  // rounds that are remembered, at most
+constexpr int kColumns = 5;  // rounds that are kept, at most
 
 // Of one engine, or of all: everything is a sum over rows but for what is said to be otherwise. r is what a round
 // changed of the impulses, g what it made of them; rows count by their weights, the inverse of what an impulse needs
@@ -36,7 +36,7 @@ Advance choose_advance(const Products& products, double last_change, double regu
 // One engine's rounds within a step.
 class History {
  public:
-  // A new step. Rows of weight 0 are extrapolated with the others and have no say in how.
+  // A new step. Rows of weight 0 are extrapolated with the others and have no influence on how.
   void begin(std::vector<double> weights);
   // A round is over: its r and g. Sets the products but for the row counts.
   void add(const std::vector<double>& before, const std::vector<double>& after, Products& products);

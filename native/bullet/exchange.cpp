@@ -18,15 +18,15 @@ bool is_finite(const double* numbers, std::size_t count) {
 }
 
 // Whether a worker's answer is as long as it says, of numbers, and about its own bodies.
-bool is_message(const Seat& seat) {
-  const std::size_t before = kUpHead + static_cast<std::size_t>(kContribution) * seat.count;
-  const double masses = seat.up[before];
+bool is_message(const WorkerBuffers& worker) {
+  const std::size_t before = kUpHead + static_cast<std::size_t>(kContribution) * worker.count;
+  const double masses = worker.up[before];
   if (!(masses >= 0 && masses <= kMostMasses)) return false;
   const std::size_t size = before + 1 + kMassNumbers * static_cast<std::size_t>(masses);
-  if (seat.up[0] != static_cast<double>(size) || !is_finite(seat.up, size)) return false;
-  for (const double* mass = seat.up + before + 1; mass < seat.up + size; mass += kMassNumbers)
+  if (worker.up[0] != static_cast<double>(size) || !is_finite(worker.up, size)) return false;
+  for (const double* mass = worker.up + before + 1; mass < worker.up + size; mass += kMassNumbers)
     for (int end = 0; end < 2; ++end)
-      if (!(mass[end] >= 0 && mass[end] < seat.count)) return false;
+      if (!(mass[end] >= 0 && mass[end] < worker.count)) return false;
   return true;
 }
 
@@ -37,9 +37,9 @@ RoundSolver& BulletWorld::rounds() const {
   return *rounds_;
 }
 
-void BulletWorld::begin_step(double timestep, const int* interface, int count, const std::vector<int>& held) {
+void BulletWorld::begin_step(double timestep, const int* interface, int count, const std::vector<int>& jointed) {
   require(interface, count, true);
-  for (const int place : held)
+  for (const int place : jointed)
     if (place < 0 || place >= count)
       throw std::invalid_argument("place " + std::to_string(place) + " is none of the interface's " +
                                   std::to_string(count) + " bodies");
@@ -51,8 +51,8 @@ void BulletWorld::begin_step(double timestep, const int* interface, int count, c
   std::vector<btRigidBody*> bodies;
   for (int i = 0; i < count; ++i) bodies.push_back(&slot(interface[i]).body);
   solver.set_interface(bodies, settings_.length_unit);
-  held_masses_.clear();
-  if (!held.empty()) held_masses_ = solver.held_masses(held);
+  interface_masses_.clear();
+  if (!jointed.empty()) interface_masses_ = solver.interface_masses(jointed);
   contacts_solved_ = true;
 }
 
@@ -82,7 +82,7 @@ RoundResult BulletWorld::step_rounds(double timestep, const RoundPlan& plan) {
     result.residual = products.largest_change * settings_.length_unit;
     if (++result.rounds >= plan.rounds || result.residual <= plan.tolerance) break;
     if (plan.accelerated)
-      rounds().advance(choose_advance(products, last, regularization(), plan.is_few(), theta), theta);
+      rounds().extrapolate(choose_advance(products, last, regularization(), plan.is_few(), theta), theta);
     last = products.change_squared;
   }
   finish_step(true);
@@ -94,16 +94,16 @@ Signal BulletWorld::serve(const double* down, double* up) {
   std::memcpy(&head, down, sizeof head);
   const auto signal = static_cast<Signal>(static_cast<int>(head.signal));
   if (signal == Signal::kAbandon) return signal;
-  if (signal == Signal::kRound) rounds().advance(static_cast<Advance>(static_cast<int>(head.advance)), head.theta);
+  if (signal == Signal::kRound) rounds().extrapolate(static_cast<Advance>(static_cast<int>(head.advance)), head.theta);
   rounds().include(down + kDownHead);
   if (signal == Signal::kFinish) return signal;
   const Products products = sweep(static_cast<int>(head.sweeps));
   std::memcpy(up + 1, &products, sizeof products);
   rounds().contributions(up + kUpHead);
   double* at = up + kUpHead + kContribution * rounds().interface_count();
-  *at++ = static_cast<double>(held_masses_.size());
-  at = write_masses(held_masses_, at);
-  held_masses_.clear();
+  *at++ = static_cast<double>(interface_masses_.size());
+  at = write_masses(interface_masses_, at);
+  interface_masses_.clear();
   up[0] = static_cast<double>(at - up);
   return signal;
 }
@@ -117,34 +117,35 @@ bool BulletWorld::serve_by_socket(int socket, double* down, double* up, std::siz
   }
 }
 
-RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Seat>& seats, Links& links) {
+RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<WorkerBuffers>& workers, Links& links) {
   RoundSolver& solver = rounds();
   std::vector<double> ours(static_cast<std::size_t>(kContribution) * solver.interface_count()), theirs(ours.size());
   const auto write = [&](const Down& head) {
-    for (const Seat& seat : seats) {
+    for (const WorkerBuffers& worker : workers) {
       Down own = head;
-      own.size = kDownHead + kContribution * seat.count;
-      std::memcpy(seat.down, &own, sizeof own);
-      double* out = seat.down + kDownHead;
-      for (int i = 0; i < seat.count; ++i, out += kContribution)
-        std::memcpy(out, &ours[static_cast<std::size_t>(kContribution) * seat.rows[i]], kContribution * sizeof(double));
+      own.size = kDownHead + kContribution * worker.count;
+      std::memcpy(worker.down, &own, sizeof own);
+      double* out = worker.down + kDownHead;
+      for (int i = 0; i < worker.count; ++i, out += kContribution)
+        std::memcpy(out, &ours[static_cast<std::size_t>(kContribution) * worker.rows[i]],
+                    kContribution * sizeof(double));
     }
   };
   RoundResult result;
   // False if a worker has answered with anything but numbers.
   const auto read = [&](Products& total) {
-    for (std::size_t w = 0; w < seats.size(); ++w) {
-      const Seat& seat = seats[w];
-      if (!is_message(seat)) {
+    for (std::size_t w = 0; w < workers.size(); ++w) {
+      const WorkerBuffers& worker = workers[w];
+      if (!is_message(worker)) {
         result.not_finite.push_back(static_cast<int>(w));
         continue;
       }
       Products products;
-      std::memcpy(&products, seat.up + 1, sizeof products);
+      std::memcpy(&products, worker.up + 1, sizeof products);
       total.add(products);
-      const double* in = seat.up + kUpHead;
-      for (int i = 0; i < seat.count; ++i, in += kContribution)
-        std::memcpy(&theirs[static_cast<std::size_t>(kContribution) * seat.rows[i]], in,
+      const double* in = worker.up + kUpHead;
+      for (int i = 0; i < worker.count; ++i, in += kContribution)
+        std::memcpy(&theirs[static_cast<std::size_t>(kContribution) * worker.rows[i]], in,
                     kContribution * sizeof(double));
     }
     return result.not_finite.empty();
@@ -159,23 +160,23 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
   const auto give_up = [&] {
     result.failed = true;
     result.late = links.late();
-    for (const Seat& seat : seats) seat.down[kSignalPlace] = static_cast<double>(Signal::kAbandon);
-    for (const int w : result.not_finite) seats[w].down[kSignalPlace] = static_cast<double>(Signal::kFinish);
+    for (const WorkerBuffers& worker : workers) worker.down[kSignalPlace] = static_cast<double>(Signal::kAbandon);
+    for (const int w : result.not_finite) workers[w].down[kSignalPlace] = static_cast<double>(Signal::kFinish);
     links.tell();
     return result;
   };
   const auto take_masses = [&] {
     std::vector<MassBlock> masses;
-    for (const Seat& seat : seats) {
-      const double* in = seat.up + kUpHead + static_cast<std::size_t>(kContribution) * seat.count;
+    for (const WorkerBuffers& worker : workers) {
+      const double* in = worker.up + kUpHead + static_cast<std::size_t>(kContribution) * worker.count;
       const std::size_t first = masses.size();
       read_masses(in + 1, static_cast<int>(*in), masses);
       for (std::size_t i = first; i < masses.size(); ++i) {
-        masses[i].body_a = seat.rows[masses[i].body_a];
-        masses[i].body_b = seat.rows[masses[i].body_b];
+        masses[i].body_a = worker.rows[masses[i].body_a];
+        masses[i].body_b = worker.rows[masses[i].body_b];
       }
     }
-    if (!masses.empty()) solver.include_masses(std::move(masses));
+    if (!masses.empty()) solver.add_interface_masses(std::move(masses));
   };
   Down head;
   head.sweeps = plan.sweeps;
@@ -196,7 +197,7 @@ RoundResult BulletWorld::run_rounds(const RoundPlan& plan, const std::vector<Sea
         plan.accelerated ? choose_advance(total, last, regularization(), plan.is_few(), head.theta) : Advance::kKeep;
     head.advance = static_cast<double>(how);
     last = total.change_squared;
-    solver.advance(how, head.theta);
+    solver.extrapolate(how, head.theta);
     solver.contributions(ours.data());
   }
   head.signal = static_cast<double>(Signal::kFinish);

@@ -1,4 +1,4 @@
-// What a world knows beyond the states that it gives out, so that another can go on from there bit for bit.
+// A world's state beyond the states of its bodies, so that another can go on from there bit for bit.
 //
 // States are quaternions at the border and matrices inside, and a contact point carries over from step to step where it
 // is and how hard it pressed. So do joints that are warm started; others start from zero in every step. Nothing else
@@ -53,7 +53,7 @@ int number_of(const btCollisionObject* object) {
 
 }  // namespace
 
-int BulletWorld::memory_point_count() {
+int BulletWorld::cached_point_count() {
   collect_contacts(dispatcher_, contact_keys_);
   contacts_solved_ = false;
   int count = 0;
@@ -61,8 +61,8 @@ int BulletWorld::memory_point_count() {
   return count;
 }
 
-void BulletWorld::read_memory(btScalar* bodies, bool* prepared, int* point_bodies, int* point_numbers,
-                              btScalar* points) {
+void BulletWorld::read_state(btScalar* bodies, bool* prepared, int* point_bodies, int* point_numbers,
+                             btScalar* points) {
   for (const int id : bodies_) {
     const btRigidBody& body = slot(id).body;
     const btTransform& place = body.getWorldTransform();
@@ -93,7 +93,7 @@ btCollisionObject* BulletWorld::object(int number) const {
 }
 
 // Where the points of a manifold belong that begins with these numbers. Nowhere, if Bullet has found since that the two
-// parts of compounds are too far apart: it would forget the points in the next step.
+// parts of compounds are too far apart: it would drop the points in the next step.
 btPersistentManifold* BulletWorld::manifold_of(const int* bodies, const int* numbers) {
   btCollisionObject *first = object(bodies[0]), *second = object(bodies[1]);
   if (!first || !second)
@@ -131,7 +131,7 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
   for (int i = 0; i < count; ++i) {
     slots_[ids[i]] = make_body(ids[i]);
     btRigidBody& body = slots_[ids[i]]->body;
-    const btScalar* row = bodies + kBodyMemory * static_cast<std::size_t>(i);
+    const btScalar* row = bodies + kBodyValues * static_cast<std::size_t>(i);
     const auto vector = [&](int k) { return btVector3(row[3 * k], row[3 * k + 1], row[3 * k + 2]); };
     btTransform place;
     place.setOrigin(vector(0));
@@ -146,12 +146,12 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
   world_->find_all();
   for (int i = 0; i < dispatcher_.getNumManifolds(); ++i) dispatcher_.getManifoldByIndexInternal(i)->clearManifold();
 
-  remember(point_count, point_bodies, point_numbers, points);
-  if (rounds_) rounds_->forget_all();
+  merge_contact_cache(point_count, point_bodies, point_numbers, points);
+  if (rounds_) rounds_->clear_cache();
 
   std::vector<btRigidBody*> done;
   for (int i = 0; i < count; ++i) {
-    const btScalar* row = bodies + kBodyMemory * static_cast<std::size_t>(i);
+    const btScalar* row = bodies + kBodyValues * static_cast<std::size_t>(i);
     btRigidBody& body = slot(ids[i]).body;
     if (prepared[i]) done.push_back(&body);
     body.forceActivationState(static_cast<int>(row[18]));
@@ -160,11 +160,12 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
   if (!done.empty()) world_->set_prepared(done);
 }
 
-void BulletWorld::remember(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points) {
+void BulletWorld::merge_contact_cache(int point_count, const int* point_bodies, const int* point_numbers,
+                                      const btScalar* points) {
   commit();
   contacts_solved_ = false;
   btPersistentManifold* manifold = nullptr;
-  for (int i = 0; i < point_count; ++i, point_bodies += 2, point_numbers += kPointNumbers, points += kPointMemory) {
+  for (int i = 0; i < point_count; ++i, point_bodies += 2, point_numbers += kPointNumbers, points += kPointValues) {
     const int place = point_numbers[0];
     if (place == 0) manifold = manifold_of(point_bodies, point_numbers);
     if (!manifold) continue;
@@ -184,14 +185,14 @@ void BulletWorld::remember(int point_count, const int* point_bodies, const int* 
 }
 
 void BulletWorld::read_joint_impulses(int* joint_ids, btScalar* impulses) const {
-  if (rounds_) rounds_->read_kept(joint_ids, impulses);
+  if (rounds_) rounds_->read_cached(joint_ids, impulses);
 }
 
-void BulletWorld::remember_joints(const int* joint_ids, const btScalar* impulses, int count) {
+void BulletWorld::merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count) {
   for (int i = 0; i < count; ++i)
     if (joint_ids[i] < 0 || joint_ids[i] >= joint_columns_.count)
       throw std::invalid_argument("joint " + std::to_string(joint_ids[i]) + " does not exist");
-  if (rounds_) rounds_->keep(joint_ids, impulses, count);
+  if (rounds_) rounds_->cache(joint_ids, impulses, count);
 }
 
 }  // namespace lapjoint

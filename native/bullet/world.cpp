@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
+#include "bullet/errors.h"
 #include "bullet/frames.h"
 #include "bullet/slot.h"
 
@@ -73,7 +73,7 @@ BulletWorld::~BulletWorld() {
     shapes_.release(item.shape_id, btQuaternion::getIdentity());
   }
   statics_.clear();
-  for (const auto& [id, held] : probes_) shapes_.release(body_columns_.shape_id[id], held.turn);
+  for (const auto& [id, probe] : probes_) shapes_.release(body_columns_.shape_id[id], probe.turn);
   world_->set_members({}, {}, {});
 }
 
@@ -113,10 +113,8 @@ void BulletWorld::require(const int* ids, int count, bool active) const {
   for (int i = 0; i < count; ++i) {
     const int id = ids[i];
     if (id < 0 || id >= body_columns_.count)
-      throw std::invalid_argument("body " + std::to_string(id) + " does not exist, the scene has " +
-                                  std::to_string(body_columns_.count) + " bodies");
-    if (static_cast<bool>(slots_[id]) != active)
-      throw std::invalid_argument("body " + std::to_string(id) + (active ? " is not active" : " is already active"));
+      throw BodyError(id, "does not exist, the scene has " + std::to_string(body_columns_.count) + " bodies");
+    if (static_cast<bool>(slots_[id]) != active) throw BodyError(id, active ? "is not active" : "is already active");
   }
 }
 
@@ -167,7 +165,7 @@ std::vector<int> BulletWorld::require_new(const int* ids, int count) const {
   std::vector<int> sorted(ids, ids + count);
   std::sort(sorted.begin(), sorted.end());
   const auto twin = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twin != sorted.end()) throw std::invalid_argument("body " + std::to_string(*twin) + " is activated twice");
+  if (twin != sorted.end()) throw BodyError(*twin, "is activated twice");
   return sorted;
 }
 
@@ -216,7 +214,7 @@ void BulletWorld::deactivate(const int* ids, int count) {
   for (int i = 0; i < count; ++i) {
     if (mark_[ids[i]]) {
       for (int k = 0; k < i; ++k) mark_[ids[k]] = 0;
-      throw std::invalid_argument("body " + std::to_string(ids[i]) + " is deactivated twice");
+      throw BodyError(ids[i], "is deactivated twice");
     }
     mark_[ids[i]] = 1;
   }
@@ -226,7 +224,7 @@ void BulletWorld::deactivate(const int* ids, int count) {
   std::erase_if(joints_, [&](const LiveJoint& joint) {
     const bool gone = leaving(joint_columns_.body_a[joint.id]) || leaving(joint_columns_.body_b[joint.id]);
     if (gone) joint_live_[joint.id] = 0;
-    if (gone && rounds_) rounds_->forget(joint.id);
+    if (gone && rounds_) rounds_->drop_cached(joint.id);
     return gone;
   });
   pairs_.remove_pairs_of(mark_, dispatcher_);
@@ -265,7 +263,7 @@ void BulletWorld::commit() {
 
 void BulletWorld::clear_contacts() {
   contacts_solved_ = false;
-  if (rounds_) rounds_->forget_all();
+  if (rounds_) rounds_->clear_cache();
   struct Every : btOverlapCallback {
     bool processOverlap(btBroadphasePair&) override { return true; }
   } every;
@@ -362,8 +360,7 @@ void BulletWorld::check_finite() const {
     const btVector3& v = body.getLinearVelocity();
     const btVector3& w = body.getAngularVelocity();
     const btScalar sum = x.dot(x) + v.dot(v) + w.dot(w);
-    if (!std::isfinite(sum))
-      throw std::runtime_error("body " + std::to_string(id) + " has a state that is not finite after the step");
+    if (!std::isfinite(sum)) throw NotFiniteError(id);
   }
 }
 

@@ -19,8 +19,8 @@
 namespace lapjoint {
 
 constexpr int kStateSize = 13;
-// Columns of a world's memory: of a body, and the whole and the other numbers of a contact point.
-constexpr int kBodyMemory = 20, kPointNumbers = 7, kPointMemory = 35;
+// Columns of a world's state: of a body, and the whole and the other numbers of a contact point.
+constexpr int kBodyValues = 20, kPointNumbers = 7, kPointValues = 35;
 
 struct WorldSettings {
   double length_unit = 1;             // m; a power of two keeps conversions exact
@@ -83,28 +83,29 @@ class BulletWorld {
   void ignore_pair(int body_a, int body_b) { filter_.ignore(body_a, body_b); }
   void add_static(const StaticBody& definition);
 
-  // Batches. `states` is count x 13. A number that is missing, doubled, already active (or not active) is an
-  // std::invalid_argument and leaves the world as it was.
+  // Batches. `states` is count x 13. A number that is missing, doubled, already active (or not active) is a BodyError
+  // and leaves the world as it was. A state that is not finite after a step is a NotFiniteError.
   void activate(const int* ids, int count, const double* states);
   void deactivate(const int* ids, int count);
   void set_states(const int* ids, int count, const double* states);
   // The i-th state goes to row rows[i], or i where there are no rows.
   void get_states(const int* ids, int count, double* states, const int* rows = nullptr) const;
   void add_forces(const int* ids, int count, const double* forces, const double* torques);
-  void clear_contacts();  // forget cached contact points and impulses
+  void clear_contacts();  // empty the contact cache and that of joint impulses
 
   void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
   void step(double timestep, int count);
 
   // A step in rounds: begin, any number of rounds, finish, or leave it. `interface` are bodies that other engines have
-  // rows of; `held`, by their places, those of them that others have joints of. Without moves, bodies stay where they
-  // are: the others' are the ones that count.
-  void begin_step(double timestep, const int* interface, int count, const std::vector<int>& held);
-  // What this world's joints hold to the held bodies, and what others' do; before the first sweep.
-  const std::vector<MassBlock>& held_masses() const { return held_masses_; }
-  void include_masses(std::vector<MassBlock> masses) { rounds().include_masses(std::move(masses)); }
+  // rows of; `jointed`, places in it, those that others have joints of. Without moves, bodies keep their states: the
+  // others' are the ones that count.
+  void begin_step(double timestep, const int* interface, int count, const std::vector<int>& jointed);
+  // The effective mass of the jointed bodies in this world: the Schur complement of its mass matrix with joints. The
+  // others' are added before the first sweep.
+  const std::vector<MassBlock>& interface_masses() const { return interface_masses_; }
+  void add_interface_masses(std::vector<MassBlock> masses) { rounds().add_interface_masses(std::move(masses)); }
   void include(const double* others) { rounds().include(others); }
-  void advance(Advance how, const double* theta) { rounds().advance(how, theta); }
+  void extrapolate(Advance how, const double* theta) { rounds().extrapolate(how, theta); }
   Products sweep(int count);
   void contributions(double* own) const { rounds().contributions(own); }
   void finish_step(bool moves);
@@ -115,11 +116,11 @@ class BulletWorld {
   // the step is to be abandoned.
   Signal serve(const double* down, double* up);
   bool serve_by_socket(int socket, double* down, double* up, std::size_t room, bool carries);
-  // As the server, between begin and finish: all rounds, with workers at these seats.
-  RoundResult run_rounds(const RoundPlan& plan, const std::vector<Seat>& seats, Links& links);
+  // As the server, between begin and finish: all rounds with these workers.
+  RoundResult run_rounds(const RoundPlan& plan, const std::vector<WorkerBuffers>& workers, Links& links);
   double regularization() const { return sizeof(btScalar) == 8 ? 1e-8 : 1e-6; }
   // This world has rows between bodies of different owners alone: no joints or contacts within one, none with static
-  // bodies. To be said before any body is active; the list is read in place, and may change for bodies that are not.
+  // bodies. Call it before any body is active; the list is read in place, and may change for bodies that are not.
   void set_owners(const int* owner) { filter_.set_owners(owner); }
 
   void detect();
@@ -129,21 +130,20 @@ class BulletWorld {
   // 0 where they have one, else at least so much [m].
   void clearances(const int* pairs, int count, const double* states, double* clearance);
 
-  // What the next step depends on, to the last bit, between two steps: what Bullet holds of each active body,
-  // ascending, and every contact point that it remembers, one manifold after the other. A world of the same scene and
-  // settings that is given this goes on as this one does; whatever it had before is gone. See bullet/state.cpp for the
+  // The state that the next step depends on, to the last bit, between two steps: what Bullet holds of each active body,
+  // ascending, and every contact point of its cache, one manifold after the other. A world of the same scene and
+  // settings that restores it goes on as this one does; whatever it had before is gone. See bullet/state.cpp for the
   // columns.
-  int memory_point_count();
-  void read_memory(btScalar* bodies, bool* prepared, int* point_bodies, int* point_numbers, btScalar* points);
+  int cached_point_count();
+  void read_state(btScalar* bodies, bool* prepared, int* point_bodies, int* point_numbers, btScalar* points);
   void restore(const int* ids, int count, const btScalar* bodies, const bool* prepared, int point_count,
                const int* point_bodies, const int* point_numbers, const btScalar* points);
-  // Take over what another world remembered of contact points of active bodies; what was known of these contacts is
-  // gone.
-  void remember(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points);
-  // The same of joints, in rounds: their last impulses, one after the other, each with its joint.
-  int joint_impulse_count() const { return rounds_ ? rounds_->kept_count() : 0; }
+  // Merge contact points of active bodies from another world's contact cache; they replace those of the same pairs.
+  void merge_contact_cache(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points);
+  // Warm-start data of joints, in rounds: their last impulses, one after the other, each with its joint.
+  int joint_impulse_count() const { return rounds_ ? rounds_->cached_count() : 0; }
   void read_joint_impulses(int* joint_ids, btScalar* impulses) const;
-  void remember_joints(const int* joint_ids, const btScalar* impulses, int count);
+  void merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count);
 
   int active_count() const { return static_cast<int>(bodies_.size()); }
   void active_ids(int* ids) const;
@@ -187,7 +187,7 @@ class BulletWorld {
   std::unique_ptr<OpenSolver> solver_;
   RoundSolver* rounds_ = nullptr;  // the solver, if it can
   btScalar begun_timestep_ = 0;
-  std::vector<MassBlock> held_masses_;  // to be told with the first round
+  std::vector<MassBlock> interface_masses_;  // sent with the first round
   std::unique_ptr<OrderedWorld> world_;
   std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to
 
@@ -210,7 +210,7 @@ class BulletWorld {
   bool members_changed_ = false;
   bool contacts_solved_ = false;  // the world has the contacts of the last step, in order
 
-  struct Probe {  // a body's shape, held for `clearances`
+  struct Probe {  // a body's shape, kept for `clearances`
     btCollisionShape* shape;
     btQuaternion turn;
   };

@@ -34,14 +34,14 @@ bool receive_all(int socket, void* data, std::size_t size) {
 
 }  // namespace
 
-SocketLinks::SocketLinks(const std::vector<Seat>& seats, std::vector<int> sockets, std::vector<bool> carries,
+SocketLinks::SocketLinks(const std::vector<WorkerBuffers>& workers, std::vector<int> sockets, std::vector<bool> carries,
                          double limit_s, std::function<void()> look_up)
-    : seats_(seats),
+    : workers_(workers),
       sockets_(std::move(sockets)),
       carries_(std::move(carries)),
       limit_s_(limit_s),
       look_up_(std::move(look_up)),
-      answers_(seats.size(), Answer::kRound) {}
+      answers_(workers.size(), Answer::kRound) {}
 
 SocketLinks::Clock::time_point SocketLinks::deadline() const {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s_));
@@ -49,7 +49,7 @@ SocketLinks::Clock::time_point SocketLinks::deadline() const {
 
 void SocketLinks::tell() {
   const auto until = deadline();
-  for (std::size_t i = 0; i < seats_.size(); ++i)
+  for (std::size_t i = 0; i < workers_.size(); ++i)
     if (answers_[i] == Answer::kRound) send_to(i, until);
 }
 
@@ -59,8 +59,8 @@ bool SocketLinks::exchange() {
     next_look_ = Clock::now() + kLookUpEvery;
   }
   const auto until = deadline();
-  for (std::size_t i = 0; i < seats_.size(); ++i) send_to(i, until);
-  for (std::size_t i = 0; i < seats_.size(); ++i) answers_[i] = receive_from(i, until);
+  for (std::size_t i = 0; i < workers_.size(); ++i) send_to(i, until);
+  for (std::size_t i = 0; i < workers_.size(); ++i) answers_[i] = receive_from(i, until);
   return std::all_of(answers_.begin(), answers_.end(), [](Answer answer) { return answer == Answer::kRound; });
 }
 
@@ -73,8 +73,8 @@ std::vector<int> SocketLinks::late() const {
 
 // Who is gone is noticed where its answer is waited for.
 void SocketLinks::send_to(std::size_t i, Clock::time_point deadline) {
-  const char* place = carries_[i] ? reinterpret_cast<const char*>(seats_[i].down) : &kRoundByte;
-  std::size_t size = carries_[i] ? byte_count(seats_[i].down, seats_[i].room) : 1;
+  const char* place = carries_[i] ? reinterpret_cast<const char*>(workers_[i].down) : &kRoundByte;
+  std::size_t size = carries_[i] ? byte_count(workers_[i].down, workers_[i].room) : 1;
   while (size > 0) {
     const ssize_t sent = send(sockets_[i], place, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {
@@ -95,10 +95,10 @@ SocketLinks::Answer SocketLinks::receive_from(std::size_t i, Clock::time_point d
     recv(socket, &byte, 1, 0);
     return answer;
   }
-  double* up = seats_[i].up;
+  double* up = workers_[i].up;
   const Answer answer = receive_bytes(socket, up, sizeof(double), deadline, 0);
   if (answer != Answer::kRound) return answer;
-  const std::size_t size = byte_count(up, seats_[i].room);
+  const std::size_t size = byte_count(up, workers_[i].room);
   return size == 0 ? Answer::kNone : receive_bytes(socket, up + 1, size - sizeof(double), deadline, 0);
 }
 

@@ -39,8 +39,8 @@ constexpr int kUpHead = 1 + kProductCount;
 constexpr int kMassNumbers = 2 + BlockCholesky::kBlock, kMostMasses = 20000;
 static_assert(kUpHead <= 1024 && kDownHead <= 1024, "HEAD_ROOM of src/lapjoint/engines/exchange.py");
 
-// A worker's place in the exchange.
-struct Seat {
+// A worker's side of the exchange: where its messages lie, and which interface bodies are its own.
+struct WorkerBuffers {
   double *down, *up;
   const int* rows;  // of its interface bodies among all interface bodies
   int count;
@@ -61,7 +61,7 @@ struct RoundPlan {
 struct RoundResult {
   int rounds = 0;
   double residual = 0;          // largest change of a constraint's velocity in the last round [m/s]
-  bool failed = false;          // all workers have been told to abandon the step, but for those of `not_finite`
+  bool failed = false;          // all workers were sent the signal to abandon the step, but for those of `not_finite`
   std::vector<int> late;        // workers that did not answer in time
   std::vector<int> not_finite;  // workers that answered with anything but numbers; they go on, and find out why
   std::vector<int> lost;        // places in the interface of bodies that the server's own engine has no numbers for
@@ -86,8 +86,8 @@ class SocketLinks : public Links {
  public:
   // `carries`: whether messages travel on the worker's socket. `look_up` is called now and then. It may throw, which
   // ends the exchange.
-  SocketLinks(const std::vector<Seat>& seats, std::vector<int> sockets, std::vector<bool> carries, double limit_s,
-              std::function<void()> look_up);
+  SocketLinks(const std::vector<WorkerBuffers>& workers, std::vector<int> sockets, std::vector<bool> carries,
+              double limit_s, std::function<void()> look_up);
   void tell() override;
   bool exchange() override;
   std::vector<int> late() const override;
@@ -102,13 +102,13 @@ class SocketLinks : public Links {
   Answer receive_bytes(int socket, void* data, std::size_t size, Clock::time_point deadline, int flags);
   bool wait(int socket, short events, Clock::time_point deadline);
 
-  const std::vector<Seat>& seats_;
+  const std::vector<WorkerBuffers>& workers_;
   std::vector<int> sockets_;
   std::vector<bool> carries_;
   double limit_s_;
   std::function<void()> look_up_;
   Clock::time_point next_look_ = Clock::now();
-  std::vector<Answer> answers_;  // of the last exchange; who has not answered is told nothing more
+  std::vector<Answer> answers_;  // of the last exchange; who has not answered is sent nothing more
 };
 
 // Any other way: `exchange_` has the workers answer and says whether all did.

@@ -95,7 +95,7 @@ int LockedRows::number(int body, const Bodies& bodies) {
 
 void LockedRows::clear() {
   rows_.clear();
-  current_ = held_elsewhere_ = solved_ = false;
+  current_ = jointed_elsewhere_ = solved_ = false;
 }
 
 void LockedRows::collect(btAlignedObjectArray<btSolverConstraint>& rows, const Bodies& bodies) {
@@ -123,10 +123,11 @@ void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const B
   clear();
   collect(rows, bodies);
   if (rows_.empty()) return;
-  held_elsewhere_ = !masses.empty();
+  jointed_elsewhere_ = !masses.empty();
   std::vector<char> outside(bodies.size(), 1);
   for (const int body : interface) outside[body] = 0;
-  current_ = held_elsewhere_ || std::none_of(bodies_.begin(), bodies_.end(), [&](int body) { return outside[body]; });
+  current_ =
+      jointed_elsewhere_ || std::none_of(bodies_.begin(), bodies_.end(), [&](int body) { return outside[body]; });
   std::vector<std::pair<int, int>> pairs;
   const auto pair = [&](int a, int b) {
     if (a >= 0 && b >= 0 && a != b && (pairs.empty() || pairs.back() != std::pair(a, b))) pairs.emplace_back(a, b);
@@ -142,7 +143,7 @@ void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const B
   if (pairs != pairs_ || keep != kept_) {
     const long limit = std::max(kLeastWork, kWork * static_cast<long>(rows_.size()));
     is_too_much_ = !matrix_.analyse(keep, pairs, limit);
-    // Without masses to tell it may be much less.
+    // Without interface masses to send it may be much less.
     if (is_too_much_ && !kept.empty()) is_too_much_ = !matrix_.analyse(std::vector<char>(keep.size(), 0), pairs, limit);
     pairs_.swap(pairs);
     kept_.swap(keep);
@@ -155,14 +156,14 @@ void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const B
 
 bool LockedRows::factor(const Bodies& bodies, const std::vector<MassBlock>& masses) {
   matrix_.clear();
-  std::vector<char> held(bodies_.size(), 0);
+  std::vector<char> has_given(bodies_.size(), 0);
   for (const MassBlock& block : masses) {
     const int a = number_[block.body_a], b = number_[block.body_b];
     const bool as_is = matrix_.stored(a, b);
     double* out = as_is ? matrix_.block(a, b) : matrix_.block(b, a);
     for (int i = 0; i < 6; ++i)
       for (int k = 0; k < 6; ++k) out[6 * i + k] += block.mass[as_is ? 6 * i + k : 6 * k + i];
-    held[a] = held[b] = 1;
+    has_given[a] = has_given[b] = 1;
   }
   mass_.resize(bodies_.size());
   inverse_.resize(bodies_.size());
@@ -170,7 +171,7 @@ bool LockedRows::factor(const Bodies& bodies, const std::vector<MassBlock>& mass
     const btRigidBody& body = *bodies[bodies_[i]].m_originalBody;
     inverse_[i] = inverse_mass(body);
     const BodyMass& mass = mass_[i] = inverted(inverse_[i]);
-    if (held[i]) continue;
+    if (has_given[i]) continue;
     double* block = matrix_.block(i, i);
     for (int k = 0; k < 3; ++k) {
       block[7 * k] = mass.linear;
@@ -191,7 +192,7 @@ bool LockedRows::factor(const Bodies& bodies, const std::vector<MassBlock>& mass
   return matrix_.factor();
 }
 
-std::vector<MassBlock> LockedRows::held_masses() const {
+std::vector<MassBlock> LockedRows::interface_masses() const {
   std::vector<MassBlock> masses;
   if (rows_.empty()) return masses;
   matrix_.each_kept([&](int a, int b, const double* mass) {
@@ -206,7 +207,7 @@ std::vector<MassBlock> LockedRows::held_masses() const {
 // ---- solve ---------------------------------------------------------------------------------------------------------
 
 void LockedRows::mark(const Bodies& bodies) {
-  if (!held_elsewhere_) return;
+  if (!jointed_elsewhere_) return;
   start_.resize(velocities_.size());
   for (std::size_t i = 0; i < bodies_.size(); ++i) read(bodies[bodies_[i]], &start_[6 * i]);
 }
@@ -271,11 +272,11 @@ void LockedRows::write(Bodies& bodies, std::size_t i) {
 
 void LockedRows::solve_all(Bodies& bodies) {
   impulses_.assign(velocities_.size(), 0.0);
-  if (held_elsewhere_) take_marked(bodies);
+  if (jointed_elsewhere_) take_marked(bodies);
   for (std::size_t i = 0; i < bodies_.size(); ++i) read(bodies[bodies_[i]], &velocities_[6 * i]);
   answer_ = velocities_;
   solve_rows();
-  if (!held_elsewhere_) take_impulses();
+  if (!jointed_elsewhere_) take_impulses();
   for (std::size_t i = 0; i < answer_.size(); ++i) answer_[i] += velocities_[i];
   for (std::size_t i = 0; i < bodies_.size(); ++i) write(bodies, i);
   if (current_) return;
@@ -291,7 +292,7 @@ void LockedRows::solve_all(Bodies& bodies) {
     if (row.b >= 0) add(impulse, row.along_b, &impulses_[6 * row.b]);
   }
   take_impulses();
-  held_ = velocities_;
+  joint_velocities_ = velocities_;
 }
 
 bool LockedRows::respond(Bodies& bodies) {
@@ -336,16 +337,16 @@ void LockedRows::settle(Bodies& bodies) {
   solved_ = false;
 }
 
-void LockedRows::add_held(Bodies& bodies) const {
+void LockedRows::add_joint_velocities(Bodies& bodies) const {
   if (rows_.empty() || !solved_) return;
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
-    double held[6];
+    double joint[6];
     for (int k = 0; k < 6; ++k) {
       const std::size_t at = 6 * i + k;
-      held[k] = held_[at] + (answer_[at] - start_[at] - pushed_[at]);
+      joint[k] = joint_velocities_[at] + (answer_[at] - start_[at] - pushed_[at]);
     }
-    bodies[bodies_[i]].internalGetDeltaLinearVelocity() += get(held);
-    bodies[bodies_[i]].internalGetDeltaAngularVelocity() += get(held + 3);
+    bodies[bodies_[i]].internalGetDeltaLinearVelocity() += get(joint);
+    bodies[bodies_[i]].internalGetDeltaAngularVelocity() += get(joint + 3);
   }
 }
 

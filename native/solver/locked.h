@@ -11,8 +11,8 @@
 // becomes (M + J^T C^-1 J)^-1 p with all that joints hold. So sweeps of contacts are answered body by body, and rows
 // get their impulses at the end.
 //
-// With all else eliminated from it, the matrix says how heavy a few bodies are together with all that joints hold to
-// them. An engine that has only rows between such bodies can so answer for structures that others have.
+// The Schur complement of the matrix on a few bodies is their effective mass: theirs, together with all that joints
+// hold to them. With it, an engine that has only rows between such bodies can answer for structures that others have.
 #pragma once
 
 #include <btBulletDynamicsCommon.h>
@@ -38,25 +38,25 @@ class LockedRows {
   // Whether a joint's row was taken.
   static bool has(const btSolverConstraint& row) { return row.m_overrideNumSolverIterations == 0; }
   // Takes the rows that have no limits out of Bullet's sweeps; takes none if the factorization fails or is more work
-  // than sweeps are. `masses` are of bodies as others hold them; a body without has its own. `interface` are bodies
-  // that others have rows with, `kept` those whose held masses will be asked for. Bodies are solver bodies.
+  // than sweeps are. `masses` are effective masses that others sent; a body without has its own. `interface` are bodies
+  // that others have rows with, `kept` those whose interface masses are sent. Bodies are solver bodies.
   void prepare(btAlignedObjectArray<btSolverConstraint>& rows, const Bodies& bodies,
                const std::vector<MassBlock>& masses, const std::vector<int>& interface, const std::vector<int>& kept);
-  std::size_t held_mass_count() const { return rows_.empty() ? 0 : matrix_.kept_count(); }
-  std::vector<MassBlock> held_masses() const;
+  std::size_t interface_mass_count() const { return rows_.empty() ? 0 : matrix_.kept_count(); }
+  std::vector<MassBlock> interface_masses() const;
 
   // Whether rows have their impulses after every solve, and not only once they are settled: so where all bodies are at
-  // the interface, as the server's are, and others are told of them before the step's end.
+  // the interface, as the server's are, and others receive them before the step's end.
   bool are_current() const { return current_; }
-  // Where others hold bodies, `mark` comes before other rows are swept: what those did since is then answered for, too,
-  // and velocities become what they will be once the others have answered.
+  // Where others have joints of bodies, `mark` comes before other rows are swept: what those did since is then answered
+  // for, too, and velocities become what they will be once the others have answered.
   void mark(const Bodies& bodies);
   // False if nothing had changed since the last one.
   bool solve(Bodies& bodies);
   // Rows get their impulses, and bodies the velocities that these make.
   void settle(Bodies& bodies);
-  // To velocities that are made of other rows' impulses only, what is due to these.
-  void add_held(Bodies& bodies) const;
+  // Add what is due to these rows to velocities that are made of other rows' impulses only.
+  void add_joint_velocities(Bodies& bodies) const;
   // Of a row's velocity, largest of all that solves had to give since the last call of `begin_round` [length units/s].
   void begin_round();
   double largest_lack() const;
@@ -86,19 +86,19 @@ class LockedRows {
   std::vector<char> kept_;
   BlockCholesky matrix_;
   bool is_too_much_ = false;  // to factor
-  bool current_ = false, held_elsewhere_ = false;
+  bool current_ = false, jointed_elsewhere_ = false;
   bool solved_ = false;  // all rows, in this step
   double solved_lack_ = 0;
   std::vector<BodyMass> mass_, inverse_;
   std::vector<double> lack_;
   // Six numbers for each body.
   std::vector<double> velocities_, impulses_;
-  std::vector<double> start_;    // velocities at the mark, or when all rows were solved
-  std::vector<double> held_;     // then, of these due to the rows
-  std::vector<double> pushed_;   // by others since
-  std::vector<double> answer_;   // velocities now
-  std::vector<double> seen_;     // the same, in the engine's precision
-  std::vector<double> changed_;  // by others in this round
+  std::vector<double> start_;             // velocities at the mark, or when all rows were solved
+  std::vector<double> joint_velocities_;  // then, of these due to the rows
+  std::vector<double> pushed_;            // by others since
+  std::vector<double> answer_;            // velocities now
+  std::vector<double> seen_;              // the same, in the engine's precision
+  std::vector<double> changed_;           // by others in this round
 };
 
 }  // namespace lapjoint

@@ -55,10 +55,10 @@ void RoundSolver::convertJoints(btTypedConstraint** joints, int joint_count, con
     const int count = m_tmpConstraintSizesPool[i].m_numConstraintRows, first = joint_start_[i];
     joint_start_[i + 1] = first + count;
     const std::size_t id = static_cast<std::size_t>(joints[i]->getUserConstraintId());
-    if (id >= kept_.size() || kept_[id].count != count) continue;  // other limits hold than before
+    if (id >= cached_.size() || cached_[id].count != count) continue;  // other limits hold than before
     for (int k = 0; k < count; ++k) {
       btSolverConstraint& row = m_tmpSolverNonContactConstraintPool[first + k];
-      const btScalar impulse = joint_warm_start_ * kept_impulses_[kept_[id].start + k];
+      const btScalar impulse = joint_warm_start_ * cached_impulses_[cached_[id].start + k];
       row.m_appliedImpulse = btSimdScalar(std::clamp(impulse, row.m_lowerLimit, row.m_upperLimit));
       apply(row, row.m_appliedImpulse);
     }
@@ -66,7 +66,7 @@ void RoundSolver::convertJoints(btTypedConstraint** joints, int joint_count, con
 }
 
 // Rows whose impulses rounds compare and extrapolate. Rows that are solved at once answer whatever these have become,
-// and are left out unless other engines are told of them.
+// and are left out unless other engines receive them.
 void RoundSolver::collect_rows() {
   rows_.clear();
   swept_joint_rows_ = 0;
@@ -90,13 +90,13 @@ void RoundSolver::prepare(const std::vector<int>& kept) {
   if (joints_together_)
     locked_.prepare(m_tmpSolverNonContactConstraintPool, m_tmpSolverBodyPool, masses_, interface_, kept);
   collect_rows();
-  // Rows that are solved at once have no say in how to extrapolate, unless others have structures that nobody was told
-  // the masses of: then such rows need rounds as contacts do.
-  const bool have_say = masses_.empty() && kept.empty();
+  // Rows that are solved at once have zero weight in the extrapolation, unless others have structures whose interface
+  // masses nobody sent: then such rows need rounds as contacts do.
+  const bool have_weight = masses_.empty() && kept.empty();
   std::vector<double> weights(rows_.size(), 0.0);
   for (int i = 0; i < static_cast<int>(rows_.size()); ++i) {
     const bool locked = i < joint_rows_ && LockedRows::has(*rows_[i]);
-    if ((!locked || have_say) && rows_[i]->m_jacDiagABInv > 0) weights[i] = 1 / double(rows_[i]->m_jacDiagABInv);
+    if ((!locked || have_weight) && rows_[i]->m_jacDiagABInv > 0) weights[i] = 1 / double(rows_[i]->m_jacDiagABInv);
   }
   history_.begin(std::move(weights));
   prepared_ = true;
@@ -113,52 +113,52 @@ void RoundSolver::finish(btCollisionObject** bodies, int body_count, bool answer
   Products products;
   if (answers && !plain_ && !interface_.empty()) sweep(1, products);
   locked_.settle(m_tmpSolverBodyPool);
-  forget_all();
+  clear_cache();
   for (std::size_t i = 0; i < joints_.size() && joint_warm_start_ > 0; ++i) {
     const int id = joints_[i]->getUserConstraintId();
     for (int k = joint_start_[i]; k < joint_start_[i + 1]; ++k)
-      keep_one(id, btScalar(m_tmpSolverNonContactConstraintPool[k].m_appliedImpulse));
+      cache_one(id, btScalar(m_tmpSolverNonContactConstraintPool[k].m_appliedImpulse));
   }
   solveGroupCacheFriendlyFinish(bodies, body_count, *info_);
 }
 
-// ---- memory --------------------------------------------------------------------------------------------------------
+// ---- warm-start data of joints -------------------------------------------------------------------------------------
 
-void RoundSolver::keep_one(int joint_id, btScalar impulse) {
+void RoundSolver::cache_one(int joint_id, btScalar impulse) {
   const std::size_t id = static_cast<std::size_t>(joint_id);
-  if (kept_.size() <= id) kept_.resize(id + 1);
-  if (kept_[id].count == 0) kept_[id].start = static_cast<int>(kept_impulses_.size());
-  ++kept_[id].count;
-  kept_ids_.push_back(joint_id);
-  kept_impulses_.push_back(impulse);
+  if (cached_.size() <= id) cached_.resize(id + 1);
+  if (cached_[id].count == 0) cached_[id].start = static_cast<int>(cached_impulses_.size());
+  ++cached_[id].count;
+  cached_ids_.push_back(joint_id);
+  cached_impulses_.push_back(impulse);
 }
 
-void RoundSolver::read_kept(int* joint_ids, btScalar* impulses) const {
-  std::copy(kept_ids_.begin(), kept_ids_.end(), joint_ids);
-  std::copy(kept_impulses_.begin(), kept_impulses_.end(), impulses);
+void RoundSolver::read_cached(int* joint_ids, btScalar* impulses) const {
+  std::copy(cached_ids_.begin(), cached_ids_.end(), joint_ids);
+  std::copy(cached_impulses_.begin(), cached_impulses_.end(), impulses);
 }
 
-void RoundSolver::keep(const int* joint_ids, const btScalar* impulses, int count) {
+void RoundSolver::cache(const int* joint_ids, const btScalar* impulses, int count) {
   if (!(joint_warm_start_ > 0)) return;
-  for (int i = 0; i < count; ++i) forget(joint_ids[i]);
-  for (int i = 0; i < count; ++i) keep_one(joint_ids[i], impulses[i]);
+  for (int i = 0; i < count; ++i) drop_cached(joint_ids[i]);
+  for (int i = 0; i < count; ++i) cache_one(joint_ids[i], impulses[i]);
 }
 
-void RoundSolver::forget(int joint_id) {
+void RoundSolver::drop_cached(int joint_id) {
   const std::size_t id = static_cast<std::size_t>(joint_id);
-  if (id >= kept_.size() || kept_[id].count == 0) return;
-  const auto [start, count] = kept_[id];
-  kept_[id] = {};
-  kept_ids_.erase(kept_ids_.begin() + start, kept_ids_.begin() + start + count);
-  kept_impulses_.erase(kept_impulses_.begin() + start, kept_impulses_.begin() + start + count);
-  for (Kept& other : kept_)
+  if (id >= cached_.size() || cached_[id].count == 0) return;
+  const auto [start, count] = cached_[id];
+  cached_[id] = {};
+  cached_ids_.erase(cached_ids_.begin() + start, cached_ids_.begin() + start + count);
+  cached_impulses_.erase(cached_impulses_.begin() + start, cached_impulses_.begin() + start + count);
+  for (Cached& other : cached_)
     if (other.start > start) other.start -= count;
 }
 
-void RoundSolver::forget_all() {
-  kept_.clear();
-  kept_ids_.clear();
-  kept_impulses_.clear();
+void RoundSolver::clear_cache() {
+  cached_.clear();
+  cached_ids_.clear();
+  cached_impulses_.clear();
 }
 
 // ---- exchange ------------------------------------------------------------------------------------------------------
@@ -173,15 +173,15 @@ void RoundSolver::set_interface(const std::vector<btRigidBody*>& bodies, double 
   prepared_ = unanswered_ = false;
 }
 
-std::vector<MassBlock> RoundSolver::held_masses(const std::vector<int>& places) {
+std::vector<MassBlock> RoundSolver::interface_masses(const std::vector<int>& places) {
   std::vector<int> kept, place(m_tmpSolverBodyPool.size(), -1);
   for (const int i : places) {
     kept.push_back(interface_[i]);
     place[interface_[i]] = i;
   }
   prepare(kept);
-  if (locked_.held_mass_count() > kMostMasses) return {};
-  std::vector<MassBlock> masses = locked_.held_masses();
+  if (locked_.interface_mass_count() > kMostMasses) return {};
+  std::vector<MassBlock> masses = locked_.interface_masses();
   for (MassBlock& block : masses) {
     block.body_a = place[block.body_a];
     block.body_b = place[block.body_b];
@@ -189,7 +189,7 @@ std::vector<MassBlock> RoundSolver::held_masses(const std::vector<int>& places) 
   return masses;
 }
 
-void RoundSolver::include_masses(std::vector<MassBlock> masses) {
+void RoundSolver::add_interface_masses(std::vector<MassBlock> masses) {
   masses_ = std::move(masses);
   for (MassBlock& block : masses_) {
     block.body_a = interface_[block.body_a];
@@ -237,7 +237,7 @@ void RoundSolver::sweep(int count, Products& products) {
   if (!prepared_) prepare({});
   read_impulses(before_);
   locked_.begin_round();
-  // A push at a body has to be felt by all that joints hold to it before contacts look at the body.
+  // Joints are re-solved before contacts are swept: a push reaches all that they hold first.
   if (unanswered_ && !locked_.empty() && masses_.empty()) locked_.solve(m_tmpSolverBodyPool);
   unanswered_ = false;
   // Bullet is to pass over rows that are solved at once: it would look at each of them in every sweep. The others are
@@ -282,7 +282,7 @@ bool RoundSolver::release_friction() {
   return released;
 }
 
-void RoundSolver::advance(Advance how, const double* theta) {
+void RoundSolver::extrapolate(Advance how, const double* theta) {
   if (how == Advance::kForget) history_.forget();
   if (how != Advance::kExtrapolate) return;
   history_.extrapolate(theta, after_);
@@ -313,7 +313,7 @@ void RoundSolver::rebuild() {
     m_tmpSolverBodyPool[i].internalGetDeltaAngularVelocity().setZero();
   }
   for (const btSolverConstraint* row : rows_) apply(*row, btScalar(row->m_appliedImpulse));
-  if (!locked_.are_current()) locked_.add_held(m_tmpSolverBodyPool);
+  if (!locked_.are_current()) locked_.add_joint_velocities(m_tmpSolverBodyPool);
   for (std::size_t i = 0; i < interface_.size(); ++i) {
     btSolverBody& body = m_tmpSolverBodyPool[interface_[i]];
     body.internalGetDeltaLinearVelocity() += get(&others_[kContribution * i], length_unit_);

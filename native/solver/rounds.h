@@ -2,7 +2,7 @@
 // exchange in between (docs/coupling.md).
 //
 // A body at an interface has rows in two engines. What each engine's impulses make of its velocity is its contribution;
-// the body moves by the sum of both. An engine sweeps from that sum and tells its own share of it.
+// the body moves by the sum of both. An engine sweeps from that sum and sends its own share of it.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ namespace lapjoint {
 class RoundSolver : public OpenSolver {
  public:
   // `joint_warm_start` is the share of a joint's impulses of the last step that it starts from. Plain sweeps are
-  // Bullet's, to the last bit; else friction ends where contact does, and an engine answers what it was told last.
+  // Bullet's, to the last bit; else friction ends where contact does, and an engine answers what it received last.
   // Joints together: rows without limits are solved at once (solver/locked.h) instead of one by one.
   RoundSolver(btScalar joint_warm_start, bool plain, bool joints_together)
       : joint_warm_start_(joint_warm_start), plain_(plain), joints_together_(joints_together) {}
@@ -28,33 +28,34 @@ class RoundSolver : public OpenSolver {
   // In place of finish. Bullet empties its pools only at a step's end, and would add the next step's rows to these.
   void abandon();
   int interface_count() const { return static_cast<int>(interface_.size()); }
-  // Before the first sweep, if at all; bodies are places in the interface. How heavy bodies are with all that this
-  // engine's joints hold to them, and with all that other engines' joints do.
-  std::vector<MassBlock> held_masses(const std::vector<int>& places);
-  void include_masses(std::vector<MassBlock> masses);
+  // Before the first sweep, if at all; bodies are places in the interface. The effective mass of interface bodies in
+  // this engine (the Schur complement of its mass matrix with joints), and that in the other engines.
+  std::vector<MassBlock> interface_masses(const std::vector<int>& places);
+  void add_interface_masses(std::vector<MassBlock> masses);
   // What other engines contribute to the interface bodies from now on.
   void include(const double* others);
-  void advance(Advance how, const double* theta);
+  void extrapolate(Advance how, const double* theta);
   // Up to `count` sweeps over all rows, fewer once they change nothing; and what they changed.
   void sweep(int count, Products& products);
   void contributions(double* own) const;
   // Velocities are final. With `answers`, after one more sweep, for what was included last.
   void finish(btCollisionObject** bodies, int body_count, bool answers);
 
-  // Impulses of the last step, one after the other, each with its joint, for joints that move to another engine.
-  int kept_count() const { return static_cast<int>(kept_impulses_.size()); }
-  void read_kept(int* joint_ids, btScalar* impulses) const;
-  // Joints are to start from these, in place of what they had.
-  void keep(const int* joint_ids, const btScalar* impulses, int count);
-  void forget(int joint_id);
-  void forget_all();
+  // Impulses of the last step, one after the other, each with its joint, for joints whose bodies migrate to another
+  // engine.
+  int cached_count() const { return static_cast<int>(cached_impulses_.size()); }
+  void read_cached(int* joint_ids, btScalar* impulses) const;
+  // Let joints start from these, in place of what the cache has.
+  void cache(const int* joint_ids, const btScalar* impulses, int count);
+  void drop_cached(int joint_id);
+  void clear_cache();
 
  protected:
   void convertJoints(btTypedConstraint** joints, int joint_count, const btContactSolverInfo& info) override;
 
  private:
   void collect_rows();
-  void keep_one(int joint_id, btScalar impulse);
+  void cache_one(int joint_id, btScalar impulse);
   void prepare(const std::vector<int>& kept);
   void apply(const btSolverConstraint& row, btScalar impulse);
   void read_impulses(std::vector<double>& impulses) const;
@@ -79,12 +80,12 @@ class RoundSolver : public OpenSolver {
   History history_;
   std::vector<double> before_, after_;  // impulses of a round
   // Of the last step, by joint number: where its impulses lie, and how many.
-  struct Kept {
+  struct Cached {
     int start = 0, count = 0;
   };
-  std::vector<Kept> kept_;
-  std::vector<int> kept_ids_;
-  std::vector<btScalar> kept_impulses_;
+  std::vector<Cached> cached_;
+  std::vector<int> cached_ids_;
+  std::vector<btScalar> cached_impulses_;
 };
 
 }  // namespace lapjoint

@@ -24,7 +24,7 @@ and how many masses there are."""
 MASS = 38
 """Numbers of a mass: which two bodies, and a block of 6 by 6."""
 MOST_MASSES = 20_000
-"""A worker with more of them tells none."""
+"""A worker with more of them sends none."""
 
 
 class Signal(IntEnum):
@@ -70,7 +70,7 @@ class RoundResult:
     residual: float
     """Largest change of a constraint's velocity in the last round [m/s]."""
     failed: bool = False
-    """Whether a worker did not answer, or somebody not with numbers. Then all have been told to abandon the step."""
+    """Whether a worker did not answer, or somebody not with numbers. All were sent the signal to abandon the step."""
     late: tuple[int, ...] = ()
     """Workers that did not answer in time; they are not to be waited for again."""
     not_finite: tuple[int, ...] = ()
