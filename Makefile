@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.lapjoint-installed
-NATIVE := $(wildcard native/*.cpp native/*.h native/bindings/*.cpp cmake/*.cmake) CMakeLists.txt pyproject.toml
+CXX_FILES := $(wildcard native/*/*.cpp native/*/*.h)
+NATIVE := $(CXX_FILES) $(wildcard cmake/*.cmake) CMakeLists.txt pyproject.toml
 
 .PHONY: setup demo test quick lint format wheel-check clean
 
@@ -33,12 +34,12 @@ lint: setup  ## ruff, ruff format, mypy strict, clang-format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror native/*.cpp native/*.h native/bindings/*.cpp
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i native/*.cpp native/*.h native/bindings/*.cpp
+	$(BIN)/clang-format -i $(CXX_FILES)
 
 wheel-check: setup  ## a wheel, built in isolation, runs where there is no compiler and no Bullet
 	tools/wheel-check $(PYTHON)

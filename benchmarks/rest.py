@@ -50,7 +50,7 @@ def wall(rows: int = 10, columns: int = 10) -> Scene:
 def standing_building() -> Scene:
     """Without its cannon balls' speed: they fall beside it."""
     scene = scenes.build("building", 450)
-    scene.states[:, 7:] = 0.0
+    scene.set_states(np.arange(scene.body_count), scene.states * ([1.0] * 7 + [0.0] * 6))
     return scene
 
 

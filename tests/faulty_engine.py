@@ -41,8 +41,8 @@ class FaultyEngine(BulletEngine):
         super().set_owners(owner)
         self._is_of_server = True
 
-    def begin_step(self, interface: Any, held: Any = ()) -> None:
-        super().begin_step(interface, held)
+    def begin_step(self, interface: Any, jointed: Any = ()) -> None:
+        super().begin_step(interface, jointed)
         self._round = 0
         self._go_wrong("begin")
 

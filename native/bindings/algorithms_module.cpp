@@ -7,16 +7,16 @@
 
 #include <cstring>
 
-#include "balance.h"
-#include "blend.h"
-#include "block_cholesky.h"
-#include "command_lists.h"
-#include "detect.h"
-#include "extrapolation.h"
-#include "graph.h"
-#include "membership.h"
-#include "overlap.h"
-#include "weights.h"
+#include "algorithms/balance.h"
+#include "algorithms/blend.h"
+#include "algorithms/command_lists.h"
+#include "algorithms/detect.h"
+#include "algorithms/extrapolation.h"
+#include "algorithms/graph.h"
+#include "algorithms/membership.h"
+#include "algorithms/overlap.h"
+#include "algorithms/weights.h"
+#include "solver/block_cholesky.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -207,8 +207,7 @@ NB_MODULE(_algorithms, m) {
           },
           "gaps"_a);
 
-  // ---- tight coupling
-  // ------------------------------------------------------------------------------------------------
+  // ---- tight coupling ----
 
   m.attr("product_count") = lapjoint::kProductCount;
   m.attr("column_count") = lapjoint::kColumns;
@@ -260,22 +259,29 @@ NB_MODULE(_algorithms, m) {
       "kept"_a, "pairs"_a, "matrix"_a, "values"_a.noconvert(), "left"_a.noconvert(), "limit"_a = 1L << 40);
 
   nb::class_<lapjoint::History>(m, "History")
-      .def("__init__",
-           [](lapjoint::History* self, const std::vector<double>& weights) {
-             new (self) lapjoint::History();
-             self->begin(weights);
-           })
-      .def("add",
-           [](lapjoint::History& h, const std::vector<double>& before, const std::vector<double>& after,
-              Output<double> out) {
-             lapjoint::Products products;
-             h.add(before, after, products);
-             std::memcpy(out.data(), &products, sizeof products);
-           })
+      .def(
+          "__init__",
+          [](lapjoint::History* self, const std::vector<double>& weights) {
+            new (self) lapjoint::History();
+            self->begin(weights);
+          },
+          "weights"_a)
+      .def(
+          "add",
+          [](lapjoint::History& h, const std::vector<double>& before, const std::vector<double>& after,
+             Output<double> out) {
+            lapjoint::Products products;
+            h.add(before, after, products);
+            std::memcpy(out.data(), &products, sizeof products);
+          },
+          "before"_a, "after"_a, "products"_a.noconvert())
       .def("forget", &lapjoint::History::forget)
-      .def("extrapolate", [](const lapjoint::History& h, Input<double> theta) {
-        std::vector<double> impulses;
-        h.extrapolate(theta.data(), impulses);
-        return impulses;
-      });
+      .def(
+          "extrapolate",
+          [](const lapjoint::History& h, Input<double> theta) {
+            std::vector<double> impulses;
+            h.extrapolate(theta.data(), impulses);
+            return impulses;
+          },
+          "theta"_a);
 }

@@ -10,7 +10,8 @@
 #include <cstring>
 #include <memory>
 
-#include "bullet_world.h"
+#include "bullet/errors.h"
+#include "bullet/world.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -69,13 +70,14 @@ JointColumns joint_columns(const nb::dict& table, int count) {
   return c;
 }
 
-// Every worker's part of the exchange: its memory, and which rows of the interface are its own.
-std::vector<lapjoint::Seat> make_seats(const std::vector<Output<double>>& downs, const std::vector<Output<double>>& ups,
-                                       const std::vector<Input<int>>& rows_of) {
-  std::vector<lapjoint::Seat> seats;
+// Every worker's side of the exchange: its buffers, and which rows of the interface are its own.
+std::vector<lapjoint::WorkerBuffers> make_worker_buffers(const std::vector<Output<double>>& downs,
+                                                         const std::vector<Output<double>>& ups,
+                                                         const std::vector<Input<int>>& rows_of) {
+  std::vector<lapjoint::WorkerBuffers> workers;
   for (std::size_t i = 0; i < downs.size(); ++i)
-    seats.push_back({downs[i].data(), ups[i].data(), rows_of[i].data(), rows(rows_of[i]), ups[i].size()});
-  return seats;
+    workers.push_back({downs[i].data(), ups[i].data(), rows_of[i].data(), rows(rows_of[i]), ups[i].size()});
+  return workers;
 }
 
 // Ctrl-C while workers are waited for.
@@ -97,12 +99,49 @@ std::unique_ptr<lapjoint::Links> make_called(const nb::callable& tell, const nb:
       });
 }
 
+// A Python exception class of the module, and its instances with the body's number.
+nb::object add_error_class(nb::module_& m, const char* name, nb::handle base) {
+  const std::string path = nb::cast<std::string>(m.attr("__name__")) + "." + name;
+  nb::object made = nb::steal(PyErr_NewException(path.c_str(), base.ptr(), nullptr));
+  m.attr(name) = made;
+  return made;
+}
+
+void raise_body_error(const nb::object& error_class, const lapjoint::BodyError& error) {
+  nb::object raised = error_class(error.what());
+  raised.attr("body_id") = error.body_id();
+  PyErr_SetObject(error_class.ptr(), raised.ptr());
+}
+
+// BodyError and NotFiniteError, in Python under the same names. Classes live as long as the interpreter.
+void register_errors(nb::module_& m) {
+  struct Classes {
+    nb::object body_error, not_finite_error;
+  };
+  auto* classes = new Classes;
+  classes->body_error = add_error_class(m, "BodyError", PyExc_ValueError);
+  classes->not_finite_error = add_error_class(m, "NotFiniteError", classes->body_error);
+  nb::register_exception_translator(
+      [](const std::exception_ptr& thrown, void* payload) {
+        const auto& known = *static_cast<const Classes*>(payload);
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const lapjoint::NotFiniteError& error) {
+          raise_body_error(known.not_finite_error, error);
+        } catch (const lapjoint::BodyError& error) {
+          raise_body_error(known.body_error, error);
+        }
+      },
+      classes);
+}
+
 }  // namespace
 
 NB_MODULE(LAPJOINT_MODULE, m) {
   nb::set_leak_warnings(false);  // what an interpreter keeps until its end is no leak
   m.attr("bullet_version") = btGetVersion();
-  m.attr("memory_columns") = nb::make_tuple(lapjoint::kBodyMemory, lapjoint::kPointNumbers, lapjoint::kPointMemory);
+  m.attr("state_columns") = nb::make_tuple(lapjoint::kBodyValues, lapjoint::kPointNumbers, lapjoint::kPointValues);
+  register_errors(m);
   m.attr("precision") = sizeof(btScalar) == 8 ? "float64" : "float32";
 
   m.attr("exchange_heads") = nb::make_tuple(lapjoint::kDownHead, lapjoint::kUpHead, lapjoint::kContribution);
@@ -168,18 +207,22 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "settings"_a, "bodies"_a, "body_count"_a, "joints"_a, "joint_count"_a, nb::keep_alive<1, 3>(),
           nb::keep_alive<1, 5>())
       .def("define_shape", &BulletWorld::define_shape, "definition"_a)
-      .def("ignore_pairs",
-           [](BulletWorld& w, Input<int> pairs) {
-             for (std::size_t i = 0; i < pairs.shape(0); ++i)
-               w.ignore_pair(pairs.data()[2 * i], pairs.data()[2 * i + 1]);
-           })
-      .def("add_static",
-           [](BulletWorld& w, int shape_id, const std::array<double, 7>& place, double friction, double restitution,
-              double rolling_friction, std::uint32_t group, std::uint32_t mask) {
-             StaticBody item{shape_id, {}, friction, restitution, rolling_friction, group, mask};
-             std::copy(place.begin(), place.end(), item.place);
-             w.add_static(item);
-           })
+      .def(
+          "ignore_pairs",
+          [](BulletWorld& w, Input<int> pairs) {
+            for (std::size_t i = 0; i < pairs.shape(0); ++i)
+              w.ignore_pair(pairs.data()[2 * i], pairs.data()[2 * i + 1]);
+          },
+          "pairs"_a)
+      .def(
+          "add_static",
+          [](BulletWorld& w, int shape_id, const std::array<double, 7>& place, double friction, double restitution,
+             double rolling_friction, std::uint32_t group, std::uint32_t mask) {
+            StaticBody item{shape_id, {}, friction, restitution, rolling_friction, group, mask};
+            std::copy(place.begin(), place.end(), item.place);
+            w.add_static(item);
+          },
+          "shape_id"_a, "place"_a, "friction"_a, "restitution"_a, "rolling_friction"_a, "group"_a, "mask"_a)
       .def(
           "activate",
           [](BulletWorld& w, Input<int> ids, Input<double> states) {
@@ -216,20 +259,20 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("clear_contacts", &BulletWorld::clear_contacts, Unlocked())
       .def("set_iterations", &BulletWorld::set_iterations, "iterations"_a)
       .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())
-      // A step in rounds; products are as in extrapolation.h, memory as in exchange.h.
+      // A step in rounds; products are as in algorithms/extrapolation.h, messages as in exchange/exchange.h.
       .def(
           "begin_step",
-          [](BulletWorld& w, double timestep, Input<int> interface, Input<int> held) {
+          [](BulletWorld& w, double timestep, Input<int> interface, Input<int> jointed) {
             w.begin_step(timestep, interface.data(), rows(interface),
-                         std::vector<int>(held.data(), held.data() + rows(held)));
+                         std::vector<int>(jointed.data(), jointed.data() + rows(jointed)));
           },
-          "timestep"_a, "interface"_a, "held"_a, Unlocked())
+          "timestep"_a, "interface"_a, "jointed"_a, Unlocked())
       .def(
           "include", [](BulletWorld& w, Input<double> others) { w.include(others.data()); }, "others"_a, Unlocked())
       .def(
-          "advance",
+          "extrapolate",
           [](BulletWorld& w, int how, Input<double> theta) {
-            w.advance(static_cast<lapjoint::Advance>(how), theta.data());
+            w.extrapolate(static_cast<lapjoint::Advance>(how), theta.data());
           },
           "how"_a, "theta"_a, Unlocked())
       .def(
@@ -243,17 +286,17 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "contributions", [](const BulletWorld& w, Output<double> own) { w.contributions(own.data()); },
           "own"_a.noconvert(), Unlocked())
       // Masses are rows of two places in the interface and a block of 6 by 6.
-      .def("held_mass_count", [](const BulletWorld& w) { return w.held_masses().size(); })
+      .def("interface_mass_count", [](const BulletWorld& w) { return w.interface_masses().size(); })
       .def(
-          "read_held_masses",
-          [](const BulletWorld& w, Output<double> out) { lapjoint::write_masses(w.held_masses(), out.data()); },
+          "read_interface_masses",
+          [](const BulletWorld& w, Output<double> out) { lapjoint::write_masses(w.interface_masses(), out.data()); },
           "masses"_a.noconvert())
       .def(
-          "include_masses",
+          "add_interface_masses",
           [](BulletWorld& w, Input<double> masses) {
             std::vector<lapjoint::MassBlock> blocks;
             lapjoint::read_masses(masses.data(), static_cast<int>(masses.shape(0)), blocks);
-            w.include_masses(std::move(blocks));
+            w.add_interface_masses(std::move(blocks));
           },
           "masses"_a)
       .def("finish_step", &BulletWorld::finish_step, "moves"_a, Unlocked())
@@ -276,10 +319,10 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           [](BulletWorld& w, const lapjoint::RoundPlan& plan, const std::vector<Output<double>>& downs,
              const std::vector<Output<double>>& ups, const std::vector<Input<int>>& rows_of,
              const std::vector<int>& sockets, double limit_s, const std::vector<bool>& carries) {
-            const auto seats = make_seats(downs, ups, rows_of);
-            lapjoint::SocketLinks links(seats, sockets, carries, limit_s, raise_interrupt);
+            const auto workers = make_worker_buffers(downs, ups, rows_of);
+            lapjoint::SocketLinks links(workers, sockets, carries, limit_s, raise_interrupt);
             nb::gil_scoped_release unlocked;
-            return w.run_rounds(plan, seats, links);
+            return w.run_rounds(plan, workers, links);
           },
           "plan"_a, "downs"_a, "ups"_a, "rows"_a, "sockets"_a, "limit_s"_a, "carries"_a)
       .def(
@@ -288,9 +331,9 @@ NB_MODULE(LAPJOINT_MODULE, m) {
              const std::vector<Output<double>>& ups, const std::vector<Input<int>>& rows_of, const nb::callable& tell,
              const nb::callable& exchange) {
             const auto links = make_called(tell, exchange);
-            const auto seats = make_seats(downs, ups, rows_of);
+            const auto workers = make_worker_buffers(downs, ups, rows_of);
             nb::gil_scoped_release unlocked;
-            return w.run_rounds(plan, seats, *links);
+            return w.run_rounds(plan, workers, *links);
           },
           "plan"_a, "downs"_a, "ups"_a, "rows"_a, "tell"_a, "exchange"_a)
       .def(
@@ -328,13 +371,13 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             }
           },
           "bodies"_a.noconvert(), "point_counts"_a.noconvert(), "depths"_a.noconvert(), Unlocked())
-      // Counts the contact points; read_memory then copies everything out.
-      .def("memory_point_count", &BulletWorld::memory_point_count, Unlocked())
+      // Counts the contact points; read_state then copies everything out.
+      .def("cached_point_count", &BulletWorld::cached_point_count, Unlocked())
       .def(
-          "read_memory",
+          "read_state",
           [](BulletWorld& w, Output<btScalar> bodies, Output<bool> prepared, Output<int> point_bodies,
              Output<int> point_numbers, Output<btScalar> points) {
-            w.read_memory(bodies.data(), prepared.data(), point_bodies.data(), point_numbers.data(), points.data());
+            w.read_state(bodies.data(), prepared.data(), point_bodies.data(), point_numbers.data(), points.data());
           },
           "bodies"_a.noconvert(), "prepared"_a.noconvert(), "point_bodies"_a.noconvert(), "point_numbers"_a.noconvert(),
           "points"_a.noconvert(), Unlocked())
@@ -347,9 +390,9 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           },
           "ids"_a, "bodies"_a, "prepared"_a, "point_bodies"_a, "point_numbers"_a, "points"_a, Unlocked())
       .def(
-          "remember",
+          "merge_contact_cache",
           [](BulletWorld& w, Input<int> point_bodies, Input<int> point_numbers, Input<btScalar> points) {
-            w.remember(rows(point_bodies), point_bodies.data(), point_numbers.data(), points.data());
+            w.merge_contact_cache(rows(point_bodies), point_bodies.data(), point_numbers.data(), points.data());
           },
           "point_bodies"_a, "point_numbers"_a, "points"_a, Unlocked())
       .def("joint_impulse_count", &BulletWorld::joint_impulse_count)
@@ -360,9 +403,9 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           },
           "joint_ids"_a.noconvert(), "impulses"_a.noconvert(), Unlocked())
       .def(
-          "remember_joints",
+          "merge_joint_cache",
           [](BulletWorld& w, Input<int> joint_ids, Input<btScalar> impulses) {
-            w.remember_joints(joint_ids.data(), impulses.data(), rows(joint_ids));
+            w.merge_joint_cache(joint_ids.data(), impulses.data(), rows(joint_ids));
           },
           "joint_ids"_a, "impulses"_a, Unlocked())
       .def("residual", &BulletWorld::residual)

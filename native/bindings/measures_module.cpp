@@ -2,7 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include "measures.h"
+#include "measures/measures.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

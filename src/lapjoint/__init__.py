@@ -35,6 +35,8 @@ from .scene import (
 from .server.events import Event
 from .simulation import Simulation
 
+__version__ = "0.1.0"
+
 __all__ = [
     "FREE",
     "LOCKED",
@@ -71,6 +73,7 @@ __all__ = [
     "Sphere",
     "Spring",
     "TriangleMesh",
+    "__version__",
     "engine_names",
     "make_engine",
     "scenes",

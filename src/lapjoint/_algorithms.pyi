@@ -1,5 +1,7 @@
 """Native algorithms (native/bindings/algorithms_module.cpp)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,8 @@ Bits = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 max_workers: int
+product_count: int
+column_count: int
 
 def build_graph(body_count: int, joints: Ids, contacts: list[Ids]) -> tuple[Ids, Ids, Ids, Ids]: ...
 def assign_overlap(
@@ -53,3 +57,21 @@ class PairFinder:
     def find_again(self, changed: Ids, bits: Bits) -> Ids: ...
     def prepare(self, bits: Bits) -> None: ...
     def keep_apart(self, gaps: Array) -> None: ...
+
+def choose_advance(
+    products: Array, last_change: float, regularization: float, few_rounds: bool, theta: Array
+) -> int: ...
+def solve_blocks(
+    kept: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
+    matrix: Array,
+    values: Array,
+    left: Array,
+    limit: int = ...,
+) -> bool: ...
+
+class History:
+    def __init__(self, weights: Sequence[float]) -> None: ...
+    def add(self, before: Sequence[float], after: Sequence[float], products: Array) -> None: ...
+    def forget(self) -> None: ...
+    def extrapolate(self, theta: Array) -> list[float]: ...

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import ConstraintGraph, Membership, load_algorithms
-from .arrays.checks import as_rows
 from .arrays.state import PartState, Stateful
 from .engines import Contacts, check_engines
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
-from .scene import STATE_SIZE, Scene
+from .scene import Scene
 from .scene.measures import joint_gaps, state_hash
-from .server.commands import CommandBuilder, checked_bodies
+from .scene.states import checked_states
+from .server.commands import CommandBuilder
 from .server.coupling import Decision, Situation, coupling_type, make_coupling
 from .server.detect import Detection, warn_of_penetration
 from .server.elastic import Elastic
@@ -89,6 +89,7 @@ class Simulation:
         self.resumed_from: dict[str, str | int] | None = None
         """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._callbacks: list[Callable[[Simulation], None]] = []
+        scene.lock("a simulation of it is running")
         self._stopped: SimulationStopped | None = None
         self._closed = False
 
@@ -300,18 +301,18 @@ class Simulation:
     def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
         """Put bodies elsewhere, or give them other velocities, in all their workers, before the next step."""
         self._check_open()
-        ids = checked_bodies(self.scene, body_ids, "set_states")
-        self._runtime.states[ids] = as_rows("state", states, len(ids), (STATE_SIZE,), "set_states")
+        ids = self.scene.checked_ids(body_ids, "set_states")
+        self._runtime.states[ids] = checked_states(self.scene, ids, states, "set_states")
         self._now.commands.set_from_table(ids)
 
     def freeze(self, body_ids: ArrayLike) -> None:
         """Hold bodies where they are: after every step they are put back there, at rest."""
-        self._frozen.hold(checked_bodies(self.scene, body_ids, "freeze").tolist(), self._runtime.states)
+        self._frozen.hold(self.scene.checked_ids(body_ids, "freeze").tolist(), self._runtime.states)
         self._put_back_frozen()
 
     def release(self, body_ids: ArrayLike) -> None:
         """Let frozen bodies go."""
-        self._frozen.release(checked_bodies(self.scene, body_ids, "release").tolist())
+        self._frozen.release(self.scene.checked_ids(body_ids, "release").tolist())
 
     def set_growth_depth(self, growth_depth: int) -> None:
         """How far overlap grows, from the next step on: a body's heaviest worker keeps it, and overlap grows anew."""
@@ -451,6 +452,7 @@ class Simulation:
         """End the workers. The simulation cannot go on."""
         if not self._closed:
             self._closed = True
+            self.scene.unlock()
             self._runtime.close()
 
     def _check_open(self) -> None:

@@ -159,7 +159,10 @@ def memory_growth(kind: tuple[str, str]) -> dict[str, int]:
 
 def test_comings_and_goings_take_no_memory(kind: tuple[str, str]) -> None:
     """In a fresh process, where no free memory of earlier tests hides a leak: 50 bytes a body would be noticed."""
-    code = "import json, sys, test_history; print(json.dumps(test_history.memory_growth(sys.argv[1:])))"
+    code = (
+        "import json, sys; sys.path.append('engines'); import test_history; "
+        "print(json.dumps(test_history.memory_growth(sys.argv[1:])))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, *kind], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
     )

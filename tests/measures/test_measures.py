@@ -161,7 +161,7 @@ def test_a_spinning_box_wherever_it_is_turned() -> None:
     moments = np.array([13.0, 10.0, 5.0])
     for turn in ([1, 0, 0, 0], rotation.from_axis_angle([1, 2, 3], 1.0), rotation.from_axis_angle([0, 1, 0], 2.0)):
         for axis in range(3):
-            states = scene.states
+            states = scene.states.copy()
             states[0, 3:7] = turn
             states[0, 10:] = rotation.rotate(turn, 4.0 * np.eye(3)[axis])
             assert kinetic_energy(scene, states) == pytest.approx(0.5 * moments[axis] * 16)
@@ -303,7 +303,7 @@ def test_sum_and_largest_joint_gap_by_hand() -> None:
     scene = Scene(gravity=(0, 0, 0))
     bodies = scene.add_bodies(Sphere(0.5), [(2.0 * i, 0, 0) for i in range(3)])
     scene.add_joints(Ball(), bodies[:-1], bodies[1:], [(1.0, 0, 0), (3.0, 0, 0)])
-    states = scene.states
+    states = scene.states.copy()
     states[2, :3] += (0.3, 0, 0.4)
     assert joint_gaps(scene, states).tolist() == pytest.approx([0, 0.5])
     states[0, :3] += (0, 0.25, 0)

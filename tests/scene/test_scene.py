@@ -150,6 +150,19 @@ def test_one_mistake_among_many_bodies_refuses_them_all(mistake: str) -> None:
     refused(lambda scene: scene.add_bodies(**given), message)
 
 
+def test_many_bodies_take_options_in_the_singular_too_and_refuse_unknown_ones() -> None:
+    singular, plural = two(), two()
+    singular.add_bodies(CUBE, np.zeros((2, 3)), linear_velocity=(1.0, 0.0, 0.0), label=3)
+    plural.add_bodies(CUBE, np.zeros((2, 3)), linear_velocities=(1.0, 0.0, 0.0), labels=3)
+    assert singular == plural
+    places = np.zeros((2, 3))
+    refused(
+        lambda scene: scene.add_bodies(CUBE, places, weight=1.0),
+        "body 2: no option named 'weight'; known options: linear_velocities",
+    )
+    refused(lambda scene: scene.add_bodies(CUBE, places, label=1, labels=2), "body 2", "both")
+
+
 def test_the_options_of_one_body_are_those_of_many() -> None:
     parameters = inspect.signature(Scene.add_bodies).parameters.values()
     assert {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} == {*BODY_OPTIONS, "names"}
@@ -191,6 +204,92 @@ def test_an_unknown_name_is_an_error_that_names_the_scene() -> None:
         two().body_id("eve")
 
 
+# ---- states ------------------------------------------------------------------------------------------------------
+
+
+def test_states_cannot_be_written_to() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        two().states[:] = 1.0
+
+
+def test_a_scene_starts_from_states_that_are_set() -> None:
+    scene = two()
+    states = np.arange(26.0).reshape(2, 13)
+    scene.set_states([1, 0], states)
+    turns = states[:, 3:7] / np.linalg.norm(states[:, 3:7], axis=1, keepdims=True)
+    expected = np.concatenate([states[:, :3], turns, states[:, 7:]], axis=1)
+    assert np.array_equal(scene.states[[1, 0]], expected)
+    before = scene.states
+    scene.set_states([0, 1], before)
+    assert np.array_equal(scene.states, before)  # to the last bit
+    scene.set_states([0, 1], before[0])
+    assert np.array_equal(scene.states, before[[0, 0]])
+    scene.set_states([], np.empty((0, 13)))
+
+
+def test_joints_stay_where_they_are_on_bodies_that_are_set() -> None:
+    scene = two()
+    scene.add_joint(Ball(), 0, 1, (1.0, 0.0, 0.0))
+    frames = scene.joints.frame_a.copy(), scene.joints.frame_b.copy()
+    scene.set_states([0], [5.0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    assert np.array_equal(frames, (scene.joints.frame_a, scene.joints.frame_b))
+
+
+def row(**changed: float) -> list[float]:
+    state = [0.0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    for place, value in changed.items():
+        state[int(place[1:])] = value
+    return state
+
+
+STATE_MISTAKES: dict[str, tuple[Any, Any, str]] = {
+    "quaternion zero": ([1, 0], [row(), row(q3=0.0)], "set_states: body 0 ('ada'): the state's quaternion is [0. 0."),
+    "not a number": ([0, 1], [row(), row(v7=NAN)], "set_states: body 1: state is"),
+    "infinite": ([0], row(x0=INF), "expected finite numbers"),
+    "too short": ([0, 1], np.zeros((2, 12)), "expected 13 numbers or 2 rows"),
+    "three for two": ([0, 1], np.zeros((3, 13)), "expected 13 numbers or 2 rows"),
+    "text": ([0], "there", "set_states: state is there, expected 13 numbers"),
+    "no such body": ([2], row(), "set_states: body 2 does not exist, the scene has 2 bodies"),
+    "half a body": ([0.5], row(), "set_states: body is 0.5"),
+}
+
+
+@pytest.mark.parametrize("mistake", STATE_MISTAKES)
+def test_what_is_no_state_is_refused(mistake: str) -> None:
+    ids, states, message = STATE_MISTAKES[mistake]
+    refused(lambda scene: scene.set_states(ids, states), message)
+
+
+# ---- locks -------------------------------------------------------------------------------------------------------
+
+CHANGES: dict[str, Callable[[Scene], object]] = {
+    "add_body": lambda scene: scene.add_body(CUBE),
+    "add_bodies": lambda scene: scene.add_bodies(CUBE, np.zeros((2, 3))),
+    "add_static": lambda scene: scene.add_static(CUBE),
+    "add_joint": lambda scene: scene.add_joint(Ball(), 0, 1, (0.0, 0.0, 0.0)),
+    "ignore": lambda scene: scene.ignore([0], [1]),
+    "set_states": lambda scene: scene.set_states([0], row(x0=7.0)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_locked_scene_refuses_changes_until_all_locks_are_gone(change: str) -> None:
+    scene = two()
+    scene.lock("it is simulated")
+    scene.lock("it is simulated twice")
+    with pytest.raises(LapjointError, match="scene 'two' cannot be changed now: it is simulated twice"):
+        CHANGES[change](scene)
+    scene.unlock()
+    with pytest.raises(LapjointError, match=r"it is simulated$"):
+        CHANGES[change](scene)
+    assert scene == two()
+    scene.unlock()
+    CHANGES[change](scene)
+    assert scene != two()
+    with pytest.raises(LapjointError, match="scene 'two' is not locked"):
+        scene.unlock()
+
+
 # ---- static bodies -----------------------------------------------------------------------------------------------
 
 STATIC_MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
@@ -208,6 +307,16 @@ STATIC_MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_static_body_with_a_mistake_is_refused_by_number(mistake: str) -> None:
     options, message = STATIC_MISTAKES[mistake]
     refused(lambda scene: scene.add_static(Plane(), **options), "static body 0: ", message)
+
+
+def test_many_static_bodies_have_one_shape_or_one_each() -> None:
+    each, single = Scene(), Scene()
+    assert each.add_statics([CUBE, Plane(), CUBE], np.zeros((3, 3))) == range(3)
+    for shape in (CUBE, Plane(), CUBE):
+        single.add_static(shape)
+    assert each == single
+    refused(lambda scene: scene.add_statics([CUBE, CUBE], np.zeros((3, 3))), "static body 0", "2 shapes for 3 bodies")
+    refused(lambda scene: scene.add_statics([CUBE, "ball"], np.zeros((2, 3))), "static body 1", "is not a shape")  # type: ignore[list-item]
 
 
 def test_one_mistake_among_many_static_bodies_refuses_them_all() -> None:

@@ -41,8 +41,7 @@ from lapjoint import (
     scenes,
 )
 from lapjoint.arrays import rotation as rot
-from lapjoint.scene.file import scene_bytes
-from lapjoint.scene.shared import SceneMemory, read_scene
+from lapjoint.scene.shared import SceneLayout, read_scene
 
 Arrays = dict[str, np.ndarray]
 
@@ -105,7 +104,7 @@ def test_a_loaded_scene_can_grow_like_the_one_saved(tmp_path: Path) -> None:
 
 
 def test_equal_scenes_are_equal_bytes_and_others_are_not() -> None:
-    assert scene_bytes(full()) == scene_bytes(full())
+    assert full().to_bytes() == full().to_bytes()
     assert full() == full()
     changes: list[Callable[[Scene], object]] = [
         lambda scene: scene.add_body(Sphere(0.1)),
@@ -221,7 +220,7 @@ def test_a_damaged_description_is_refused(tmp_path: Path, entries: dict[str, Any
 @given(st.integers(0, 100_000), st.integers(1, 255))
 @settings(max_examples=60)
 def test_a_flipped_byte_is_noticed_or_harmless(tmp_path: Path, place: int, flip: int) -> None:
-    content = bytearray(scene_bytes(full()))
+    content = bytearray(full().to_bytes())
     content[place % len(content)] ^= flip
     path = tmp_path / "flipped.npz"
     path.write_bytes(content)
@@ -235,7 +234,7 @@ def test_a_flipped_byte_is_noticed_or_harmless(tmp_path: Path, place: int, flip:
 @given(st.floats(0, 1))
 @settings(max_examples=40)
 def test_a_torn_file_is_refused(tmp_path: Path, share: float) -> None:
-    content = scene_bytes(full())
+    content = full().to_bytes()
     path = tmp_path / "torn.npz"
     path.write_bytes(content[: int(share * (len(content) - 1))])
     with pytest.raises(LapjointError, match=r"torn\.npz: not a lapjoint scene file"):
@@ -258,7 +257,7 @@ def _zip(files: dict[str, bytes]) -> bytes:
 
 def _damaged(folder: Path, damage: Callable[[Arrays], object] = lambda arrays: None, **entries: Any) -> Path:
     """The file of the full scene with one thing wrong in its arrays or its description."""
-    with np.load(io.BytesIO(scene_bytes(full()))) as archive:
+    with np.load(io.BytesIO(full().to_bytes())) as archive:
         arrays = {name: archive[name].copy() for name in archive.files}
     description = json.loads(arrays["description"].tobytes())
     description.update(entries)
@@ -275,11 +274,11 @@ def _damaged(folder: Path, damage: Callable[[Arrays], object] = lambda arrays: N
 @pytest.mark.parametrize("name", ["bridge", "bowl", "chain-net", "plank"])
 def test_a_scene_laid_out_in_memory_is_the_same_and_is_not_copied(name: str) -> None:
     scene = scenes.build(name, 120)
-    layout = SceneMemory(scene)
+    layout = SceneLayout(scene)
     block = bytearray(layout.size)
     layout.write(block)
     read = read_scene(block)
-    assert scene_bytes(read) == scene_bytes(scene)
+    assert read.to_bytes() == scene.to_bytes()
     tables = read.bodies.to_arrays()
     assert all(np.shares_memory(column, np.frombuffer(block, np.uint8)) for column in tables.values())
     assert all(column.ctypes.data % 8 == 0 for column in tables.values()) or len(block) < 64

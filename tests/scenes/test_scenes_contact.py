@@ -132,7 +132,7 @@ def test_other_neighbours_are_not_linked() -> None:
 
 def test_a_link_that_slips_out_is_noticed() -> None:
     scene = scenes.build("chain-net", 30)
-    states = scene.states
+    states = scene.states.copy()
     states[11, 2] += 1.0
     slipped = chain_net.linked_pairs(scene)[chain_net.ring_linking_numbers(scene, states) == 0]
     assert len(slipped) == 4

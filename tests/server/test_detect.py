@@ -92,7 +92,7 @@ def test_grid_equals_its_twin_while_bodies_move_and_change_workers(
 ) -> None:
     scene = random_scene(seed, count, 1.0)
     random = np.random.default_rng(seed + 1)
-    membership, states = Membership(random.integers(0, workers, count), workers), scene.states
+    membership, states = Membership(random.integers(0, workers, count), workers), scene.states.copy()
     finders = [module.PairFinder(scene, 0.02) for module in (native, reference)]
     for _ in range(12):
         found, expected = (finder.find(states, membership) for finder in finders)
@@ -117,7 +117,7 @@ def test_pairs_known_to_be_apart_come_back_before_they_can_touch(seed: int, pace
     """The engine's clearances spare the finder most pairs, and it misses none that touches."""
     scene = random_scene(seed, 24, 0.9)
     random = np.random.default_rng(seed + 1)
-    membership, states = Membership(random.integers(0, 3, 24), 3), scene.states
+    membership, states = Membership(random.integers(0, 3, 24), 3), scene.states.copy()
     sparing, full = (native.PairFinder(scene, 0.02) for _ in range(2))
     engine = make_engine(scene, Params(length_unit=1.0))
     for _ in range(20):
@@ -139,7 +139,7 @@ def test_a_bounding_box_holds_the_shape(shape: object) -> None:
     scene.add_body(shape)  # type: ignore[arg-type]
     scene.add_body(Sphere(0.01))
     engine = make_engine(scene, Params(precision="float64"))
-    states = scene.states
+    states = scene.states.copy()
     random = np.random.default_rng(3)
     outside = center + random.uniform(-1, 1, (200, 3)) * (half + 0.2)
     outside = outside[(np.abs(outside - center) > half + 0.05).any(axis=1)]

@@ -8,7 +8,7 @@ import pytest
 from lapjoint import Box, LapjointError, Params, Plane, Scene, Simulation, scenes
 from lapjoint.algorithms import Membership, native, reference
 from lapjoint.algorithms.balance import Balance
-from lapjoint.server.loads import CONTACT, LOOK_EVERY, PATIENCE, POINT_SWEEP, WEIGH_EVERY, Loads
+from lapjoint.server.loads import CONTACT, LOOK_EVERY, PATIENCE, POINT_SWEEP, ESTIMATE_EVERY, Loads
 from lapjoint.server.partition import divide_anew
 from lapjoint.workers.messages import StepReply
 
@@ -41,7 +41,7 @@ def test_loads_by_contacts_count_ends_of_contacts_and_points_once_each() -> None
     first = StepReply(np.array([[0, 1], [0, -1]], np.int32), np.array([4, 2], np.int32))
     second = StepReply(np.array([[0, 1]], np.int32), np.array([4], np.int32))
     loads = Loads(scene, Params(workers=2, load="contacts"))
-    loads.estimate(membership, [first, second], 10, WEIGH_EVERY)
+    loads.estimate(membership, [first, second], 10, ESTIMATE_EVERY)
     cost = membership.cost
     assert cost[2] == cost[3] < cost[1] < cost[0]
     # Body 1: one contact of four points. Body 0: the same, and half of what only one of its two workers tells.

@@ -440,7 +440,7 @@ def test_the_error_is_that_of_the_states() -> None:
     scene = Scene("error")
     scene.add_bodies(Sphere(0.5), [(0, 0, 0), (0.9, 0, 0), (5, 0, 0), (5.7, 0, 0)])
     scene.add_joint(Ball(), 0, WORLD, (0, 0, 0))
-    states = scene.states
+    states = scene.states.copy()
     states[0, :3] -= (0, 0.03, 0)
     error = state_error(scene, states)
     apart = float(np.hypot(0.9, 0.03))

@@ -237,7 +237,7 @@ def test_a_spring_swings_at_its_frequency(start: Make, axis: int, size: float) -
     stiffness = 100.0 * (mass if axis < 3 else size**2)
     scene.add_joint(SixAxis(**one_free(axis), springs={axis: Spring(stiffness)}), 0, WORLD, (0.0, 0.0, 0.0))
     engine = start(scene)
-    away, direction = scene.states, np.eye(3)[axis % 3]
+    away, direction = scene.states.copy(), np.eye(3)[axis % 3]
     if axis < 3:
         away[0, axis] = 0.1 * size
     else:
@@ -278,7 +278,7 @@ def test_a_damped_spring_dies_down_at_half_damping_over_mass(start: Make) -> Non
     scene.add_body(Sphere(0.5), mass=2.0)
     scene.add_joint(SixAxis(**one_free(0), springs={0: Spring(200.0, 4.0)}), 0, WORLD, (0.0, 0.0, 0.0))
     engine = start(scene)
-    away = scene.states
+    away = scene.states.copy()
     away[0, 0] = 0.1
     engine.set_states([0], away)
     swing = []

@@ -107,7 +107,7 @@ def test_small_and_large_spheres_look_alike() -> None:
 
 def test_states_move_bodies() -> None:
     scene = one_ball()
-    states = scene.states
+    states = scene.states.copy()
     states[0, 0] = 2.0
     columns = np.nonzero(reds(frame(scene, states=states, colors=RED)))[1]
     assert columns.mean() > 100
@@ -166,7 +166,7 @@ def test_plane_is_not_seen_from_below() -> None:
     scene.camera = ((0.0, -8.0, -1.0), (0.0, 0.0, 3.0))
     assert reds(frame(scene, colors=RED))[45, 80]
     scene.camera = ((0.0, -8.0, 3.0), (0.0, 0.0, -3.0))  # from above it hides what is below it
-    states = scene.states
+    states = scene.states.copy()
     states[0, 2] = -3.0
     assert not reds(frame(scene, states=states, colors=RED)).any()
 
@@ -220,11 +220,11 @@ def test_empty_scene_is_a_background() -> None:
 
 def test_states_that_are_not_finite_name_the_body(tmp_path: Path) -> None:
     scene = one_ball()
-    states = scene.states
+    states = scene.states.copy()
     states[0, 1] = np.nan
     with pytest.raises(LapjointError, match=r"body 0 \('ball'\).*not finite"):
         picture(scene, tmp_path / "a.png", states)
-    states = scene.states
+    states = scene.states.copy()
     states[0, 3:7] = 0.0
     with pytest.raises(LapjointError, match="quaternion is zero"):
         picture(scene, tmp_path / "a.png", states)

@@ -13,7 +13,7 @@ import pytest
 from lapjoint import Checkpoint, CheckpointWriter, Params, Plane, Scene, Simulation, Sphere, scenes
 from lapjoint.arrays import rotation
 from lapjoint.scene import STATE_SIZE
-from lapjoint.scene.shared import SceneMemory
+from lapjoint.scene.shared import SceneLayout
 from lapjoint.workers.codec import from_bytes
 from lapjoint.workers.messages import Command, StatePart, StepCommand, StepReply
 from lapjoint.workers.runtimes import base
@@ -35,8 +35,8 @@ class Loopback:
         self.wait_cpu_s = 0.0
         self.fetch_count = 0
         self.row_bytes = 0
-        memory = np.empty(SceneMemory(scene).size, np.uint8)
-        SceneMemory(scene).write(memory)
+        memory = np.empty(SceneLayout(scene).size, np.uint8)
+        SceneLayout(scene).write(memory)
         self.workers = []
         for index in range(worker_count):
             task: dict[str, Any] = {"index": index, "params": asdict(params), "memory": [], "room": 0}

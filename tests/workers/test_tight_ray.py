@@ -21,7 +21,7 @@ from lapjoint import Checkpoint, CheckpointWriter, Params, Scene, Simulation, sc
 from lapjoint.engines.bullet import BulletEngine
 from lapjoint.engines.exchange import Links
 from lapjoint.scene import STATE_SIZE
-from lapjoint.scene.shared import SceneMemory
+from lapjoint.scene.shared import SceneLayout
 from lapjoint.workers.codec import from_bytes
 from lapjoint.workers.messages import Command, Reply, WorkerFailure
 from lapjoint.workers.runtimes import base
@@ -82,8 +82,8 @@ class Loopback:
         Loopback.last = self
 
     def _start(self, index: int) -> None:
-        memory = np.empty(SceneMemory(self._scene).size, np.uint8)
-        SceneMemory(self._scene).write(memory)
+        memory = np.empty(SceneLayout(self._scene).size, np.uint8)
+        SceneLayout(self._scene).write(memory)
         worker = RayWorker()
         task = {"index": index, "params": asdict(self._params), "memory": [], "room": self._room}
         assert not worker.start({**task, "rows": [self._scene.body_count, 1]}, memory)["error"]

@@ -1,5 +1,5 @@
 """The exchange of a tight step: rounds among workers and the server between them. Readable twin of
-BulletWorld::run_rounds in native/bullet_exchange.cpp, which does the same over shared memory.
+BulletWorld::run_rounds in native/bullet/exchange.cpp, which does the same over shared memory.
 
 Constraints within a worker are rows of the worker, those between workers are rows of the server. A body at an interface
 has rows in both; its velocity changes by what either contributes. Workers solve from the server's contributions, at the

@@ -1,5 +1,5 @@
 """Anderson acceleration of the rounds of a tight step, over the rows of all engines together. Twin of
-native/extrapolation.cpp.
+native/algorithms/extrapolation.cpp.
 
 A round turns impulses x into impulses g, a change of r = g - x. The next round starts from the mixture of the last
 rounds' g for which the same mixture of their r is smallest. Every engine has its own rows; the mixture needs only sums

@@ -33,7 +33,7 @@ def table(name: str, value: ArrayLike, columns: int, title: Title | str | None =
         rows = np.empty(0)
     rows = rows[None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[1] != columns:
-        raise LapjointError(f"{_title(title, 0)}{name} is {_short(value)}, expected rows of {columns} numbers")
+        raise LapjointError(f"{_title(title, 0)}{name} is {short(value)}, expected rows of {columns} numbers")
     return rows
 
 
@@ -46,13 +46,13 @@ def as_rows(name: str, value: ArrayLike, count: int, shape: tuple[int, ...], tit
     if given is None or given.shape not in (shape, (1, *shape), (count, *shape)):
         kind = f"{shape[0]} numbers" if shape else "one number"
         raise LapjointError(
-            f"{_title(title, 0)}{name} is {_short(value)}, expected {kind}" + (f" or {count} rows" if count > 1 else "")
+            f"{_title(title, 0)}{name} is {short(value)}, expected {kind}" + (f" or {count} rows" if count > 1 else "")
         )
     rows = np.broadcast_to(given, (count, *shape))
     bad = ~np.isfinite(rows)
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
-        raise LapjointError(f"{_title(title, row)}{name} is {_short(rows[row])}, expected finite numbers")
+        raise LapjointError(f"{_title(title, row)}{name} is {short(rows[row])}, expected finite numbers")
     return rows
 
 
@@ -76,6 +76,7 @@ def integer_rows(
 
 
 def positive_rows(name: str, value: ArrayLike, count: int, title: Title) -> Array:
+    """`value` as `count` positive numbers."""
     rows = as_rows(name, value, count, (), title)
     bad = np.flatnonzero(rows <= 0)
     if len(bad):
@@ -84,18 +85,20 @@ def positive_rows(name: str, value: ArrayLike, count: int, title: Title) -> Arra
 
 
 def unit_quaternions(value: ArrayLike, count: int, title: Title) -> Array:
+    """`value` as `count` quaternions of length 1, exactly so where they were nearly."""
     rows = as_rows("quaternion", value, count, (4,), title)
     norms = np.linalg.norm(rows, axis=1)
     bad = np.flatnonzero(np.abs(norms - 1) > 1e-5)
     if len(bad):
         row = int(bad[0])
         raise LapjointError(
-            f"{title(row)}: quaternion {_short(rows[row])} has length {norms[row]:.6g}, expected 1 (w, x, y, z)"
+            f"{title(row)}: quaternion {short(rows[row])} has length {norms[row]:.6g}, expected 1 (w, x, y, z)"
         )
     return np.asarray(rows / norms[:, None])
 
 
 def unit_vectors(name: str, value: ArrayLike, count: int, title: Title) -> Array:
+    """`value` as `count` vectors, scaled to length 1."""
     rows = as_rows(name, value, count, (3,), title)
     norms = np.linalg.norm(rows, axis=1)
     bad = np.flatnonzero(norms < 1e-12)
@@ -104,7 +107,8 @@ def unit_vectors(name: str, value: ArrayLike, count: int, title: Title) -> Array
     return np.asarray(rows / norms[:, None])
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as messages show it: one line of at most 60 characters."""
     text = str(value).replace("\n", " ")
     return text if len(text) <= 60 else text[:57] + "..."
 

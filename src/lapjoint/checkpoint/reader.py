@@ -12,7 +12,6 @@ from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
-from ..scene.file import parse_scene
 from ..simulation import Simulation
 from .layout import checkpoint_files, read_checkpoint
 from .version1 import parts_of_version1
@@ -67,7 +66,7 @@ class Checkpoint:
             raise LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})") from None
 
     def scene(self) -> Scene:
-        return parse_scene(self._arrays["scene"].tobytes(), str(self.path))
+        return Scene.from_bytes(self._arrays["scene"].tobytes(), str(self.path))
 
     def resume(self, **changed: Any) -> Simulation:
         """The simulation, to go on. With as many workers, wherever they live, it goes on bit for bit as if it had never

@@ -12,7 +12,6 @@ import numpy as np
 from ..arrays.state import flatten
 from ..errors import LapjointError
 from ..recording.origin import machine, versions
-from ..scene.file import scene_bytes
 from ..simulation import Simulation
 from .layout import checkpoint_files, file_name, step_of, unfinished_files, write_checkpoint
 
@@ -43,7 +42,7 @@ class CheckpointWriter:
         except OSError as error:
             raise LapjointError(f"{self.path}: checkpoints cannot be written: {error.strerror or error}") from None
         simulation.before_stop.append(self.save)
-        self._scene = np.frombuffer(scene_bytes(simulation.scene), np.uint8)
+        self._scene = np.frombuffer(simulation.scene.to_bytes(), np.uint8)
         self.saved_step: int | None = None
         """Of the last checkpoint that was written."""
 

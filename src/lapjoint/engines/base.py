@@ -90,7 +90,7 @@ class Engine(Protocol):
         ...
 
     def deactivate(self, body_ids: ArrayLike) -> None:
-        """Take bodies out of the world, with their joints, contacts and memory."""
+        """Take bodies out of the world, with their joints, contacts and warm-start data."""
         ...
 
     def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
@@ -141,22 +141,22 @@ class Engine(Protocol):
         ...
 
     def clear_contacts(self) -> None:
-        """Forget what the engine remembers of earlier contacts (impulses for warm starts)."""
+        """Empty the contact cache: impulses that contacts are warm started from."""
         ...
 
     def state(self) -> EngineState:
-        """All that the next step depends on besides the scene and the parameters; a copy. Without the feature
+        """A copy of all that the next step depends on besides the scene and the parameters. Without the feature
         "contact cache": states alone."""
         ...
 
-    def restore(self, memory: EngineState) -> None:
-        """Become the engine that had this memory, of the same scene, parameters and build: from here on both do the
-        same, with the feature "contact cache" to the last bit. What was active before is forgotten."""
+    def restore(self, state: EngineState) -> None:
+        """Go on from the state of an engine of the same scene, parameters and build: from here on both do the same,
+        with the feature "contact cache" to the last bit. What was active before is dropped."""
         ...
 
     def residual(self) -> float:
         """Largest velocity change of a constraint in the last sweep of the last step [m/s]; not a number where the
-        engine does not tell (feature "residual")."""
+        engine does not report it (feature "residual")."""
         ...
 
     def joint_gaps(self) -> tuple[Ids, Array]:
@@ -191,23 +191,23 @@ class RoundEngine(Protocol):
         ...
 
     def set_owners(self, owner: Ids) -> None:
-        """This engine has joints and contacts between bodies of different owners alone. To be said before any body is
+        """This engine has joints and contacts between bodies of different owners alone. Call it before any body is
         active; the list is read in place, and may change for bodies that are not active."""
         ...
 
-    def begin_step(self, interface: ArrayLike, held: ArrayLike = ()) -> None:
-        """Everything up to the first sweep. `interface` are active bodies that other engines have constraints of;
-        `held`, by their places in it, those that other engines have joints of."""
+    def begin_step(self, interface: ArrayLike, jointed: ArrayLike = ()) -> None:
+        """Do everything up to the first sweep. `interface` are active bodies that other engines have constraints of;
+        `jointed`, places in it, those that other engines have joints of."""
         ...
 
     def interface_masses(self) -> Array:
-        """How heavy the held bodies are together with all that joints of this engine hold to them: rows of 38 numbers,
-        two places in the interface and their block of the mass matrix, in the engine's units. Before the first
+        """The effective mass of the jointed bodies in this engine, the Schur complement of its mass matrix with joints:
+        rows of 38 numbers, two places in the interface and their block, in the engine's units. Before the first
         sweep."""
         ...
 
     def add_interface_masses(self, masses: Array) -> None:
-        """The same of the other engines, for this engine's joints to reckon with."""
+        """Take the effective masses that the other engines have of the interface bodies into account."""
         ...
 
     def include(self, others: Array) -> None:
@@ -228,7 +228,7 @@ class RoundEngine(Protocol):
         ...
 
     def finish_step(self, moves: bool = True) -> None:
-        """Everything after the last sweep. Without moves, bodies stay where they are, and impulses are remembered."""
+        """Do everything after the last sweep. Without moves, bodies keep their states, and impulses are cached."""
         ...
 
     def abandon_step(self) -> None:
@@ -249,6 +249,6 @@ class RoundEngine(Protocol):
         """As the server: all rounds of a step with the workers behind `links`."""
         ...
 
-    def merge_cache(self, memory: EngineState) -> None:
-        """Take over what another engine remembers of contacts and joints of active bodies."""
+    def merge_cache(self, state: EngineState) -> None:
+        """Merge the warm-start data that another engine has of contacts and joints of active bodies."""
         ...

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +18,16 @@ from ..scene.shapes import StaticShape
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids
+from .bullet_module import load_bullet
 from .exchange import MASS, Links
 from .state import EngineState
 from .support import Support
+
+if TYPE_CHECKING:
+    from .. import _bullet_float32 as compiled
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 SHAPE_KINDS = {
     kind: number
@@ -51,10 +56,10 @@ class BulletEngine:
         assert params.iterations is not None
         self.scene = scene
         self.params = params
-        self._native = importlib.import_module(f"lapjoint._bullet_{params.precision}")
+        self._native = load_bullet(params.precision)
         self._timestep = params.timestep
-        self._result: Any = None  # of the last step in rounds
-        self._interface = np.empty(0, np.int32)
+        self._result: compiled.RoundResult | None = None  # of the last step in rounds
+        self._interface: Ids = np.empty(0, np.int32)
         # The native world reads these tables in place; holding them here keeps them alive.
         self._tables = scene.bodies.to_arrays(), scene.joints.to_arrays()
         self._world = self._native.BulletWorld(
@@ -75,32 +80,32 @@ class BulletEngine:
                 int(statics.mask[s]),
             )
 
-    def _settings(self) -> Any:
+    def _settings(self) -> compiled.WorldSettings:
         params, settings = self.params, self._native.WorldSettings()
-        for name in (
-            "length_unit",
-            "solver",
-            "solver_rows",
-            "iterations",
-            "residual_threshold",
-            "joint_erp",
-            "contact_erp",
-            "warm_start",
-            "joint_warm_start",
-            "joints_together",
-            "split_impulse",
-            "sleeping",
-        ):
-            setattr(settings, name, getattr(params, name))
-        settings.in_rounds, settings.accelerated = params.coupling == "tight", params.acceleration
-        settings.two_friction_directions = params.friction_directions == 2
+        assert params.length_unit is not None
+        assert params.iterations is not None
+        settings.length_unit = params.length_unit
         # Bullet's thresholds for masses are absolute too: it takes very heavy bodies for static ones.
         if self.scene.body_count:
             settings.mass_unit = float(2.0 ** np.round(np.log2(np.median(self.scene.bodies.mass))))
-        settings.gravity = list(self.scene.gravity)
+        settings.gravity = self.scene.gravity.tolist()
+        settings.solver = params.solver
+        settings.solver_rows = params.solver_rows
+        settings.in_rounds = params.coupling == "tight"
+        settings.accelerated = params.acceleration
+        settings.joints_together = params.joints_together
+        settings.joint_warm_start = params.joint_warm_start
+        settings.iterations = params.iterations
+        settings.residual_threshold = params.residual_threshold
+        settings.joint_erp = params.joint_erp
+        settings.contact_erp = params.contact_erp
+        settings.warm_start = params.warm_start
+        settings.split_impulse = params.split_impulse
+        settings.two_friction_directions = params.friction_directions == 2
+        settings.sleeping = params.sleeping
         return settings
 
-    def _shape(self, shape: StaticShape) -> Any:
+    def _shape(self, shape: StaticShape) -> compiled.ShapeDefinition:
         definition = self._native.ShapeDefinition()
         definition.kind = SHAPE_KINDS[type(shape)]
         if isinstance(shape, Sphere):
@@ -171,23 +176,12 @@ class BulletEngine:
     def step(self, count: int = 1) -> None:
         if count < 0:
             raise LapjointError(f"count of steps is {count}, expected zero or more")
-        self._finite(self._take_steps, count)
-
-    def _take_steps(self, count: int) -> None:
         if self.params.coupling != "tight":
-            self._world.step(self._timestep, count)
+            self._call(self._world.step, self._timestep, count)
             return
         for _ in range(count):
-            self._result = self._world.step_rounds(self._timestep, self._plan(RoundPlan.of(self.params)))
-
-    def _finite(self, step: Callable[..., None], *arguments: Any) -> None:
-        try:
-            self._call(step, *arguments)
-        except LapjointError as error:
-            first = re.match(r"body (\d+)\b.* has a state that is not finite", str(error))
-            if first is None:
-                raise
-            raise self._not_finite(int(first[1])) from None
+            plan = self._plan(RoundPlan.of(self.params))
+            self._result = self._call(self._world.step_rounds, self._timestep, plan)
 
     def set_iterations(self, iterations: int) -> None:
         self.params = replace(self.params, iterations=iterations)  # refuses what is no count
@@ -215,14 +209,16 @@ class BulletEngine:
     def clear_contacts(self) -> None:
         self._world.clear_contacts()
 
+    # ---- state and warm-start data -------------------------------------------------------------------------------
+
     def state(self) -> EngineState:
-        count = self._world.memory_point_count()
-        body_columns, number_columns, point_columns = self._native.memory_columns
+        count = self._world.cached_point_count()
+        body_columns, number_columns, point_columns = self._native.state_columns
         ids = self.active_ids
         bodies, prepared = np.empty((len(ids), body_columns), self.params.precision), np.empty(len(ids), bool)
         ends, numbers = np.empty((count, 2), np.int32), np.empty((count, number_columns), np.int32)
         points = np.empty((count, point_columns), self.params.precision)
-        self._world.read_memory(bodies, prepared, ends, numbers, points)
+        self._world.read_state(bodies, prepared, ends, numbers, points)
         impulse_count = self._world.joint_impulse_count()
         joint_ids, impulses = np.empty(impulse_count, np.int32), np.empty(impulse_count, self.params.precision)
         self._world.read_joint_impulses(joint_ids, impulses)
@@ -230,66 +226,78 @@ class BulletEngine:
         joint_ends = np.stack([joints.body_a[joint_ids], joints.body_b[joint_ids]], axis=1).astype(np.int32)
         return EngineState(ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses)
 
-    def restore(self, memory: EngineState) -> None:
-        bodies, columns = len(memory.body_ids), self._native.memory_columns
-        _check_array(memory.bodies, (bodies, columns[0]), self.params.precision)
-        _check_array(memory.prepared, (bodies,), "bool")
-        points = self._points(memory)
-        arrays = map(np.ascontiguousarray, (memory.bodies, memory.prepared, *points))
-        self._call(self._world.restore, as_ids(memory.body_ids), *arrays)
-        self._remember_joints(memory)
+    def restore(self, state: EngineState) -> None:
+        count = len(state.body_ids)
+        _check_array(state.bodies, (count, self._native.state_columns[0]), self.params.precision)
+        _check_array(state.prepared, (count,), "bool")
+        self._check_points(state)
+        self._call(
+            self._world.restore,
+            as_ids(state.body_ids),
+            np.ascontiguousarray(state.bodies),
+            np.ascontiguousarray(state.prepared),
+            np.ascontiguousarray(state.point_bodies),
+            np.ascontiguousarray(state.point_numbers),
+            np.ascontiguousarray(state.points),
+        )
+        self._merge_joint_cache(state)
 
-    def merge_cache(self, memory: EngineState) -> None:
-        memory = memory.of_precision(self.params.precision)
-        self._call(self._world.remember, *map(np.ascontiguousarray, self._points(memory)))
-        self._remember_joints(memory)
+    def merge_cache(self, state: EngineState) -> None:
+        state = state.of_precision(self.params.precision)
+        self._check_points(state)
+        self._call(
+            self._world.merge_contact_cache,
+            np.ascontiguousarray(state.point_bodies),
+            np.ascontiguousarray(state.point_numbers),
+            np.ascontiguousarray(state.points),
+        )
+        self._merge_joint_cache(state)
 
-    def _points(self, memory: EngineState) -> tuple[Any, Any, Any]:
-        count, (_, numbers, values) = len(memory.point_bodies), self._native.memory_columns
-        _check_array(memory.point_bodies, (count, 2), "int32")
-        _check_array(memory.point_numbers, (count, numbers), "int32")
-        _check_array(memory.points, (count, values), self.params.precision)
-        return memory.point_bodies, memory.point_numbers, memory.points
+    def _check_points(self, state: EngineState) -> None:
+        count, (_, numbers, values) = len(state.point_bodies), self._native.state_columns
+        _check_array(state.point_bodies, (count, 2), "int32")
+        _check_array(state.point_numbers, (count, numbers), "int32")
+        _check_array(state.points, (count, values), self.params.precision)
 
-    def _remember_joints(self, memory: EngineState) -> None:
-        if len(memory.joint_ids):
-            _check_array(memory.joint_impulses, (len(memory.joint_ids),), self.params.precision)
-            self._call(self._world.remember_joints, as_ids(memory.joint_ids), memory.joint_impulses)
+    def _merge_joint_cache(self, state: EngineState) -> None:
+        if len(state.joint_ids):
+            _check_array(state.joint_impulses, (len(state.joint_ids),), self.params.precision)
+            self._call(self._world.merge_joint_cache, as_ids(state.joint_ids), state.joint_impulses)
 
     # ---- steps in rounds -------------------------------------------------------------------------------------------
 
-    def _plan(self, plan: RoundPlan) -> Any:
+    def _plan(self, plan: RoundPlan) -> compiled.RoundPlan:
         native = self._native.RoundPlan()
-        for name, value in vars(plan).items():
-            setattr(native, name, value)
+        native.rounds, native.sweeps, native.server_sweeps = plan.rounds, plan.sweeps, plan.server_sweeps
+        native.accelerated, native.tolerance = plan.accelerated, plan.tolerance
         return native
 
     def set_rounds(self, rounds: int) -> None:
         self.params = replace(self.params, rounds=rounds)  # refuses what is no count
 
     def round_count(self) -> int:
-        return 0 if self._result is None else int(self._result.rounds)
+        return 0 if self._result is None else self._result.rounds
 
     def set_owners(self, owner: Ids) -> None:
         self._world.set_owners(owner)
 
-    def begin_step(self, interface: ArrayLike, held: ArrayLike = ()) -> None:
+    def begin_step(self, interface: ArrayLike, jointed: ArrayLike = ()) -> None:
         self._interface = as_ids(interface)
-        self._call(self._world.begin_step, self._timestep, self._interface, as_ids(held))
+        self._call(self._world.begin_step, self._timestep, self._interface, as_ids(jointed))
 
     def interface_masses(self) -> Array:
-        masses = np.empty((self._world.held_mass_count(), MASS))
-        self._world.read_held_masses(masses)
+        masses = np.empty((self._world.interface_mass_count(), MASS))
+        self._world.read_interface_masses(masses)
         return masses
 
     def add_interface_masses(self, masses: Array) -> None:
-        self._world.include_masses(np.ascontiguousarray(masses, float))
+        self._world.add_interface_masses(np.ascontiguousarray(masses, float))
 
     def include(self, others: Array) -> None:
         self._world.include(np.ascontiguousarray(others, float))
 
     def extrapolate(self, how: int, theta: Array) -> None:
-        self._world.advance(how, np.ascontiguousarray(theta, float))
+        self._world.extrapolate(how, np.ascontiguousarray(theta, float))
 
     def sweep(self, count: int) -> Array:
         products = np.empty(self._native.product_count)
@@ -302,16 +310,16 @@ class BulletEngine:
         return own
 
     def finish_step(self, moves: bool = True) -> None:
-        self._finite(self._world.finish_step, moves)
+        self._call(self._world.finish_step, moves)
 
     def abandon_step(self) -> None:
         self._world.abandon_step()
 
     def serve(self, down: Array, up: Array) -> int:
-        return int(self._world.serve(down, up))
+        return self._world.serve(down, up)
 
     def serve_by_socket(self, socket: int, down: Array, up: Array, carries: bool) -> bool:
-        return bool(self._world.serve_by_socket(socket, down, up, carries))
+        return self._world.serve_by_socket(socket, down, up, carries)
 
     def run_rounds(self, plan: RoundPlan, links: Links) -> RoundResult:
         arguments = (self._plan(plan), list(links.downs), list(links.ups), [as_ids(rows) for rows in links.rows])
@@ -324,11 +332,11 @@ class BulletEngine:
         return RoundResult(result.rounds, result.residual, result.failed, *map(tuple, faults))
 
     def residual(self) -> float:
-        return float(self._world.residual() if self._result is None else self._result.residual)
+        return self._world.residual() if self._result is None else self._result.residual
 
     def fallback_count(self) -> int:
         """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""
-        return int(self._world.fallback_count())
+        return self._world.fallback_count()
 
     def joint_gaps(self) -> tuple[Ids, Array]:
         joint_ids = self.live_joint_ids
@@ -354,18 +362,21 @@ class BulletEngine:
         bodies = np.union1d(also, [first]).astype(int)
         return NotFiniteError(f"{body_titles(self.scene, bodies)}: not finite after the step", bodies)
 
-    def _call(self, function: Any, *arguments: Any) -> None:
-        """Call the native world; its errors know bodies by number, ours also by name."""
+    def _call(self, function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
+        """Call the native world. Its errors know bodies by number, ours also by name."""
         try:
-            function(*arguments)
+            return function(*arguments, **named)
+        except self._native.NotFiniteError as error:
+            raise self._not_finite(error.body_id) from None
+        except self._native.BodyError as error:
+            raise LapjointError(f"{self.scene.body_title(error.body_id)} {error}") from None
         except (ValueError, RuntimeError) as error:
-            named = re.sub(r"^body (\d+)", lambda match: self.scene.body_title(int(match[1])), str(error))
-            raise LapjointError(named) from None
+            raise LapjointError(str(error)) from None
 
 
 def _check_array(array: Any, shape: tuple[int, ...], kind: str) -> None:
     if array.shape != shape or array.dtype != kind:
         raise LapjointError(
-            f"an engine's memory has an array of shape {array.shape} and type {array.dtype}, "
+            f"an engine's state has an array of shape {array.shape} and type {array.dtype}, "
             f"expected {shape} and {kind}: it is of another engine or precision"
         )

@@ -88,12 +88,12 @@ class CheckedEngine(ABC):
 
     @abstractmethod
     def forget(self) -> None:
-        """What is remembered of earlier contacts."""
+        """Drop the warm-start data of earlier contacts."""
 
     def apply_iterations(self, iterations: int) -> None:  # noqa: B027
         """So many sweeps of the solver from now on."""
 
-    # ---- memory --------------------------------------------------------------------------------------------------
+    # ---- state ---------------------------------------------------------------------------------------------------
 
     def state(self) -> EngineState:
         """States alone; an engine that also gives out its contacts says so (feature "contact cache")."""
@@ -102,15 +102,15 @@ class CheckedEngine(ABC):
         prepared = np.zeros(len(ids), bool)
         return EngineState(ids, states, prepared, np.empty((0, 2), np.int32), no_points, no_points.astype(float))
 
-    def restore(self, memory: EngineState) -> None:
-        shape, kind = (len(memory.body_ids), STATE_SIZE), memory.bodies.dtype
-        if memory.bodies.shape != shape or kind != np.float64 or len(memory.points):
+    def restore(self, state: EngineState) -> None:
+        shape, kind = (len(state.body_ids), STATE_SIZE), state.bodies.dtype
+        if state.bodies.shape != shape or kind != np.float64 or len(state.points):
             raise LapjointError(
-                f"an engine's memory has bodies of shape {memory.bodies.shape} and type {kind}, expected {shape} and "
+                f"an engine's state has bodies of shape {state.bodies.shape} and type {kind}, expected {shape} and "
                 "float64: it is of another engine or precision"
             )
         self.deactivate(self.active_ids)
-        self.activate(memory.body_ids, memory.bodies)
+        self.activate(state.body_ids, state.bodies)
 
     # ---- membership ----------------------------------------------------------------------------------------------
 

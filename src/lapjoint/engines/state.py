@@ -1,4 +1,4 @@
-"""What an engine's next step depends on to the last bit, so that it can go to another engine."""
+"""EngineState: what an engine's next step depends on to the last bit, so that it can go to another engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EngineState:
     """What an engine's next step depends on to the last bit: more than the states that it gives out.
 
     What the columns mean is the engine's business. That rows are of bodies, of contact points and of joints is not: so
-    the memory of several engines can be handed out anew.
+    the states of several engines can be joined and divided among others.
     """
 
     body_ids: Ids
@@ -28,13 +28,13 @@ class EngineState:
     prepared: Mask
     """(n,) bodies among which contacts for the next step have been found already."""
     point_bodies: Ids
-    """(m, 2) the bodies of each contact point that is remembered; -1 - s for the static body s."""
+    """(m, 2) the bodies of each contact point of the contact cache; -1 - s for the static body s."""
     point_numbers: Ids
     """(m, any) whole numbers of each."""
     points: NDArray[np.floating]
     """(m, any) its other numbers."""
     joint_ids: Ids = field(default_factory=lambda: np.empty(0, np.int32))
-    """(k,) the joint of each joint impulse that is remembered."""
+    """(k,) the joint of each cached joint impulse."""
     joint_bodies: Ids = field(default_factory=lambda: np.empty((0, 2), np.int32))
     """(k, 2) its bodies; -1 for the world."""
     joint_impulses: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
@@ -82,9 +82,9 @@ class EngineState:
         )
 
 
-def join_states(memories: Sequence[EngineState]) -> EngineState:
+def join_states(states: Sequence[EngineState]) -> EngineState:
     """All of them one after the other, bodies in ascending order. No body, contact or joint may be in two of them."""
-    columns = {f.name: np.concatenate([getattr(memory, f.name) for memory in memories]) for f in fields(EngineState)}
+    columns = {f.name: np.concatenate([getattr(state, f.name) for state in states]) for f in fields(EngineState)}
     order = np.argsort(columns["body_ids"])
     for name in ("body_ids", "bodies", "prepared"):
         columns[name] = columns[name][order]

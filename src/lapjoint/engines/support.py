@@ -40,8 +40,8 @@ FEATURES = (
     "rolling friction",
     "sleeping",  # Params.sleeping
     "iterations",  # fewer or more of them give another result; else they are a limit at most
-    "residual",  # Engine.residual tells it, and Params.residual_threshold ends sweeps early
-    "warm start",  # contacts remember their impulses, and clear_contacts makes them forget
+    "residual",  # Engine.residual reports it, and Params.residual_threshold ends sweeps early
+    "warm start",  # contacts start from their last impulses, and clear_contacts drops these
     "contact cache",  # Engine.state has all that the next step depends on, not states alone
     "direct solvers",  # Params.solver dantzig and lemke, Engine.fallback_count
     "exact clearances",  # Engine.clearances is 0 only where a step would find a contact

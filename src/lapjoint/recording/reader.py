@@ -16,7 +16,6 @@ from ..engines import Contacts
 from ..errors import LapjointError
 from ..params import Params
 from ..scene import Scene
-from ..scene.file import parse_scene
 from ..server.events import Event
 from ..server.frame import Frame
 from .layout import (
@@ -87,7 +86,7 @@ class Recording:
     @cached_property
     def scene(self) -> Scene:
         content = self._open("scene")
-        return parse_scene(self.read("scene", 0, content.shape[0]).tobytes(), str(self.path))
+        return Scene.from_bytes(self.read("scene", 0, content.shape[0]).tobytes(), str(self.path))
 
     @property
     def params(self) -> Params:

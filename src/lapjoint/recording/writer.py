@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import LapjointError
 from ..scene import STATE_SIZE
-from ..scene.file import scene_bytes
 from ..server.profile import PHASES
 from ..simulation import Simulation
 from .layout import FORMAT, PROFILE_ARRAYS, VERSION, is_of_workers
@@ -69,7 +68,7 @@ class RecordingWriter:
         self._added_count = 0
         self._closed = self._error_raised = False
         self._error: Exception | None = None
-        scene = scene_bytes(simulation.scene)
+        scene = simulation.scene.to_bytes()
         body_count = simulation.scene.body_count
         is_new = check_place(self.path)
         check_space(self.path, len(scene), body_count, None if steps is None else steps // self._every)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from .joints import FREE, LOCKED, WORLD, Ball, Fixed, Hinge, Motor, SixAxis, Slider, Spring
 from .materials import Material
-from .scene import STATE_SIZE, Scene
+from .scene import Scene
 from .shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Sphere, TriangleMesh
+from .states import STATE_SIZE
 
 __all__ = [
     "FREE",

@@ -1,4 +1,7 @@
-"""Measures of states, for any engine: errors, energy, momentum. docs/measures.md defines them."""
+"""Measures of a scene's states, whatever computed them: joint gaps, energies, momenta, disagreement of workers, hash.
+
+docs/measures.md defines them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _measures
 from ..errors import LapjointError
-from .scene import STATE_SIZE, Scene
+from .scene import Scene
+from .states import STATE_SIZE
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -62,7 +66,7 @@ def angular_momentum(scene: Scene, states: ArrayLike) -> Array:
 
 
 def motion(scene: Scene, states: ArrayLike) -> Array:
-    """Kinetic energy, linear momentum and angular momentum at once, (7,): each of them takes nearly as long."""
+    """Kinetic energy, linear momentum and angular momentum at once, (7,): one of them takes nearly as long as all."""
     sums = np.empty(7)
     _measures.motion(_rows(scene, states), scene.bodies.mass, scene.bodies.inertia, sums)
     return sums

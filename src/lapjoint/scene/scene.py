@@ -1,13 +1,13 @@
 """Scene: bodies, shapes, joints and their initial states, in arrays. It knows no engine.
 
 A body is a rigid body that moves; a static body never moves and belongs to no graph. Bodies, static bodies and joints
-are numbered from zero in the order they are added, each in a table of their own. Everything is checked when it is
-added; what is wrong is refused with the body's number and name, and the scene stays as it was.
+are numbered from zero in the order they are added, each in a table of their own. Invalid input raises immediately,
+naming the body by number and name, and the scene stays as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,17 @@ from ..arrays.checks import (
 )
 from ..arrays.columns import Columns
 from ..errors import LapjointError
+from .file import describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
 from .joints import KINDS, WORLD, Ball, Fixed, Joint, axes_of
 from .materials import Material, surface_of
 from .shapes import STATIC_ONLY, MovingShape, StaticShape, bounding_radius, check_shape, mass_properties
+from .states import checked_states
 from .tables import BODY_LAYOUT, JOINT_LAYOUT, STATIC_LAYOUT
 
 Array = NDArray[np.float64]
-STATE_SIZE = 13  # position 3, quaternion w x y z, linear velocity 3, angular velocity 3
+Ids = NDArray[np.int32]
 ALL_GROUPS = 0xFFFFFFFF
+TABLES = ("bodies", "statics", "joints")
 SINGULAR = {"linear_velocity": "linear_velocities", "angular_velocity": "angular_velocities", "label": "labels"}
 BODY_OPTIONS = (*SINGULAR.values(), "mass", "density", "inertia", "material", "group", "mask")
 
@@ -70,9 +73,10 @@ class Scene:
         self.bodies = Columns(BODY_LAYOUT)
         self.statics = Columns(STATIC_LAYOUT)
         self.joints = Columns(JOINT_LAYOUT)
-        self._ignored: list[NDArray[np.int32]] = []
+        self._ignored: list[Ids] = []
         self.body_names: dict[int, str] = {}
         self._body_ids: dict[str, int] = {}
+        self._locks: list[str] = []
 
     # ---- what is in it -------------------------------------------------------------------------------------------
 
@@ -90,12 +94,22 @@ class Scene:
 
     @property
     def states(self) -> Array:
-        """Initial states, (body_count, 13): position, quaternion w x y z, linear velocity, angular velocity."""
+        """Initial states, (body_count, 13): position, quaternion w x y z, linear velocity, angular velocity.
+
+        A copy that cannot be written to; `set_states` changes them.
+        """
         b = self.bodies
-        return np.concatenate([b.position, b.quaternion, b.linear_velocity, b.angular_velocity], axis=1)
+        states = np.concatenate([b.position, b.quaternion, b.linear_velocity, b.angular_velocity], axis=1)
+        states.flags.writeable = False
+        return states
 
     @property
-    def ignored_pairs(self) -> NDArray[np.int32]:
+    def ignored_explicitly(self) -> Ids:
+        """Pairs of bodies that `ignore` was called with, (n, 2), in the order of the calls."""
+        return np.concatenate([np.empty((0, 2), np.int32), *self._ignored])
+
+    @property
+    def ignored_pairs(self) -> Ids:
         """Pairs of bodies that never touch, (n, 2), lower number first: those asked for, and jointed neighbours."""
         joints = self.joints
         quiet = ~joints.collide & (joints.body_b != WORLD)
@@ -140,12 +154,7 @@ class Scene:
     ) -> int:
         """Add one body; options as for add_bodies, singular or plural. Returns its number."""
         title = self._title(name)
-        given = {SINGULAR.get(option, option): value for option, value in options.items()}
-        for option in given:
-            if option not in BODY_OPTIONS:
-                raise LapjointError(f"{title}: no option named {option!r}; known options: {', '.join(BODY_OPTIONS)}")
-        if len(given) < len(options):
-            raise LapjointError(f"{title}: an option is given both in the singular and in the plural")
+        given = _plural(options, BODY_OPTIONS, title)
         names = None if name is None else [name]
         place = as_rows("position", position, 1, (3,), title)
         turn = as_rows("quaternion", quaternion, 1, (4,), title)
@@ -157,28 +166,38 @@ class Scene:
         positions: ArrayLike,
         quaternions: ArrayLike = (1.0, 0.0, 0.0, 0.0),
         *,
-        linear_velocities: ArrayLike = (0.0, 0.0, 0.0),
-        angular_velocities: ArrayLike = (0.0, 0.0, 0.0),
+        linear_velocities: ArrayLike | None = None,
+        angular_velocities: ArrayLike | None = None,
         mass: ArrayLike | None = None,
         density: ArrayLike | None = None,
         inertia: ArrayLike | None = None,
         material: Material | None = None,
         group: int = 1,
         mask: int = ALL_GROUPS,
-        labels: ArrayLike = 0,
+        labels: ArrayLike | None = None,
         names: Sequence[str] | None = None,
+        **options: Any,
     ) -> range:
         """Add many bodies at once. Every argument is one value for all or one per body.
 
-        Mass in kg, or density in kg/m^3 (1000 if neither is given). Inertia is computed for a solid of even density
-        unless given: three principal moments [kg m^2], or a 3x3 tensor in the body's frame. Two bodies may touch when
-        each one's group has a bit in the other's mask. A label says which bodies belong together for the first
-        partition. Returns the new bodies' numbers.
+        Velocities, zero unless given, and labels may be named in the singular too. Mass in kg, or density in kg/m^3
+        (1000 if neither is given). Inertia is computed for a solid of even density unless given: three principal
+        moments [kg m^2], or a 3x3 tensor in the body's frame. Two bodies may touch when each one's group has a bit in
+        the other's mask. A label says which bodies belong together for the first partition. Returns the new bodies'
+        numbers.
         """
 
         def title(row: int) -> str:
             return self._title(names[row] if names is not None and row < len(names) else None, row)
 
+        self._require_unlocked()
+        plural = {
+            "linear_velocities": linear_velocities,
+            "angular_velocities": angular_velocities,
+            "labels": labels,
+        }
+        given = {name: value for name, value in plural.items() if value is not None}
+        given |= _plural(options, (*BODY_OPTIONS, "names"), title(0), given)
         positions = table("position", positions, 3, title)
         count = len(positions)
         shapes, unit_volume, unit_inertia = self._moving_shapes(shape, count, title)
@@ -198,14 +217,18 @@ class Scene:
         values: dict[str, Any] = {
             "position": as_rows("position", positions, count, (3,), title),
             "quaternion": unit_quaternions(quaternions, count, title),
-            "linear_velocity": as_rows("linear velocity", linear_velocities, count, (3,), title),
-            "angular_velocity": as_rows("angular velocity", angular_velocities, count, (3,), title),
+            "linear_velocity": as_rows(
+                "linear velocity", given.get("linear_velocities", (0.0, 0.0, 0.0)), count, (3,), title
+            ),
+            "angular_velocity": as_rows(
+                "angular velocity", given.get("angular_velocities", (0.0, 0.0, 0.0)), count, (3,), title
+            ),
             "mass": masses,
             "inertia": tensors,
             **vars(surface_of(material, title(0))),
             "group": integer_rows("group", group, count, title, 0, ALL_GROUPS),
             "mask": integer_rows("mask", mask, count, title, 0, ALL_GROUPS),
-            "label": integer_rows("label", labels, count, title),
+            "label": integer_rows("label", given.get("labels", 0), count, title),
         }
         # Nothing is wrong: only now does the scene change.
         ids = self.bodies.append(count, {**values, "shape_id": [self._shape_id(one) for one in shapes if count]})
@@ -230,7 +253,7 @@ class Scene:
 
     def add_statics(
         self,
-        shape: StaticShape,
+        shape: StaticShape | Sequence[StaticShape],
         positions: ArrayLike,
         quaternions: ArrayLike = (1.0, 0.0, 0.0, 0.0),
         *,
@@ -238,14 +261,15 @@ class Scene:
         group: int = 1,
         mask: int = ALL_GROUPS,
     ) -> range:
-        """Add many static bodies of one shape. Returns their numbers."""
+        """Add many static bodies at once, of one shape or of one shape each. Returns their numbers."""
 
         def title(row: int) -> str:
             return f"static body {self.static_count + row}"
 
+        self._require_unlocked()
         positions = table("position", positions, 3, title)
         count = len(positions)
-        check_shape(shape, title(0))
+        shapes = _one_or_each(shape, count, title)
         surface = surface_of(material, title(0))
         values: dict[str, Any] = {
             "position": as_rows("position", positions, count, (3,), title),
@@ -256,7 +280,31 @@ class Scene:
             "group": integer_rows("group", group, count, title, 0, ALL_GROUPS),
             "mask": integer_rows("mask", mask, count, title, 0, ALL_GROUPS),
         }
-        return self.statics.append(count, {**values, "shape_id": [self._shape_id(shape) for _ in range(count)]})
+        return self.statics.append(count, {**values, "shape_id": [self._shape_id(one) for one in shapes if count]})
+
+    # ---- states --------------------------------------------------------------------------------------------------
+
+    def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
+        """Let bodies start from other states: 13 numbers each, as in `states`, or one row for all of them.
+
+        Joints keep the anchors that they have on their bodies.
+        """
+        self._require_unlocked()
+        ids = self.checked_ids(body_ids, "set_states")
+        rows = checked_states(self, ids, states, "set_states")
+        lengths = np.linalg.norm(rows[:, 3:7], axis=1)
+        turns = rows[:, 3:7].copy()
+        off = np.abs(lengths - 1) > 1e-12  # what is a rotation already stays as it is, to the last bit
+        turns[off] /= lengths[off, None]
+        self.bodies.position[ids], self.bodies.quaternion[ids] = rows[:, :3], turns
+        self.bodies.linear_velocity[ids], self.bodies.angular_velocity[ids] = rows[:, 7:10], rows[:, 10:]
+
+    def checked_ids(self, body_ids: ArrayLike, what: str) -> Ids:
+        """Numbers of bodies of this scene; any other raises a LapjointError that begins with `what`."""
+        ids = integer_rows("body", body_ids, np.size(body_ids), what)
+        for body in ids[(ids < 0) | (ids >= self.body_count)]:
+            raise LapjointError(f"{what}: body {body} does not exist, the scene has {self.body_count} bodies")
+        return ids.astype(np.int32)
 
     # ---- joints --------------------------------------------------------------------------------------------------
 
@@ -284,6 +332,7 @@ class Scene:
         def title(row: int) -> str:
             return f"joint {self.joint_count + row}"
 
+        self._require_unlocked()
         anchors = table("anchor", anchors, 3, title)
         count = len(anchors)
         try:
@@ -292,7 +341,7 @@ class Scene:
             raise LapjointError(f"{title(0)}: {error}") from None
         body_a = integer_rows("body a", bodies_a, count, title)
         body_b = integer_rows("body b", bodies_b, count, title)
-        self.check_joint_bodies(body_a, body_b, title)
+        self._check_joint_bodies(body_a, body_b, title)
         anchors = as_rows("anchor", anchors, count, (3,), title)
         if axes is None:
             axes = (1.0, 0.0, 0.0) if isinstance(joint, (Ball, Fixed)) else joint.axis
@@ -310,6 +359,7 @@ class Scene:
 
     def ignore(self, bodies_a: ArrayLike, bodies_b: ArrayLike) -> None:
         """Let these pairs of bodies pass through each other."""
+        self._require_unlocked()
         count = max(np.size(bodies_a), np.size(bodies_b))
         a, b = (integer_rows("body", ids, count, "ignore") for ids in (bodies_a, bodies_b))
         pairs = np.stack([a, b], axis=1)
@@ -319,25 +369,129 @@ class Scene:
             raise LapjointError(f"ignore: {self.body_title(a)} is paired with itself")
         self._ignored.append(pairs.astype(np.int32))
 
+    # ---- locks ---------------------------------------------------------------------------------------------------
+
+    def lock(self, why: str) -> None:
+        """Refuse changes until as many calls of `unlock`; the refusal gives the reason, such as "a simulation of it is
+        running"."""
+        self._locks.append(why)
+
+    def unlock(self) -> None:
+        """Take one lock back; without any, changes are possible again."""
+        if not self._locks:
+            raise LapjointError(f"scene {self.name!r} is not locked")
+        self._locks.pop()
+
+    def _require_unlocked(self) -> None:
+        if self._locks:
+            raise LapjointError(f"scene {self.name!r} cannot be changed now: {self._locks[-1]}")
+
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
         """Write the scene to one file (a NumPy .npz without pickle). Equal scenes give equal files."""
-        from .file import save_scene
-
-        return save_scene(self, Path(path))
+        return write_file(Path(path), self.to_bytes())
 
     @staticmethod
     def load(path: str | Path) -> Scene:
         """Read a scene that was saved."""
-        from .file import load_scene
+        return Scene.from_bytes(read_file(Path(path)), str(path))
 
-        return load_scene(Path(path))
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes."""
+        return pack_scene(*self.describe())
+
+    @staticmethod
+    def from_bytes(content: bytes, source: str) -> Scene:
+        """A scene from the content of its file; `source` is what errors call it."""
+        description, arrays = unpack_scene(content, source)
+        try:
+            for name in (name for name in arrays if name.partition("/")[0] in TABLES):
+                if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
+                    raise KeyError(name)
+            scene = Scene.restore(description, arrays)
+            scene.check()
+        except (KeyError, TypeError, IndexError, AttributeError, AssertionError) as error:
+            raise LapjointError(f"{source}: damaged scene file (missing or wrong {error})") from None
+        except ValueError as error:
+            raise LapjointError(f"{source}: damaged scene file ({error})") from None
+        return scene
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything that the scene is, as a description for JSON and arrays by name."""
+        arrays: dict[str, NDArray[Any]] = {}
+        description = {
+            "name": self.name,
+            "timestep": self.timestep,
+            "iterations": self.iterations,
+            "growth_depth": self.growth_depth,
+            "search_depth": self.search_depth,
+            "camera": self.camera,
+            "shapes": [describe_shape(shape, f"shape/{i}", arrays) for i, shape in enumerate(self.shapes)],
+            "body_names": {str(body_id): name for body_id, name in self.body_names.items()},
+        }
+        arrays["gravity"] = self.gravity
+        arrays["ignored"] = self.ignored_explicitly
+        for table_name in TABLES:
+            for name, column in self._table(table_name).to_arrays().items():
+                arrays[f"{table_name}/{name}"] = column
+        return description, arrays
+
+    @staticmethod
+    def restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Scene:
+        """The scene that `describe` described; its tables are these arrays, where they fit. Nothing is checked."""
+        scene = Scene(
+            description["name"],
+            gravity=arrays["gravity"],
+            timestep=description["timestep"],
+            iterations=description["iterations"],
+            growth_depth=description["growth_depth"],
+            search_depth=description["search_depth"],
+        )
+        camera = description["camera"]
+        scene.camera = None if camera is None else (tuple(camera[0]), tuple(camera[1]))
+        scene.shapes = [restore_shape(entry, arrays) for entry in description["shapes"]]
+        scene._shape_ids = {shape: i for i, shape in enumerate(scene.shapes)}
+        for table_name in TABLES:
+            columns = scene._table(table_name)
+            columns.adopt({name: arrays[f"{table_name}/{name}"] for name in columns})
+        scene.body_names = {int(body_id): name for body_id, name in description["body_names"].items()}
+        scene._body_ids = {name: body_id for body_id, name in scene.body_names.items()}
+        if len(arrays["ignored"]):
+            scene.ignore(arrays["ignored"][:, 0], arrays["ignored"][:, 1])
+        return scene
+
+    def _table(self, name: str) -> Columns:
+        return {"bodies": self.bodies, "statics": self.statics, "joints": self.joints}[name]
+
+    def check(self) -> None:
+        """Check again what is checked when things are added, and engines rely on: for a scene that was read."""
+        for name, columns in (("body", self.bodies), ("static body", self.statics)):
+
+            def title(row: int, name: str = name) -> str:
+                return f"{name} {row}"
+
+            count = len(columns)
+            integer_rows("shape number", columns.shape_id, count, title, 0, len(self.shapes) - 1)
+            as_rows("position", columns.position, count, (3,), title)
+            unit_quaternions(columns.quaternion, count, title)
+            surface = np.stack([columns.friction, columns.restitution, columns.rolling_friction], 1)
+            as_rows("surface", surface, count, (3,))
+        bodies, joints = self.bodies, self.joints
+        self.bounding_radii()  # every body's shape can move
+        positive_rows("mass", bodies.mass, len(bodies), self.body_title)
+        inertia_rows(bodies.inertia, len(bodies), self.body_title)
+        as_rows("velocity", np.concatenate([bodies.linear_velocity, bodies.angular_velocity], 1), len(bodies), (6,))
+        integer_rows("joint kind", joints.kind, len(joints), None, 0, len(KINDS) - 1)
+        self._check_joint_bodies(joints.body_a, joints.body_b, lambda row: f"joint {row}")
+        for frame in (joints.frame_a, joints.frame_b):
+            as_rows("anchor", frame[:, :3], len(joints), (3,), "joint")
+            unit_quaternions(frame[:, 3:], len(joints), lambda row: f"joint {row}")
+        if (joints.lower > joints.upper).any() or not set(self.body_names) <= set(range(len(bodies))):
+            raise ValueError("limits or names")
 
     def __eq__(self, other: object) -> bool:
-        from .file import scene_bytes
-
-        return isinstance(other, Scene) and scene_bytes(self) == scene_bytes(other)
+        return isinstance(other, Scene) and self.to_bytes() == other.to_bytes()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -361,13 +515,8 @@ class Scene:
         self, shape: MovingShape | Sequence[MovingShape], count: int, title: Any
     ) -> tuple[list[MovingShape], Array, Array]:
         """Shapes, volumes and inertias per unit density, one per new body or one for all."""
-        shapes: list[MovingShape] = (
-            [shape] if isinstance(shape, str) or not isinstance(shape, Sequence) else list(shape)
-        )
-        if not shapes or len(shapes) not in (1, count):
-            raise LapjointError(f"{title(0)}: {len(shapes)} shapes for {count} bodies, expected one or {count}")
+        shapes: list[MovingShape] = _one_or_each(shape, count, title)
         for row, one in enumerate(shapes):
-            check_shape(one, title(row))
             if isinstance(one, STATIC_ONLY):
                 raise LapjointError(f"{title(row)}: a {type(one).__name__} can only be static, use add_static")
             if one not in self._mass_properties:
@@ -386,7 +535,7 @@ class Scene:
                 raise LapjointError(f"{title(row)}: the name is already taken by body {taken[name]}")
             taken[name] = self.body_count + row
 
-    def check_joint_bodies(self, body_a: NDArray[Any], body_b: NDArray[Any], title: Any) -> None:
+    def _check_joint_bodies(self, body_a: NDArray[Any], body_b: NDArray[Any], title: Any) -> None:
         """Refuse joints to missing bodies, from the WORLD, or from a body to itself."""
         for side, ids, lowest in (("a", body_a, 0), ("b", body_b, WORLD)):
             missing = np.flatnonzero((ids < lowest) | (ids >= self.body_count))
@@ -405,3 +554,26 @@ class Scene:
         position = np.where(world[:, None], 0.0, self.bodies.position[body])
         back = rotation.conjugate(np.where(world[:, None], rotation.IDENTITY, self.bodies.quaternion[body]))
         return np.concatenate([rotation.rotate(back, anchors - position), rotation.multiply(back, turns)], axis=1)
+
+
+def _one_or_each(shape: Any, count: int, title: Any) -> list[Any]:
+    """One shape for all bodies or one per body, as a list of what are shapes."""
+    shapes = [shape] if isinstance(shape, str) or not isinstance(shape, Sequence) else list(shape)
+    if not shapes or len(shapes) not in (1, count):
+        raise LapjointError(f"{title(0)}: {len(shapes)} shapes for {count} bodies, expected one or {count}")
+    for row, one in enumerate(shapes):
+        check_shape(one, title(row))
+    return shapes
+
+
+def _plural(options: dict[str, Any], known: Sequence[str], title: str, given: Collection[str] = ()) -> dict[str, Any]:
+    """Options by their plural names. One that is not known, or is given twice, raises a LapjointError."""
+    plural: dict[str, Any] = {}
+    for option, value in options.items():
+        name = SINGULAR.get(option, option)
+        if name not in known:
+            raise LapjointError(f"{title}: no option named {option!r}; known options: {', '.join(known)}")
+        if name in plural or name in given:
+            raise LapjointError(f"{title}: an option is given both in the singular and in the plural")
+        plural[name] = value
+    return plural

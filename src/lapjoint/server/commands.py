@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..algorithms import Membership
 from ..algorithms.command_lists import CommandLists
 from ..algorithms.membership import WORD, resized
-from ..arrays.checks import as_rows, integer_rows
+from ..arrays.checks import as_rows
 from ..arrays.state import Arrays, PartState
-from ..errors import LapjointError
 from ..scene import STATE_SIZE, Scene
 from ..workers.codec import array_bytes
 from ..workers.messages import StepCommand, StepReply
@@ -23,14 +22,6 @@ Ids = NDArray[np.int32]
 ListCommands = Callable[[Membership, NDArray[np.uint64], Ids, Ids], CommandLists]
 """See algorithms/command_lists.py."""
 NOBODY = np.empty(0, np.int32)
-
-
-def checked_bodies(scene: Scene, body_ids: ArrayLike, what: str) -> Ids:
-    """Numbers of bodies of the scene, or an error that names what is none."""
-    ids = integer_rows("body", body_ids, np.size(body_ids), what)
-    for body in ids[(ids < 0) | (ids >= scene.body_count)]:
-        raise LapjointError(f"{what}: body {body} does not exist, the scene has {scene.body_count} bodies")
-    return ids.astype(np.int32)
 
 
 class CommandBuilder:
@@ -69,7 +60,7 @@ class CommandBuilder:
         self._iterations = iterations
 
     def add_forces(self, scene: Scene, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None) -> None:
-        ids = checked_bodies(scene, body_ids, "add_forces")
+        ids = scene.checked_ids(body_ids, "add_forces")
 
         def title(row: int) -> str:
             return scene.body_title(ids[row])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,10 +36,11 @@ class LastStep:
 
 def replies_of(state: PartState) -> list[StepReply]:
     """The replies of a LastStep."""
-    return [
-        StepReply(*(state.array(f"{i}/{name}") for name in REPLY_ARRAYS), **values)
-        for i, values in enumerate(state.values["replies"])
-    ]
+    replies = []
+    for i, values in enumerate(state.values["replies"]):
+        fields: dict[str, Any] = {name: state.array(f"{i}/{name}") for name in REPLY_ARRAYS}
+        replies.append(StepReply(**fields, **values))
+    return replies
 
 
 @dataclass

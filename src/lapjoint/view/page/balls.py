@@ -16,7 +16,6 @@ import numpy as np
 
 from ...params import Params
 from ...scene import Scene, Sphere
-from ...scene.file import parse_scene, scene_bytes
 from ...server.partition import make_partition, write_partition
 from ...simulation import Simulation
 
@@ -30,7 +29,7 @@ def with_balls(scene: Scene, count: int) -> Scene:
     """A copy of the scene with so many parked balls at the end of its list of bodies."""
     if count == 0 or scene.body_count == 0:
         return scene
-    copy = parse_scene(scene_bytes(scene), scene.name)
+    copy = Scene.from_bytes(scene.to_bytes(), scene.name)
     radius = RADIUS * float(np.median(scene.bounding_radii()))
     places = scene.bodies.position
     extent = max(float(np.ptp(places, axis=0).max()), 10 * radius)

@@ -17,7 +17,7 @@ from ...engines.exchange import Links
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
-from ...scene.shared import SceneMemory
+from ...scene.shared import SceneLayout
 from ..messages import Command, ExchangeCommand, Reply, WorkerFailure
 from .answer_limits import START_S, AnswerLimits
 from .base import Array
@@ -36,7 +36,7 @@ def mailbox_size(body_count: int) -> int:
 class ProcessRuntime:
     def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
         self._body_count, self._params = scene.body_count, params
-        description = SceneMemory(scene)
+        description = SceneLayout(scene)
         states, worker_states = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0)
         scene_block = SharedMemory(description.size)
         description.write(scene_block.map)

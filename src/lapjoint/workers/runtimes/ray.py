@@ -20,7 +20,7 @@ from ...engines.exchange import Links
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
-from ...scene.shared import SceneMemory
+from ...scene.shared import SceneLayout
 from ..messages import Command, Reply, WorkerFailure
 from .answer_limits import START_S, AnswerLimits
 from .base import Array
@@ -61,7 +61,7 @@ class RayRuntime:
         join_cluster(params.address)
         self._finalizer = weakref.finalize(self, _end, self._actors, self._graph, self._blocks)
         try:
-            description = SceneMemory(scene)
+            description = SceneLayout(scene)
             memory = np.empty(description.size, np.uint8)
             description.write(memory)
             self._scene = ray.put(memory)

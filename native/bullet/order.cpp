@@ -1,0 +1,213 @@
+#include "bullet/order.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lapjoint {
+
+namespace {
+
+int body_number(const btCollisionObject* object) { return object->getBroadphaseHandle()->m_uniqueId; }
+
+std::uint64_t pair_key(int a, int b) {
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32) | static_cast<std::uint32_t>(b);
+}
+
+}  // namespace
+
+void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out) {
+  out.clear();
+  const int count = dispatcher.getNumManifolds();
+  btPersistentManifold** manifolds = dispatcher.getInternalManifoldPointer();
+  for (int i = 0; i < count; ++i) {
+    btPersistentManifold* manifold = manifolds[i];
+    if (manifold->getNumContacts() == 0) continue;
+    int id0 = body_number(manifold->getBody0()), id1 = body_number(manifold->getBody1());
+    const btManifoldPoint& point = manifold->getContactPoint(0);
+    int part0 = point.m_index0, part1 = point.m_index1;
+    if (id0 > id1) {  // Bullet names the compound first, whatever its number
+      std::swap(id0, id1);
+      std::swap(part0, part1);
+    }
+    out.push_back({pair_key(id0, id1), pair_key(part0, part1), manifold});
+  }
+  std::sort(out.begin(), out.end());
+}
+
+void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_by_id) {
+  const auto marked = [&](const btCollisionObject* object) {
+    const int id = body_number(object);
+    return id < kStaticBase && marked_by_id[id];
+  };
+  for (int i = 0; i < dispatcher.getNumManifolds(); ++i) {
+    const btPersistentManifold* manifold = dispatcher.getManifoldByIndexInternal(i);
+    if (!marked(manifold->getBody0()) && !marked(manifold->getBody1())) continue;
+    manifold->getBody0()->activate();
+    manifold->getBody1()->activate();
+  }
+}
+
+void PairFilter::ignore(int body_a, int body_b) {
+  ignored_.insert(pair_key(std::min(body_a, body_b), std::max(body_a, body_b)));
+}
+
+bool PairFilter::needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const {
+  if (!(a->m_collisionFilterGroup & b->m_collisionFilterMask) ||
+      !(b->m_collisionFilterGroup & a->m_collisionFilterMask))
+    return false;
+  const int low = std::min(a->m_uniqueId, b->m_uniqueId);
+  const int high = std::max(a->m_uniqueId, b->m_uniqueId);
+  if (low >= kStaticBase) return false;
+  if (owner_ && (high >= kStaticBase || owner_[low] == owner_[high])) return false;
+  return ignored_.empty() || ignored_.count(pair_key(low, high)) == 0;
+}
+
+void BatchPairCache::remove_pairs_of(const std::vector<char>& leaving_by_id, btDispatcher& dispatcher) {
+  struct Leaving : btOverlapCallback {
+    const std::vector<char>& leaving;
+    explicit Leaving(const std::vector<char>& flags) : leaving(flags) {}
+    bool is_leaving(const btBroadphaseProxy* proxy) const {
+      return proxy->m_uniqueId < kStaticBase && leaving[proxy->m_uniqueId];
+    }
+    bool processOverlap(btBroadphasePair& pair) override {
+      return is_leaving(pair.m_pProxy0) || is_leaving(pair.m_pProxy1);
+    }
+  } leaving(leaving_by_id);
+  processAllOverlappingPairs(&leaving, &dispatcher);
+}
+
+OrderedWorld::OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
+                           btCollisionConfiguration* configuration, bool sleeping)
+    : btDiscreteDynamicsWorld(dispatcher, broadphase, solver, configuration), sleeping_(sleeping) {
+  setForceUpdateAllAabbs(false);  // static bodies do not move
+  // Boxes need not reach where a body will be: contacts are found where it is. So they do not wait for the step.
+  getDispatchInfo().m_useContinuous = false;
+  getDispatchInfo().m_deterministicOverlappingPairs = sleeping;  // used by Bullet's islands only
+}
+
+void OrderedWorld::set_members(const std::vector<btRigidBody*>& statics, const std::vector<btRigidBody*>& bodies,
+                               const std::vector<btTypedConstraint*>& joints) {
+  m_collisionObjects.resizeNoInitialize(0);
+  m_nonStaticRigidBodies.resizeNoInitialize(0);
+  m_constraints.resizeNoInitialize(0);
+  const auto add = [this](btRigidBody* body) {
+    body->setWorldArrayIndex(m_collisionObjects.size());
+    m_collisionObjects.push_back(body);
+  };
+  for (btRigidBody* body : statics) add(body);
+  for (btRigidBody* body : bodies) {
+    add(body);
+    m_nonStaticRigidBodies.push_back(body);
+  }
+  for (btTypedConstraint* joint : joints) m_constraints.push_back(joint);
+}
+
+void OrderedWorld::step_once(btScalar timestep) {
+  applyGravity();
+  internalSingleStepSimulation(timestep);
+  clearForces();
+}
+
+// Narrow phase of the pairs that are wanted.
+template <typename Wanted>
+void OrderedWorld::find_contacts(Wanted&& wanted) {
+  auto& dispatcher = *static_cast<btCollisionDispatcher*>(m_dispatcher1);
+  btBroadphasePairArray& pairs = m_broadphasePairCache->getOverlappingPairCache()->getOverlappingPairArray();
+  for (int i = 0; i < pairs.size(); ++i)
+    if (wanted(pairs[i])) dispatcher.getNearCallback()(pairs[i], dispatcher, getDispatchInfo());
+}
+
+bool OrderedWorld::stays(const btBroadphaseProxy* proxy) {
+  const auto* object = static_cast<const btCollisionObject*>(proxy->m_clientObject);
+  return object->isStaticObject() || object->getUserIndex3() == kPrepared;
+}
+
+void OrderedWorld::prepare(const std::vector<btRigidBody*>& moving) {
+  if (sleeping_ || prepared_) return;
+  for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i) m_nonStaticRigidBodies[i]->setUserIndex3(kPrepared);
+  for (btRigidBody* body : moving) body->setUserIndex3(0);
+  for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i)
+    if (is_prepared(*m_nonStaticRigidBodies[i])) updateSingleAabb(m_nonStaticRigidBodies[i]);
+  computeOverlappingPairs();
+  find_contacts([](btBroadphasePair& pair) {
+    pair.m_internalTmpValue = stays(pair.m_pProxy0) && stays(pair.m_pProxy1) ? kPrepared : 0;
+    return pair.m_internalTmpValue == kPrepared;
+  });
+  prepared_ = true;
+}
+
+void OrderedWorld::find_all() {
+  prepared_ = false;
+  updateAabbs();
+  computeOverlappingPairs();
+  find_contacts([](const btBroadphasePair&) { return true; });
+}
+
+void OrderedWorld::set_prepared(const std::vector<btRigidBody*>& bodies) {
+  for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i) m_nonStaticRigidBodies[i]->setUserIndex3(0);
+  for (btRigidBody* body : bodies) body->setUserIndex3(kPrepared);
+  btBroadphasePairArray& pairs = m_broadphasePairCache->getOverlappingPairCache()->getOverlappingPairArray();
+  for (int i = 0; i < pairs.size(); ++i)
+    pairs[i].m_internalTmpValue = stays(pairs[i].m_pProxy0) && stays(pairs[i].m_pProxy1) ? kPrepared : 0;
+  prepared_ = true;
+}
+
+void OrderedWorld::performDiscreteCollisionDetection() {
+  if (!prepared_) return btDiscreteDynamicsWorld::performDiscreteCollisionDetection();
+  for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i)
+    if (!is_prepared(*m_nonStaticRigidBodies[i])) updateSingleAabb(m_nonStaticRigidBodies[i]);
+  // A box that moves finds its new pairs at once. The tree's own turn was in prepare: with two of them in a step it
+  // would take all bodies for resting ones and move them to and fro.
+  find_contacts([](const btBroadphasePair& pair) { return pair.m_internalTmpValue != kPrepared; });
+  prepared_ = false;
+}
+
+void OrderedWorld::calculateSimulationIslands() {
+  if (sleeping_) btDiscreteDynamicsWorld::calculateSimulationIslands();
+}
+
+void OrderedWorld::solveConstraints(btContactSolverInfo& info) {
+  if (sleeping_) {
+    btDiscreteDynamicsWorld::solveConstraints(info);
+    return;
+  }
+  // Islands exist to put bodies to sleep. Without sleep the whole world is one group.
+  order_contacts();
+  if (m_nonStaticRigidBodies.size() == 0) return;
+  btConstraintSolver& solver = *m_constraintSolver;
+  const int manifold_count = static_cast<int>(manifolds_.size());
+  solver.prepareSolve(m_collisionObjects.size(), manifold_count);
+  solver.solveGroup(&m_collisionObjects[0], m_collisionObjects.size(), manifolds_.data(), manifold_count,
+                    m_constraints.size() ? &m_constraints[0] : nullptr, m_constraints.size(), info, nullptr,
+                    m_dispatcher1);
+  solver.allSolved(info, nullptr);
+}
+
+void OrderedWorld::order_contacts() {
+  collect_contacts(*m_dispatcher1, contacts_);
+  manifolds_.clear();
+  for (const ContactKey& contact : contacts_) manifolds_.push_back(contact.manifold);
+}
+
+void OrderedWorld::begin_step(btScalar timestep, RoundSolver& solver) {
+  applyGravity();
+  predictUnconstraintMotion(timestep);
+  getDispatchInfo().m_timeStep = timestep;
+  getDispatchInfo().m_stepCount = 0;
+  performDiscreteCollisionDetection();
+  getSolverInfo().m_timeStep = timestep;
+  order_contacts();
+  const int object_count = m_collisionObjects.size();
+  solver.begin(object_count ? &m_collisionObjects[0] : nullptr, object_count, manifolds_.data(),
+               static_cast<int>(manifolds_.size()), m_constraints.size() ? &m_constraints[0] : nullptr,
+               m_constraints.size(), getSolverInfo());
+}
+
+void OrderedWorld::finish_step(btScalar timestep, RoundSolver& solver, bool moves) {
+  const int object_count = m_collisionObjects.size();
+  solver.finish(object_count ? &m_collisionObjects[0] : nullptr, object_count, moves);
+  if (moves) integrateTransforms(timestep);
+  clearForces();
+}
+
+}  // namespace lapjoint

@@ -1,0 +1,110 @@
+// A Bullet world whose results depend on what is in it and not on how it came there.
+//
+// Stock Bullet numbers, sorts and stores bodies, pairs and constraints in the order of their arrival, and a
+// Gauss-Seidel solver's result depends on that order. Here bodies, contacts and joints are always in the order of their
+// scene numbers, so a body that left and came back, or a worker that was rebuilt, changes nothing.
+#pragma once
+
+#include <btBulletDynamicsCommon.h>
+
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "solver/rounds.h"
+
+namespace lapjoint {
+
+// Broadphase numbers: bodies keep their scene number, static bodies come after all of them.
+constexpr int kStaticBase = 1 << 30;
+
+struct ContactKey {
+  std::uint64_t bodies;  // (lower id, higher id)
+  std::uint64_t parts;   // (part of the first, part of the second), for compounds
+  btPersistentManifold* manifold;
+  bool operator<(const ContactKey& other) const {
+    return bodies != other.bodies ? bodies < other.bodies : parts < other.parts;
+  }
+};
+
+// All manifolds that hold at least one point, in canonical order.
+void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out);
+
+// A sleeping body does not notice that what it rests on has moved or left: wake whatever touches a marked body.
+void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_by_id);
+
+// Which pairs may touch: groups and masks, never two static bodies, never an ignored pair.
+class PairFilter : public btOverlapFilterCallback {
+ public:
+  void ignore(int body_a, int body_b);
+  // From now on only bodies of different owners touch; static bodies touch nothing. The list is read in place.
+  void set_owners(const int* owner) { owner_ = owner; }
+  bool is_between_owners(int body_a, int body_b) const {
+    return !owner_ || (body_b >= 0 && owner_[body_a] != owner_[body_b]);
+  }
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override;
+
+ private:
+  std::unordered_set<std::uint64_t> ignored_;
+  const int* owner_ = nullptr;
+};
+
+// Bullet scans the whole pair cache for every body it removes. Here a batch of bodies is removed in one scan.
+class BatchPairCache : public btHashedOverlappingPairCache {
+ public:
+  void remove_pairs_of(const std::vector<char>& leaving_by_id, btDispatcher& dispatcher);
+  void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
+};
+
+class OrderedWorld : public btDiscreteDynamicsWorld {
+ public:
+  OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
+               btCollisionConfiguration* configuration, bool sleeping);
+
+  // Replace the lists of bodies and joints; both must be in order of their numbers.
+  void set_members(const std::vector<btRigidBody*>& statics, const std::vector<btRigidBody*>& bodies,
+                   const std::vector<btTypedConstraint*>& joints);
+
+  // One step of exactly this length; without motion states and interpolation.
+  void step_once(btScalar timestep);
+
+  // The same in rounds: everything up to the rows; then the solver's rounds; then everything after them.
+  void begin_step(btScalar timestep, RoundSolver& solver);
+  void finish_step(btScalar timestep, RoundSolver& solver, bool moves);
+
+  // Does now what the next step can do already, if only the moving bodies, and new ones, change before it: broad phase
+  // and narrow phase of all others. The step that follows does the rest; results are the same to the last bit.
+  void prepare(const std::vector<btRigidBody*>& moving);
+  // A body has changed although it was not named: the next step does everything.
+  void forget_prepared() { prepared_ = false; }
+  bool has_prepared() const { return prepared_; }
+  // Broad and narrow phase of all pairs at once, so that all have their algorithms.
+  void find_all();
+  // These bodies count as prepared, and with static ones all their pairs.
+  void set_prepared(const std::vector<btRigidBody*>& bodies);
+  static bool is_prepared(const btRigidBody& body) { return body.getUserIndex3() == kPrepared; }
+
+  void performDiscreteCollisionDetection() override;
+
+  // Of the last step, in canonical order; not with sleep. They are gone as soon as a body leaves.
+  const std::vector<ContactKey>& solved_contacts() const { return contacts_; }
+
+ protected:
+  void calculateSimulationIslands() override;
+  void solveConstraints(btContactSolverInfo& info) override;
+
+ private:
+  static constexpr int kPrepared = 1;
+
+  void order_contacts();
+  static bool stays(const btBroadphaseProxy* proxy);
+  template <typename Wanted>
+  void find_contacts(Wanted&& wanted);
+
+  bool sleeping_;
+  bool prepared_ = false;
+  std::vector<ContactKey> contacts_;
+  std::vector<btPersistentManifold*> manifolds_;
+};
+
+}  // namespace lapjoint

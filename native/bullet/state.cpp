@@ -1,0 +1,198 @@
+// A world's state beyond the states of its bodies, so that another can go on from there bit for bit.
+//
+// States are quaternions at the border and matrices inside, and a contact point carries over from step to step where it
+// is and how hard it pressed. So do joints that are warm started; others start from zero in every step. Nothing else
+// does: the order of things depends on their numbers alone (bullet/order.h).
+#include <BulletCollision/CollisionDispatch/btCompoundCompoundCollisionAlgorithm.h>
+
+#include <stdexcept>
+
+#include "bullet/slot.h"
+#include "bullet/world.h"
+
+namespace lapjoint {
+
+namespace {
+
+// Bullet keeps to itself which algorithm is for which two parts of two compounds; an explicit instantiation may ask.
+template <auto Member>
+struct Open {
+  friend btHashedSimplePairCache* part_pairs(btCompoundCompoundCollisionAlgorithm& algorithm) {
+    return algorithm.*Member;
+  }
+};
+btHashedSimplePairCache* part_pairs(btCompoundCompoundCollisionAlgorithm& algorithm);
+template struct Open<&btCompoundCompoundCollisionAlgorithm::m_childCollisionAlgorithmCache>;
+
+// Calls visit(value) for each whole number of a contact point but its place in its manifold, in the columns' order.
+template <typename Point, typename Visit>
+void each_number(Point& point, Visit&& visit) {
+  for (auto* value : {&point.m_partId0, &point.m_partId1, &point.m_index0, &point.m_index1, &point.m_contactPointFlags,
+                      &point.m_lifeTime})
+    visit(*value);
+}
+
+// The same for all its other numbers.
+template <typename Point, typename Visit>
+void each_value(Point& point, Visit&& visit) {
+  for (auto* vector : {&point.m_localPointA, &point.m_localPointB, &point.m_positionWorldOnB, &point.m_positionWorldOnA,
+                       &point.m_normalWorldOnB, &point.m_lateralFrictionDir1, &point.m_lateralFrictionDir2})
+    for (int k = 0; k < 3; ++k) visit((*vector)[k]);
+  for (auto* value :
+       {&point.m_distance1, &point.m_combinedFriction, &point.m_combinedRollingFriction,
+        &point.m_combinedSpinningFriction, &point.m_combinedRestitution, &point.m_appliedImpulse, &point.m_prevRHS,
+        &point.m_appliedImpulseLateral1, &point.m_appliedImpulseLateral2, &point.m_contactMotion1,
+        &point.m_contactMotion2, &point.m_contactCFM, &point.m_contactERP, &point.m_frictionCFM})
+    visit(*value);
+}
+
+int number_of(const btCollisionObject* object) {
+  const int id = object->getBroadphaseHandle()->m_uniqueId;
+  return id >= kStaticBase ? -1 - (id - kStaticBase) : id;
+}
+
+}  // namespace
+
+int BulletWorld::cached_point_count() {
+  collect_contacts(dispatcher_, contact_keys_);
+  contacts_solved_ = false;
+  int count = 0;
+  for (const ContactKey& key : contact_keys_) count += key.manifold->getNumContacts();
+  return count;
+}
+
+void BulletWorld::read_state(btScalar* bodies, bool* prepared, int* point_bodies, int* point_numbers,
+                             btScalar* points) {
+  for (const int id : bodies_) {
+    const btRigidBody& body = slot(id).body;
+    const btTransform& place = body.getWorldTransform();
+    const btVector3 rows[] = {place.getOrigin(),   place.getBasis()[0],      place.getBasis()[1],
+                              place.getBasis()[2], body.getLinearVelocity(), body.getAngularVelocity()};
+    for (const btVector3& row : rows)
+      for (int k = 0; k < 3; ++k) *bodies++ = row[k];
+    *prepared++ = world_->has_prepared() && OrderedWorld::is_prepared(body);
+    *bodies++ = btScalar(body.getActivationState());
+    *bodies++ = body.getDeactivationTime();
+  }
+  for (const ContactKey& key : contact_keys_) {
+    for (int k = 0; k < key.manifold->getNumContacts(); ++k) {
+      const btManifoldPoint& point = key.manifold->getContactPoint(k);
+      *point_bodies++ = number_of(key.manifold->getBody0());
+      *point_bodies++ = number_of(key.manifold->getBody1());
+      *point_numbers++ = k;
+      each_number(point, [&](int value) { *point_numbers++ = value; });
+      each_value(point, [&](btScalar value) { *points++ = value; });
+    }
+  }
+}
+
+btCollisionObject* BulletWorld::object(int number) const {
+  const int s = -1 - number;
+  if (number < 0) return s < static_cast<int>(statics_.size()) ? statics_[s].body.get() : nullptr;
+  return number < body_columns_.count && slots_[number] ? &slots_[number]->body : nullptr;
+}
+
+// Where the points of a manifold belong that begins with these numbers. Nowhere, if Bullet has found since that the two
+// parts of compounds are too far apart: it would drop the points in the next step.
+btPersistentManifold* BulletWorld::manifold_of(const int* bodies, const int* numbers) {
+  btCollisionObject *first = object(bodies[0]), *second = object(bodies[1]);
+  if (!first || !second)
+    throw std::invalid_argument("a contact point of bodies " + std::to_string(bodies[0]) + " and " +
+                                std::to_string(bodies[1]) + " that are not both active");
+  const int index0 = numbers[3], index1 = numbers[4];
+  btBroadphaseProxy *p = first->getBroadphaseHandle(), *q = second->getBroadphaseHandle();
+  btBroadphasePair* pair = pairs_.findPair(p, q);
+  if (!pair) pair = pairs_.addOverlappingPair(p, q);
+  if (!pair) return nullptr;
+  if (!pair->m_algorithm) dispatcher_.getNearCallback()(*pair, dispatcher_, world_->getDispatchInfo());
+  btCollisionAlgorithm* algorithm = pair->m_algorithm;
+  if (auto* both = dynamic_cast<btCompoundCompoundCollisionAlgorithm*>(algorithm)) {
+    btSimplePair* parts = part_pairs(*both)->findPair(index0, index1);
+    algorithm = parts ? static_cast<btCollisionAlgorithm*>(parts->m_userPointer) : nullptr;
+  } else if (auto* one = dynamic_cast<btCompoundCollisionAlgorithm*>(algorithm)) {
+    const bool is_first = first->getCollisionShape()->isCompound();
+    const auto* shape = static_cast<const btCompoundShape*>((is_first ? first : second)->getCollisionShape());
+    const int part = is_first ? index0 : index1;
+    algorithm = part >= 0 && part < shape->getNumChildShapes() ? one->getChildAlgorithm(part) : nullptr;
+  }
+  if (!algorithm) return nullptr;
+  btManifoldArray manifolds;
+  algorithm->getAllContactManifolds(manifolds);
+  return manifolds.size() == 1 ? manifolds[0] : nullptr;
+}
+
+void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, const bool* prepared, int point_count,
+                          const int* point_bodies, const int* point_numbers, const btScalar* points) {
+  if (!bodies_.empty()) {
+    const std::vector<int> all = bodies_;
+    deactivate(all.data(), static_cast<int>(all.size()));
+  }
+  const std::vector<int> sorted = require_new(ids, count);
+  for (int i = 0; i < count; ++i) {
+    slots_[ids[i]] = make_body(ids[i]);
+    btRigidBody& body = slots_[ids[i]]->body;
+    const btScalar* row = bodies + kBodyValues * static_cast<std::size_t>(i);
+    const auto vector = [&](int k) { return btVector3(row[3 * k], row[3 * k + 1], row[3 * k + 2]); };
+    btTransform place;
+    place.setOrigin(vector(0));
+    for (int k = 0; k < 3; ++k) place.getBasis()[k] = vector(1 + k);
+    body.setLinearVelocity(vector(4));
+    body.setAngularVelocity(vector(5));
+    body.setCenterOfMassTransform(place);
+  }
+  enter(ids, count, sorted);
+  commit();
+  contacts_solved_ = false;
+  world_->find_all();
+  for (int i = 0; i < dispatcher_.getNumManifolds(); ++i) dispatcher_.getManifoldByIndexInternal(i)->clearManifold();
+
+  merge_contact_cache(point_count, point_bodies, point_numbers, points);
+  if (rounds_) rounds_->clear_cache();
+
+  std::vector<btRigidBody*> done;
+  for (int i = 0; i < count; ++i) {
+    const btScalar* row = bodies + kBodyValues * static_cast<std::size_t>(i);
+    btRigidBody& body = slot(ids[i]).body;
+    if (prepared[i]) done.push_back(&body);
+    body.forceActivationState(static_cast<int>(row[18]));
+    body.setDeactivationTime(row[19]);
+  }
+  if (!done.empty()) world_->set_prepared(done);
+}
+
+void BulletWorld::merge_contact_cache(int point_count, const int* point_bodies, const int* point_numbers,
+                                      const btScalar* points) {
+  commit();
+  contacts_solved_ = false;
+  btPersistentManifold* manifold = nullptr;
+  for (int i = 0; i < point_count; ++i, point_bodies += 2, point_numbers += kPointNumbers, points += kPointValues) {
+    const int place = point_numbers[0];
+    if (place == 0) manifold = manifold_of(point_bodies, point_numbers);
+    if (!manifold) continue;
+    if (place == 0) manifold->clearManifold();
+    if (place != manifold->getNumContacts() || place >= MANIFOLD_CACHE_SIZE ||
+        number_of(manifold->getBody0()) != point_bodies[0])
+      throw std::invalid_argument("contact points of bodies " + std::to_string(point_bodies[0]) + " and " +
+                                  std::to_string(point_bodies[1]) + " are not in their places");
+    btManifoldPoint point(btVector3(0, 0, 0), btVector3(0, 0, 0), btVector3(0, 0, 0), 0);
+    const int* number = point_numbers + 1;
+    const btScalar* value = points;
+    each_number(point, [&](int& into) { into = *number++; });
+    each_value(point, [&](btScalar& into) { into = *value++; });
+    manifold->setNumContacts(place + 1);
+    manifold->getContactPoint(place) = point;
+  }
+}
+
+void BulletWorld::read_joint_impulses(int* joint_ids, btScalar* impulses) const {
+  if (rounds_) rounds_->read_cached(joint_ids, impulses);
+}
+
+void BulletWorld::merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count) {
+  for (int i = 0; i < count; ++i)
+    if (joint_ids[i] < 0 || joint_ids[i] >= joint_columns_.count)
+      throw std::invalid_argument("joint " + std::to_string(joint_ids[i]) + " does not exist");
+  if (rounds_) rounds_->cache(joint_ids, impulses, count);
+}
+
+}  // namespace lapjoint

@@ -1,0 +1,397 @@
+#include "bullet/world.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bullet/errors.h"
+#include "bullet/frames.h"
+#include "bullet/slot.h"
+
+namespace lapjoint {
+
+BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodies, const JointColumns& joints)
+    : settings_(settings),
+      body_columns_(bodies),
+      joint_columns_(joints),
+      shapes_(settings.length_unit, settings.margin),
+      dispatcher_(&configuration_),
+      broadphase_(&pairs_),
+      slots_(bodies.count),
+      joint_live_(joints.count, 0),
+      mark_(bodies.count, 0) {
+  if (settings.in_rounds) {
+    auto solver = std::make_unique<RoundSolver>(btScalar(settings.joint_warm_start), !settings.accelerated,
+                                                settings.accelerated && settings.joints_together);
+    rounds_ = solver.get();
+    solver_ = std::move(solver);
+  } else {
+    solver_ = make_solver(settings.solver, settings.solver_rows);
+  }
+  pairs_.setOverlapFilterCallback(&filter_);
+  // A plane finds one corner of a body a step; these look for the others at once, or sliding bodies rock.
+  configuration_.setPlaneConvexMultipointIterations(4, 4);
+  world_ =
+      std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_, settings.sleeping);
+  world_->setGravity(length(settings.gravity));
+  btContactSolverInfo& info = world_->getSolverInfo();
+  const double threshold = settings.residual_threshold / settings.length_unit;
+  info.m_numIterations = settings.iterations;
+  info.m_leastSquaresResidualThreshold = btScalar(threshold * threshold);
+  info.m_erp = btScalar(settings.joint_erp);
+  info.m_erp2 = btScalar(settings.contact_erp);
+  info.m_warmstartingFactor = btScalar(settings.warm_start);
+  info.m_splitImpulse = settings.split_impulse;
+  info.m_restitutionVelocityThreshold = btScalar(0.2 / settings.length_unit);
+  if (settings.two_friction_directions) info.m_solverMode |= SOLVER_USE_2_FRICTION_DIRECTIONS;
+
+  anchor_ = std::make_unique<btRigidBody>(btRigidBody::btRigidBodyConstructionInfo(0, nullptr, nullptr));
+
+  joint_start_.assign(bodies.count + 1, 0);
+  const auto each_end = [&](auto&& visit) {
+    for (int j = 0; j < joints.count; ++j) {
+      visit(joints.body_a[j], j);
+      if (joints.body_b[j] != kWorld) visit(joints.body_b[j], j);
+    }
+  };
+  each_end([&](int body, int) { ++joint_start_[body + 1]; });
+  for (int i = 0; i < bodies.count; ++i) joint_start_[i + 1] += joint_start_[i];
+  joint_list_.resize(joint_start_.back());
+  std::vector<int> next(joint_start_.begin(), joint_start_.end() - 1);
+  each_end([&](int body, int joint) { joint_list_[next[body]++] = joint; });
+}
+
+BulletWorld::~BulletWorld() {
+  joints_.clear();
+  if (!bodies_.empty()) {
+    const std::vector<int> all = bodies_;
+    deactivate(all.data(), static_cast<int>(all.size()));
+  }
+  commit();
+  clear_contacts();
+  for (Static& item : statics_) {
+    broadphase_.destroyProxy(item.body->getBroadphaseHandle(), &dispatcher_);
+    shapes_.release(item.shape_id, btQuaternion::getIdentity());
+  }
+  statics_.clear();
+  for (const auto& [id, probe] : probes_) shapes_.release(body_columns_.shape_id[id], probe.turn);
+  world_->set_members({}, {}, {});
+}
+
+btVector3 BulletWorld::length(const double* xyz) const {
+  const double unit = settings_.length_unit;
+  return {btScalar(xyz[0] / unit), btScalar(xyz[1] / unit), btScalar(xyz[2] / unit)};
+}
+
+// ---- into the world and out of it ----------------------------------------------------------------------------------
+
+void BulletWorld::enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask) {
+  btVector3 low, high;
+  body.getCollisionShape()->getAabb(body.getWorldTransform(), low, high);
+  broadphase_.m_gid = number - 1;  // the new proxy gets m_gid + 1: the body's own number, whenever it arrives
+  body.setBroadphaseHandle(broadphase_.createProxy(low, high, body.getCollisionShape()->getShapeType(), &body,
+                                                   static_cast<int>(group), static_cast<int>(mask), &dispatcher_));
+}
+
+void BulletWorld::add_static(const StaticBody& item) {
+  btCollisionShape* shape = shapes_.acquire(item.shape_id, btQuaternion::getIdentity());
+  btRigidBody::btRigidBodyConstructionInfo info(0, nullptr, shape);
+  info.m_startWorldTransform = btTransform(quaternion(item.place + 3), length(item.place));
+  info.m_friction = btScalar(std::sqrt(item.friction));
+  info.m_restitution = btScalar(std::sqrt(item.restitution));
+  info.m_rollingFriction = btScalar(item.rolling_friction / settings_.length_unit);
+  auto body = std::make_unique<btRigidBody>(info);
+  body->setActivationState(ISLAND_SLEEPING);
+  const int number = kStaticBase + static_cast<int>(statics_.size());
+  enter_broadphase(*body, number, item.group, item.mask);
+  statics_.push_back({std::move(body), item.shape_id});
+  members_changed_ = true;
+}
+
+BulletWorld::Slot& BulletWorld::slot(int body_id) const { return *slots_[body_id]; }
+
+void BulletWorld::require(const int* ids, int count, bool active) const {
+  for (int i = 0; i < count; ++i) {
+    const int id = ids[i];
+    if (id < 0 || id >= body_columns_.count)
+      throw BodyError(id, "does not exist, the scene has " + std::to_string(body_columns_.count) + " bodies");
+    if (static_cast<bool>(slots_[id]) != active) throw BodyError(id, active ? "is not active" : "is already active");
+  }
+}
+
+std::unique_ptr<BulletWorld::Slot> BulletWorld::make_body(int id) const {
+  const BodyColumns& table = body_columns_;
+  btVector3 moments;
+  btQuaternion turn;
+  const double mass_unit = settings_.mass_unit, length_unit = settings_.length_unit;
+  principal_axes(table.inertia + 9 * id, mass_unit * length_unit * length_unit, moments, turn);
+  btCollisionShape* shape = shapes_.acquire(table.shape_id[id], turn);
+  btRigidBody::btRigidBodyConstructionInfo info(btScalar(table.mass[id] / mass_unit), nullptr, shape, moments);
+  // Bullet multiplies the coefficients of two bodies; their roots make that the geometric mean.
+  info.m_friction = btScalar(std::sqrt(table.friction[id]));
+  info.m_restitution = btScalar(std::sqrt(table.restitution[id]));
+  info.m_rollingFriction = btScalar(table.rolling_friction[id] / length_unit);
+  info.m_linearDamping = btScalar(table.linear_damping[id]);
+  info.m_angularDamping = btScalar(table.angular_damping[id]);
+  auto made = std::make_unique<Slot>(id, info, table.shape_id[id], turn);
+  btRigidBody& body = made->body;
+  body.setUserIndex(id);
+  body.setGravity(world_->getGravity());
+  if (!settings_.sleeping) body.setActivationState(DISABLE_DEACTIVATION);
+  // Where all moments are equal there is no gyroscopic torque to compute.
+  if (moments.x() == moments.y() && moments.y() == moments.z()) body.setFlags(0);
+  return made;
+}
+
+void BulletWorld::place_body(Slot& slot, const double* state) const {
+  btQuaternion turn = quaternion(state + 3);
+  if (slot.turned) turn *= slot.turn;
+  const btTransform place(turn.normalized(), length(state));
+  const btVector3 linear = length(state + 7);
+  const btVector3 angular{btScalar(state[10]), btScalar(state[11]), btScalar(state[12])};
+  btRigidBody& body = slot.body;
+  body.setWorldTransform(place);
+  body.setInterpolationWorldTransform(place);
+  body.setLinearVelocity(linear);
+  body.setAngularVelocity(angular);
+  body.setInterpolationLinearVelocity(linear);
+  body.setInterpolationAngularVelocity(angular);
+  body.updateInertiaTensor();
+  if (settings_.sleeping) body.activate(true);
+}
+
+// None of them active, none twice; in ascending order.
+std::vector<int> BulletWorld::require_new(const int* ids, int count) const {
+  require(ids, count, false);
+  std::vector<int> sorted(ids, ids + count);
+  std::sort(sorted.begin(), sorted.end());
+  const auto twin = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twin != sorted.end()) throw BodyError(*twin, "is activated twice");
+  return sorted;
+}
+
+void BulletWorld::activate(const int* ids, int count, const double* states) {
+  const std::vector<int> sorted = require_new(ids, count);
+  for (int i = 0; i < count; ++i) {
+    slots_[ids[i]] = make_body(ids[i]);
+    place_body(*slots_[ids[i]], states + kStateSize * i);
+  }
+  enter(ids, count, sorted);
+}
+
+// Bodies that have been made and placed.
+void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorted) {
+  for (const int id : sorted) enter_broadphase(slots_[id]->body, id, body_columns_.group[id], body_columns_.mask[id]);
+  const auto middle = bodies_.insert(bodies_.end(), sorted.begin(), sorted.end());
+  std::inplace_merge(bodies_.begin(), middle, bodies_.end());
+  connect_joints(ids, count);
+  members_changed_ = true;
+}
+
+// A joint is live when both its bodies are active, or one is and the other is the world.
+void BulletWorld::connect_joints(const int* ids, int count) {
+  const std::size_t before = joints_.size();
+  for (int i = 0; i < count; ++i) {
+    for (int k = joint_start_[ids[i]]; k < joint_start_[ids[i] + 1]; ++k) {
+      const int joint = joint_list_[k];
+      const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
+      if (joint_live_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) continue;
+      if (!filter_.is_between_owners(a, b)) continue;
+      joint_live_[joint] = 1;
+      const btQuaternion none = btQuaternion::getIdentity();
+      joints_.push_back(
+          {joint, make_joint(joint_columns_, joint, slot(a).body, b == kWorld ? *anchor_ : slot(b).body, slot(a).turn,
+                             b == kWorld ? none : slot(b).turn, settings_.length_unit, settings_.mass_unit)});
+      joints_.back().constraint->setUserConstraintId(joint);
+    }
+  }
+  const auto by_id = [](const LiveJoint& x, const LiveJoint& y) { return x.id < y.id; };
+  std::sort(joints_.begin() + before, joints_.end(), by_id);
+  std::inplace_merge(joints_.begin(), joints_.begin() + before, joints_.end(), by_id);
+}
+
+void BulletWorld::deactivate(const int* ids, int count) {
+  require(ids, count, true);
+  for (int i = 0; i < count; ++i) {
+    if (mark_[ids[i]]) {
+      for (int k = 0; k < i; ++k) mark_[ids[k]] = 0;
+      throw BodyError(ids[i], "is deactivated twice");
+    }
+    mark_[ids[i]] = 1;
+  }
+  wake_neighbours();
+  contacts_solved_ = false;
+  const auto leaving = [this](int body) { return body != kWorld && mark_[body]; };
+  std::erase_if(joints_, [&](const LiveJoint& joint) {
+    const bool gone = leaving(joint_columns_.body_a[joint.id]) || leaving(joint_columns_.body_b[joint.id]);
+    if (gone) joint_live_[joint.id] = 0;
+    if (gone && rounds_) rounds_->drop_cached(joint.id);
+    return gone;
+  });
+  pairs_.remove_pairs_of(mark_, dispatcher_);
+  std::erase_if(bodies_, leaving);
+  for (int i = 0; i < count; ++i) {
+    Slot& gone = slot(ids[i]);
+    broadphase_.destroyProxy(gone.body.getBroadphaseHandle(), &dispatcher_);
+    shapes_.release(gone.shape_id, gone.turn);
+    slots_[ids[i]].reset();
+    mark_[ids[i]] = 0;
+  }
+  members_changed_ = true;
+}
+
+void BulletWorld::wake_neighbours() {
+  if (!settings_.sleeping) return;
+  lapjoint::wake_neighbours(dispatcher_, mark_);
+  for (const LiveJoint& joint : joints_) {
+    const int a = joint_columns_.body_a[joint.id], b = joint_columns_.body_b[joint.id];
+    if (b == kWorld || (!mark_[a] && !mark_[b])) continue;
+    slot(a).body.activate();
+    slot(b).body.activate();
+  }
+}
+
+void BulletWorld::commit() {
+  if (!members_changed_) return;
+  std::vector<btRigidBody*> statics, bodies;
+  std::vector<btTypedConstraint*> joints;
+  for (Static& item : statics_) statics.push_back(item.body.get());
+  for (const int id : bodies_) bodies.push_back(&slot(id).body);
+  for (LiveJoint& joint : joints_) joints.push_back(joint.constraint.get());
+  world_->set_members(statics, bodies, joints);
+  members_changed_ = false;
+}
+
+void BulletWorld::clear_contacts() {
+  contacts_solved_ = false;
+  if (rounds_) rounds_->clear_cache();
+  struct Every : btOverlapCallback {
+    bool processOverlap(btBroadphasePair&) override { return true; }
+  } every;
+  pairs_.processAllOverlappingPairs(&every, &dispatcher_);
+  // The tree finds a pair again only when one of its boxes is new to it. All leave before any comes back, for a
+  // returning body pairs up at once with those that are there.
+  for (const int id : bodies_) broadphase_.destroyProxy(slot(id).body.getBroadphaseHandle(), &dispatcher_);
+  for (const int id : bodies_) enter_broadphase(slot(id).body, id, body_columns_.group[id], body_columns_.mask[id]);
+}
+
+// ---- states --------------------------------------------------------------------------------------------------------
+
+void BulletWorld::set_states(const int* ids, int count, const double* states) {
+  require(ids, count, true);
+  for (int i = 0; i < count; ++i) mark_[ids[i]] = 1;
+  wake_neighbours();
+  for (int i = 0; i < count; ++i) {
+    if (OrderedWorld::is_prepared(slot(ids[i]).body)) world_->forget_prepared();
+    place_body(slot(ids[i]), states + kStateSize * i);
+    mark_[ids[i]] = 0;
+  }
+}
+
+void BulletWorld::get_states(const int* ids, int count, double* states, const int* rows) const {
+  require(ids, count, true);
+  const double unit = settings_.length_unit;
+  for (int i = 0; i < count; ++i) {
+    const Slot& from = slot(ids[i]);
+    const btTransform& place = from.body.getWorldTransform();
+    btQuaternion turn = place.getRotation();
+    if (from.turned) turn *= from.turn.inverse();
+    const btVector3& position = place.getOrigin();
+    const btVector3& linear = from.body.getLinearVelocity();
+    const btVector3& angular = from.body.getAngularVelocity();
+    double* out = states + kStateSize * static_cast<std::size_t>(rows ? rows[i] : i);
+    for (int k = 0; k < 3; ++k) {
+      out[k] = position[k] * unit;
+      out[7 + k] = linear[k] * unit;
+      out[10 + k] = angular[k];
+    }
+    out[3] = turn.w();
+    out[4] = turn.x();
+    out[5] = turn.y();
+    out[6] = turn.z();
+  }
+}
+
+void BulletWorld::add_forces(const int* ids, int count, const double* forces, const double* torques) {
+  require(ids, count, true);
+  const double length_unit = settings_.length_unit, mass_unit = settings_.mass_unit;
+  for (int i = 0; i < count; ++i) {
+    btRigidBody& body = slot(ids[i]).body;
+    body.applyCentralForce(length(forces + 3 * i) / btScalar(mass_unit));
+    body.applyTorque(length(torques + 3 * i) / btScalar(length_unit * mass_unit));
+    if (settings_.sleeping) body.activate(true);
+  }
+}
+
+void BulletWorld::active_ids(int* ids) const { std::copy(bodies_.begin(), bodies_.end(), ids); }
+
+void BulletWorld::live_joint_ids(int* ids) const {
+  for (std::size_t i = 0; i < joints_.size(); ++i) ids[i] = joints_[i].id;
+}
+
+// ---- time ----------------------------------------------------------------------------------------------------------
+
+void BulletWorld::step(double timestep, int count) {
+  commit();
+  solver_->begin_step();
+  for (int i = 0; i < count; ++i) world_->step_once(btScalar(timestep));
+  contacts_solved_ = count > 0 && !settings_.sleeping;
+  check_finite();
+}
+
+void BulletWorld::detect() {
+  commit();
+  contacts_solved_ = false;
+  world_->performDiscreteCollisionDetection();
+}
+
+void BulletWorld::prepare(const int* moving, int count) {
+  require(moving, count, true);
+  commit();
+  contacts_solved_ = false;
+  std::vector<btRigidBody*> bodies;
+  for (int i = 0; i < count; ++i) bodies.push_back(&slot(moving[i]).body);
+  world_->prepare(bodies);
+}
+
+void BulletWorld::check_finite() const {
+  for (const int id : bodies_) {
+    const btRigidBody& body = slot(id).body;
+    const btVector3& x = body.getWorldTransform().getOrigin();
+    const btVector3& v = body.getLinearVelocity();
+    const btVector3& w = body.getAngularVelocity();
+    const btScalar sum = x.dot(x) + v.dot(v) + w.dot(w);
+    if (!std::isfinite(sum)) throw NotFiniteError(id);
+  }
+}
+
+const std::vector<Contact>& BulletWorld::contacts() {
+  if (!contacts_solved_) collect_contacts(dispatcher_, contact_keys_);
+  const std::vector<ContactKey>& keys = contacts_solved_ ? world_->solved_contacts() : contact_keys_;
+  contacts_.clear();
+  const auto body_number = [](std::uint64_t number) {
+    const int id = static_cast<int>(number);
+    return id >= kStaticBase ? -1 - (id - kStaticBase) : id;
+  };
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const ContactKey& key = keys[i];
+    double depth = -1e30;
+    for (int k = 0; k < key.manifold->getNumContacts(); ++k)
+      depth = std::max(depth, -static_cast<double>(key.manifold->getContactPoint(k).getDistance()));
+    depth *= settings_.length_unit;
+    // A compound touches with several parts: they are one contact.
+    if (i > 0 && keys[i - 1].bodies == key.bodies) {
+      contacts_.back().point_count += key.manifold->getNumContacts();
+      contacts_.back().depth = std::max(contacts_.back().depth, depth);
+    } else {
+      contacts_.push_back({body_number(key.bodies >> 32), body_number(key.bodies & 0xFFFFFFFFu),
+                           key.manifold->getNumContacts(), depth});
+    }
+  }
+  return contacts_;
+}
+
+double BulletWorld::residual() const {
+  return std::sqrt(static_cast<double>(solver_->residual_squared())) * settings_.length_unit;
+}
+
+}  // namespace lapjoint

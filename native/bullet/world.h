@@ -1,0 +1,221 @@
+// The Bullet engine behind arrays: bodies are in the world or out of it, states go in and out in bulk.
+//
+// Numbers at this border are the scene's: metres, kilograms, seconds, scene numbers of bodies and joints. Inside,
+// lengths and masses are multiples of `length_unit` and `mass_unit`, because Bullet's margins and thresholds are
+// absolute and tuned for bodies of about one unit.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bullet/joints.h"
+#include "bullet/order.h"
+#include "bullet/shapes.h"
+#include "solver/direct.h"
+#include "solver/open_solver.h"
+#include "solver/rounds.h"
+
+namespace lapjoint {
+
+constexpr int kStateSize = 13;
+// Columns of a world's state: of a body, and the whole and the other numbers of a contact point.
+constexpr int kBodyValues = 20, kPointNumbers = 7, kPointValues = 35;
+
+struct WorldSettings {
+  double length_unit = 1;             // m; a power of two keeps conversions exact
+  double mass_unit = 1;               // kg; the same
+  double gravity[3] = {0, 0, -9.81};  // m/s^2
+  std::string solver = "sequential";  // dantzig, lemke
+  bool in_rounds = false;             // steps can be taken in rounds; with the sequential solver
+  bool accelerated = true;            // in rounds: not plain sweeps
+  bool joints_together = true;        // in rounds: solve joints without limits at once
+  double joint_warm_start = 0;        // in rounds: share of a joint's last impulses that it starts from
+  int solver_rows = 300;              // rows with bounds that a direct solver takes on at once
+  int iterations = 50;
+  double residual_threshold = 0;  // m/s
+  double joint_erp = 0.2;
+  double contact_erp = 0.05;
+  double warm_start = 0.85;
+  bool split_impulse = true;
+  bool two_friction_directions = true;
+  bool sleeping = false;
+  double margin = 0.04;  // in length units
+};
+
+// The scene's body table, column by column; owned by the scene.
+struct BodyColumns {
+  int count = 0;
+  const int* shape_id = nullptr;
+  const double* mass = nullptr;
+  const double* inertia = nullptr;  // count x 9
+  const double* friction = nullptr;
+  const double* restitution = nullptr;
+  const double* rolling_friction = nullptr;
+  const double* linear_damping = nullptr;
+  const double* angular_damping = nullptr;
+  const std::uint32_t* group = nullptr;
+  const std::uint32_t* mask = nullptr;
+};
+
+struct StaticBody {
+  int shape_id;
+  double place[7];  // position, quaternion w x y z
+  double friction, restitution, rolling_friction;
+  std::uint32_t group, mask;
+};
+
+struct Contact {
+  int body_a;
+  int body_b;  // of a static body s: -1 - s
+  int point_count;
+  double depth;  // m, of the deepest point; negative while apart
+};
+
+class BulletWorld {
+ public:
+  BulletWorld(const WorldSettings& settings, const BodyColumns& bodies, const JointColumns& joints);
+  ~BulletWorld();
+  BulletWorld(const BulletWorld&) = delete;
+  BulletWorld& operator=(const BulletWorld&) = delete;
+
+  int define_shape(ShapeDefinition definition) { return shapes_.define(std::move(definition)); }
+  void ignore_pair(int body_a, int body_b) { filter_.ignore(body_a, body_b); }
+  void add_static(const StaticBody& definition);
+
+  // Batches. `states` is count x 13. A number that is missing, doubled, already active (or not active) is a BodyError
+  // and leaves the world as it was. A state that is not finite after a step is a NotFiniteError.
+  void activate(const int* ids, int count, const double* states);
+  void deactivate(const int* ids, int count);
+  void set_states(const int* ids, int count, const double* states);
+  // The i-th state goes to row rows[i], or i where there are no rows.
+  void get_states(const int* ids, int count, double* states, const int* rows = nullptr) const;
+  void add_forces(const int* ids, int count, const double* forces, const double* torques);
+  void clear_contacts();  // empty the contact cache and that of joint impulses
+
+  void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
+  void step(double timestep, int count);
+
+  // A step in rounds: begin, any number of rounds, finish, or leave it. `interface` are bodies that other engines have
+  // rows of; `jointed`, places in it, those that others have joints of. Without moves, bodies keep their states: the
+  // others' are the ones that count.
+  void begin_step(double timestep, const int* interface, int count, const std::vector<int>& jointed);
+  // The effective mass of the jointed bodies in this world: the Schur complement of its mass matrix with joints. The
+  // others' are added before the first sweep.
+  const std::vector<MassBlock>& interface_masses() const { return interface_masses_; }
+  void add_interface_masses(std::vector<MassBlock> masses) { rounds().add_interface_masses(std::move(masses)); }
+  void include(const double* others) { rounds().include(others); }
+  void extrapolate(Advance how, const double* theta) { rounds().extrapolate(how, theta); }
+  Products sweep(int count);
+  void contributions(double* own) const { rounds().contributions(own); }
+  void finish_step(bool moves);
+  void abandon_step();
+  // All of it, alone. Rounds end early once the residual is not above the tolerance.
+  RoundResult step_rounds(double timestep, const RoundPlan& plan);
+  // As a worker, between begin and finish: what the server asks for once, or all that it asks for on a socket; false if
+  // the step is to be abandoned.
+  Signal serve(const double* down, double* up);
+  bool serve_by_socket(int socket, double* down, double* up, std::size_t room, bool carries);
+  // As the server, between begin and finish: all rounds with these workers.
+  RoundResult run_rounds(const RoundPlan& plan, const std::vector<WorkerBuffers>& workers, Links& links);
+  double regularization() const { return sizeof(btScalar) == 8 ? 1e-8 : 1e-6; }
+  // This world has rows between bodies of different owners alone: no joints or contacts within one, none with static
+  // bodies. Call it before any body is active; the list is read in place, and may change for bodies that are not.
+  void set_owners(const int* owner) { filter_.set_owners(owner); }
+
+  void detect();
+  // What the next step can do already if, of the active bodies, only these are moved before it.
+  void prepare(const int* moving, int count);
+  // How far pairs of bodies, active or not, are from a contact at the given states (one row per body of the scene):
+  // 0 where they have one, else at least so much [m].
+  void clearances(const int* pairs, int count, const double* states, double* clearance);
+
+  // The state that the next step depends on, to the last bit, between two steps: what Bullet holds of each active body,
+  // ascending, and every contact point of its cache, one manifold after the other. A world of the same scene and
+  // settings that restores it goes on as this one does; whatever it had before is gone. See bullet/state.cpp for the
+  // columns.
+  int cached_point_count();
+  void read_state(btScalar* bodies, bool* prepared, int* point_bodies, int* point_numbers, btScalar* points);
+  void restore(const int* ids, int count, const btScalar* bodies, const bool* prepared, int point_count,
+               const int* point_bodies, const int* point_numbers, const btScalar* points);
+  // Merge contact points of active bodies from another world's contact cache; they replace those of the same pairs.
+  void merge_contact_cache(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points);
+  // Warm-start data of joints, in rounds: their last impulses, one after the other, each with its joint.
+  int joint_impulse_count() const { return rounds_ ? rounds_->cached_count() : 0; }
+  void read_joint_impulses(int* joint_ids, btScalar* impulses) const;
+  void merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count);
+
+  int active_count() const { return static_cast<int>(bodies_.size()); }
+  void active_ids(int* ids) const;
+  int live_joint_count() const { return static_cast<int>(joints_.size()); }
+  void live_joint_ids(int* ids) const;
+  const std::vector<Contact>& contacts();  // of the last step or detect, in order of body numbers
+  const std::vector<Contact>& collected_contacts() const { return contacts_; }
+  double residual() const;  // m/s
+  int fallback_count() const { return solver_->fallback_count(); }
+
+ private:
+  struct Slot;  // one active body
+
+  Slot& slot(int body_id) const;
+  RoundSolver& rounds() const;
+  void require(const int* ids, int count, bool active) const;
+  std::vector<int> require_new(const int* ids, int count) const;
+  void enter(const int* ids, int count, const std::vector<int>& sorted);
+  std::unique_ptr<Slot> make_body(int body_id) const;
+  void place_body(Slot& slot, const double* state) const;
+  void enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask);
+  btCollisionObject* object(int number) const;  // of a body, or of a static body s: -1 - s
+  btPersistentManifold* manifold_of(const int* bodies, const int* numbers);
+  void connect_joints(const int* ids, int count);
+  void wake_neighbours();  // of marked bodies
+  void commit();
+  void check_finite() const;
+  btVector3 length(const double* xyz) const;
+
+  WorldSettings settings_;
+  BodyColumns body_columns_;
+  JointColumns joint_columns_;
+  std::vector<int> joint_start_, joint_list_;  // joints of each body
+
+  mutable ShapeLibrary shapes_;
+  btDefaultCollisionConfiguration configuration_;
+  btCollisionDispatcher dispatcher_;
+  PairFilter filter_;
+  BatchPairCache pairs_;
+  btDbvtBroadphase broadphase_;
+  std::unique_ptr<OpenSolver> solver_;
+  RoundSolver* rounds_ = nullptr;  // the solver, if it can
+  btScalar begun_timestep_ = 0;
+  std::vector<MassBlock> interface_masses_;  // sent with the first round
+  std::unique_ptr<OrderedWorld> world_;
+  std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to
+
+  struct Static {
+    std::unique_ptr<btRigidBody> body;
+    int shape_id;
+  };
+  std::vector<Static> statics_;
+  std::vector<std::unique_ptr<Slot>> slots_;  // by body number; empty: not active
+  std::vector<int> bodies_;                   // active body numbers, ascending
+  struct LiveJoint {
+    int id;
+    std::unique_ptr<btTypedConstraint> constraint;
+  };
+  std::vector<LiveJoint> joints_;  // ascending
+  std::vector<char> joint_live_;
+  std::vector<char> mark_;  // scratch, by body number, all zero between calls
+  std::vector<ContactKey> contact_keys_;
+  std::vector<Contact> contacts_;
+  bool members_changed_ = false;
+  bool contacts_solved_ = false;  // the world has the contacts of the last step, in order
+
+  struct Probe {  // a body's shape, kept for `clearances`
+    btCollisionShape* shape;
+    btQuaternion turn;
+  };
+  const Probe& probe(int body_id);
+  std::map<int, Probe> probes_;
+};
+
+}  // namespace lapjoint
