@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -90,6 +91,7 @@ class Simulation:
         """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._callbacks: list[Callable[[Simulation], None]] = []
         scene.lock("a simulation of it is running")
+        self._unlock_scene = weakref.finalize(self, scene.unlock)
         self._stopped: SimulationStopped | None = None
         self._closed = False
 
@@ -452,7 +454,7 @@ class Simulation:
         """End the workers. The simulation cannot go on."""
         if not self._closed:
             self._closed = True
-            self.scene.unlock()
+            self._unlock_scene()
             self._runtime.close()
 
     def _check_open(self) -> None:

@@ -368,7 +368,7 @@ KEPT = {
     *("_now", "_coupling", "_elastic", "_frozen", "_runtime", "_recovery"),
     *("profile",),  # its contacts
 }
-MADE_ANEW = {"events", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed"}
+MADE_ANEW = {"events", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
 """Of the scene and the parameters, or of what was, for those who look."""
 PARTS = {
     "loads": ("_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
