@@ -48,7 +48,7 @@ class Simulation:
     """
 
     def __init__(self, scene: Scene, params: Params | None = None) -> None:
-        self.scene = scene
+        self.scene, self._given = scene, params
         self.params = params = (params or Params()).resolved(scene)
         assert params.timestep is not None
         assert params.growth_depth is not None
@@ -312,6 +312,38 @@ class Simulation:
             heaviest = np.argmax(self.weights()[:, : self._division.worker_count], axis=1)
             self._division.ask(heaviest.astype(np.int32))
             self._settled = False
+
+    def repartition(self, partition: ArrayLike) -> None:
+        """Let every body migrate to the worker that `partition` names for it, in the next step; every worker must have
+        a body. Balancing goes on from there: `Params(repartition=0)` keeps the partition."""
+        self._open()
+        wanted, count = np.asarray(partition), self._division.worker_count
+        if wanted.shape != (self.scene.body_count,) or wanted.dtype.kind not in "iu":
+            raise LapjointError(
+                f"repartition: an array of {wanted.dtype} with shape {wanted.shape}, expected the number of a worker "
+                f"for each of {self.scene.body_count} bodies"
+            )
+        wrong = np.flatnonzero((wanted < 0) | (wanted >= count))
+        if len(wrong):
+            title, worker = self.scene.body_title(int(wrong[0])), wanted[wrong[0]]
+            raise LapjointError(f"repartition: {title} goes to worker {worker}, expected 0 to {count - 1}")
+        empty = np.setdiff1d(np.arange(count), wanted)
+        if len(empty) and len(wanted):
+            raise LapjointError(f"repartition: worker {empty[0]} gets no body, expected at least one for each worker")
+        if self.membership.worker_count > 1:
+            self._division.ask(wanted.astype(np.int32))
+            self._settled = False
+
+    def restart(self) -> None:
+        """Begin again from the scene's start with the params given at first, on new workers: states become bit for bit
+        those of a new simulation. Callbacks and the list of events stay."""
+        self._open()
+        callbacks, hooks, events, partition = self._callbacks, self.before_stop, self.events, self.params.partition
+        self.close()
+        Simulation.__init__(self, self.scene, self._given)
+        self.params = replace(self.params, partition=partition)
+        self._callbacks, self.before_stop = callbacks, hooks
+        self.events[:0] = events
 
     def set_load(self, load: str) -> None:
         """What balancing evens out, from the next step on."""

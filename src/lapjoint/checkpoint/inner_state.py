@@ -30,7 +30,7 @@ KEPT = {
     *("_same_contacts", "_frozen", "_runtime", "_recovery", "_detector", "_tight", "_balancing"),
 }
 MADE_ANEW = {
-    *("scene", "timestep", "_algorithms", "_joint_edges", "_jointed"),  # of the scene and the parameters
+    *("scene", "_given", "timestep", "_algorithms", "_joint_edges", "_jointed"),  # of the scene and the parameters
     *("profile", "_told", "events"),  # of what was, for those who look
     *("_callbacks", "before_stop", "_closed", "_stopped", "resumed_from"),
 }
