@@ -81,6 +81,9 @@ LAYERS = [
     "__init__",
 ]
 
+# The same within a folder: its subfolders from the bottom up.
+SUBFOLDERS = {"view": ["draw", "page", "export"]}
+
 OPTIONAL = ["moderngl", "glcontext", "PIL", "trimesh", "coacd", "ray", "viser", "matplotlib"]
 OPTIONAL += ["imageio_ffmpeg", "pybullet", "mujoco", "rapier3d"]
 SLOW_TO_IMPORT = ["zarr", "numcodecs", "pandas"]
@@ -171,6 +174,42 @@ def test_modules_import_only_from_modules_above_them() -> None:
             assert LAYERS.index(theirs) <= LAYERS.index(mine), f"{path} imports {other}, which is below it"
             seen += 1
     assert seen > 100
+
+
+@pytest.mark.parametrize("folder", SUBFOLDERS)
+def test_subfolders_import_only_from_subfolders_above_them(folder: str) -> None:
+    order = SUBFOLDERS[folder]
+
+    def place(path: Path) -> int | None:
+        parts = path.relative_to(PACKAGE / folder).parts
+        return order.index(parts[0]) if len(parts) > 1 else None
+
+    own = [path for path in SOURCES if path.is_relative_to(PACKAGE / folder)]
+    assert {place(path) for path in own} == {None, *range(len(order))}
+    for path in own:
+        for other in imports_of(path):
+            if other.is_relative_to(PACKAGE / folder) and place(path) is not None:
+                assert place(other) is not None, f"{path} imports {other}, which gathers it"
+                assert place(other) <= place(path), f"{path} imports {other}, which is below it"
+
+
+def test_pages_and_exports_do_not_know_each_other() -> None:
+    for path in SOURCES:
+        if path.is_relative_to(PACKAGE / "view/export"):
+            assert not [other for other in imports_of(path) if other.is_relative_to(PACKAGE / "view/page")]
+
+
+def test_views_have_no_hidden_imports_of_their_own() -> None:
+    hidden = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in SOURCES
+        if path.is_relative_to(PACKAGE / "view")
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert hidden == []
 
 
 def test_no_module_imports_itself_through_others() -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ...errors import LapjointError
 from ...recording import Recording
 from .coloring import Entry, body_colors, checked_mode, fastest_of, legend, modes_of
-from .snapshot import rounds_text
 
 Array = NDArray[np.float64]
 _SAMPLES = 48
@@ -125,3 +124,8 @@ def fastest_speed(recording: Recording) -> float:
     picks = np.unique(np.linspace(0, recording.frame_count - 1, _SAMPLES).round().astype(int))
     tops = [fastest_of(np.linalg.norm(recording.frame(i).states[:, 7:10], axis=1)) for i in picks.tolist()]
     return max(*tops, 1e-3)
+
+
+def rounds_text(rounds: int, residual: float) -> str:
+    """Rounds and residual of a tight step, in words."""
+    return f"{rounds} round{'s' * (rounds != 1)}, residual {residual:.1e} m/s"

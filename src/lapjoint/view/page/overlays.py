@@ -9,9 +9,9 @@ import viser
 from numpy.typing import NDArray
 
 from ...scene import WORLD, Scene
-from ..draw.snapshot import Snapshot
 from .bodies import anchors
 from .by_hand import is_interface
+from .snapshot import Snapshot
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]

@@ -13,8 +13,8 @@ from viser import uplot
 from ...scene import Scene
 from ...scene.measures import joint_gaps
 from ...server.profile import PHASES
-from ..draw.snapshot import Snapshot
 from .describe import legend_html, workers_html
+from .snapshot import Snapshot
 from .tints import Legend
 
 Array = NDArray[np.float64]

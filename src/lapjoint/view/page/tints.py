@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..draw import coloring
 from ..draw.colors import label_colors, worker_colors
-from ..draw.snapshot import Snapshot
+from .snapshot import Snapshot
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]

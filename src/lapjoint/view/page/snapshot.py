@@ -15,6 +15,7 @@ from ...params import Params
 from ...recording import Recording
 from ...scene import Scene
 from ...simulation import Simulation
+from ..draw.recorded import rounds_text
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -126,11 +127,6 @@ def weight_table(
         table[has.astype(bool), w] = 1.0
     table[np.repeat(overlap, np.diff(offset)), worker] = weight
     return table
-
-
-def rounds_text(rounds: int, residual: float) -> str:
-    """What a tight step came to, in words."""
-    return f"{rounds} round{'s' * (rounds != 1)}, residual {residual:.1e} m/s"
 
 
 def rounds_line(snapshot: Snapshot) -> str:
