@@ -1,4 +1,4 @@
-"""Describe: what a page says of one body, and of workers and colours."""
+"""Describe: the texts of a page about one body, about workers and about colours."""
 
 from __future__ import annotations
 

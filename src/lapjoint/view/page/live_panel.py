@@ -160,7 +160,7 @@ class LivePanel:
         load.on_update(on_load)
 
     def _name_play(self, snapshot: Snapshot | None = None) -> None:
-        """Let the first button say what it does now."""
+        """Label the first button with what it does now."""
         label = "Play" if self._steering.paused else "Pause"
         if self._play is not None and self._page.holder() is not None:
             self._play.label = label

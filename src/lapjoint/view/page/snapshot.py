@@ -46,7 +46,7 @@ class Snapshot:
 
     @cached_property
     def weights(self) -> Array:
-        """How much each worker has to say about each body, (body_count, workers); -1 where it does not simulate it."""
+        """Blend weight of each worker for each body, (body_count, workers); -1 where it does not simulate the body."""
         return self.find_weights()
 
     @cached_property
@@ -130,7 +130,7 @@ def weight_table(
 
 
 def rounds_line(snapshot: Snapshot) -> str:
-    """A line of a page's status; nothing but with tight coupling."""
+    """Rounds, residual and interface as a line of a page's status; empty unless coupling is tight."""
     if snapshot.rounds is None:
         return ""
     return f"\n\n{rounds_text(snapshot.rounds, snapshot.residual)}, {len(snapshot.interface):,} interface bodies"
