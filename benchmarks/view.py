@@ -60,8 +60,8 @@ def measure(
     with Simulation(scenes.build(name), Params(workers=workers, iterations=10)) as simulation:
         simulation.step(warmup)
         simulation.set_iterations(iterations)
-        with LiveView(simulation, port=0, fps=fps) as view:
-            view.speed = None
+        with LiveView(simulation, port=0, fps=fps, wait=False) as view:
+            view.steering.speed = None
             client = subprocess.Popen(
                 [sys.executable, "-c", CLIENT, str(view.page.port)], stdout=subprocess.PIPE, text=True
             )

@@ -84,6 +84,8 @@ LAYERS = [
 
 # The same within a folder, where its members build on each other.
 MEMBERS = {
+    "workers": ["messages", "codec", "engine_states", "worker", "runtimes"],
+    "view": ["draw", "page", "export"],
     "studies": ["titles", "step_values", "bench", "peers", "compare", "report", "reproduce"],
 }
 
@@ -193,6 +195,24 @@ def test_members_of_a_folder_import_only_from_members_above_them(layer: str) -> 
             if layer_of(other) == layer:
                 mine, theirs = member_of(path), member_of(other)
                 assert order.index(theirs) <= order.index(mine), f"{path} imports {other}, which is below it"
+
+
+def test_pages_and_exports_do_not_know_each_other() -> None:
+    for path in SOURCES:
+        if path.is_relative_to(PACKAGE / "view/export"):
+            assert not [other for other in imports_of(path) if other.is_relative_to(PACKAGE / "view/page")]
+
+
+def test_no_module_of_lapjoint_is_imported_inside_a_function() -> None:
+    hidden = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in SOURCES
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert hidden == []
 
 
 def test_no_module_imports_itself_through_others() -> None:

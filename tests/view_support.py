@@ -26,7 +26,13 @@ def wait_until(condition: Callable[[], object], what: str, limit_s: float = LIMI
 
 @contextmanager
 def live_view(
-    scene: Scene, params: Params, *, ball_count: int = 0, access: Access | None = None, folder: Path | None = None
+    scene: Scene,
+    params: Params,
+    *,
+    ball_count: int = 0,
+    access: Access | None = None,
+    folder: Path | None = None,
+    wait: bool = False,
 ) -> Iterator[LiveView]:
     """A view on a simulation that runs in a thread of its own."""
     ended, ready = threading.Event(), threading.Event()
@@ -37,7 +43,9 @@ def live_view(
         try:
             with (
                 simulation_with_balls(scene, params, ball_count) as simulation,
-                LiveView(simulation, ball_count=ball_count, access=access, port=0, fps=12, folder=folder) as view,
+                LiveView(
+                    simulation, ball_count=ball_count, access=access, port=0, fps=12, folder=folder, wait=wait
+                ) as view,
             ):
                 views.append(view)
                 ready.set()

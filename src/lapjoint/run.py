@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import signal
 import threading
@@ -195,16 +194,23 @@ def run(
     `measure` names measures besides those of every run (see Measures). `record` is a directory for a recording of all
     that is measured, with a frame of every `record_every`-th step, and its contacts with `record_contacts`.
     `checkpoints` are written when they are due and at the end, also at that of an interrupted run; one that cannot be
-    written is a warning, and the run goes on. `gate` says when the next step may be taken.
+    written is a warning, and the run goes on. `gate` waits until the next step may be taken; if it restarts the
+    simulation, the run begins again too, and its summary is of the steps since.
     """
     measures = Measures(simulation, (*ALWAYS, *checked_names(measure)), one_step_every)
     means, measured = Means(), Measured()
     stopped: str | None = None
     options = {"every": record_every, "contacts": record_contacts, "steps": steps}
+    done = 0
     with _Interrupt() as interrupt, _recorder(simulation, record, measures, options) as recorder:
-        for done in itertools.count(1) if steps is None else range(1, steps + 1):
+        while steps is None or done < steps:
             if interrupt.came or (gate is not None and not gate(lambda: interrupt.came)):
                 break
+            if done and simulation.step_count == 0:  # restarted at the gate
+                if recorder is not None or checkpoints is not None:
+                    raise LapjointError("run: the simulation was restarted, and a recording or checkpoints cannot be")
+                measures = Measures(simulation, (*ALWAYS, *checked_names(measure)), one_step_every)
+                means, measured, done = Means(), Measured(), 0
             measures.before_step(simulation)
             start = time.thread_time()
             try:
@@ -221,6 +227,7 @@ def run(
                 recorder.add(simulation, values)
             if checkpoints is not None:
                 _checkpoint(checkpoints.after_step, simulation)
+            done += 1
             if on_step is not None:
                 on_step(done)
         if checkpoints is not None and checkpoints.saved_step != simulation.step_count:

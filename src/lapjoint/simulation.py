@@ -56,7 +56,21 @@ class Simulation:
         if not isinstance(scene, Scene):
             hint = f": scenes.build({scene!r}) makes one" if isinstance(scene, str) else ""
             raise LapjointError(f"Simulation: scene is {scene!r}, expected a Scene{hint}")
-        params = (params or Params()).resolved(scene)
+        self._given = params or Params()
+        self.events: list[Event] = []
+        """Failures, quarantines and changes of the number of workers so far."""
+        self.before_stop: list[Callable[[Simulation], object]] = []
+        """Called when a run has to stop, while states are those before the step that could not be taken."""
+        self.resumed_from: dict[str, str | int] | None = None
+        """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
+        self._callbacks: list[Callable[[Simulation], None]] = []
+        self._start(scene)
+        scene.lock("a simulation of it is running")
+        self._unlock_scene = weakref.finalize(self, scene.unlock)
+
+    def _start(self, scene: Scene) -> None:
+        """Begin with the scene as it is, and start the workers."""
+        params = self._given.resolved(scene)
         partition = make_partition(scene, params.workers, params.partition, params.solver_labels)
         params = params.with_solvers(scene, partition)
         check_engines(scene, params)
@@ -80,18 +94,9 @@ class Simulation:
         room = coupling_type(params.coupling).exchange_room(scene.body_count)
         self._runtime = make_runtime(scene, params, params.workers, room)
         self._runtime.states[:] = scene.states
-        self._recovery = Recovery(scene, params, self._runtime, now.commands, self.freeze)
+        self._recovery = Recovery(scene, params, self._runtime, now.commands, self.freeze, self.events)
         self.profile = StepProfile()
         """Of the last step."""
-        self.events: list[Event] = self._recovery.events
-        """Failures, quarantines and changes of the number of workers so far."""
-        self.before_stop: list[Callable[[Simulation], object]] = []
-        """Called when a run has to stop, while states are those before the step that could not be taken."""
-        self.resumed_from: dict[str, str | int] | None = None
-        """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
-        self._callbacks: list[Callable[[Simulation], None]] = []
-        scene.lock("a simulation of it is running")
-        self._unlock_scene = weakref.finalize(self, scene.unlock)
         self._stopped: SimulationStopped | None = None
         self._closed = False
 
@@ -355,6 +360,13 @@ class Simulation:
         self._set_workers(max(worker_count, self.membership.worker_count))
         self._now.repartition.wanted_count = worker_count
         self._coupling.invalidate()
+
+    def restart(self) -> None:
+        """Begin again from the scene's start with the parameters given at first, on new workers: bit for bit as a new
+        simulation. Callbacks and events stay."""
+        self._check_open()
+        self._runtime.close()
+        self._start(self.scene)
 
     def on_step(self, callback: Callable[[Simulation], None]) -> None:
         """Call `callback(simulation)` after every step."""

@@ -8,7 +8,7 @@ import pytest
 from lapjoint import Box, LapjointError, Params, Plane, Scene, Simulation, scenes
 from lapjoint.algorithms import Membership, native, reference
 from lapjoint.algorithms.balance import Balance
-from lapjoint.server.loads import CONTACT, LOOK_EVERY, PATIENCE, POINT_SWEEP, ESTIMATE_EVERY, Loads
+from lapjoint.server.loads import CONTACT, ESTIMATE_EVERY, LOOK_EVERY, PATIENCE, POINT_SWEEP, Loads
 from lapjoint.server.partition import divide_anew
 from lapjoint.workers.messages import StepReply
 

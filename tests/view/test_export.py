@@ -20,10 +20,9 @@ from PIL import Image
 from film_support import record_falling
 from lapjoint import LapjointError, Recording
 from lapjoint.cli.export import export_recording
-from lapjoint.view import Renderer
+from lapjoint.view import Renderer, export
 from lapjoint.view.draw.coloring import modes_of
 from lapjoint.view.draw.recorded import Recorded
-from lapjoint.view.export import export
 from lapjoint.view.export.streams import Stream, pack, steady, unpack
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

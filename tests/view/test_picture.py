@@ -23,8 +23,7 @@ from lapjoint import (
     Sphere,
     TriangleMesh,
 )
-from lapjoint.view import Camera, Renderer, blend_colors, label_colors, worker_colors
-from lapjoint.view.draw import picture
+from lapjoint.view import Camera, Renderer, blend_colors, label_colors, picture, worker_colors
 from lapjoint.view.draw.batch import Batch
 from lapjoint.view.draw.colors import PALETTE
 from lapjoint.view.draw.simplify import simplify

@@ -22,10 +22,10 @@ from lapjoint.view.draw.coloring import PALE, body_colors, legend, modes_of
 from lapjoint.view.draw.colors import worker_colors
 from lapjoint.view.draw.picture import frame_picture
 from lapjoint.view.draw.recorded import Recorded
-from lapjoint.view.draw.snapshot import of_recording, of_simulation, rounds_line
 from lapjoint.view.export.export import export
 from lapjoint.view.page.describe import body_text
 from lapjoint.view.page.playback import Playback
+from lapjoint.view.page.snapshot import of_recording, of_simulation, rounds_line
 from lapjoint.view.page.tints import Tints
 from recording_support import balls, made
 from view_support import live_view, wait_until
@@ -189,11 +189,11 @@ def test_playback_tells_rounds_and_residual(tight: Recording, blend: Recording, 
 def test_rounds_change_while_a_live_view_runs() -> None:
     params = Params(workers=2, coupling="tight", runtime="inline", iterations=60, rounds=4)
     with live_view(scenes.build("chain"), params, ball_count=2) as view:
-        view.speed = None
+        view.steering.speed = None
         seen: list[int] = []
         view.simulation.on_step(lambda simulation: seen.append(simulation.profile.rounds))
         wait_until(lambda: 4 in seen, "a step")
-        view.ask(lambda simulation: simulation.set_rounds(9))
+        view.steering.ask(lambda simulation: simulation.set_rounds(9))
         wait_until(lambda: 9 in seen, "other rounds")
         assert "9 rounds, residual" in view.page.status(replace(view.page.snapshot, rounds=9))
 

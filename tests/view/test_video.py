@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 from film_support import record_falling
 from lapjoint import LapjointError, Recording
 from lapjoint.cli import app
-from lapjoint.view import Shot, frame_picture
-from lapjoint.view.draw import video
+from lapjoint.view import Shot, frame_picture, video
 from lapjoint.view.draw.cameras import PRESETS, CameraPath
 from lapjoint.view.draw.coloring import modes_of
 from lapjoint.view.draw.encoder import encoding, find_ffmpeg

@@ -105,6 +105,12 @@ def is_drawn(tab: Tab) -> bool:
     return bool((np.ptp(shown, axis=2) > 60).sum() > 400)
 
 
+def magenta(tab: Tab) -> int:
+    """How many pixels have the colour of the highlight."""
+    red, green, blue = np.moveaxis(pixels(tab), 2, 0)
+    return int(((red - green > 60) & (blue - green > 60)).sum())
+
+
 def spot(page: Page, tab: Tab, body: int) -> tuple[float, float]:
     """Where a body's middle is in the window of the browser with the controls."""
     holder = page.holder()
@@ -153,6 +159,7 @@ def test_a_live_view_moves_and_a_body_can_be_clicked_dragged_frozen_and_let_go(b
         tab.mouse.click(*spot(page, tab, 1))
         tab.get_by_text("body 1", exact=True).wait_for()
         tab.get_by_text("Sphere, ", exact=False).wait_for()
+        wait_until(lambda: magenta(tab) > 100, "the clicked body is highlighted")
 
         start = simulation.states[1, :3]
         before = pixels(tab)
@@ -161,7 +168,9 @@ def test_a_live_view_moves_and_a_body_can_be_clicked_dragged_frozen_and_let_go(b
         tab.mouse.down()
         for k in range(1, 11):
             tab.mouse.move(x + 4 * k, y - 10 * k)
-        wait_until(lambda: view.pulls.held is not None and view.pulls.held.body == 1, "the ball is held")
+        wait_until(
+            lambda: view.steering.pulls.held is not None and view.steering.pulls.held.body == 1, "the ball is held"
+        )
         wait_until(lambda: simulation.states[1, 2] > start[2] + 0.2, "the ball rises in the simulation")
         wait_until(lambda: np.abs(pixels(tab) - before).max(axis=2).astype(bool).sum() > 200, "it moves on the screen")
         others = np.delete(np.arange(12), 1)
@@ -180,7 +189,7 @@ def test_the_controls_of_a_live_view_reach_the_simulation(browser: Browser, shel
         page, simulation = view.page, view.simulation
         ready(page, tab)
         tab.get_by_role("button", name="Pause").click()
-        wait_until(lambda: view.paused, "pause")
+        wait_until(lambda: view.steering.paused, "pause")
         wait_until(lambda: page.snapshot.step_count == simulation.step_count, "the last step is shown")
         stopped = simulation.step_count
         tab.get_by_role("button", name="Single step").click()
@@ -191,6 +200,14 @@ def test_the_controls_of_a_live_view_reach_the_simulation(browser: Browser, shel
         wait_until(lambda: len(simulation.frozen_ids) == 1, "a ball is thrown")
         tab.get_by_text("1 thrown", exact=False).wait_for()
         tab.get_by_text("12 bodies", exact=False).first.wait_for()
+        tab.get_by_role("button", name="Pause").click()
+        wait_until(lambda: view.steering.paused, "pause")
+        tab.get_by_role("button", name="Restart").click()
+        wait_until(lambda: simulation.step_count == 0, "the scene's start")
+        wait_until(lambda: len(simulation.frozen_ids) == 2, "the balls are parked again")
+        tab.get_by_text("0.000 s", exact=True).wait_for()
+        tab.get_by_role("button", name="Play").click()
+        wait_until(lambda: simulation.step_count > 5, "play")
 
 
 def test_a_second_browser_watches_until_the_first_one_leaves(browser: Browser, shelf: Scene) -> None:
@@ -210,11 +227,11 @@ def test_a_second_browser_watches_until_the_first_one_leaves(browser: Browser, s
                 second.mouse.move(x + 40, y - 80)
                 second.mouse.up()
                 second.get_by_text("Another browser holds the controls.", exact=True).wait_for()
-                assert view.pulls.all() == []
+                assert view.steering.pulls.all() == []
                 first.close()
                 second.get_by_role("button", name="Pause").wait_for()
                 second.get_by_role("button", name="Pause").click()
-                wait_until(lambda: view.paused, "the second browser pauses")
+                wait_until(lambda: view.steering.paused, "the second browser pauses")
 
 
 # ---- partition by hand -------------------------------------------------------------------------------------------
@@ -252,6 +269,31 @@ def test_a_rectangle_makes_a_partition_file_that_runs(browser: Browser, shelf: S
     with Simulation(shelf, Params(workers=2, partition=str(file), runtime="inline")) as simulation:
         np.testing.assert_array_equal(simulation.weights().argmax(axis=1), page.draft.partition)
         simulation.step(2)
+
+
+def test_a_partition_by_hand_takes_effect_in_the_run(browser: Browser, shelf: Scene, tmp_path: Path) -> None:
+    params = Params(workers=2, runtime="inline", partition="equal", repartition=0)
+    with live_view(shelf, params, folder=tmp_path, wait=True) as view, tab_on(browser, view.page.address) as tab:
+        page = view.page
+        ready(page, tab)
+        tab.get_by_text("Partition by hand", exact=True).click()
+
+        def workers() -> NDArray[np.intp]:
+            return page.snapshot.weights.argmax(axis=1)
+
+        before = workers()
+        page.marked = np.array([0, 6])
+        page.draft.give([6, 7, 8], 0)
+        tab.get_by_role("button", name="Give marked bodies").click()
+        wait_until(lambda: page.draft.partition[[0, 6, 7, 8]].tolist() == [0, 0, 0, 0], "the draft")
+        assert np.array_equal(workers(), before), "a draft changes nothing"
+        tab.get_by_role("button", name="Apply to the run").click()
+        wait_until(lambda: np.array_equal(workers(), page.draft.partition), "the run has it")
+        wait_until(lambda: page.look.mode == "worker", "the colours are those of the run")
+        tab.get_by_role("button", name="Undo").click()
+        wait_until(lambda: not np.array_equal(page.draft.partition, workers()), "undo")
+        tab.get_by_role("button", name="Copy the present partition").click()
+        wait_until(lambda: np.array_equal(page.draft.partition, workers()), "a copy")
 
 
 # ---- recordings --------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -27,7 +28,12 @@ def started(*arguments: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str],
     """A command that has printed its address."""
     command = [*COMMAND, *arguments, "--port", "0", "--no-browser"]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=cwd, env={"COLUMNS": "200"}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "200"},
     )
     try:
         assert process.stdout is not None
@@ -55,7 +61,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def test_a_run_with_a_view_goes_on_until_ctrl_c_and_sums_up_without_the_balls(tmp_path: Path) -> None:
-    with started("run", "chain", "--workers", "2", "--view", cwd=tmp_path) as (process, address):
+    with started("run", "chain", "--workers", "2", "--view", "--no-wait", cwd=tmp_path) as (process, address):
         assert address.startswith("http://localhost:")
         assert is_served(address)
         code, told = ended(process)
@@ -66,7 +72,10 @@ def test_a_run_with_a_view_goes_on_until_ctrl_c_and_sums_up_without_the_balls(tm
 
 
 def test_a_run_of_so_many_steps_keeps_its_view_until_ctrl_c(tmp_path: Path) -> None:
-    with started("run", "chain", "--view", "--steps", "20", "--json", "run.json", cwd=tmp_path) as (process, address):
+    with started("run", "chain", "--view", "--no-wait", "--steps", "20", "--json", "run.json", cwd=tmp_path) as (
+        process,
+        address,
+    ):
         assert process.stdout is not None
         for line in process.stdout:
             if "the view stays" in line:
@@ -76,6 +85,44 @@ def test_a_run_of_so_many_steps_keeps_its_view_until_ctrl_c(tmp_path: Path) -> N
     assert code == 0, told
     summary = json.loads((tmp_path / "run.json").read_text())
     assert (summary["steps"], summary["body_count"], summary["frozen_ids"]) == (20, 40, [])
+
+
+def test_a_run_waits_for_the_first_page_and_ctrl_c_ends_the_waiting(tmp_path: Path) -> None:
+    with started("run", "chain", "--view", "--steps", "20", cwd=tmp_path) as (process, address):
+        assert process.stdout is not None
+        assert "waiting for the first page to open; --no-wait starts at once" in process.stdout.readline()
+        assert is_served(address), "the page's files alone do not start it"
+        code, told = ended(process)
+    assert code == 130, told
+    assert "interrupted after 0 of 20 steps" in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("arguments", [["view", "chain"], ["run", "chain", "--view"]], ids=" ".join)
+def test_without_viser_one_line_names_what_to_install(arguments: list[str]) -> None:
+    hidden = "import sys; sys.modules['viser'] = None; from lapjoint.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden, *arguments], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"}
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == ['error: a view needs viser: pip install "lapjoint[view]"']
+
+
+def test_without_viser_pages_cannot_be_imported_and_the_rest_can() -> None:
+    code = """
+import sys
+sys.modules["viser"] = None
+import lapjoint.view
+from lapjoint import LapjointError
+for _ in range(2):
+    try:
+        from lapjoint.view.page.live import LiveView
+    except LapjointError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines() == ['a view needs viser: pip install "lapjoint[view]"'] * 2, done.stderr
 
 
 def test_a_view_on_another_host_prints_the_token_in_its_address(tmp_path: Path) -> None:
@@ -96,6 +143,7 @@ def test_a_view_on_another_host_prints_the_token_in_its_address(tmp_path: Path) 
         (["run", "chain", "--balls", "3"], "--balls is given without --view"),
         (["run", "chain", "--port", "0"], "--port is given without --view"),
         (["run", "chain", "--no-browser"], "--no-browser is given without --view"),
+        (["run", "chain", "--no-wait"], "--no-wait is given without --view"),
         (["run", "chain", "--view", "--balls", "3", "--measure", "all"], "expected --balls 0"),
         (["run", "chain", "--view", "--fps", "0"], "--fps is 0, expected 1 to 120"),
         (["view", "chain", "--fps", "500"], "--fps is 500, expected 1 to 120"),

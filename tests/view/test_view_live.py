@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 import viser
 import websockets.sync.client
+from numpy.typing import NDArray
 from viser import _messages
 
-from lapjoint import Params, scenes
-from lapjoint.view.draw.snapshot import Snapshot
+from lapjoint import Params, Recording, Simulation, scenes
+from lapjoint.run import run
+from lapjoint.view.page.balls import simulation_with_balls
 from lapjoint.view.page.live import LiveView
+from lapjoint.view.page.page import Page
+from lapjoint.view.page.playback import Playback, StillView
+from lapjoint.view.page.snapshot import Snapshot
 from view_support import LIMIT_S, live_view, wait_until
 
 CAMERA = _messages.ViewerCameraMessage(
@@ -32,11 +38,11 @@ CAMERA = _messages.ViewerCameraMessage(
 
 
 @contextmanager
-def client(view: LiveView) -> Iterator[websockets.sync.client.ClientConnection]:
-    """A client of the view that reads nothing unless told to."""
-    before = view.page.visitor_count
+def client(page: Page) -> Iterator[websockets.sync.client.ClientConnection]:
+    """A client of the page that reads nothing unless told to."""
+    before = page.visitor_count
     with websockets.sync.client.connect(
-        f"ws://localhost:{view.page.port}/",
+        f"ws://localhost:{page.port}/",
         subprotocols=[websockets.Subprotocol(f"viser-v{viser.__version__}")],
         open_timeout=LIMIT_S,
         close_timeout=1,
@@ -44,14 +50,14 @@ def client(view: LiveView) -> Iterator[websockets.sync.client.ClientConnection]:
         proxy=None,
     ) as socket:
         socket.send(msgspec.msgpack.encode(CAMERA.as_serializable_dict([])))
-        wait_until(lambda: view.page.visitor_count == before + 1, "the client is known")
+        wait_until(lambda: page.visitor_count == before + 1, "the client is known")
         yield socket
 
 
 @pytest.fixture(scope="module")
 def view() -> Iterator[LiveView]:
     with live_view(scenes.build("chain"), Params(workers=2, runtime="inline", coupling="blend")) as shown:
-        shown.speed = None
+        shown.steering.speed = None
         yield shown
 
 
@@ -70,7 +76,7 @@ def test_the_simulation_does_not_wait_for_a_page_that_is_stuck(view: LiveView, m
         assert go_on.wait(LIMIT_S)
         paint(snapshot)
 
-    with client(view):
+    with client(view.page):
         wait_until(lambda: view.page.snapshot.step_count > 0, "frames")
         monkeypatch.setattr(view.page, "_paint", wait_first)
         assert stuck.wait(LIMIT_S)
@@ -83,7 +89,7 @@ def test_the_simulation_does_not_wait_for_a_page_that_is_stuck(view: LiveView, m
 
 
 def test_a_client_that_reads_nothing_holds_up_neither_simulation_nor_other_clients(view: LiveView) -> None:
-    with client(view), client(view) as reader:
+    with client(view.page), client(view.page) as reader:
         start = view.simulation.step_count
         wait_until(lambda: view.simulation.step_count > start + 300, "steps")
         sizes = [len(reader.recv(timeout=LIMIT_S)) for _ in range(20)]
@@ -93,19 +99,19 @@ def test_a_client_that_reads_nothing_holds_up_neither_simulation_nor_other_clien
 def test_what_clients_ask_for_happens_between_steps_in_the_simulations_thread(view: LiveView) -> None:
     threads: list[str] = []
     done = threading.Event()
-    view.ask(lambda simulation: threads.append(threading.current_thread().name))
-    view.ask(lambda simulation: done.set())
+    view.steering.ask(lambda simulation: threads.append(threading.current_thread().name))
+    view.steering.ask(lambda simulation: done.set())
     assert done.wait(LIMIT_S)
     assert threads != [threading.current_thread().name]
-    view.freeze(10, True)
+    view.steering.freeze(10, True)
     wait_until(lambda: view.simulation.frozen_ids.tolist() == [10], "frozen")
     held, start = view.simulation.states[10, :3], view.simulation.step_count
     wait_until(lambda: view.simulation.step_count > start + 50, "steps")
     np.testing.assert_allclose(view.simulation.states[10, :3], held, atol=1e-3)  # a step may be under way
     pushed = view.simulation.states[[10]]
     pushed[0, 7:10] = [0.0, 0.0, 3.0]  # it may have come to rest
-    view.freeze(10, False)
-    view.ask(lambda simulation: simulation.set_states([10], pushed))
+    view.steering.freeze(10, False)
+    view.steering.ask(lambda simulation: simulation.set_states([10], pushed))
     wait_until(lambda: len(view.simulation.frozen_ids) == 0, "released")
     wait_until(lambda: np.abs(view.simulation.states[10, :3] - held).max() > 0.003, "it moves again")
 
@@ -114,14 +120,14 @@ def test_a_pull_across_workers_moves_a_body_until_it_is_removed(view: LiveView) 
     body = int(view.simulation.overlap[0])
     assert len(view.simulation.membership.workers(body)) == 2
     start = view.simulation.states[body, :3]
-    view.keep_pulls, view.strength = True, 20.0
-    view.grab(body, start)
-    view.drag_to(start + [0.0, 0.0, 2.0])
-    view.let_go()
+    view.steering.keep_pulls, view.steering.strength = True, 20.0
+    view.steering.grab(body, start)
+    view.steering.drag_to(start + [0.0, 0.0, 2.0])
+    view.steering.let_go()
     wait_until(lambda: view.simulation.states[body, 2] > start[2] + 0.3, "it rises")
-    assert [pull.body for pull in view.pulls.all()] == [body]
-    view.remove_pulls(body)
-    wait_until(lambda: view.pulls.all() == [], "the force is gone")
+    assert [pull.body for pull in view.steering.pulls.all()] == [body]
+    view.steering.remove_pulls(body)
+    wait_until(lambda: view.steering.pulls.all() == [], "the force is gone")
     wait_until(lambda: view.simulation.states[body, 2] < start[2] + 0.2, "it falls back")
 
 
@@ -129,9 +135,177 @@ def test_the_number_of_workers_changes_while_a_client_looks_on(view: LiveView) -
     """Fewer, and as many as at the start again."""
     simulation, most = view.simulation, view.most_workers
     assert most > 1
-    with client(view):
+    with client(view.page):
         for count in (1, most):
-            view.ask(lambda simulation, count=count: simulation.set_worker_count(count))
+            view.steering.ask(lambda simulation, count=count: simulation.set_worker_count(count))
             wait_until(lambda count=count: simulation.params.workers == count, f"{count} workers")
             shown = view.page.painted_count
             wait_until(lambda shown=shown: view.page.painted_count > shown + 1, "frames after the change")
+
+
+def test_a_restart_is_bit_for_bit_a_new_simulation_and_keeps_the_settings() -> None:
+    scene, params = scenes.build("chain"), Params(workers=2, runtime="inline", coupling="blend")
+    with simulation_with_balls(scene, params, 2) as simulation:
+        simulation.step(30)
+        expected = simulation.state_hash
+    with live_view(scene, params, ball_count=2) as view:
+        steering, simulation = view.steering, view.simulation
+        steering.speed = None
+        wait_until(lambda: simulation.step_count > 40, "steps")
+        steering.throw((0.0, -9.0, 3.0), (0.0, 1.0, 0.0), 5.0)
+        steering.freeze(10, True)
+        steering.grab(3, (0.0, 0.0, 0.0))
+        steering.pause(True)
+        restarted = threading.Event()
+        steering.restart(restarted.set)
+        assert restarted.wait(LIMIT_S)
+        assert simulation.frozen_ids.tolist() == [40, 41], "the balls are parked, the body is free"
+        assert steering.pulls.all() == []
+        assert steering.paused
+        for count in range(1, 31):
+            steering.single_step()
+            wait_until(lambda count=count: simulation.step_count == count, "a single step")
+        assert simulation.state_hash == expected
+        steering.change("iterations", lambda simulation: simulation.set_iterations(7))
+        again = threading.Event()
+        steering.restart(again.set)
+        assert again.wait(LIMIT_S)
+        assert simulation.params.iterations == 7
+        assert simulation.params.partition == "auto"
+
+
+def test_a_run_that_is_restarted_sums_up_the_steps_since() -> None:
+    scene, params = scenes.build("chain"), Params(workers=2, runtime="inline", coupling="blend")
+    with Simulation(scene, params) as simulation:
+        expected = run(simulation, 25)
+    with Simulation(scene, params) as simulation, LiveView(simulation, port=0, wait=False) as view:
+        view.steering.speed = None
+        asked = []
+
+        def restart_once(done: int) -> None:
+            if done == 15 and not asked:
+                asked.append(done)
+                view.steering.restart()
+
+        summary = run(simulation, 25, restart_once, gate=view.gate)
+        assert asked == [15]
+        assert (summary.steps, summary.state_hash) == (25, expected.state_hash)
+        assert summary.joint_gap_max == expected.joint_gap_max
+
+        steps = []
+
+        def until_done_again() -> bool:
+            steps.append(simulation.step_count)
+            return len(set(steps)) > 20 and view.steering.done
+
+        view.steering.restart()
+        view.stay(until_done_again)
+        assert (simulation.step_count, simulation.state_hash) == (25, expected.state_hash)
+
+
+def test_a_run_that_leaves_figures_does_not_restart() -> None:
+    with (
+        Simulation(scenes.build("chain"), Params(runtime="inline")) as simulation,
+        LiveView(simulation, port=0, wait=False, can_restart=False) as view,
+    ):
+        refused: list[str] = []
+        view.steering.on_refusal = refused.append
+        simulation.step(3)
+        view.steering.restart()
+        assert view.gate(lambda: False)
+        assert simulation.step_count == 3
+        assert "cannot restart" in refused[0]
+
+
+def test_the_first_step_waits_for_a_page() -> None:
+    with live_view(scenes.build("chain"), Params(runtime="inline"), wait=True) as view:
+        served = threading.Event()
+        view.steering.ask(lambda simulation: served.set())
+        assert served.wait(LIMIT_S)
+        assert view.is_waiting
+        assert view.simulation.step_count == 0
+        with client(view.page):
+            wait_until(lambda: view.simulation.step_count > 5, "steps")
+        start = view.simulation.step_count
+        wait_until(lambda: view.simulation.step_count > start + 5, "steps after the page has left")
+
+
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
+def test_a_partition_by_hand_is_applied_to_the_run(coupling: str) -> None:
+    scene = scenes.build("chain")
+    params = Params(workers=2, runtime="inline", coupling=coupling, repartition=0, validate=True)
+    wanted = (np.arange(scene.body_count) % 20 < 10).astype(np.int32)
+    with live_view(scene, params, ball_count=2) as view:
+        refused: list[str] = []
+        view.steering.on_refusal = refused.append
+        view.steering.speed = None
+        wait_until(lambda: view.simulation.step_count > 5, "steps")
+        view.steering.repartition(wanted + 1)
+        wait_until(lambda: refused, "there is no worker 2")
+        assert "expected 0 to 1" in refused[0]
+        done = threading.Event()
+        view.steering.repartition(wanted, done.set)
+        assert done.wait(LIMIT_S)
+        start = view.simulation.step_count
+        wait_until(lambda: view.simulation.step_count > start + 5, "steps")
+        weights: list[NDArray[np.float64]] = []
+        view.steering.ask(lambda simulation: weights.append(simulation.weights()))
+        wait_until(lambda: weights, "weights")
+        inside = np.arange(scene.body_count) % 10 == 5  # far from the interfaces
+        assert (weights[0][:40].argmax(axis=1) == wanted)[inside].all()
+
+
+def test_every_control_explains_itself(tmp_path: Path) -> None:
+    """In live views of both couplings, recordings and scenes; also where something is disabled."""
+    scene = scenes.build("chain")
+    with Simulation(scene, Params(workers=2, runtime="inline")) as simulation:
+        run(simulation, 4, record=tmp_path / "run.zarr")
+    shared = {"Colour by", "Joints", "Contacts", "Constraint graph", "Opacity", "Worker", "Undo", "File", "Save"}
+    live = shared | {"Pause", "Restart", "Speed", "Iterations", "Load", "Pull", "Throw a ball", "Apply to the run"}
+    with ExitStack() as stack:
+        pages = []
+        for coupling, own in (("blend", "Growth depth"), ("tight", "Rounds")):
+            params = Params(workers=2, runtime="inline", coupling=coupling)
+            pages.append((stack.enter_context(live_view(scene, params, ball_count=2)).page, live | {own}))
+        pages.append((stack.enter_context(Playback(Recording(tmp_path / "run.zarr"), port=0)).page, shared | {"Frame"}))
+        pages.append((stack.enter_context(StillView(scene, Params(workers=2), port=0)).page, shared))
+        for page, expected in pages:
+            with client(page):
+                wait_until(page.holder, "the controls")
+                holder = page.holder()
+                assert holder is not None
+                handles = holder.client.gui._gui_input_handle_from_uuid
+                wait_until(
+                    lambda: expected <= {handle.label for handle in list(handles.values())},  # noqa: B023
+                    f"all of {sorted(expected)}",
+                )
+                assert [handle.label for handle in handles.values() if not handle.hint] == []
+                # The page itself shows no hints of buttons: they stand in a folder beside them.
+                containers = list(holder.client.gui._container_handle_from_uuid.values())
+                children = [child for container in containers for child in container._children.values()]
+                texts = "".join(child.content for child in children if isinstance(child, viser.GuiMarkdownHandle))
+                buttons = [handle for handle in handles.values() if isinstance(handle, viser.GuiButtonHandle)]
+                assert [button.label for button in buttons if button.hint not in texts] == []
+
+
+def test_the_clicked_body_is_highlighted_for_the_browser_that_clicked_it(view: LiveView) -> None:
+    page = view.page
+    with client(page), client(page):
+        wait_until(lambda: len(page.visitors()) == 2, "two browsers")
+        one, other = page.visitors()
+        one.body = 7
+        page.repaint()
+        wait_until(lambda: one.highlight.body == 7, "the highlight")
+        assert other.highlight.body is None
+        handle = one.highlight.handle
+        assert handle is not None
+        shown = page.painted_count
+        wait_until(lambda: page.painted_count > shown + 2, "frames")
+        wait_until(
+            lambda: np.allclose(handle.batched_positions[0], page.snapshot.states[7, :3], atol=0.05), "it follows"
+        )
+        scale = np.array(handle.batched_scales[0])
+        assert (scale > page.nodes.surface_of(7)[1]).all(), "larger than the body"
+        one.body = None
+        page.repaint()
+        wait_until(lambda: one.highlight.handle is None, "no highlight")

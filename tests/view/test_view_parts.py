@@ -30,13 +30,13 @@ from lapjoint.scene.shapes import MovingShape
 from lapjoint.server.partition import read_partition
 from lapjoint.view.draw.camera import Camera
 from lapjoint.view.draw.colors import blend_colors
-from lapjoint.view.draw.snapshot import Snapshot, of_simulation
 from lapjoint.view.page.access import COOKIE, Access, Request
 from lapjoint.view.page.balls import simulation_with_balls, with_balls
 from lapjoint.view.page.by_hand import Draft, interface_counts
 from lapjoint.view.page.controls import Controls
 from lapjoint.view.page.hands import Pull, Pulls, spring_forces, thrown_state
 from lapjoint.view.page.picking import Picker, in_rectangle, project
+from lapjoint.view.page.snapshot import Snapshot, of_simulation
 from lapjoint.view.page.tints import MODE_NAMES, Tints
 
 Array = NDArray[np.float64]

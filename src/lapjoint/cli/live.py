@@ -12,6 +12,7 @@ import typer
 from ..errors import LapjointError
 from ..params import Params
 from ..scene import Scene
+from .shared import console
 from .view import PORT, announce, checked_fps, until_interrupted
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ PortOption = Annotated[
 ]
 FpsOption = Annotated[float | None, typer.Option("--fps", help="With --view: most frames per second. Default 30.")]
 NoBrowserOption = Annotated[bool, typer.Option("--no-browser", help="With --view: open no browser.")]
+NoWaitOption = Annotated[
+    bool, typer.Option("--no-wait", help="With --view: start at once, before the first page is open.")
+]
 BallsOption = Annotated[
     int | None,
     typer.Option(
@@ -40,24 +44,29 @@ BallsOption = Annotated[
 
 @dataclass
 class LiveOptions:
-    """What `run --view` is told."""
+    """Options of `run --view`."""
 
     host: str | None
     port: int | None
     fps: float | None
     balls: int | None
     no_browser: bool
+    no_wait: bool = False
+    can_restart: bool = True
+    """Whether the run leaves no figures behind, which a restart would mix with those before it."""
 
     def check_unused(self) -> None:
         """Without --view: refuse them all."""
         given = {"--host": self.host, "--port": self.port, "--fps": self.fps, "--balls": self.balls}
-        for option, value in {**given, "--no-browser": self.no_browser or None}.items():
+        flags = {"--no-browser": self.no_browser or None, "--no-wait": self.no_wait or None}
+        for option, value in {**given, **flags}.items():
             if value is not None:
                 raise LapjointError(f"{option} is given without --view, expected both")
 
     def check(self, leaves_figures: bool) -> None:
-        """Refuse what cannot be before anything starts. Figures that a run leaves behind are of the scene alone."""
-        from ..view.page.page import require_viser
+        """Raise LapjointError for what cannot be, before anything starts. Figures that a run leaves behind are of the
+        scene alone, and of one start."""
+        from ..view.page import require_viser
 
         require_viser()
         checked_fps(30.0 if self.fps is None else self.fps)
@@ -67,7 +76,7 @@ class LiveOptions:
                 "expected --balls 0"
             )
         if leaves_figures:
-            self.balls = 0
+            self.balls, self.can_restart = 0, False
 
     @property
     def ball_count(self) -> int:
@@ -85,8 +94,18 @@ def open_live(scene: Scene, params: Params, options: LiveOptions) -> Iterator[Li
     port = PORT if options.port is None else options.port
     with simulation_with_balls(scene, params, options.ball_count) as simulation:
         count = simulation.scene.body_count - scene.body_count
-        with LiveView(simulation, ball_count=count, access=access, port=port, fps=options.fps or 30.0) as view:
+        with LiveView(
+            simulation,
+            ball_count=count,
+            access=access,
+            port=port,
+            fps=options.fps or 30.0,
+            wait=not options.no_wait,
+            can_restart=options.can_restart,
+        ) as view:
             announce(view.page.address, options.no_browser)
+            if view.is_waiting:
+                console.print("waiting for the first page to open; --no-wait starts at once", markup=False)
             yield view
 
 

@@ -30,7 +30,7 @@ from .coupling import (
     ToleranceOption,
     check_overlap_options,
 )
-from .live import BallsOption, LiveOptions, open_live, stay
+from .live import BallsOption, LiveOptions, NoWaitOption, open_live, stay
 from .live import FpsOption as LiveFpsOption
 from .live import HostOption as LiveHostOption
 from .live import NoBrowserOption as LiveNoBrowserOption
@@ -165,6 +165,7 @@ def run(
     fps: LiveFpsOption = None,
     balls: BallsOption = None,
     no_browser: LiveNoBrowserOption = False,
+    no_wait: NoWaitOption = False,
 ) -> None:
     """Simulate a scene and sum up how fast and how accurate it was.
 
@@ -210,7 +211,7 @@ def run(
         tight.check(coupling)
     check_overlap_options(params)
     outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every, record_contacts)
-    live_options = LiveOptions(host, port, fps, balls, no_browser)
+    live_options = LiveOptions(host, port, fps, balls, no_browser, no_wait)
     if view:
         live_options.check(leaves_figures=checkpoint is not None or outputs.leaves_figures)
     else:

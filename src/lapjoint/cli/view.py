@@ -63,9 +63,6 @@ def view(
         return
     from ..recording import Recording
     from ..view.page.access import Access
-    from ..view.page.page import require_viser
-
-    require_viser()
     from ..view.page.playback import Playback, StillView
 
     access = Access.of(host)
@@ -90,7 +87,7 @@ def checked_fps(fps: float) -> float:
 
 
 def announce(address: str, no_browser: bool) -> None:
-    """Say where the view is, and open it."""
+    """Print the address of the view, and open it."""
     console.print(f"view: {address}  (Ctrl-C ends it)", markup=False, soft_wrap=True, highlight=False)
     screenless = sys.platform.startswith("linux") and not {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ)
     if not (no_browser or screenless):
@@ -100,7 +97,7 @@ def announce(address: str, no_browser: bool) -> None:
 
 @contextmanager
 def until_interrupted() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C, or an end asked for by the system, is noted, not raised."""
+    """Note Ctrl-C, or an end asked for by the system, instead of raising; yields whether one came."""
     came = threading.Event()
 
     def note(number: int, frame: FrameType | None) -> None:

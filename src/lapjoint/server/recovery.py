@@ -74,12 +74,19 @@ class Verdict:
 
 
 class Recovery:
-    """Takes the workers' steps. `freeze` holds bodies where the table of states has them."""
+    """Takes the workers' steps. `freeze` holds bodies where the table of states has them; what happens is added to
+    `events`."""
 
     def __init__(
-        self, scene: Scene, params: Params, runtime: Runtime, builder: CommandBuilder, freeze: Callable[[Ids], None]
+        self,
+        scene: Scene,
+        params: Params,
+        runtime: Runtime,
+        builder: CommandBuilder,
+        freeze: Callable[[Ids], None],
+        events: list[Event],
     ) -> None:
-        self.events: list[Event] = []
+        self.events = events
         self._scene, self._params = scene, params
         self._runtime, self._builder, self._freeze = runtime, builder, freeze
         self._start = np.empty_like(runtime.states)

@@ -1,5 +1,5 @@
-"""Looking at scenes and recordings: pictures, films and pages, without a screen. Needs the extra `lapjoint[picture]`,
-films `lapjoint[video]`."""
+"""Views of scenes and recordings: pictures and films (`draw`), pages in a browser (`page`), files that play offline
+(`export`). Pictures need the extra `lapjoint[picture]`, films `lapjoint[video]`, pages `lapjoint[view]`."""
 
 from __future__ import annotations
 

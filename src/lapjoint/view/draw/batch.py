@@ -106,7 +106,7 @@ class Batch:
         level = (pixels[:, None] > self._sizes[self.models]).sum(axis=1)
         surface = self._first_level[self.models] + level
         order = np.lexsort((-pixels / self.radii, surface))  # the nearest first: what is behind them costs nothing
-        # A tag tells a body from its neighbours, so that an outline can be drawn where tags differ; 0 has none.
+        # A tag distinguishes a body from its neighbours, so that an outline can be drawn where tags differ; 0 has none.
         tags = np.where(pixels > OUTLINED, (np.arange(len(pixels)) * 97 % 255 + 1) / 255, 0.0)
         rows = np.concatenate([positions, quaternions, self.scales, colors, tags[:, None]], axis=1)[order]
         counts = np.bincount(surface, minlength=len(self._index_count))

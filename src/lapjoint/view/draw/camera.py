@@ -1,4 +1,4 @@
-"""Camera: where a picture is taken from, and a good place when nobody says one."""
+"""Camera: where a picture is taken from, and a good place when none is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Caption: a line at the foot of a picture with the scene, the time, the workers and what the colours say."""
+"""Caption: a line at the foot of a picture with the scene, the time, the workers and the meaning of the colours."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Caption:
             return None
         image_module, draw_module = pillow
         step, texts = self._step, [entry.text for entry in entries]
-        if recorded.mode in ("worker", "interface", "label"):  # colours tell them apart, names say nothing more
+        if recorded.mode in ("worker", "interface", "label"):  # names would add nothing to the colours
             texts = [""] * len(entries)
         pen = draw_module.Draw(image_module.new("RGBA", (1, 1)))
         lengths = [0.85 * step + (pen.textlength(text, font=self._small) + 0.6 * step if text else 0) for text in texts]

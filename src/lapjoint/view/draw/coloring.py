@@ -1,4 +1,4 @@
-"""Colour modes: what the colours of bodies say. Pictures, films, exported pages and viewers share them.
+"""Colour modes: what the colours of bodies mean. Pictures, films, exported pages and viewers share them.
 
 Pure functions of arrays; NumPy is all they need.
 """
@@ -27,7 +27,7 @@ MODES: dict[str, str] = {
 """The modes, with a line about each."""
 
 SHADES = 64
-"""Steps of weight that are told apart; more than an eye can tell."""
+"""Steps of weight that get colours of their own; more than an eye can distinguish."""
 MOST_MIXTURES = 20_000
 """Mixtures that are kept."""
 MOST_CONTACTS = 8
@@ -50,7 +50,7 @@ def checked_mode(mode: str) -> str:
 
 
 def modes_of(coupling: str, has_contacts: bool = True) -> list[str]:
-    """The modes that say something: overlap is of blend, an interface of tight coupling."""
+    """The modes that a coupling has: overlap is of blend, an interface of tight coupling."""
     without = {"interface" if coupling == "blend" else "overlap"} | (set() if has_contacts else {"contacts"})
     return [mode for mode in MODES if mode not in without]
 
@@ -65,7 +65,7 @@ def body_colors(
     interface: ArrayLike | None = None,
     fastest: float | None = None,
 ) -> Array:
-    """Colours of all bodies, (n, 3) from 0 to 1. A mode takes what it says and ignores the rest:
+    """Colours of all bodies, (n, 3) from 0 to 1. A mode takes what is listed for it and ignores the rest:
 
     worker: `weights`, (n, workers), rows that sum to one. overlap: `weights`, or a membership: what is not zero is
     active. interface: `weights`, and the numbers of the bodies at the interface. label: `labels`, (n,). speed:
@@ -88,7 +88,7 @@ def body_colors(
     if mode == "speed":
         speeds = np.linalg.norm(np.asarray(_given(mode, "states", states), float)[:, 7:10], axis=1)
         top = fastest_of(speeds) if fastest is None else fastest
-        # The root tells slow bodies from those at rest: most bodies of most scenes are slow.
+        # The root distinguishes slow bodies from those at rest: most bodies of most scenes are slow.
         return ramp(_SPEED, np.sqrt(np.clip(speeds / max(top, 1e-9), 0.0, 1.0)))
     rows = next((given for given in (states, weights, labels) if given is not None), None)
     counts = contact_counts(_given(mode, "contacts", contacts), len(np.asarray(_given(mode, "states", rows))))
@@ -109,14 +109,14 @@ def fastest_of(speeds: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class Entry:
-    """A colour and what it says."""
+    """A colour and its meaning."""
 
     text: str
     color: tuple[float, float, float]
 
 
 def legend(mode: str, *, workers: int = 1, fastest: float = 1.0, labels: Sequence[int] = ()) -> list[Entry]:
-    """What the colours of a mode say, for captions and panels."""
+    """The meaning of a mode's colours, for captions and panels."""
     if checked_mode(mode) == "worker":
         return _entries([f"worker {i}" for i in range(workers)], worker_colors(workers))
     if mode == "interface":
@@ -156,7 +156,7 @@ _mixed: dict[bytes, Array] = {}
 
 
 def _mixtures(steps: NDArray[np.uint8], palette: Array) -> Array:
-    """Colours of rows of weights, which are given in steps of a worker's whole say."""
+    """Colours of rows of weights, which are given in steps; all steps together are a weight of one."""
     keys = [row.tobytes() for row in steps]
     new = [i for i, key in enumerate(keys) if key not in _mixed]
     if new:

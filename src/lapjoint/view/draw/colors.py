@@ -48,7 +48,7 @@ def worker_colors(count: int) -> Array:
     """One colour per worker, (count, 3): the palette, or a ramp through all hues when there are more than ten."""
     if count <= len(PALETTE):
         return np.array(PALETTE[:count])
-    # Neighbours in number are close in hue, and told apart by lightness: light, dark, middle.
+    # Neighbours in number are close in hue, and differ in lightness: light, dark, middle.
     steps = np.arange(count)
     hue = np.radians(25 + 335 * steps / count)
     lightness = np.array([0.78, 0.61, 0.70])[steps % 3]

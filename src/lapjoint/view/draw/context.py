@@ -1,4 +1,4 @@
-"""Context: OpenGL without a screen, and clear words when something for it is missing."""
+"""Context: OpenGL without a screen, and a clear error when something for it is missing."""
 
 from __future__ import annotations
 

@@ -125,4 +125,4 @@ def _check(code: int, path: Path, complaints: IO[bytes]) -> None:
         return
     complaints.seek(0)
     lines = [line for line in complaints.read().decode(errors="replace").splitlines() if line.strip()]
-    raise LapjointError(f"{path}: ffmpeg failed with code {code}: {lines[-1] if lines else 'it said nothing'}")
+    raise LapjointError(f"{path}: ffmpeg failed with code {code}: {lines[-1] if lines else 'no message'}")

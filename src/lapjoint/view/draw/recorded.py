@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ...errors import LapjointError
 from ...recording import Recording
 from .coloring import Entry, body_colors, checked_mode, fastest_of, legend, modes_of
-from .snapshot import rounds_text
 
 Array = NDArray[np.float64]
 _SAMPLES = 48
@@ -76,7 +75,7 @@ class Recorded:
         return int(np.abs(self.times - time).argmin())
 
     def at(self, time: float) -> Moment:
-        """What is between two frames is interpolated; before the first and after the last nothing moves."""
+        """The moment at a time, interpolated between two frames; before the first and after the last nothing moves."""
         after = int(np.searchsorted(self.times, time))
         if after == 0 or after == len(self.times):
             return self.frame(min(after, len(self.times) - 1))
@@ -87,7 +86,7 @@ class Recorded:
         return Moment(time, between_states(a.states, b.states, share), a.colors + share * (b.colors - a.colors))
 
     def rounds_at(self, time: float) -> str:
-        """What the rounds of the step at a time came to; nothing but with tight coupling."""
+        """Rounds and residual of the step at a time; empty unless coupling is tight."""
         if self._rounds is None:
             return ""
         step = round(time / self.recording.timestep)
@@ -95,7 +94,7 @@ class Recorded:
         return rounds_text(int(self._rounds[1][row]), float(self._rounds[2][row]))
 
     def legend(self) -> list[Entry]:
-        """What the colours say."""
+        """The meaning of the colours."""
         labels = self.recording.scene.bodies.label.tolist() if self.mode == "label" else ()
         return legend(self.mode, workers=self.recording.worker_count, fastest=self.fastest, labels=labels)
 
@@ -125,3 +124,8 @@ def fastest_speed(recording: Recording) -> float:
     picks = np.unique(np.linspace(0, recording.frame_count - 1, _SAMPLES).round().astype(int))
     tops = [fastest_of(np.linalg.norm(recording.frame(i).states[:, 7:10], axis=1)) for i in picks.tolist()]
     return max(*tops, 1e-3)
+
+
+def rounds_text(rounds: int, residual: float) -> str:
+    """Rounds and residual of a tight step, in words."""
+    return f"{rounds} round{'s' * (rounds != 1)}, residual {residual:.1e} m/s"

@@ -49,7 +49,7 @@ def video(
 
     `fps` is frames per second of film, `speed` seconds simulated per second of film, `start` and `end` the part to
     show [s]. What lies between two recorded frames is interpolated. `quality` is from 1, the smallest file, to 100.
-    `on_frame` is told how many frames are done, and of how many.
+    `on_frame` is called with the number of frames done, and of all.
     """
     path = checked_file(path, "film", ENDINGS)
     if not 0 < fps <= 240:

@@ -1,1 +1,1 @@
-"""Recordings as pages that play by themselves."""
+"""Recordings as single HTML files that play offline in any browser."""

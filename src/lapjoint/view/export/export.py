@@ -59,8 +59,8 @@ def export(
     """Write a recording as a page of at most `limit_mb` megabytes.
 
     Of the recording every `every`-th frame is kept; if not given, so many that there are 30 a second, and fewer where
-    the page would become too large. `mode` is the colour mode it opens with. `on_frame` is told how many frames are
-    read, and of how many.
+    the page would become too large. `mode` is the colour mode it opens with. `on_frame` is called with the number of
+    frames read, and of all.
     """
     path = checked_file(path, "page", (".html", ".htm"))
     if every is not None and every < 1:

@@ -27,7 +27,7 @@ def scene_parts(stage: Stage, states: ArrayLike) -> tuple[dict[str, Any], dict[s
     middle = (near.min(axis=0) + near.max(axis=0)) / 2
     radius = np.linalg.norm(np.ptp(near, axis=0)) / 2 + (batch.radii[wanted].max() if wanted.any() else 1.0)
     surfaces = batch.surfaces()
-    # A browser draws without a first vertex: indices say where in all vertices theirs are.
+    # A browser draws without a first vertex: indices count from the first of all vertices.
     firsts = np.repeat(surfaces[:, 3], surfaces[:, 1])
     head = {
         "body_count": count,

@@ -17,7 +17,7 @@ LIMIT = 2**28
 
 @dataclass(frozen=True)
 class Stream:
-    """Numbers of (component, body, frame) as bytes. `order` 1 stores changes, 2 changes of changes; `planes` says how
+    """Numbers of (component, body, frame) as bytes. `order` 1 stores changes, 2 changes of changes; `planes` is how
     many bytes a number has: all lowest bytes come first, then all second ones, and so on."""
 
     shape: tuple[int, int, int]

@@ -45,8 +45,8 @@ def simulation_with_balls(scene: Scene, params: Params, count: int) -> Iterator[
     """A simulation of the scene with parked balls.
 
     What a scene decides (units, depths, the first partition) is decided by the scene alone, so that its bodies move bit
-    for bit as without the balls until one is thrown, or until the scene is divided anew: there the balls count, little
-    as they weigh."""
+    for bit as without the balls until one is thrown, or until the scene is repartitioned: there the balls count a
+    little."""
     whole = with_balls(scene, count)
     if whole is scene:
         with Simulation(scene, params) as simulation:
@@ -58,10 +58,15 @@ def simulation_with_balls(scene: Scene, params: Params, count: int) -> Iterator[
     least = int(np.argmin(np.bincount(partition, minlength=params.workers)))
     both = np.concatenate([partition, np.full(whole.body_count - scene.body_count, least, np.int32)])
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "partition.txt"
+        file = Path(folder) / "partition.txt"  # a restart reads it again
         write_partition(file, both)
-        simulation = Simulation(whole, replace(resolved, partition=str(file)))
-    with simulation:
-        simulation.params = replace(simulation.params, partition=params.partition)
-        simulation.freeze(np.arange(scene.body_count, whole.body_count))
-        yield simulation
+        with Simulation(whole, replace(resolved, partition=str(file))) as simulation:
+            park_balls(simulation, whole.body_count - scene.body_count)
+            yield simulation
+
+
+def park_balls(simulation: Simulation, count: int) -> None:
+    """Freeze the balls, the last `count` bodies of the scene, where they are."""
+    total = simulation.scene.body_count
+    if count:
+        simulation.freeze(np.arange(total - count, total))

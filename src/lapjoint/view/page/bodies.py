@@ -72,8 +72,10 @@ class BodyNodes:
         groups = groups_of(scene, scene.bodies.shape_id[:split], ids[:split])
         balls = groups_of(scene, scene.bodies.shape_id[split:], ids[split:])
         self._groups = groups + balls
+        self._surfaces = [group.surface() for group in self._groups]
         self._is_ball = [False] * len(groups) + [True] * len(balls)
-        self.handles = [self._add(f"/bodies/{k}", group, states) for k, group in enumerate(self._groups)]
+        both = zip(self._groups, self._surfaces, strict=True)
+        self.handles = [self._add(f"/bodies/{k}", group, surface, states) for k, (group, surface) in enumerate(both)]
         self._shown = np.ones(scene.body_count, bool)
         self._add_statics(scene)
 
@@ -85,14 +87,22 @@ class BodyNodes:
         ids = self._groups[names.index(name)].ids
         return int(ids[row]) if 0 <= row < len(ids) else -1
 
+    def surface_of(self, body: int) -> tuple[Surface, Array]:
+        """The surface a body is drawn with, and its scale along each axis."""
+        for group, surface in zip(self._groups, self._surfaces, strict=True):
+            row = int(np.searchsorted(group.ids, body))
+            if row < len(group.ids) and group.ids[row] == body:
+                return surface, group.scales[row]
+        raise ValueError(f"body {body} is not drawn")
+
     def update(self, states: Array, colors: Array, shown: NDArray[np.bool_]) -> None:
-        """Put bodies where they are; `shown` says of each body whether it is drawn."""
+        """Draw bodies at these states, in these colours; bodies that are not `shown` are left out."""
         changed = not np.array_equal(shown, self._shown)
         self._shown = shown
         for group, handle, is_ball in zip(self._groups, self.handles, self._is_ball, strict=True):
             handle.batched_positions = states[group.ids, :3].astype(np.float32)
             handle.batched_wxyzs = states[group.ids, 3:7].astype(np.float32)
-            handle.batched_colors = _light(colors[group.ids])
+            handle.batched_colors = light_color(colors[group.ids])
             if is_ball and changed:
                 scales = np.where(shown[group.ids, None], group.scales, _HIDDEN)
                 handle.batched_scales = scales.astype(np.float32)
@@ -101,8 +111,7 @@ class BodyNodes:
         for handle in self.handles:
             handle.opacity = None if opacity >= 1 else opacity
 
-    def _add(self, name: str, group: Group, states: Array) -> viser.BatchedMeshHandle:
-        surface = group.surface()
+    def _add(self, name: str, group: Group, surface: Surface, states: Array) -> viser.BatchedMeshHandle:
         return self._api.add_batched_meshes_simple(
             name,
             surface.vertices,
@@ -128,7 +137,7 @@ class BodyNodes:
                 statics.quaternion[group.ids],
                 statics.position[group.ids],
                 batched_scales=group.scales.astype(np.float32),
-                batched_colors=_light(STATIC_COLOR),
+                batched_colors=light_color(STATIC_COLOR),
                 lod="off",
                 flat_shading=True,
                 side="double" if surface.kind is Kind.OPEN else "front",
@@ -186,7 +195,7 @@ def anchors(scene: Scene, states: Array) -> tuple[Array, Array]:
     return places[0], places[1]
 
 
-def _light(colors: ArrayLike) -> NDArray[np.uint8]:
+def light_color(colors: ArrayLike) -> NDArray[np.uint8]:
     """Colours as viser takes those of batched meshes: intensities of light, not values of a picture."""
     return np.round(255 * to_linear(colors)).astype(np.uint8)
 

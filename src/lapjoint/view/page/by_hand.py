@@ -1,4 +1,4 @@
-"""A partition made by hand: bodies are given to workers, step by step, and every step can be undone."""
+"""A partition made by hand: bodies are given to workers, change by change, and every change can be undone."""
 
 from __future__ import annotations
 
@@ -20,31 +20,33 @@ class Draft:
     def __init__(self, partition: ArrayLike, worker_count: int) -> None:
         self.partition = np.array(partition, np.int32)
         self.worker_count = worker_count
-        self._done: list[tuple[Ids, Ids]] = []
+        self._changes: list[tuple[Ids, Ids]] = []
+        """Bodies of each change, and the workers they had before it."""
 
     def give(self, body_ids: ArrayLike, worker: int) -> int:
-        """Bodies to a worker; how many of them had another one before."""
+        """Give bodies to a worker; returns how many of them had another one before."""
         if not 0 <= worker < self.worker_count:
             raise LapjointError(f"worker {worker}: expected 0 to {self.worker_count - 1}")
-        ids = np.asarray(body_ids, np.int32)
-        ids = ids[self.partition[ids] != worker]
+        partition = self.partition.copy()
+        partition[np.asarray(body_ids, np.int32)] = worker
+        return self.replace(partition)
+
+    def replace(self, partition: ArrayLike) -> int:
+        """Take over a whole partition; returns how many bodies had another worker before."""
+        wanted = np.asarray(partition, np.int32)
+        ids = np.flatnonzero(self.partition != wanted).astype(np.int32)
         if len(ids):
-            self._done.append((ids, self.partition[ids]))
-            self.partition[ids] = worker
+            self._changes.append((ids, self.partition[ids]))
+            self.partition[ids] = wanted[ids]
         return len(ids)
 
     def undo(self) -> bool:
-        """Take back the last gift; False if there is none."""
-        if not self._done:
+        """Take back the last change; returns False if there is none."""
+        if not self._changes:
             return False
-        ids, before = self._done.pop()
+        ids, before = self._changes.pop()
         self.partition[ids] = before
         return True
-
-    @property
-    def gift_count(self) -> int:
-        """How many gifts can be undone."""
-        return len(self._done)
 
     def body_counts(self) -> NDArray[np.int64]:
         """Bodies of each worker."""

@@ -13,14 +13,14 @@ class Controls:
         self._waiting: list[int] = []
 
     def join(self, client_id: int) -> bool:
-        """A browser comes; True if it gets the controls."""
+        """Add a browser; returns whether it gets the controls."""
         with self._lock:
             if client_id not in self._waiting:
                 self._waiting.append(client_id)
             return self._waiting[0] == client_id
 
     def leave(self, client_id: int) -> int | None:
-        """A browser goes; who gets the controls from it, if anybody."""
+        """Remove a browser; returns who gets the controls from it, if anybody."""
         with self._lock:
             had = bool(self._waiting) and self._waiting[0] == client_id
             if client_id in self._waiting:

@@ -1,4 +1,4 @@
-"""Describe: what a page says of one body, and of workers and colours."""
+"""Describe: the texts of a page about one body, about workers and about colours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...scene import WORLD, Scene
 from ...scene.joints import JointKind
 from ...scene.measures import joint_gaps
 from ..draw.colors import worker_colors
-from ..draw.snapshot import Snapshot
+from .snapshot import Snapshot
 from .tints import Legend
 
 Array = NDArray[np.float64]

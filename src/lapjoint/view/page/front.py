@@ -1,4 +1,4 @@
-"""Front: the one door to a view. It reads the head of each connection, refuses or relays it, and changes nothing else.
+"""Front: a proxy before a view. It reads the head of each connection, refuses or relays it, and changes nothing else.
 
 The server of the page listens on this machine at a port of its own and knows nothing of tokens, so the front stands
 before it. It serves one request per connection: what the server behind it does as well.
@@ -16,7 +16,7 @@ from .access import COOKIE, PASS_HEADER, Access, Request
 
 HEAD_SIZE = 32 << 10
 HEAD_S = 20.0
-"""How long a connection may take to say what it wants."""
+"""How long a connection may take to send its head."""
 
 
 class Front:
@@ -32,7 +32,7 @@ class Front:
         self._thread.start()
 
     def close(self) -> None:
-        """Close the door, and all connections."""
+        """Stop listening, and close all connections."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._ended.set)
             self._thread.join()
@@ -53,7 +53,7 @@ class Front:
         await asyncio.gather(*others, return_exceptions=True)
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Serve one connection."""
         try:
             # A connection ends as it ends; cancelled, it is because the view is closed.
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):

@@ -41,7 +41,7 @@ class Pull:
 
 @dataclass
 class Pulls:
-    """All pulls at work: the one at the mouse, and those that were told to stay."""
+    """All active pulls: the one at the mouse, and those that were kept."""
 
     held: Pull | None = None
     kept: list[Pull] = field(default_factory=list)
@@ -50,13 +50,13 @@ class Pulls:
         return [*self.kept, *([] if self.held is None else [self.held])]
 
     def let_go(self, keep: bool) -> None:
-        """The mouse lets go; the pull stays if wanted."""
+        """End the pull at the mouse, or keep it."""
         if self.held is not None and keep:
             self.kept.append(self.held)
         self.held = None
 
     def remove(self, body: int | None = None) -> int:
-        """Remove the pulls on one body, or all; how many there were."""
+        """Remove the pulls on one body, or all; returns how many there were."""
         before = self.all()
         self.kept = [pull for pull in self.kept if body is not None and pull.body != body]
         if self.held is not None and body in (None, self.held.body):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import viser
 
 from ...params.params import CHOICES, ROUNDS
-from .live import LiveView
+from .button_help import add_button_help
+from .page import Page
+from .snapshot import Snapshot
+from .steering import Steering
 
 SPEEDS: dict[str, float | None] = {
     "1/16": 1 / 16,
@@ -20,116 +25,229 @@ SPEEDS: dict[str, float | None] = {
 }
 
 
-def build_live_controls(view: LiveView, client: viser.ClientHandle) -> None:
+class LivePanel:
     """Folders "Simulation" and "Hands" in the browser that holds the controls."""
-    _build_simulation(view, client)
-    _build_hands(view, client)
 
+    def __init__(self, page: Page, steering: Steering, most_workers: int, set_dragging: Callable[[bool], None]) -> None:
+        self._page, self._steering, self._most_workers = page, steering, most_workers
+        self._set_dragging = set_dragging
+        self._play: viser.GuiButtonHandle | None = None
+        page.build_controls.append(self._build_simulation)
+        page.build_controls.append(self._build_hands)
+        page.on_repaint.append(self._name_play)
 
-def _build_simulation(view: LiveView, client: viser.ClientHandle) -> None:
-    gui, params = client.gui, view.simulation.params
-    speeds = {value: name for name, value in SPEEDS.items()}
-    assert params.iterations is not None
-    with gui.add_folder("Simulation", order=2):
-        play = gui.add_button("Pause")
-        step = gui.add_button("Single step", icon=viser.Icon.PLAYER_SKIP_FORWARD)
-        speed = gui.add_dropdown("Speed", list(SPEEDS), initial_value=speeds.get(view.speed, "real time"))
-        iterations = gui.add_number("Iterations", params.iterations, min=1, max=100_000, step=1)
-        if view.most_workers > 1 and params.max_workers is None:
-            count = gui.add_slider("Workers", 1, view.most_workers, 1, params.workers)
-            count.on_update(lambda _: view.ask(lambda simulation: simulation.set_worker_count(int(count.value))))
-        if params.coupling == "tight":
-            _build_rounds(view, gui)
-        elif view.most_workers > 1:
-            depth = gui.add_slider("Growth depth", 0, 10, 1, min(view.simulation.growth_depth, 10))
-            depth.on_update(lambda _: view.ask(lambda simulation: simulation.set_growth_depth(int(depth.value))))
-        if view.most_workers > 1:
-            load = gui.add_dropdown("Load", list(CHOICES["load"]), initial_value=params.load)
-            load.on_update(lambda _: view.ask(lambda simulation: simulation.set_load(load.value)))
+    # ---- simulation ------------------------------------------------------------------------------------------------
 
-    def name_play() -> None:
-        play.label = "Play" if view.paused else "Pause"
-        play.icon = viser.Icon.PLAYER_PLAY if view.paused else viser.Icon.PLAYER_PAUSE
+    def _build_simulation(self, client: viser.ClientHandle) -> None:
+        gui, steering, params = client.gui, self._steering, self._steering.simulation.params
+        names = {value: name for name, value in SPEEDS.items()}
+        assert params.iterations is not None
+        with gui.add_folder("Simulation", order=2):
+            self._play = play = gui.add_button("Pause", hint="Stop before the next step, or go on.")
+            step = gui.add_button(
+                "Single step", icon=viser.Icon.PLAYER_SKIP_FORWARD, hint="Pause, and take one timestep."
+            )
+            restart = gui.add_button(
+                "Restart",
+                icon=viser.Icon.REFRESH,
+                disabled=not steering.can_restart,
+                hint="Begin again from the scene's start; the settings below stay."
+                if steering.can_restart
+                else "Not in a run with --record, --json, --measure or --checkpoint.",
+            )
+            speed = gui.add_dropdown(
+                "Speed",
+                list(SPEEDS),
+                initial_value=names.get(steering.speed, "real time"),
+                hint="Most simulated time per wall time. A step that takes longer is not made up for.",
+            )
+            iterations = gui.add_number(
+                "Iterations",
+                params.iterations,
+                min=1,
+                max=100_000,
+                step=1,
+                hint="Sweeps of the solver per step: more is more accurate and slower.",
+            )
+            if self._most_workers > 1:
+                self._build_sharing(gui)
+            add_button_help(gui, play, step, restart)
 
-    def on_play(_: object) -> None:
-        view.pause(not view.paused)
-        name_play()
-        view.page.repaint()
+        def on_play(_: object) -> None:
+            steering.pause(not steering.paused)
+            self._page.repaint()
 
-    def on_step(_: object) -> None:
-        view.paused = True
-        view.single_step()
-        name_play()
+        def on_step(_: object) -> None:
+            steering.paused = True
+            steering.single_step()
+            self._page.repaint()
 
-    def on_speed(_: object) -> None:
-        view.speed = SPEEDS[speed.value]
+        def on_speed(_: object) -> None:
+            steering.speed = SPEEDS[speed.value]
 
-    name_play()
-    play.on_click(on_play)
-    step.on_click(on_step)
-    speed.on_update(on_speed)
-    iterations.on_update(lambda _: view.ask(lambda simulation: simulation.set_iterations(int(iterations.value))))
+        def on_iterations(_: object) -> None:
+            count = int(iterations.value)
+            steering.change("iterations", lambda simulation: simulation.set_iterations(count))
 
+        self._name_play()
+        play.on_click(on_play)
+        step.on_click(on_step)
+        restart.on_click(lambda _: steering.restart(self._page.repaint))
+        speed.on_update(on_speed)
+        iterations.on_update(on_iterations)
 
-def _build_rounds(view: LiveView, gui: viser.GuiApi) -> None:
-    """In place of growth depth, which tight coupling does not have."""
-    now = view.simulation.params.rounds or ROUNDS
-    rounds = gui.add_slider("Rounds", 1, max(2 * ROUNDS, now), 1, now, hint="More: a smaller residual, slower steps.")
-    rounds.on_update(lambda _: view.ask(lambda simulation: simulation.set_rounds(int(rounds.value))))
-
-
-def _build_hands(view: LiveView, client: viser.ClientHandle) -> None:
-    gui, page = client.gui, view.page
-    extent = float(np.linalg.norm(np.ptp(page.scene.bodies.position[: page.body_count], axis=0)))
-    with gui.add_folder("Hands", order=30):
-        drags = gui.add_checkbox("Dragging moves bodies", True, hint="Off: dragging always turns the camera.")
-        strength = gui.add_slider("Pull", 0.1, 20.0, 0.1, 1.0, hint="For bodies that hang together: pull harder.")
-        keep = gui.add_checkbox("Keep pulling when let go", view.keep_pulls)
-        freeze = gui.add_button("Freeze or release the clicked body", icon=viser.Icon.SNOWFLAKE)
-        remove_one = gui.add_button("Remove forces on the clicked body")
-        remove_all = gui.add_button("Remove all forces")
-        if page.ball_count:
-            most = float(np.ceil(max(6 * np.sqrt(extent * 9.81), 10.0)))
-            speed = gui.add_slider("Throwing speed [m/s]", 1.0, most, 0.5, most / 2)
-            throw = gui.add_button(
-                "Throw a ball", icon=viser.Icon.BALL_BASEBALL, hint="From the camera to the middle of the screen."
+    def _build_sharing(self, gui: viser.GuiApi) -> None:
+        """Settings that only several workers have."""
+        steering, simulation = self._steering, self._steering.simulation
+        params = simulation.params
+        if params.max_workers is None:
+            workers = gui.add_slider(
+                "Workers",
+                1,
+                self._most_workers,
+                1,
+                params.workers,
+                hint="How many workers share the scene; another number repartitions it.",
             )
 
-            def on_throw(_: object) -> None:
-                ahead = np.subtract(client.camera.look_at, client.camera.position)
-                view.throw(client.camera.position, ahead, speed.value)
+            def on_workers(_: object) -> None:
+                count = int(workers.value)
+                steering.change("workers", lambda simulation: simulation.set_worker_count(count))
 
-            throw.on_click(on_throw)
+            workers.on_update(on_workers)
+        if params.coupling == "tight":
+            now = params.rounds or ROUNDS
+            rounds = gui.add_slider(
+                "Rounds",
+                1,
+                max(2 * ROUNDS, now),
+                1,
+                now,
+                hint="Most exchanges between workers within a step. More: a smaller residual, slower steps.",
+            )
 
-    def clicked() -> int | None:
-        holder = page.holder()
-        body = None if holder is None else holder.body
-        if body is None:
-            page.notify(client, "No body", "Click a body first.")
-        return body
+            def on_rounds(_: object) -> None:
+                count = int(rounds.value)
+                steering.change("rounds", lambda simulation: simulation.set_rounds(count))
 
-    def on_drags(_: object) -> None:
-        view.set_dragging(drags.value)
+            rounds.on_update(on_rounds)
+        else:
+            depth = gui.add_slider(
+                "Growth depth",
+                0,
+                10,
+                1,
+                min(simulation.growth_depth, 10),
+                hint="How many edges beyond the interface overlap grows. Deeper: closer to one worker, slower steps.",
+            )
 
-    def on_freeze(_: object) -> None:
-        body = clicked()
-        if body is not None:
-            view.freeze(body, body not in page.snapshot.frozen)
+            def on_depth(_: object) -> None:
+                edges = int(depth.value)
+                steering.change("growth_depth", lambda simulation: simulation.set_growth_depth(edges))
 
-    def on_remove(_: object) -> None:
-        body = clicked()
-        if body is not None:
-            view.remove_pulls(body)
+            depth.on_update(on_depth)
+        load = gui.add_dropdown(
+            "Load",
+            list(CHOICES["load"]),
+            initial_value=params.load,
+            hint="What balancing evens out between workers: active bodies, contacts, or measured time.",
+        )
 
-    def on_strength(_: object) -> None:
-        view.strength = strength.value
+        def on_load(_: object) -> None:
+            kind = load.value
+            steering.change("load", lambda simulation: simulation.set_load(kind))
 
-    def on_keep(_: object) -> None:
-        view.keep_pulls = keep.value
+        load.on_update(on_load)
 
-    drags.on_update(on_drags)
-    freeze.on_click(on_freeze)
-    remove_one.on_click(on_remove)
-    remove_all.on_click(lambda _: view.remove_pulls())
-    strength.on_update(on_strength)
-    keep.on_update(on_keep)
+    def _name_play(self, snapshot: Snapshot | None = None) -> None:
+        """Label the first button with what it does now."""
+        label = "Play" if self._steering.paused else "Pause"
+        if self._play is not None and self._page.holder() is not None:
+            self._play.label = label
+            self._play.icon = viser.Icon.PLAYER_PLAY if self._steering.paused else viser.Icon.PLAYER_PAUSE
+            self._play.disabled = self._steering.done
+
+    # ---- hands -------------------------------------------------------------------------------------------------------
+
+    def _build_hands(self, client: viser.ClientHandle) -> None:
+        gui, page, steering = client.gui, self._page, self._steering
+        with gui.add_folder("Hands", order=30):
+            gui.add_markdown("**Drag** a body to pull it by a spring. **Click** one to choose it: it turns magenta.")
+            drags = gui.add_checkbox("Dragging moves bodies", True, hint="Off: dragging always turns the camera.")
+            strength = gui.add_slider(
+                "Pull",
+                0.1,
+                20.0,
+                0.1,
+                steering.strength,
+                hint="Factor on the spring's force. Bodies that others hang on need a stronger pull.",
+            )
+            keep = gui.add_checkbox(
+                "Keep pulling when let go",
+                steering.keep_pulls,
+                hint="On: the spring stays where the mouse leaves it, until it is removed.",
+            )
+            freeze = gui.add_button(
+                "Freeze or release the clicked body",
+                icon=viser.Icon.SNOWFLAKE,
+                hint="A frozen body stays where it is, whatever pushes it; it is tinted light blue.",
+            )
+            remove_one = gui.add_button(
+                "Remove forces on the clicked body", hint="Springs that were kept on this body end."
+            )
+            remove_all = gui.add_button("Remove all forces", hint="Springs that were kept on any body end.")
+            buttons = [freeze, remove_one, remove_all]
+            if page.ball_count:
+                buttons.append(self._build_throwing(client))
+            add_button_help(gui, *buttons)
+
+        def clicked() -> int | None:
+            holder = page.holder()
+            body = None if holder is None else holder.body
+            if body is None:
+                page.notify(client, "No body", "Click a body first.")
+            return body
+
+        def on_freeze(_: object) -> None:
+            body = clicked()
+            if body is not None:
+                steering.freeze(body, body not in page.snapshot.frozen)
+
+        def on_remove(_: object) -> None:
+            body = clicked()
+            if body is not None:
+                steering.remove_pulls(body)
+
+        def on_strength(_: object) -> None:
+            steering.strength = strength.value
+
+        def on_keep(_: object) -> None:
+            steering.keep_pulls = keep.value
+
+        drags.on_update(lambda _: self._set_dragging(drags.value))
+        freeze.on_click(on_freeze)
+        remove_one.on_click(on_remove)
+        remove_all.on_click(lambda _: steering.remove_pulls())
+        strength.on_update(on_strength)
+        keep.on_update(on_keep)
+
+    def _build_throwing(self, client: viser.ClientHandle) -> viser.GuiButtonHandle:
+        """Add the speed, and the button that throws, which is returned."""
+        gui, page, camera = client.gui, self._page, client.camera
+        extent = float(np.linalg.norm(np.ptp(page.scene.bodies.position[: page.body_count], axis=0)))
+        most = float(np.ceil(max(6 * np.sqrt(extent * 9.81), 10.0)))
+        speed = gui.add_slider(
+            "Throwing speed [m/s]", 1.0, most, 0.5, most / 2, hint="Speed at which a ball leaves the camera."
+        )
+        throw = gui.add_button(
+            "Throw a ball",
+            icon=viser.Icon.BALL_BASEBALL,
+            hint="From the camera to the middle of the screen. Balls are no bodies of the scene.",
+        )
+
+        def on_throw(_: object) -> None:
+            ahead = np.subtract(camera.look_at, camera.position)
+            self._steering.throw(camera.position, ahead, speed.value)
+
+        throw.on_click(on_throw)
+        return throw

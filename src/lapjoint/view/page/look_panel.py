@@ -19,13 +19,29 @@ def build_look_panel(page: Page, client: viser.ClientHandle) -> None:
     known = (*modes_of(page.coupling), BY_HAND)
     modes = [mode for mode in MODE_NAMES if mode in known and (page.draft.worker_count > 1 or mode not in shared)]
     with gui.add_folder("Colours and overlays", order=10):
-        mode = gui.add_dropdown("Colour by", modes, initial_value=look.mode)
-        joints = gui.add_checkbox("Joints", look.wanted.joints, disabled=page.scene.joint_count == 0)
-        contacts = gui.add_checkbox("Contacts", look.wanted.contacts, disabled=not page.has_contacts)
-        graph = gui.add_checkbox(
-            "Constraint graph", look.wanted.graph, hint="Joints and contacts; interface edges are red."
+        mode = gui.add_dropdown(
+            "Colour by", modes, initial_value=look.mode, hint="What a body's colour shows; the legend is below."
         )
-        opacity = gui.add_slider("Opacity", 0.05, 1.0, 0.05, look.opacity)
+        joints = gui.add_checkbox(
+            "Joints",
+            look.wanted.joints,
+            disabled=page.scene.joint_count == 0,
+            hint="Lines from body to anchor to body.",
+        )
+        contacts = gui.add_checkbox(
+            "Contacts",
+            look.wanted.contacts,
+            disabled=not page.has_contacts,
+            hint="Lines between the centres of touching bodies."
+            if page.has_contacts
+            else "This recording has none: it was made without --record-contacts.",
+        )
+        graph = gui.add_checkbox(
+            "Constraint graph", look.wanted.graph, hint="Joints and contacts between bodies; interface edges are red."
+        )
+        opacity = gui.add_slider(
+            "Opacity", 0.05, 1.0, 0.05, look.opacity, hint="Of bodies; lower it to see the lines inside them."
+        )
 
     def change(_: object) -> None:
         before = look.wanted.any()

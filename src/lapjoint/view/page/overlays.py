@@ -9,9 +9,9 @@ import viser
 from numpy.typing import NDArray
 
 from ...scene import WORLD, Scene
-from ..draw.snapshot import Snapshot
 from .bodies import anchors
 from .by_hand import is_interface
+from .snapshot import Snapshot
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -55,8 +55,8 @@ class Overlays:
         }
 
     def update(self, snapshot: Snapshot, wanted: Wanted, draft: Ids | None) -> None:
-        """Lines of this moment. Interface edges are those of the draft, if there is one to look at, else edges whose
-        ends share no worker alone with each other."""
+        """Show the lines of this moment. Interface edges are those of the draft, if it is shown, else edges whose ends
+        have different workers."""
         states = snapshot.states
         self._show("joints", joint_lines(self._scene, states) if wanted.joints else None)
         touching = snapshot.touching()

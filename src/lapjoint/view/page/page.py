@@ -1,5 +1,5 @@
 """Page: one scene in browsers. It paints snapshots and knows who holds the controls; what controls there are, and what
-they do, is for its owner to say (`live.py`, `playback.py`).
+they do, its owner decides (`live.py`, `playback.py`).
 
 Snapshots are painted by a thread of their own, always the newest one: whoever offers them never waits for a browser,
 and a browser that is slow is sent fewer.
@@ -14,26 +14,26 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 import numpy as np
+import viser
 from numpy.typing import NDArray
+from viser import _messages
+from viser.infra import WebsockClientConnection
 
-from ...errors import LapjointError
 from ...scene import Scene
-from ..draw.snapshot import Snapshot
 from .access import PASS_HEADER, Access
+from .bodies import BodyNodes, add_camera, first_camera
 from .by_hand import Draft
 from .controls import Controls
 from .describe import body_text
 from .front import Front
-from .overlays import Wanted
+from .highlight import Highlight
+from .overlays import Overlays, Wanted
+from .panels import Panels
 from .picking import Picker
-from .tints import Tints, emphasised
-
-if TYPE_CHECKING:
-    import viser
-    from viser.infra import WebsockClientConnection
+from .snapshot import Snapshot
+from .tints import BY_HAND, Tints, emphasised
 
 PANEL_S = 0.25
 """How often numbers and plots change."""
@@ -56,10 +56,11 @@ class Visitor:
 
     client: viser.ClientHandle
     info: viser.GuiMarkdownHandle
+    highlight: Highlight
     notice: viser.GuiMarkdownHandle | None = None
     """That another one holds the controls."""
     body: int | None = None
-    """The body it asked about."""
+    """The body that was clicked in it last."""
 
 
 class Page:
@@ -79,13 +80,6 @@ class Page:
         has_contacts: bool = True,
         coupling: str = "blend",
     ) -> None:
-        require_viser()
-        import viser
-
-        from .bodies import BodyNodes, add_camera, first_camera
-        from .overlays import Overlays
-        from .panels import Panels
-
         self.scene, self.draft, self.ball_count = scene, draft, ball_count
         self.body_count = scene.body_count - ball_count
         self.look = Look(mode)
@@ -104,15 +98,15 @@ class Page:
         self._visitors: dict[int, Visitor] = {}
         self._picker = Picker(scene)
         self._tints = Tints(scene.bodies.label[: self.body_count], draft.worker_count)
-        # Neighbours of one colour are told apart by a little light.
+        # A little light more or less sets neighbours of one colour apart.
         self._shade = 1.0 + 0.12 * (np.arange(scene.body_count)[:, None] * 0.618034 % 1.0 - 0.5)
         self._news = threading.Condition()
         self._next: Snapshot | None = first
         self.snapshot = first
         """The last one painted."""
         self._stale = self._ended = False
-        self._told: Snapshot | None = None
-        self._told_at = 0.0
+        self._described: Snapshot | None = None
+        self._described_at = 0.0
         with _quiet():
             self.server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
         self._front: Front | None = None
@@ -137,7 +131,7 @@ class Page:
         self._painter = threading.Thread(target=self._paint_forever, name="lapjoint-page", daemon=True)
 
     def open(self) -> None:
-        """Let browsers in. Whatever builds controls must be in place."""
+        """Let browsers in. All of `build_controls` must be in place."""
         self.server.on_client_connect(self._meet)
         self.server.on_client_disconnect(self._miss)
         self._painter.start()
@@ -172,7 +166,7 @@ class Page:
         return bool(self._visitors) and self._next is None
 
     def offer(self, snapshot: Snapshot) -> None:
-        """Paint this next, and forget what was to be painted before it. Returns at once."""
+        """Paint this next, and drop what was not painted yet. Returns at once."""
         with self._news:
             self.dropped_count += self._next is not None
             self._next = snapshot
@@ -189,7 +183,7 @@ class Page:
             with self._news:
                 news = self._news.wait_for(
                     lambda: self._ended or self._stale or self._next is not None,
-                    None if self._told is self.snapshot else PANEL_S,
+                    None if self._described is self.snapshot else PANEL_S,
                 )
                 if self._ended:
                     return
@@ -197,8 +191,8 @@ class Page:
                 at_once, self._stale = self._stale, False
             if news:
                 self._paint(snapshot)
-            if at_once or time.monotonic() - self._told_at >= PANEL_S:
-                self._tell_all(snapshot)
+            if at_once or time.monotonic() - self._described_at >= PANEL_S:
+                self._update_panels(snapshot)
             with self._news:
                 self.painted_count += news
                 if self._next is snapshot:
@@ -216,16 +210,19 @@ class Page:
         with self.server.atomic():
             self.nodes.update(snapshot.states, colors, shown)
             self.nodes.set_opacity(look.opacity)
-            self._overlays.update(snapshot, look.wanted, draft if look.mode == "partition by hand" else None)
+            self._overlays.update(snapshot, look.wanted, draft if look.mode == BY_HAND else None)
+        for visitor in self.visitors():
+            with visitor.client.atomic():
+                visitor.highlight.update(visitor.body, snapshot.states, shown)
         self.snapshot = snapshot
 
-    def _tell_all(self, snapshot: Snapshot) -> None:
-        """Numbers, plots and texts of this moment."""
-        self._told, self._told_at = snapshot, time.monotonic()
+    def _update_panels(self, snapshot: Snapshot) -> None:
+        """Write numbers, plots and texts of this moment."""
+        self._described, self._described_at = snapshot, time.monotonic()
         legend = self._tints.legend(self.look.mode, snapshot.contacts is not None)
         self._panels.update(snapshot, legend, self.status(snapshot))
-        for visitor in list(self._visitors.values()):
-            self._tell(visitor)
+        for visitor in self.visitors():
+            self._describe(visitor)
         for callback in self.on_repaint:
             callback(snapshot)
 
@@ -235,25 +232,29 @@ class Page:
     def visitor_count(self) -> int:
         return len(self._visitors)
 
+    def visitors(self) -> list[Visitor]:
+        """All browsers, in the order in which they came."""
+        return list(self._visitors.values())
+
     @property
     def watching(self) -> str:
-        """How many look on, as the end of a line."""
+        """How many browsers watch, as the end of a line."""
         count = self.controls.watcher_count
         return f" · {count} watching" if count else ""
 
     def holder(self) -> Visitor | None:
         """Who holds the controls."""
-        return next((v for v in list(self._visitors.values()) if self.controls.has(v.client.client_id)), None)
+        return next((v for v in self.visitors() if self.controls.has(v.client.client_id)), None)
 
     def holds(self, client: viser.ClientHandle) -> bool:
-        """Whether this browser holds the controls; it is told if not."""
+        """Whether this browser holds the controls; it is notified if not."""
         if self.controls.has(client.client_id):
             return True
         self.notify(client, "You are watching", "Another browser holds the controls.")
         return False
 
     def notify(self, client: viser.ClientHandle | None, title: str, text: str) -> None:
-        """A note in one browser, or in that with the controls."""
+        """Show a note in one browser, or in that with the controls."""
         if client is None:
             holder = self.holder()
             client = None if holder is None else holder.client
@@ -264,7 +265,7 @@ class Page:
         gui = client.gui
         with gui.add_folder("Body", order=20):
             info = gui.add_markdown("Click a body.")
-        self._visitors[client.client_id] = Visitor(client, info)
+        self._visitors[client.client_id] = Visitor(client, info, Highlight(client, self.nodes))
         self._follow_window(client)
         if self.controls.join(client.client_id):
             self._give_controls(client)
@@ -310,9 +311,10 @@ class Page:
         snapshot = self.snapshot
         body, _ = self._picker.pick(snapshot.states, event.ray_origin, event.ray_direction)
         visitor.body = body if body >= 0 else None
-        self._tell(visitor)
+        self.repaint()
 
-    def _tell(self, visitor: Visitor) -> None:
+    def _describe(self, visitor: Visitor) -> None:
+        """Write what is known of the clicked body."""
         if visitor.body is None:
             visitor.info.content = "Click a body."
         elif visitor.body >= self.body_count:
@@ -323,9 +325,7 @@ class Page:
     # ---- safety ----------------------------------------------------------------------------------------------------
 
     def _guard(self, access: Access) -> None:
-        """No websocket without the front's word, and no tunnel to the outside at a browser's request."""
-        from viser import _messages
-
+        """Close websockets that did not come through the front, and open no tunnel to the outside on request."""
         inner = self.server._websock_server
         inner.unregister_handler(_messages.ShareUrlRequest)
         inner.unregister_handler(_messages.ShareUrlDisconnect)
@@ -338,16 +338,8 @@ class Page:
         inner.on_client_connect(check)
 
 
-def require_viser() -> None:
-    """Say what to install where viser is missing."""
-    try:
-        import viser  # noqa: F401
-    except ImportError:
-        raise LapjointError("a view needs viser: pip install 'lapjoint[view]'") from None
-
-
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """viser says where it listens; that is not the address to open."""
+    """Suppress what viser prints: the address it listens at, which is not the one to open."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield

@@ -1,4 +1,4 @@
-"""Panels: what a page says in numbers and plots, the same for every browser."""
+"""Panels: numbers and plots of a page, the same for every browser."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from viser import uplot
 from ...scene import Scene
 from ...scene.measures import joint_gaps
 from ...server.profile import PHASES
-from ..draw.snapshot import Snapshot
 from .describe import legend_html, workers_html
+from .snapshot import Snapshot
 from .tints import Legend
 
 Array = NDArray[np.float64]
@@ -31,7 +31,7 @@ class History:
         self._rows: deque[tuple[float, ...]] = deque(maxlen=length)
 
     def add(self, time: float, values: Mapping[str, float]) -> None:
-        """A sample; one of an earlier time than the last begins anew, one of the same time is no news."""
+        """Add a sample; one earlier than the last clears those before it, one of the same time is left out."""
         if self._rows and time == self._rows[-1][0]:
             return
         if self._rows and time < self._rows[-1][0]:
@@ -80,7 +80,7 @@ class Panels:
                 self._residual_plot = _plot(gui, self._residual)
 
     def update(self, snapshot: Snapshot, legend: Legend, status: str) -> None:
-        """Numbers of this moment."""
+        """Show the numbers of this moment."""
         self._status.content = status
         self._legend.content = legend_html(legend)
         if self._moves and snapshot.step_count:

@@ -132,7 +132,7 @@ def _sphere_span(starts: Array, directions: Array, radius: float) -> tuple[Array
 
 
 def _tube_span(starts: Array, directions: Array, radius: float) -> tuple[Array, Array]:
-    """Of the endless cylinder about z."""
+    """Where rays enter and leave the endless cylinder about z."""
     flat, ahead = starts[:, :2], directions[:, :2]
     a = np.einsum("ij,ij->i", ahead, ahead)
     c = np.einsum("ij,ij->i", flat, flat) - radius**2
@@ -154,7 +154,7 @@ def _slab_span(starts: Array, directions: Array, half: Array) -> tuple[Array, Ar
 
 
 def _face_span(starts: Array, directions: Array, faces: Array) -> tuple[Array, Array]:
-    """Of a convex shape that is the inside of all its faces."""
+    """Where rays enter and leave a convex shape, which is inside of all its faces."""
     rise, above = directions @ faces[:, :3].T, starts @ faces[:, :3].T + faces[:, 3]
     with np.errstate(divide="ignore", invalid="ignore"):
         cross = -above / rise

@@ -20,10 +20,13 @@ from ...scene import Scene
 from ...server.detect import ServerDetector
 from ...server.partition import make_partition
 from ...server.profile import PHASES
-from ..draw.snapshot import Snapshot, of_partition, of_recording, rounds_line
 from .access import Access
+from .button_help import add_button_help
 from .by_hand import Draft
+from .look_panel import build_look_panel
 from .page import Page
+from .partition_panel import PartitionPanel
+from .snapshot import Snapshot, of_partition, of_recording, rounds_line
 
 Ids = NDArray[np.int32]
 SPEEDS = {
@@ -39,7 +42,7 @@ SPEEDS = {
 
 
 class Clock:
-    """Where a recording is: a simulated time that goes on while it plays."""
+    """The simulated time that a recording is at, which goes on while it plays."""
 
     def __init__(self, times: NDArray[np.float64], loop: bool = True) -> None:
         self._times = times
@@ -48,7 +51,7 @@ class Clock:
         self.time = float(times[0])
 
     def advance(self, elapsed_s: float) -> int:
-        """So much later by the wall clock: the number of the frame to show."""
+        """Go on by so much wall time; returns the number of the frame to show."""
         if self.playing:
             self.time += elapsed_s * self.speed
             last = float(self._times[-1])
@@ -148,11 +151,19 @@ class Playback:
         gui, clock = client.gui, self.clock
         last = self.recording.frame_count - 1
         with gui.add_folder("Recording", order=2):
-            play = gui.add_button("Pause" if clock.playing else "Play")
-            speed = gui.add_dropdown("Speed", list(SPEEDS), initial_value="real time")
-            slider = gui.add_slider("Frame", 0, max(last, 1), 1, clock.frame, disabled=last == 0)
-            back, ahead = gui.add_button("One frame back"), gui.add_button("One frame ahead")
-            loop = gui.add_checkbox("Begin again at the end", clock.loop)
+            play = gui.add_button("Pause" if clock.playing else "Play", hint="Play the recording, or stop it.")
+            speed = gui.add_dropdown(
+                "Speed", list(SPEEDS), initial_value="real time", hint="Simulated time per wall time."
+            )
+            slider = gui.add_slider(
+                "Frame", 0, max(last, 1), 1, clock.frame, disabled=last == 0, hint="Which frame is shown, from 0."
+            )
+            back = gui.add_button("One frame back", hint="Stop, and show the frame before.")
+            ahead = gui.add_button("One frame ahead", hint="Stop, and show the frame after.")
+            loop = gui.add_checkbox(
+                "Begin again at the end", clock.loop, hint="Off: the recording stops at its last frame."
+            )
+            add_button_help(gui, play, back, ahead)
         self._slider = slider
 
         def on_play(_: object) -> None:
@@ -197,7 +208,7 @@ class Playback:
 
 
 class StillView:
-    """Browsers on a scene as it starts, divided among workers; the place to make a partition by hand."""
+    """Browsers on a scene as it starts, with its partition, which can be changed by hand."""
 
     def __init__(
         self,
@@ -248,7 +259,7 @@ class StillView:
 
 
 def _first_partition(recording: Recording, first: Snapshot) -> Ids:
-    """That of the run; where it came from a file that is gone, each body's heaviest worker in the first frame."""
+    """The run's partition; where its file is gone, each body's worker of most weight in the first frame."""
     try:
         return make_partition(recording.scene, recording.worker_count, recording.params.partition)
     except LapjointError:
@@ -257,9 +268,6 @@ def _first_partition(recording: Recording, first: Snapshot) -> Ids:
 
 def _open(page: Page, folder: Path | None) -> None:
     """Add the controls that every page has, and let browsers in."""
-    from .look_panel import build_look_panel
-    from .partition_panel import PartitionPanel
-
     try:
         page.build_controls.append(lambda client: build_look_panel(page, client))
         if page.draft.worker_count > 1:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..draw import coloring
 from ..draw.colors import label_colors, worker_colors
-from ..draw.snapshot import Snapshot
+from .snapshot import Snapshot
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -17,7 +17,7 @@ Ids = NDArray[np.int32]
 BY_HAND = "partition by hand"
 MODE_NAMES = (*coloring.MODES, BY_HAND)
 _PLAIN = (0.62, 0.65, 0.70)
-"""Balls that were thrown, where a mode says nothing of them."""
+"""Of thrown balls, in modes that have no colour for them."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Tints:
 
 
 def emphasised(colors: Array, bodies: NDArray[np.intp] | Ids, color: tuple[float, float, float], share: float) -> Array:
-    """Some bodies' colours drawn towards another one."""
+    """Return the colours with those of some bodies mixed with another one."""
     if len(bodies):
         colors = colors.copy()
         colors[bodies] += share * (np.asarray(color) - colors[bodies])

@@ -1,4 +1,4 @@
-// Data: what the page holds, unpacked. streams.py says how numbers were packed.
+// Data: what the page holds, unpacked. streams.py packs the numbers.
 
 async function loadData() {
   const head = JSON.parse(document.getElementById("head").textContent);

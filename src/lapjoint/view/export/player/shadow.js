@@ -10,7 +10,7 @@ function shadowView(rows, head, target, size) {
     const x = rows.places[3 * r], y = rows.places[3 * r + 1], z = rows.places[3 * r + 2], radius = radii[r];
     const along = (axis) => (x - target[0]) * axis[0] + (y - target[1]) * axis[1] + (z - target[2]) * axis[2];
     front = Math.max(front, along(axes[2]) + radius);
-    const near = Math.hypot(x - middle[0], y - middle[1], z - middle[2]) < reach; // what flew far away has no say
+    const near = Math.hypot(x - middle[0], y - middle[1], z - middle[2]) < reach; // what flew far away does not count
     if (!rows.visible[r] || !wanted[r] || !near) continue;
     any = true;
     for (let k = 0; k < 3; k++) {

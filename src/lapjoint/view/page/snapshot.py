@@ -15,6 +15,7 @@ from ...params import Params
 from ...recording import Recording
 from ...scene import Scene
 from ...simulation import Simulation
+from ..draw.recorded import rounds_text
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -45,7 +46,7 @@ class Snapshot:
 
     @cached_property
     def weights(self) -> Array:
-        """How much each worker has to say about each body, (body_count, workers); -1 where it does not simulate it."""
+        """Blend weight of each worker for each body, (body_count, workers); -1 where it does not simulate the body."""
         return self.find_weights()
 
     @cached_property
@@ -128,13 +129,8 @@ def weight_table(
     return table
 
 
-def rounds_text(rounds: int, residual: float) -> str:
-    """What a tight step came to, in words."""
-    return f"{rounds} round{'s' * (rounds != 1)}, residual {residual:.1e} m/s"
-
-
 def rounds_line(snapshot: Snapshot) -> str:
-    """A line of a page's status; nothing but with tight coupling."""
+    """Rounds, residual and interface as a line of a page's status; empty unless coupling is tight."""
     if snapshot.rounds is None:
         return ""
     return f"\n\n{rounds_text(snapshot.rounds, snapshot.residual)}, {len(snapshot.interface):,} interface bodies"

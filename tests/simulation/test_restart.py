@@ -1,0 +1,65 @@
+"""A simulation that begins again from its scene's start, and one whose partition is replaced while it runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lapjoint import LapjointError, Params, Simulation, scenes
+
+
+@pytest.mark.parametrize(("coupling", "runtime"), [("blend", "inline"), ("tight", "inline"), ("blend", "process")])
+def test_a_restart_is_bit_for_bit_a_new_simulation(coupling: str, runtime: str) -> None:
+    scene = scenes.build("two-way-bridge", 106)
+    params = Params(workers=2, runtime=runtime, coupling=coupling, iterations=20)
+    with Simulation(scene, params) as simulation:
+        seen: list[int] = []
+        simulation.on_step(lambda simulation: seen.append(simulation.step_count))
+        simulation.step(12)
+        expected = simulation.state_hash
+        simulation.freeze([3])
+        simulation.set_iterations(5)
+        simulation.set_worker_count(1)
+        simulation.step(3)
+        events = list(simulation.events)
+        simulation.restart()
+        assert (simulation.step_count, simulation.time, simulation.params.workers) == (0, 0.0, 2)
+        assert simulation.frozen_ids.tolist() == []
+        assert np.array_equal(simulation.states, scene.states)
+        assert simulation.events == events, "what happened before is not forgotten"
+        simulation.step(12)
+        assert simulation.state_hash == expected
+        assert seen == [*range(1, 16), *range(1, 13)], "callbacks stay"
+    with pytest.raises(LapjointError, match="closed"):
+        simulation.restart()
+
+
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
+def test_a_partition_replaces_that_of_a_running_simulation(coupling: str) -> None:
+    scene = scenes.build("chain")
+    params = Params(workers=2, runtime="inline", coupling=coupling, growth_depth=None, repartition=0, validate=True)
+    with Simulation(scene, params) as simulation:
+        simulation.step(5)
+        mirrored = 1 - simulation.weights().argmax(axis=1)
+        simulation.repartition(mirrored)
+        simulation.step(3)
+        workers = simulation.weights().argmax(axis=1)
+        assert np.array_equal(workers[[0, -1]], mirrored[[0, -1]])
+        assert np.mean(workers == mirrored) > 0.8, "but for what overlap decides"
+
+
+@pytest.mark.parametrize(
+    ("partition", "message"),
+    [
+        (np.zeros(39, int), "expected the number of a worker for each of 40 bodies"),
+        (np.zeros(40), "expected the number of a worker for each of 40 bodies"),
+        (np.arange(40), "goes to worker 2, expected 0 to 1"),
+        (np.arange(40) % 2 - 1, "goes to worker -1, expected 0 to 1"),
+        (np.zeros(40, int), "worker 1 gets no body"),
+    ],
+)
+def test_partitions_that_cannot_be_are_refused(partition: object, message: str) -> None:
+    with Simulation(scenes.build("chain"), Params(workers=2, runtime="inline")) as simulation:
+        with pytest.raises(LapjointError, match=message):
+            simulation.repartition(partition)  # type: ignore[arg-type]
+        simulation.step()
