@@ -9,7 +9,7 @@ from lapjoint import Box, LapjointError, Params, Plane, Scene, Simulation, scene
 from lapjoint.algorithms import Membership, native, reference
 from lapjoint.algorithms.balance import Balance
 from lapjoint.server.loads import CONTACT, ESTIMATE_EVERY, LOOK_EVERY, PATIENCE, POINT_SWEEP, Loads
-from lapjoint.server.partition import divide_anew
+from lapjoint.server.partition import repartition
 from lapjoint.workers.messages import StepReply
 
 
@@ -133,10 +133,10 @@ def test_a_division_is_even_and_moves_as_few_bodies_as_it_can() -> None:
     tower = np.repeat([2, 0, 3, 1], 6)
     membership = Membership(tower, 4)
     contacts = np.array([(i, i + 1) for i in range(23) if i % 6 != 5], np.int32)
-    parts = divide_anew(scene, scene.states, contacts, membership)
+    parts = repartition(scene, scene.states, contacts, membership)
     assert parts.tolist() == tower.tolist()
     membership.assign(np.where(np.arange(24) == 3, 0, tower))  # one strayed: it alone moves
-    parts = divide_anew(scene, scene.states, contacts, membership)
+    parts = repartition(scene, scene.states, contacts, membership)
     assert parts.tolist() == tower.tolist()
 
 
