@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from lapjoint.engines.support import check_support
 from parallel_support import has_children, shared_memory_names, worker_processes
 from plugin_support import register_example
 
+TESTS = Path(__file__).parent
 PLUG_IN = register_example()
 BULLET = [("bullet", "float32"), ("bullet", "float64")]
 ENGINES = [*BULLET, ("rapier", "float32"), ("mujoco", "float64"), ("springs", "float64")]
@@ -30,6 +32,26 @@ settings.load_profile("lapjoint")
 # A background job of a script starts with Ctrl-C ignored, and so would the programs that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Groups that start first, the longest one at the head; two Rays, or two browsers, never run at once.
+FIRST = ("ray", "browser")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test the group of its file, if it has none, and order the groups: each is run by one process, so that
+    fixtures of a module are made once."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()))
+    items.sort(key=lambda item: FIRST.index(name) if (name := group_of(item)) in FIRST else len(FIRST))
+
+
+def group_of(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("xdist_group")
+    assert mark is not None
+    return str(mark.args[0])
 
 
 class Make:

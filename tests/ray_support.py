@@ -105,7 +105,7 @@ class TwoNodes:
     def wait_for_nodes(self, count: int) -> None:
         code = f"""
             import sys, time
-            from lapjoint.runtimes.ray_cluster import find_nodes, join_cluster
+            from lapjoint.workers.runtimes.ray_cluster import find_nodes, join_cluster
             end = time.monotonic() + {START_S}
             while True:
                 try:

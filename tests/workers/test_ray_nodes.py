@@ -121,7 +121,7 @@ def test_a_slower_node_has_fewer_bodies(nodes: TwoNodes) -> None:
 def test_a_node_with_another_lapjoint(nodes: TwoNodes) -> None:
     code = f"""
         from lapjoint import LapjointError, Params, Simulation, scenes
-        from lapjoint.runtimes import ray_cluster
+        from lapjoint.workers.runtimes import ray_cluster
         ray_cluster.own_version = lambda: "9.9.9"  # as if this were a newer one
         try:
             Simulation(scenes.build("bowl", 60), Params(workers=2, runtime="ray", address="{ADDRESS}"))
