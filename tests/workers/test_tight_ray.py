@@ -298,7 +298,7 @@ def test_a_worker_lost_within_the_rounds(cluster: None, number: signal.Signals) 
                 ("gone" if number == signal.SIGKILL else "hung", 1)
             ]
             assert str(old[1]) in simulation.events[0].text
-            assert poll(lambda pid=old[1]: not psutil.pid_exists(pid), 10)
+            assert poll(lambda pid=old[1]: not psutil.pid_exists(pid), 60)
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]
     assert unix_links() == [], "nothing is left behind"
