@@ -13,6 +13,7 @@ import textwrap
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -25,6 +26,7 @@ ADDRESS = f"{HEAD}:6379"
 START_S = 60.0
 
 
+@cache
 def why_not() -> str:
     """Why there can be no namespaces here; empty if there can."""
     if sys.platform != "linux" or shutil.which("ip") is None:

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from conftest import BULLET, Make
+from engine_support import BULLET, Make
 from lapjoint import (
     WORLD,
     Ball,
@@ -159,10 +159,15 @@ def memory_growth(kind: tuple[str, str]) -> dict[str, int]:
 
 def test_comings_and_goings_take_no_memory(kind: tuple[str, str]) -> None:
     """In a fresh process, where no free memory of earlier tests hides a leak: 50 bytes a body would be noticed."""
-    code = "import json, sys, test_history; print(json.dumps(test_history.memory_growth(sys.argv[1:])))"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *kind], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
-    )
+    code = """
+import json, sys
+sys.path += sys.argv[3:]
+import test_history
+print(json.dumps(test_history.memory_growth(sys.argv[1:3])))
+"""
+    here = Path(__file__).parent
+    command = [sys.executable, "-c", code, *kind, str(here), str(here.parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     growth = json.loads(done.stdout)
     assert len(growth) == 3
     assert {what: size for what, size in growth.items() if size > 0.5 * MEGABYTE} == {}

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -51,7 +52,13 @@ def ray_cluster() -> Iterator[None]:
     leave_cluster()
 
 
-@pytest.fixture(scope="module", params=runtime_names())  # one after the other: no cluster stands beside the others
+def runtime_params() -> list[Any]:
+    """Those of Ray are slow, and run where all others of Ray do: one cluster at a time."""
+    of_ray = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+    return [pytest.param(name, marks=of_ray if name == "ray" else ()) for name in runtime_names()]
+
+
+@pytest.fixture(scope="module", params=runtime_params())  # one after the other: no cluster stands beside the others
 def runtime_name(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if name == "ray":

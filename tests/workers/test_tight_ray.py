@@ -33,6 +33,7 @@ from ray_support import ADDRESS, HEAD, OTHER, two_nodes, why_not
 
 pytest.importorskip("ray")
 slow = pytest.mark.slow
+pytestmark = pytest.mark.xdist_group("ray")
 REASON = why_not()
 SIZES = {"bowl": 120, "bridge": 106}
 LIMIT_S = 60.0
