@@ -66,8 +66,10 @@ def end(simulation: Simulation, undisturbed: list[np.ndarray], near: float = 1e-
 # ---- dead and hanging processes --------------------------------------------------------------------------------------
 
 
-@moments
-@pytest.mark.parametrize(("name", "worker"), [(NAMES[0], 0), (NAMES[1], 2)])
+@pytest.mark.parametrize(
+    ("name", "worker", "when"),
+    [(NAMES[0], 0, "begin"), (NAMES[0], 0, "round"), (NAMES[1], 2, "round"), (NAMES[1], 2, "end")],
+)
 def test_a_killed_worker_is_replaced(
     name: str, when: str, worker: int, undisturbed: dict[str, list[np.ndarray]]
 ) -> None:
@@ -142,9 +144,7 @@ def test_a_worker_that_dies_again_and_again_stops_the_run() -> None:
 # ---- errors and NaN --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("runtime", "when"), [("inline", "begin"), ("inline", "round"), ("inline", "end"), ("process", "round")]
-)
+@pytest.mark.parametrize(("runtime", "when"), [("inline", "begin"), ("inline", "end"), ("process", "round")])
 @pytest.mark.parametrize("kind", ["error", "nan"])
 def test_a_fault_that_does_not_come_back(
     when: str, kind: str, runtime: str, undisturbed: dict[str, list[np.ndarray]]
