@@ -5,6 +5,10 @@ STAMP := .venv/.lapjoint-installed
 CXX_FILES := $(wildcard native/*/*.cpp native/*/*.h)
 NATIVE := $(CXX_FILES) $(wildcard cmake/*.cmake) CMakeLists.txt pyproject.toml
 
+# Tests run in JOBS processes. Groups of tests stay together (tests/conftest.py); the longest group starts first.
+JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
+
 .PHONY: setup demo test quick lint format wheel-check clean
 
 setup: $(STAMP)  ## the environment, in .venv; rebuilt when native code or dependencies change
@@ -25,10 +29,10 @@ demo: setup  ## the main job on the embedded default: a scene simulated, summed 
 	$(BIN)/lapjoint run building --workers 2 --seconds 2 --picture out/building.png --json out/building.json
 
 test: setup  ## every test
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 quick: setup  ## the tests that take less than a few seconds
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 lint: setup  ## ruff, ruff format, mypy strict, clang-format
 	$(BIN)/ruff check .

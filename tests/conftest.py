@@ -1,25 +1,21 @@
-"""Fixtures that every test file shares. One line more in ENGINES puts another engine through the whole suite."""
+"""Fixtures that every test file shares, and the groups in which tests are run."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from lapjoint import Engine, LapjointError, Params, Scene, make_engine
-from lapjoint.engines import Support, engine_version, supports
-from lapjoint.engines.registry import load_engine
-from lapjoint.engines.support import check_support
+from engine_support import ENGINES, Make
+from lapjoint.engines import engine_version, supports
 from parallel_support import has_children, shared_memory_names, worker_processes
 from plugin_support import register_example
 
+TESTS = Path(__file__).parent
 PLUG_IN = register_example()
-BULLET = [("bullet", "float32"), ("bullet", "float64")]
-ENGINES = [*BULLET, ("rapier", "float32"), ("mujoco", "float64"), ("springs", "float64")]
 
 # The same examples on every machine, and no deadline on a busy one.
 settings.register_profile(
@@ -32,31 +28,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class Make:
-    """`make(scene, **params)`: an engine, with nothing or everything active. A test whose scene or parameters are
-    beyond what the engine says it supports is skipped, and the reason names it."""
+# Groups that start first, the longest one at the head; two Rays, or two browsers, never run at once.
+FIRST = ("ray", "browser")
 
-    def __init__(self, kind: tuple[str, str], start: bool) -> None:
-        self.kind, self._start = kind, start
-        self.supports: Support = supports(kind[0])
 
-    def __call__(self, scene: Scene, **params: Any) -> Engine:
-        given = Params(engine=self.kind[0], precision=self.kind[1], **params)
-        try:
-            check_support(self.kind[0], self.supports, scene, given.resolved(scene))
-            load_engine(self.kind[0]).check(scene, given.resolved(scene))
-        except LapjointError as error:
-            pytest.skip(str(error))
-        engine = make_engine(scene, given)
-        if self._start:
-            engine.activate(np.arange(scene.body_count), scene.states)
-        return engine
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test the group of its file, if it has none, and order the groups: each is run by one process, so that
+    fixtures of a module are made once."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()))
+    items.sort(key=lambda item: FIRST.index(name) if (name := group_of(item)) in FIRST else len(FIRST))
 
-    def needs(self, *features: str) -> None:
-        """Skip the test if the engine does not have them."""
-        for feature in features:
-            if feature not in self.supports.features:
-                pytest.skip(f"the engine {self.kind[0]} does not have {feature}")
+
+def group_of(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("xdist_group")
+    assert mark is not None
+    return str(mark.args[0])
 
 
 @pytest.fixture(params=ENGINES, ids="-".join)

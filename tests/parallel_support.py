@@ -90,7 +90,7 @@ def same_membership(a: Membership, b: Membership) -> bool:
 # ---- processes ---------------------------------------------------------------------------------------------------
 
 
-def finish(work: Callable[[], Any], seconds: float = 30.0) -> BaseException | None:
+def finish(work: Callable[[], Any], seconds: float = 120.0) -> BaseException | None:
     """Do `work` in a thread and return what it raised; a failure if it hangs."""
     raised: list[BaseException] = []
 
@@ -164,4 +164,6 @@ def has_children() -> bool:
 
 
 def shared_memory_names() -> set[str]:
-    return {path.name for path in SHARED_MEMORY.iterdir()} if SHARED_MEMORY.is_dir() else set()
+    """Names that lapjoint, or Python's `SharedMemory`, may have made. Other programs of this machine make others."""
+    names = {path.name for path in SHARED_MEMORY.iterdir()} if SHARED_MEMORY.is_dir() else set()
+    return {name for name in names if "lapjoint" in name or name.startswith("psm_")}

@@ -13,6 +13,7 @@ import textwrap
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -25,6 +26,7 @@ ADDRESS = f"{HEAD}:6379"
 START_S = 60.0
 
 
+@cache
 def why_not() -> str:
     """Why there can be no namespaces here; empty if there can."""
     if sys.platform != "linux" or shutil.which("ip") is None:
@@ -52,7 +54,7 @@ class TwoNodes:
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": secrets.token_hex(16),
             "RAY_USAGE_STATS_ENABLED": "0",
-            "PYTHONPATH": path,
+            "PYTHONPATH": os.pathsep.join(filter(None, (path, os.environ.get("PYTHONPATH")))),
         }
 
     def start(self) -> None:
@@ -105,7 +107,7 @@ class TwoNodes:
     def wait_for_nodes(self, count: int) -> None:
         code = f"""
             import sys, time
-            from lapjoint.runtimes.ray_cluster import find_nodes, join_cluster
+            from lapjoint.workers.runtimes.ray_cluster import find_nodes, join_cluster
             end = time.monotonic() + {START_S}
             while True:
                 try:

@@ -1,7 +1,7 @@
 """What every engine promises (`lapjoint/engines/base.py`): who is active, states, forces, steps, joints.
 
-Contacts are in `test_contract_contacts.py`. Both run for every engine and precision in `conftest.ENGINES`; what an
-engine says it does not support is skipped by name.
+Contacts are in `test_contract_contacts.py`. Both run for every engine and precision in `engine_support.ENGINES`; what
+an engine says it does not support is skipped by name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from conftest import Make
+from engine_support import Make
 from lapjoint import (
     WORLD,
     Ball,

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from conftest import Make
+from engine_support import Make
 from lapjoint import (
     WORLD,
     Ball,

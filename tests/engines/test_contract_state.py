@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from conftest import Make
+from engine_support import Make
 from lapjoint import Box, Capsule, Compound, Engine, LapjointError, Part, Plane, Scene, Sphere, scenes
 from lapjoint.engines import EngineState
 

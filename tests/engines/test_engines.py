@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from conftest import ENGINES
+from engine_support import ENGINES
 from lapjoint import (
     FREE,
     LOCKED,

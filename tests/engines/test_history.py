@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from conftest import BULLET, Make
+from engine_support import BULLET, Make
 from lapjoint import (
     WORLD,
     Ball,

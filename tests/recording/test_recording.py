@@ -352,7 +352,7 @@ def test_contacts_that_were_not_recorded_are_not_made_up(tmp_path: Path) -> None
 
 
 def write_example(path: Path) -> None:
-    """What tests/data/recording-v1 was made with: `python tests/test_recording.py DIRECTORY`. It is never made anew."""
+    """What tests/data/recording-v1 was made with. It is never made anew."""
     scene = Scene("example")
     scene.add_static(Plane())
     boxes = [scene.add_body(Box((1.0, 1.0, 0.5)), (0, 0, 0.25 + 0.5 * level)) for level in range(5)]

@@ -92,7 +92,7 @@ def test_full_chunks_count_while_the_run_goes_on(tmp_path: Path, monkeypatch: py
     with RecordingWriter(tmp_path / "r", made(scene)) as recorder:
         for i in range(70):
             recorder.add(made(scene, i + 1, seed=i))
-        assert poll(lambda: Recording(tmp_path / "r").frame_count == 64, 30)
+        assert poll(lambda: Recording(tmp_path / "r").frame_count == 64, 60)
         assert not Recording(tmp_path / "r").complete
     assert Recording(tmp_path / "r").frame_count == 70
 
@@ -104,7 +104,7 @@ def test_a_part_of_a_chunk_counts_after_a_while(tmp_path: Path, monkeypatch: pyt
         for count in (1, 5):
             for i in range(count):
                 recorder.add(made(scene, i + 1, seed=i))
-        assert poll(lambda: Recording(tmp_path / "r").frame_count == 6, 30)
+        assert poll(lambda: Recording(tmp_path / "r").frame_count == 6, 60)
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt])
@@ -167,7 +167,7 @@ def test_the_step_waits_for_a_slow_disk_and_nothing_is_lost(tmp_path: Path, monk
 
         thread = threading.Thread(target=go)
         thread.start()
-        assert poll(lambda: len(done) == 3, 30)  # one with the thread, two in the queue
+        assert poll(lambda: len(done) == 3, 60)  # one with the thread, two in the queue
         thread.join(0.1)
         assert done == [1, 2, 3]
         gate.set()

@@ -235,23 +235,22 @@ def test_ctrl_c_leaves_a_complete_recording(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_leaves_a_recording_that_opens(tmp_path: Path) -> None:
-    """Ten times, at any moment from the first file on; two at a time."""
+    """Four times, at any moment from the first file on; two at a time, the last two while they write."""
     rng = np.random.default_rng(7)
     options = [("--runtime", "inline"), ("--workers", "2", "--measure", "all", "--one-step-every", "20")]
-    for first in range(0, 10, 2):
+    for first in (0, 2):
         paths = [tmp_path / str(first), tmp_path / str(first + 1)]
         children = [start_run(path, *extra) for path, extra in zip(paths, options, strict=True)]
         for path, child in zip(paths, children, strict=True):
             with child:
                 assert poll(lambda path=path: has_begun(path), 60)
-                time.sleep(rng.uniform(0, 0.7))
+                time.sleep(rng.uniform(0, 0.3))
+                assert first == 0 or poll(lambda path=path: Recording(path).frame_count > 0, 60)
                 child.send_signal(signal.SIGKILL)
                 child.communicate(timeout=60)
             assert child.returncode == -signal.SIGKILL
         for path in paths:
             check_part(Recording(path))
-    longest = max(Recording(tmp_path / str(i)).frame_count for i in range(10))
-    assert longest > 0, "some were killed while they wrote"
 
 
 def check_part(recording: Recording) -> None:

@@ -1,6 +1,6 @@
 """A wall stands while its bricks change workers at random in every step, and balls rest in a bowl.
 
-`LAPJOINT_SOAK_STEPS=10000 python -m pytest tests/test_soak.py` runs both for 10,000 steps.
+`LAPJOINT_SOAK_STEPS=10000 python -m pytest tests/simulation/test_soak.py` runs both for 10,000 steps.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from conftest import BULLET, Make
+from engine_support import BULLET, Make
 from lapjoint import (
     Box,
     Capsule,

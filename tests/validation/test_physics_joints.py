@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from conftest import BULLET, Make
+from engine_support import BULLET, Make
 from lapjoint import (
     FREE,
     LOCKED,

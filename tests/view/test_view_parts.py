@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.spatial import Delaunay
+from scipy.spatial import ConvexHull as Hull
 
 from lapjoint import (
     Box,
@@ -63,7 +63,8 @@ def is_inside(shape: MovingShape, points: Array) -> NDArray[np.bool_]:
         nearest = np.clip(points[:, 2], -shape.length / 2, shape.length / 2)
         return np.linalg.norm(points - nearest[:, None] * [0.0, 0.0, 1.0], axis=1) <= shape.radius
     if isinstance(shape, ConvexHull):
-        return np.asarray(Delaunay(shape.points).find_simplex(points) >= 0)
+        planes = Hull(shape.points).equations
+        return (points @ planes[:, :3].T + planes[:, 3] <= 0.0).all(axis=1)
     parts = [
         is_inside(part.shape, rotation.rotate(rotation.conjugate(part.quaternion), points - part.position))
         for part in shape.parts

@@ -32,7 +32,7 @@ from parallel_support import finish, poll
 from ray_support import gone, ray_processes
 
 pytest.importorskip("ray")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_a_worker_that_does_not_answer(runtime: object, number: signal.Signals) 
     assert str(pid) in failure.text
     states = runtime.states  # type: ignore[attr-defined]
     assert (states[[0, 2], 2] < first[[0, 2], 2]).all(), "the others have taken the step, once"
-    assert poll(lambda: not psutil.pid_exists(pid), 10)
+    assert poll(lambda: not psutil.pid_exists(pid), 60)
     runtime.replace(1)  # type: ignore[attr-defined]
     answers = runtime.step([StepCommand(), StepCommand(activate=ids(1)), StepCommand()])  # type: ignore[attr-defined]
     assert [type(answer) for answer in answers] == [StepReply] * 3
@@ -200,7 +200,7 @@ def test_programs_leave_nothing_behind() -> None:
         assert gone(folder_of(dies.pid), 60), ray_processes(folder_of(dies.pid))
         _, errors = ends.communicate("\n", timeout=60)
         assert (ends.returncode, errors) == (0, "")
-        assert gone(folder_of(ends.pid), 5)
+        assert gone(folder_of(ends.pid), 60)
         assert not Path(folder_of(ends.pid)).exists()
         assert Path.home().joinpath(".ray").exists() == home_before, "no token in the home directory"
     finally:
@@ -232,7 +232,7 @@ def test_interrupt_of_the_command_line() -> None:
         output, errors = process.communicate(timeout=60)
         assert process.returncode == 130, errors
         assert "Traceback" not in output + errors
-        assert gone(folder, 5)
+        assert gone(folder, 60)
         assert not Path(folder).exists()
     finally:
         process.kill()

@@ -116,9 +116,16 @@ def test_four_workers_move_as_one_engine(name: str) -> None:
     assert joint_gaps(scene, four).sum() < 1.5 * joint_gaps(scene, one).sum()
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize(("rounds", "sweeps"), [(1, 1), (1, 5), (3, 1)])
-@pytest.mark.parametrize("at_random", [False, True])
+@pytest.mark.parametrize(
+    ("at_random", "rounds", "sweeps", "precision"),
+    [
+        (False, 1, 1, "float64"),
+        (False, 3, 1, "float32"),
+        (True, 1, 1, "float32"),
+        (True, 1, 5, "float64"),
+        (True, 3, 1, "float64"),
+    ],
+)
 def test_structures_in_pieces_do_not_gain_energy_in_however_few_rounds(
     at_random: bool, rounds: int, sweeps: int, precision: str, tmp_path: Path
 ) -> None:
@@ -153,7 +160,7 @@ def test_limits_and_motors_hold_across_interfaces() -> None:
 
 
 @pytest.mark.parametrize(("precision", "limit"), [("float64", 1e-12), ("float32", 1e-4)])
-@pytest.mark.parametrize("rounds", [1, 2, 5, 10])
+@pytest.mark.parametrize("rounds", [1, 3, 10])
 @pytest.mark.parametrize("make", [free_chain, colliding])
 def test_momentum_of_a_closed_scene_is_conserved_in_any_number_of_rounds(
     make: type, rounds: int, precision: str, limit: float

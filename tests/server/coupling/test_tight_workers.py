@@ -100,15 +100,15 @@ def run_chain(workers: int, runtime: str = "inline", **push: Any) -> np.ndarray:
         return simulation.states
 
 
-@pytest.mark.parametrize("runtime", ["inline", "process"])
 @pytest.mark.parametrize(
-    "push",
+    ("push", "runtime"),
     [
-        {"force": [4e5, 0.0, 0.0], "torque": [0.0, 0.0, 0.0]},
-        {"force": [0.0, 3e4, -3e4], "torque": [2e3, 1e4, 0.0]},
-        {"velocity": [0.5, 0.0, 0.1, 0.3, 0.0, 0.2]},
+        ({"force": [4e5, 0.0, 0.0], "torque": [0.0, 0.0, 0.0]}, "inline"),
+        ({"force": [0.0, 3e4, -3e4], "torque": [2e3, 1e4, 0.0]}, "process"),
+        ({"velocity": [0.5, 0.0, 0.1, 0.3, 0.0, 0.2]}, "inline"),
+        ({"velocity": [0.5, 0.0, 0.1, 0.3, 0.0, 0.2]}, "process"),
     ],
-    ids=["along", "across and turning", "velocity"],
+    ids=["along", "across and turning", "velocity", "velocity in processes"],
 )
 def test_the_server_s_body_feels_what_the_owner_s_feels(push: dict[str, Any], runtime: str) -> None:
     """Two workers come to what one comes to."""

@@ -1,0 +1,43 @@
+"""What the tests of engines share. One line more in ENGINES puts another engine through the whole suite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lapjoint import Engine, LapjointError, Params, Scene, make_engine
+from lapjoint.engines import Support, supports
+from lapjoint.engines.registry import load_engine
+from lapjoint.engines.support import check_support
+
+BULLET = [("bullet", "float32"), ("bullet", "float64")]
+ENGINES = [*BULLET, ("rapier", "float32"), ("mujoco", "float64"), ("springs", "float64")]
+
+
+class Make:
+    """`make(scene, **params)`: an engine, with nothing or everything active. A test whose scene or parameters are
+    beyond what the engine says it supports is skipped, and the reason names it."""
+
+    def __init__(self, kind: tuple[str, str], start: bool) -> None:
+        self.kind, self._start = kind, start
+        self.supports: Support = supports(kind[0])
+
+    def __call__(self, scene: Scene, **params: Any) -> Engine:
+        given = Params(engine=self.kind[0], precision=self.kind[1], **params)
+        try:
+            check_support(self.kind[0], self.supports, scene, given.resolved(scene))
+            load_engine(self.kind[0]).check(scene, given.resolved(scene))
+        except LapjointError as error:
+            pytest.skip(str(error))
+        engine = make_engine(scene, given)
+        if self._start:
+            engine.activate(np.arange(scene.body_count), scene.states)
+        return engine
+
+    def needs(self, *features: str) -> None:
+        """Skip the test if the engine does not have them."""
+        for feature in features:
+            if feature not in self.supports.features:
+                pytest.skip(f"the engine {self.kind[0]} does not have {feature}")
