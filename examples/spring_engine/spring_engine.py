@@ -98,7 +98,7 @@ class SpringEngine(CheckedEngine):
         return self._found
 
     def forget(self):
-        pass  # springs remember nothing
+        pass  # springs have no warm-start data
 
     # ---- time ------------------------------------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ RoundResult BulletWorld::step_rounds(double timestep, const RoundPlan& plan) {
 
 Signal BulletWorld::serve(const double* down, double* up) {
   Down head;
-  std::memcpy(&head, down, sizeof head);
+  std::memcpy(static_cast<void*>(&head), down, sizeof head);
   const auto signal = static_cast<Signal>(static_cast<int>(head.signal));
   if (signal == Signal::kAbandon) return signal;
   if (signal == Signal::kRound) rounds().extrapolate(static_cast<Advance>(static_cast<int>(head.advance)), head.theta);
