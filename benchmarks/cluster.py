@@ -2,23 +2,26 @@
 
     python benchmarks/cluster.py [SCENE...] [--workers N...] [--csv FILE]
 
-All simulations of a row take the same steps, one simulation after the other, in rounds. Times are the best of the
-rounds; the ratio and the difference are those of the best. The two nodes are network namespaces of this machine, made
-and removed here (needs root): what they show is what messages cost, not what a real network adds.
+All simulations of a row take the same steps, one simulation after the other, in repetitions. Times are the best of
+the repetitions; the ratio and the difference are those of the best. The two nodes are network namespaces of this
+machine, made and removed here (needs root): what they show is what messages cost, not what a real network adds.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
+import os
 import sys
 import time
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-sys.path.append(str(Path(__file__).parent.parent / "tests"))
+# In a network namespace this file is run by its path, which puts neither folder there.
+sys.path += [str(Path(__file__).parent.parent / "tests"), str(Path(__file__).parent)]
+
+from tables import show, write_table
 
 from lapjoint import Params, Simulation, scenes
 
@@ -31,14 +34,14 @@ KINDS = {
 
 def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
     scene = scenes.build(case["scene"])
-    common = {"workers": case["workers"], "iterations": case["iterations"]}
+    common: dict[str, Any] = {"workers": case["workers"], "iterations": case["iterations"], "coupling": "blend"}
     made = {"process": Params(**common)}
     for kind, more in KINDS.items():
         made[kind] = Params(**common, **more, runtime="ray", address=case["address"])
     walls: dict[str, list[float]] = {name: [] for name in made}
     sent: dict[str, list[int]] = {name: [] for name in made}
     hashes = set()
-    for _ in range(case["rounds"]):
+    for _ in range(case["repetitions"]):
         for name, params in made.items():
             # One at a time: Ray's actors look for work even while there is none.
             with Simulation(scene, params) as simulation:
@@ -77,7 +80,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=50)
     parser.add_argument("--warmup", type=int, default=200)
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--repetitions", type=int, default=4)
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--case", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -86,31 +89,25 @@ def main() -> None:
         return
     from ray_support import ADDRESS, two_nodes, why_not
 
-    numbers = {name: getattr(given, name) for name in ("iterations", "warmup", "steps", "rounds")}
+    numbers = {name: getattr(given, name) for name in ("iterations", "warmup", "steps", "repetitions")}
     cases = [{"scene": scene, "workers": workers, **numbers} for scene in given.scene for workers in given.workers]
     rows = []
     for case in cases:
         rows += measure({**case, "nodes": 1, "address": None})
-        show(rows[-2:])
+        for row in rows[-2:]:
+            show(row)
     if why_not():
         print(f"no two nodes: {why_not()}")
     else:
-        with two_nodes() as nodes:
+        with two_nodes(os.environ.get("PYTHONPATH", "")) as nodes:
             for case in cases:
                 text = json.dumps({**case, "nodes": 2, "address": ADDRESS})
                 code = f"import runpy, sys; runpy.run_path({str(Path(__file__).resolve())!r}, run_name='__main__')"
                 rows += json.loads(nodes.run(code, "--case", text, seconds=1800).splitlines()[-1])
-                show(rows[-2:])
+                for row in rows[-2:]:
+                    show(row)
     if given.csv:
-        with given.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-
-
-def show(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+        write_table(rows, given.csv)
 
 
 if __name__ == "__main__":

@@ -11,50 +11,32 @@ what they show is what messages cost, not what a real network adds.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
+import os
 import sys
-import time
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-sys.path.append(str(Path(__file__).parent.parent / "tests"))
+# In a network namespace this file is run by its path, which puts neither folder there.
+sys.path += [str(Path(__file__).parent.parent / "tests"), str(Path(__file__).parent)]
 
-from lapjoint import Ball, Params, Scene, Simulation, Sphere
+from rounds import chain, plain_rounds, step_s
+from tables import show, write_table
+
+from lapjoint import Simulation
 
 FEW, MANY = 10, 210
 
 
-def chain(count: int) -> Scene:
-    """Balls on a line, each joined to the next."""
-    scene = Scene("chain")
-    scene.add_bodies(Sphere(0.1), [(0.3 * i, 0.0, 0.0) for i in range(count)])
-    for i in range(count - 1):
-        scene.add_joint(Ball(), i, i + 1, anchor=(0.3 * i + 0.15, 0.0, 0.0))
-    return scene
-
-
-def step(simulation: Simulation, rounds: int) -> float:
-    """Wall time of a step with so many rounds [s]."""
-    simulation.set_iterations(rounds)
-    simulation.set_rounds(rounds)
-    start = time.perf_counter()
-    simulation.step()
-    wall_s = time.perf_counter() - start
-    assert simulation.profile.rounds == rounds
-    return wall_s
-
-
 def measure(case: dict[str, Any]) -> dict[str, Any]:
-    common: dict[str, Any] = {"workers": case["workers"], "runtime": case["runtime"], "partition": "equal"}
-    params = Params(coupling="tight", acceleration=False, repartition=0.0, address=case["address"], **common)
+    params = plain_rounds(case["workers"], runtime=case["runtime"], address=case["address"])
     rounds_s, steps_s = [], []
     with Simulation(chain(case["workers"]), params) as simulation:
         for _ in range(10):
-            step(simulation, FEW)
-        for _ in range(case["repeats"]):
-            few, many = step(simulation, FEW), step(simulation, MANY)
+            step_s(simulation, FEW)
+        for _ in range(case["repetitions"]):
+            few, many = step_s(simulation, FEW), step_s(simulation, MANY)
             rounds_s.append((many - few) / (MANY - FEW))
             steps_s.append(few - FEW * rounds_s[-1])
     return {
@@ -72,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--case", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -81,7 +63,7 @@ def main() -> None:
         return
     from ray_support import ADDRESS, two_nodes, why_not
 
-    here = {"nodes": 1, "address": None, "repeats": given.repeats}
+    here = {"nodes": 1, "address": None, "repetitions": given.repetitions}
     rows = []
     for _ in range(given.runs):
         for workers in given.workers:
@@ -91,21 +73,14 @@ def main() -> None:
     if why_not():
         print(f"no two nodes: {why_not()}")
     else:
-        with two_nodes() as nodes:
+        with two_nodes(os.environ.get("PYTHONPATH", "")) as nodes:
             code = f"import runpy, sys; runpy.run_path({str(Path(__file__).resolve())!r}, run_name='__main__')"
             for workers in given.workers * given.runs:
                 text = json.dumps({**here, "nodes": 2, "address": ADDRESS, "workers": workers, "runtime": "ray"})
                 rows.append(json.loads(nodes.run(code, "--case", text, seconds=1800).splitlines()[-1]))
                 show(rows[-1])
     if given.csv:
-        with given.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-
-
-def show(row: dict[str, Any]) -> None:
-    print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+        write_table(rows, given.csv)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The bare engine, and PyBullet beside it on the same states in the same run.
 
 Every scene runs for 500 steps; from where it then is, CPU milliseconds per step are measured with 10, 50 and 1000
-iterations in both precisions, best of several rounds, interleaved. PyBullet (pip install pybullet==3.2.7) simulates
-the bowl and the bridge from the same states.
+iterations in both precisions, best of several repetitions, interleaved. PyBullet (pip install pybullet==3.2.7)
+simulates the bowl and the bridge from the same states.
 
     python benchmarks/engine.py [SCENE...] [--csv FILE]
 """

@@ -14,7 +14,6 @@ are measured in the same way for all engines, by `lapjoint.studies.peers.state_e
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from tables import append_row, show
 
 from lapjoint import Engine, EngineWarning, Params, Scene, Simulation, make_engine, scenes
 from lapjoint.engines import supports
@@ -89,10 +89,10 @@ def measure_scenes(arguments: argparse.Namespace) -> Iterator[Row]:
                 yield row
 
 
-def best_ms(call: Callable[[], object], rounds: int = 7) -> float:
-    """The median of some calls."""
+def median_ms(call: Callable[[], object], repetitions: int = 7) -> float:
+    """Median CPU time of a call [ms]."""
     taken = []
-    for _ in range(rounds):
+    for _ in range(repetitions):
         start = time.process_time()
         call()
         taken.append(1e3 * (time.process_time() - start))
@@ -134,9 +134,9 @@ def measure_interface(arguments: argparse.Namespace) -> Iterator[Row]:
                 bodies = list(engine._bodies.values())  # type: ignore[attr-defined]
                 from lapjoint.engines.rapier_states import read_slowly
 
-                row["read_ms"] = best_ms(partial(engine.read, ids))  # type: ignore[attr-defined]
+                row["read_ms"] = median_ms(partial(engine.read, ids))  # type: ignore[attr-defined]
                 row["step_ms"] = round(float(np.median(steps)) - row["read_ms"], 2)
-                row["read_by_property_ms"] = best_ms(partial(read_slowly, bodies))
+                row["read_by_property_ms"] = median_ms(partial(read_slowly, bodies))
             else:
                 row["read_ms"], row["read_by_property_ms"] = round(float(np.median(reads)), 3), ""
             row["write_ms"] = round(float(np.median(writes)), 3)
@@ -165,13 +165,13 @@ def measure_away(arguments: argparse.Namespace) -> Iterator[Row]:
             ids = np.arange(100)
             engine.activate(ids, scene.states[ids])
             engine.step(5)
-            change_ms = best_ms(partial(out_and_in, engine, scene))
+            change_ms = median_ms(partial(out_and_in, engine, scene))
             yield {
                 "engine": name,
                 "bodies": scene.body_count,
                 "active": 100,
                 "start_ms": round(start_ms, 1),
-                "step_ms": best_ms(engine.step, 25),
+                "step_ms": median_ms(engine.step, 25),
                 "out_and_in_ms": change_ms,
             }
 
@@ -191,13 +191,9 @@ def main() -> None:
     warnings.simplefilter("ignore", EngineWarning)
     measures = {"scenes": measure_scenes, "interface": measure_interface, "away": measure_away}
     for row in measures[arguments.what](arguments):
-        print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+        show(row)
         if arguments.csv:
-            with arguments.csv.open("a", newline="") as file:
-                writer = csv.DictWriter(file, list(row))
-                if file.tell() == 0:
-                    writer.writeheader()
-                writer.writerow(row)
+            append_row(row, arguments.csv)
 
 
 if __name__ == "__main__":

@@ -14,46 +14,30 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from pathlib import Path
 from statistics import median
 
-from tables import write_table
+from rounds import chain, plain_rounds, step_s
+from tables import show, write_table
 
-from lapjoint import Ball, Params, Scene, Simulation, Sphere
+from lapjoint import Simulation
 
 FEW, MANY = 50, 1050
 
 
-def chain(count: int) -> Scene:
-    """Balls on a line, each joined to the next."""
-    scene = Scene("chain")
-    scene.add_bodies(Sphere(0.1), [(0.3 * i, 0.0, 0.0) for i in range(count)])
-    for i in range(count - 1):
-        scene.add_joint(Ball(), i, i + 1, anchor=(0.3 * i + 0.15, 0.0, 0.0))
-    return scene
-
-
 def step(simulation: Simulation, rounds: int) -> tuple[float, float, float]:
     """Wall time of a step with so many rounds, CPU time of the server and of the slowest worker [s]."""
-    simulation.set_iterations(rounds)
-    simulation.set_rounds(rounds)
-    start = time.perf_counter()
-    simulation.step()
-    wall_s = time.perf_counter() - start
-    profile = simulation.profile
-    assert profile.rounds == rounds
+    wall_s, profile = step_s(simulation, rounds), simulation.profile
     return wall_s, 1e-3 * profile.server_ms, 1e-3 * float(profile.worker_cpu_ms.max())
 
 
-def measure(run: int, workers: int, repeats: int) -> dict[str, object]:
+def measure(run: int, workers: int, repetitions: int) -> dict[str, object]:
     load = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0]) - 1  # without this program
-    params = Params(workers=workers, coupling="tight", partition="equal", acceleration=False, repartition=0.0)
     found: list[tuple[float, ...]] = []
-    with Simulation(chain(workers), params) as simulation:
+    with Simulation(chain(workers), plain_rounds(workers)) as simulation:
         for _ in range(20):
             step(simulation, FEW)
-        for _ in range(repeats):
+        for _ in range(repetitions):
             few, many = step(simulation, FEW), step(simulation, MANY)
             found.append(tuple(1e6 * (b - a) / (MANY - FEW) for a, b in zip(few, many, strict=True)))
     wall, server, worker = (median(column) for column in zip(*found, strict=True))
@@ -81,14 +65,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8])
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--csv", type=Path)
     arguments = parser.parse_args()
     rows = []
     for run in range(arguments.runs):
         for workers in arguments.workers:
-            rows.append(measure(run, workers, arguments.repeats))
-            print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+            rows.append(measure(run, workers, arguments.repetitions))
+            show(rows[-1])
     if arguments.csv:
         write_table(rows, arguments.csv)
 

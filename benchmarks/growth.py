@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from tables import write_table
+from tables import show, write_table
 
 from lapjoint import Params, Simulation, scenes
 
@@ -54,7 +54,7 @@ def main() -> None:
     for size in arguments.sizes:
         for workers in arguments.workers:
             rows.append(measure(size, workers, arguments.warmup, arguments.steps))
-            print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+            show(rows[-1])
     if arguments.csv:
         write_table(rows, arguments.csv)
 

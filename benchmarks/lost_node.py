@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ with (
 
 
 def lose(name: str, workers: int, steps: int) -> dict[str, Any]:
-    with two_nodes() as nodes:
+    with two_nodes(os.environ.get("PYTHONPATH", "")) as nodes:
         program = nodes.popen(PROGRAM, name, str(workers), str(steps))
         assert program.stdout is not None
         line = program.stdout.readline()

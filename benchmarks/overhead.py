@@ -2,7 +2,8 @@
 
     python benchmarks/overhead.py [SCENE...] [--iterations N...] [--csv FILE]
 
-Both start from the state after `--warmup` steps and take the same steps in turn; a ratio is the median over rounds.
+Both start from the state after `--warmup` steps and take the same steps in turn; a ratio is the median over the
+repetitions.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from tables import write_table
+from tables import show, write_table
 
 from lapjoint import Params, Simulation, make_engine, scenes
 
 
-def measure(name: str, iterations: int, warmup: int, steps: int, rounds: int) -> dict[str, object]:
+def measure(name: str, iterations: int, warmup: int, steps: int, repetitions: int) -> dict[str, object]:
     scene = scenes.build(name)
     params = Params(iterations=iterations)
     engine = make_engine(scene, params)
@@ -31,7 +32,7 @@ def measure(name: str, iterations: int, warmup: int, steps: int, rounds: int) ->
     ):
         process.step(warmup)
         inline.step(warmup)
-        for _ in range(rounds):
+        for _ in range(repetitions):
             for kind, step in (("engine", engine.step), ("process", process.step), ("inline", inline.step)):
                 start = time.perf_counter()
                 step(steps)
@@ -51,7 +52,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, nargs="+", default=[10, 50, 1000])
     parser.add_argument("--warmup", type=int, default=200)
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--csv", type=Path)
     arguments = parser.parse_args()
     rows = []
@@ -59,8 +60,8 @@ def main() -> None:
         for iterations in arguments.iterations:
             few = max(1, arguments.steps // 10) if iterations >= 500 else arguments.steps
             warmup = min(arguments.warmup, 40) if iterations >= 500 else arguments.warmup
-            rows.append(measure(name, iterations, warmup, few, arguments.rounds))
-            print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+            rows.append(measure(name, iterations, warmup, few, arguments.repetitions))
+            show(rows[-1])
     if arguments.csv:
         write_table(rows, arguments.csv)
 

@@ -28,7 +28,7 @@ def block(simulation: Simulation, steps: int, record: Path | None) -> float:
     return 1e3 * (moments[-1] - moments[0]) / (steps - 1)
 
 
-def measure(name: str, workers: int, iterations: int, warmup: int, steps: int, rounds: int) -> dict[str, object]:
+def measure(name: str, workers: int, iterations: int, warmup: int, steps: int, repetitions: int) -> dict[str, object]:
     with (
         Simulation(scenes.build(name), Params(workers=workers, iterations=10)) as simulation,
         tempfile.TemporaryDirectory() as folder,
@@ -37,7 +37,7 @@ def measure(name: str, workers: int, iterations: int, warmup: int, steps: int, r
         simulation.set_iterations(iterations)
         block(simulation, steps, None)
         plain, ratios = [block(simulation, steps, None)], []
-        for number in range(rounds):
+        for number in range(repetitions):
             recorded = block(simulation, steps, Path(folder) / str(number))
             plain.append(block(simulation, steps, None))
             ratios.append(2 * recorded / (plain[-2] + plain[-1]))
@@ -59,13 +59,13 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, nargs="+", default=[50])
     parser.add_argument("--warmup", type=int, default=500)
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--csv", type=Path)
     given = parser.parse_args()
     rows = []
     for workers in given.workers:
         for iterations in given.iterations:
-            rows.append(measure(given.scene, workers, iterations, given.warmup, given.steps, given.rounds))
+            rows.append(measure(given.scene, workers, iterations, given.warmup, given.steps, given.repetitions))
             print(rows[-1], flush=True)
     if given.csv is not None:
         write_table(rows, given.csv)

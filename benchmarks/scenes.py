@@ -8,10 +8,10 @@ Writes a picture of each last state, coloured by worker, where --pictures is giv
 from __future__ import annotations
 
 import argparse
-import csv
 from pathlib import Path
 
 import numpy as np
+from tables import append_row, show
 
 from lapjoint import Params, Simulation, scenes
 from lapjoint.run import run
@@ -75,17 +75,12 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.pictures:
         arguments.pictures.mkdir(parents=True, exist_ok=True)
-    writer = None
     for name in arguments.scene:
         for workers in arguments.workers or sorted({1, 2, 4, PAPER_WORKERS[name]}):
             row = measure(name, workers, arguments.steps, arguments.iterations, arguments.pictures)
-            print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+            show(row)
             if arguments.csv:
-                with arguments.csv.open("a", newline="") as file:
-                    writer = csv.DictWriter(file, list(row))
-                    if file.tell() == 0:
-                        writer.writeheader()
-                    writer.writerow(row)
+                append_row(row, arguments.csv)
 
 
 if __name__ == "__main__":

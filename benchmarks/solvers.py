@@ -1,11 +1,11 @@
 """Solvers on a cable that carries a thousand times the mass of a link, beside a pile; and what size costs.
 
-    python benchmarks/solvers.py [--steps N] [--rounds N] [--csv FILE]
+    python benchmarks/solvers.py [--steps N] [--repetitions N] [--csv FILE]
 
 The first rows are runs of the scene `cable` on two workers, the cable's and the pile's, in this process: the largest
 joint gap after any of the later half of the steps, CPU time of each worker's step (median over steps, least of the
-rounds), residual, and groups of bodies that a direct solver left to sweeps. The other rows are one engine on a cable
-alone, and on a stack of boxes alone: how time grows with the bodies. Rounds go over all rows in turn.
+repetitions), residual, and groups of bodies that a direct solver left to sweeps. The other rows are one engine on a
+cable alone, and on a stack of boxes alone: how time grows with the bodies. A repetition goes over all rows in turn.
 """
 
 from __future__ import annotations
@@ -141,16 +141,16 @@ def jobs(steps: int, partition: Path) -> Iterator[Callable[[], Row]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--repetitions", type=int, default=2)
     parser.add_argument("--csv", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         partition = Path(directory) / "labels.txt"
         write_partition(partition, scenes.build("cable").bodies.label.astype(np.int32))
-        rounds = [[job() for job in jobs(given.steps, partition)] for _ in range(given.rounds)]
-    rows = rounds[0]
-    for row, *others in zip(*rounds, strict=True):
-        for other in others:  # times are the least of all rounds; all else is the same in each
+        repetitions = [[job() for job in jobs(given.steps, partition)] for _ in range(given.repetitions)]
+    rows = repetitions[0]
+    for row, *others in zip(*repetitions, strict=True):
+        for other in others:  # times are the least of all repetitions; all else is the same in each
             for name in COLUMNS[-3:]:
                 if row[name] != "":
                     row[name] = min(float(str(row[name])), float(str(other[name])))

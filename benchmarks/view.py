@@ -55,7 +55,7 @@ def block(simulation: Simulation, steps: int, view: LiveView | None) -> tuple[fl
 
 
 def measure(
-    name: str, workers: int, iterations: int, fps: float, warmup: int, steps: int, rounds: int
+    name: str, workers: int, iterations: int, fps: float, warmup: int, steps: int, repetitions: int
 ) -> dict[str, object]:
     with Simulation(scenes.build(name), Params(workers=workers, iterations=10)) as simulation:
         simulation.step(warmup)
@@ -70,7 +70,7 @@ def measure(
                     time.sleep(0.05)
                 block(simulation, steps, view)
                 plain, viewed, ratios, cores, frames, seconds = [block(simulation, steps, None)[0]], [], [], [], 0, 0.0
-                for _ in range(rounds):
+                for _ in range(repetitions):
                     painted = view.page.painted_count
                     ms, core = block(simulation, steps, view)
                     frames += view.page.painted_count - painted
@@ -107,12 +107,14 @@ def main() -> None:
     parser.add_argument("--fps", type=float, default=30.0)
     parser.add_argument("--warmup", type=int, default=500)
     parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--repetitions", type=int, default=6)
     parser.add_argument("--csv", type=Path)
     given = parser.parse_args()
     rows = []
     for iterations in given.iterations:
-        rows.append(measure(given.scene, given.workers, iterations, given.fps, given.warmup, given.steps, given.rounds))
+        rows.append(
+            measure(given.scene, given.workers, iterations, given.fps, given.warmup, given.steps, given.repetitions)
+        )
         print(rows[-1], flush=True)
     if given.csv is not None:
         write_table(rows, given.csv)
