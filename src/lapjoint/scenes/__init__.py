@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from ..errors import LapjointError
+from ..errors import LapjointError, did_you_mean
 from ..scene import Scene
 
 _MODULES = {
@@ -46,5 +46,6 @@ def build(name: str, size: int | None = None, seed: int = 0) -> Scene:
 
 def _module(name: str) -> ModuleType:
     if name not in _MODULES:
-        raise LapjointError(f"no scene named {name!r}; known scenes: {', '.join(_MODULES)}")
+        hint = did_you_mean(name, _MODULES)
+        raise LapjointError(f"no scene named {name!r}{hint}; known scenes: {', '.join(_MODULES)}")
     return importlib.import_module(f".{_MODULES[name]}", __name__)
