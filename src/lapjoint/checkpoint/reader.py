@@ -51,7 +51,7 @@ class Checkpoint:
                 raise
             raise LapjointError(f"{error}; the one before it is {older[-1]}") from None
         try:
-            self.params = Params.of(**self._description["params"])
+            self.params = Params.stored(self._description["params"])
             self.step_count: int = self._description["step_count"]
             self.end: int | None = self._description["end"]
             """The step to which the run was to go, where that is known."""

@@ -92,7 +92,7 @@ class Recording:
     @property
     def params(self) -> Params:
         """Parameters of the run; those that this lapjoint does not know are left out."""
-        return Params(**{name: self._params[name] for name in Params.__dataclass_fields__ if name in self._params})
+        return Params.stored({name: self._params[name] for name in Params.__dataclass_fields__ if name in self._params})
 
     # ---- frames ------------------------------------------------------------------------------------------------------
 

@@ -9,19 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import Membership
-from ..errors import LapjointError
+from ..errors import LapjointError, did_you_mean
+from ..params.partition_choice import PartitionLike, checked_partition
 from ..scene import WORLD, Scene
 
 Ids = NDArray[np.int32]
 
 
-def make_partition(scene: Scene, worker_count: int, kind: str = "auto", own: Sequence[int] = ()) -> Ids:
-    """The worker of each body. `kind` is auto, one of KINDS, or the path of a partition file. With auto and labels,
-    each label in `own` has a worker to itself if there are enough."""
+def make_partition(scene: Scene, worker_count: int, kind: PartitionLike = "auto", own: Sequence[int] = ()) -> Ids:
+    """The worker of each body. `kind` is auto, one of KINDS, the path of a partition file, or the partition itself: a
+    worker for each body. With auto and labels, each label in `own` has a worker to itself if there are enough."""
     if worker_count > max(scene.body_count, 1):
         raise LapjointError(f"{worker_count} workers for {scene.body_count} bodies: expected at most one per body")
     if worker_count == 1:
         return np.zeros(scene.body_count, np.int32)
+    if not isinstance(kind, str):
+        return _checked("partition", list(map(str, checked_partition(kind))), scene, worker_count)
     if own and kind in ("auto", "labels"):
         return set_apart(scene, worker_count, own)
     if kind == "auto":
@@ -30,7 +33,8 @@ def make_partition(scene: Scene, worker_count: int, kind: str = "auto", own: Seq
         return KINDS[kind](scene, worker_count)
     if Path(kind).suffix or Path(kind).exists():
         return read_partition(Path(kind), scene, worker_count)
-    raise LapjointError(f"no partition named {kind!r}; known: auto, {', '.join(KINDS)}, or a file")
+    hint = did_you_mean(kind, ("auto", *KINDS))
+    raise LapjointError(f"no partition named {kind!r}{hint}; known: auto, {', '.join(KINDS)}, or a file")
 
 
 def equal(scene: Scene, worker_count: int) -> Ids:
@@ -172,14 +176,25 @@ def read_partition(path: Path, scene: Scene, worker_count: int) -> Ids:
         lines = path.read_text().split()
     except (OSError, UnicodeDecodeError) as error:
         raise LapjointError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    if len(lines) != scene.body_count:
-        raise LapjointError(f"{path}: {len(lines)} numbers for {scene.body_count} bodies, expected one per body")
-    for row, text in enumerate(lines):
+    return _checked(str(path), lines, scene, worker_count)
+
+
+def _checked(title: str, words: Sequence[str], scene: Scene, worker_count: int) -> Ids:
+    """The partition, if it has one worker for each body, and a body for the last worker: otherwise it was made for
+    another scene or another number of workers."""
+    if len(words) != scene.body_count:
+        raise LapjointError(f"{title}: {len(words)} numbers for {scene.body_count} bodies, expected one per body")
+    for row, text in enumerate(words):
         if not text.isdecimal() or int(text) >= worker_count:
             raise LapjointError(
-                f"{path}: {scene.body_title(row)} goes to worker {text!r}, expected 0 to {worker_count - 1}"
+                f"{title}: {scene.body_title(row)} goes to worker {text!r}, expected 0 to {worker_count - 1}"
             )
-    return np.array(lines, np.int32)
+    partition = np.array(words, np.int32)
+    made_for = int(partition.max()) + 1
+    if made_for != worker_count:
+        of = f"{made_for} worker" + "s" * (made_for > 1)
+        raise LapjointError(f"{title}: is a partition for {of}, but workers is {worker_count}, expected {made_for}")
+    return partition
 
 
 def write_partition(path: Path, partition: Ids) -> None:
