@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import LapjointError
 from ..recording.origin import machine, versions
+from ..recording.place import check_parents
 from ..scene.file import scene_bytes
 from ..simulation import Simulation
 from .inner_state import take_inner_state
@@ -37,7 +38,7 @@ class CheckpointWriter:
         self._every, self._keep, self._end = int(every), int(keep), end
         check_checkpoint_place(self.path, simulation)
         try:
-            self.path.mkdir(exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
             for left in unfinished_files(self.path):
                 left.unlink()
         except OSError as error:
@@ -86,12 +87,11 @@ class CheckpointWriter:
 
 def check_checkpoint_place(path: Path, simulation: Simulation | None = None) -> None:
     """Refuse a directory that is taken, before anything starts."""
-    if not path.parent.is_dir():
-        raise LapjointError(f"{path}: the directory {path.parent} does not exist")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise LapjointError(f"{path}: no permission to write there")
+    check_parents(path)
     if not path.exists():
         return
+    if not os.access(path, os.W_OK):
+        raise LapjointError(f"{path}: no permission to write there")
     if not path.is_dir():
         raise LapjointError(f"{path}: is a file, expected a directory for checkpoints")
     files = checkpoint_files(path)
