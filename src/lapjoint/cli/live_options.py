@@ -1,0 +1,94 @@
+"""Options of `lapjoint run --view`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from ..errors import LapjointError
+from .serving import PORT, checked_fps
+
+BALLS = 8
+PANEL = "Live view"
+ViewOption = Annotated[
+    bool,
+    typer.Option(
+        "--view", help="Watch and steer the run in a browser; without --steps until Ctrl-C.", rich_help_panel=PANEL
+    ),
+]
+HostOption = Annotated[
+    str | None,
+    typer.Option(
+        "--host",
+        metavar="ADDRESS",
+        help="With --view: where to listen; beyond this machine a token is needed.",
+        rich_help_panel=PANEL,
+    ),
+]
+PortOption = Annotated[
+    int | None,
+    typer.Option(
+        "--port",
+        metavar="N",
+        min=0,
+        max=65535,
+        help=f"With --view: the port, 0 any free one. [default: {PORT}]",
+        rich_help_panel=PANEL,
+    ),
+]
+FpsOption = Annotated[
+    float | None,
+    typer.Option(
+        "--fps", metavar="N", help="With --view: most frames per second. [default: 30]", rich_help_panel=PANEL
+    ),
+]
+NoBrowserOption = Annotated[
+    bool, typer.Option("--no-browser", help="With --view: open no browser.", rich_help_panel=PANEL)
+]
+BallsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--balls",
+        metavar="N",
+        min=0,
+        max=64,
+        help=f"With --view: balls in reserve to throw, which are no bodies of the scene. [default: {BALLS}, and 0 with "
+        "--record, --json, --measure or --checkpoint]",
+        rich_help_panel=PANEL,
+    ),
+]
+
+
+@dataclass
+class LiveOptions:
+    """What `run --view` is given."""
+
+    host: str | None
+    port: int | None
+    fps: float | None
+    balls: int | None
+    no_browser: bool
+
+    def check_unused(self) -> None:
+        """Without --view: refuse them all."""
+        given = {"--host": self.host, "--port": self.port, "--fps": self.fps, "--balls": self.balls}
+        for option, value in {**given, "--no-browser": self.no_browser or None}.items():
+            if value is not None:
+                raise LapjointError(f"{option} is given without --view, expected both")
+
+    def check(self, leaves_figures: bool) -> None:
+        """Refuse what cannot be before anything starts. Figures that a run leaves behind are of the scene alone."""
+        checked_fps(30.0 if self.fps is None else self.fps)
+        if leaves_figures and self.balls:
+            raise LapjointError(
+                f"--balls {self.balls} with --record, --json, --measure or --checkpoint: they would count the balls, "
+                "expected --balls 0"
+            )
+        if leaves_figures:
+            self.balls = 0
+
+    @property
+    def ball_count(self) -> int:
+        return BALLS if self.balls is None else self.balls
