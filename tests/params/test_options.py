@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from lapjoint import LapjointError, Params
@@ -42,3 +46,11 @@ def test_a_choice_that_is_none_names_the_nearest(name: str) -> None:
     nearly = CHOICES[name][-1] + "x"
     with pytest.raises(LapjointError, match=rf"{name} is '{nearly}', expected one of .*did you mean '{nearly[:-1]}'"):
         Params(**{name: nearly})  # type: ignore[arg-type]
+
+
+def test_the_page_of_options_is_current() -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, root / "tools" / "make-options", "--print"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (root / "docs" / "options.md").read_text(), "run tools/make-options"
