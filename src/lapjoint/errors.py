@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class LapjointError(ValueError):
@@ -35,3 +36,9 @@ class SimulationStopped(LapjointError):
     def __init__(self, text: str, body_ids: Iterable[int] = ()) -> None:
         super().__init__(text)
         self.body_ids = tuple(int(body) for body in body_ids)
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """` (did you mean 'bridge'?)`, for a message about an unknown name; empty where no known name is near it."""
+    near = get_close_matches(str(name), list(known), n=1, cutoff=0.7)
+    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -18,6 +18,7 @@ import numpy as np
 
 from .checkpoint import CheckpointWriter
 from .errors import LapjointError, SimulationStopped
+from .measures.interfaces import InterfaceErrors
 from .measures.means import Means, Measured
 from .measures.step import ALWAYS, Measures, checked_names
 from .params import Params
@@ -142,6 +143,16 @@ class RunSummary:
     """Bodies that the server mirrors, for they have, or lately had, constraints with bodies of other workers."""
     cut_share_mean: float | None
     """Share of joints and contacts between bodies that are between workers."""
+    coupling_reason: str | None = None
+    """Why the coupling is what it is, where the command line was to choose it."""
+    penetration_interface: float | None = None
+    """Deepest penetration of bodies at interfaces, mean over steps [m]; so are the next three. None where nothing is at
+    an interface, or nothing inside a worker (see measures/interfaces.py)."""
+    penetration_interior: float | None = None
+    """Of bodies inside workers: what one engine has in the same scene, in the same steps."""
+    joint_gap_interface: float | None = None
+    """Largest joint gap."""
+    joint_gap_interior: float | None = None
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -198,7 +209,7 @@ def run(
     simulation, the run begins again too, and its summary is of the steps since.
     """
     measures = Measures(simulation, (*ALWAYS, *checked_names(measure)), one_step_every)
-    means, measured = Means(), Measured()
+    means, measured, interfaces = Means(), Measured(), InterfaceErrors()
     stopped: str | None = None
     options = {"every": record_every, "contacts": record_contacts, "steps": steps}
     done = 0
@@ -221,6 +232,7 @@ def run(
             server_cpu_ms = 1e3 * (time.thread_time() - start)
             values = measures.after_step(simulation)
             measured.add(values)
+            interfaces.after_step(simulation)
             measured.add({name: getattr(simulation.profile, name) for name in ("rounds", "residual")})
             means.add(**_counted(simulation, simulation.profile, server_cpu_ms))
             if recorder is not None:
@@ -245,7 +257,7 @@ def run(
         workers=params.workers,
         runtime=params.runtime,
         coupling=params.coupling,
-        partition=params.partition,
+        partition=params.partition_name,
         growth_depth=simulation.growth_depth,
         search_depth=simulation.search_depth,
         steps=means.count,
@@ -294,6 +306,7 @@ def run(
         events=[event.to_dict() for event in simulation.events],
         stopped=stopped,
         **_tight_part(params, means, measured),
+        **interfaces.values(),
     )
 
 

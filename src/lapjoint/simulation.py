@@ -16,6 +16,7 @@ from .arrays.state import PartState, Stateful
 from .engines import Contacts, check_engines
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
+from .params.partition_choice import checked_partition
 from .scene import Scene
 from .scene.measures import joint_gaps, state_hash
 from .scene.states import checked_states
@@ -28,7 +29,7 @@ from .server.frame import Frame
 from .server.frozen import Frozen
 from .server.loads import Loads
 from .server.migrate import migrate
-from .server.partition import checked_partition, make_partition
+from .server.partition import check_partition, make_partition
 from .server.parts import Coupled, LastStep, Table, WorkerEngines
 from .server.profile import StepProfile
 from .server.recovery import Recovery, StepPlan
@@ -346,9 +347,16 @@ class Simulation:
         self._set_params("set_rounds", rounds=rounds)
 
     def repartition(self, partition: ArrayLike) -> None:
-        """Give every body another worker: `partition` has one for each, from the next step on."""
+        """Let every body migrate to the worker that `partition` has for it, in the next step. Balancing goes on from
+        there: `Params(repartition=0)` keeps the partition."""
         self._check_open()
-        self._request(checked_partition(self.scene, self._now.repartition.wanted_count, partition, "repartition"))
+        count = self._now.repartition.wanted_count
+        wanted = np.array(checked_partition(np.asarray(partition)), np.int64)
+        workers = check_partition("repartition", wanted, self.scene, count)
+        for empty in np.setdiff1d(np.arange(count), workers):
+            raise LapjointError(f"repartition: worker {empty} gets no body, expected at least one for each worker")
+        if self.membership.worker_count > 1:
+            self._request(workers)
 
     def set_worker_count(self, worker_count: int) -> None:
         """More or fewer workers: the scene is repartitioned among them in the next step. No state jumps; workers that
@@ -383,9 +391,8 @@ class Simulation:
 
     def _set_params(self, what: str, **changed: Any) -> None:
         """Other parameters from the next step on; refuses values that are none, and those of another coupling."""
-        params = replace(self.params, **changed)
-        params.check_coupling_of(changed, what)
-        self._now.params = params
+        self.params.check_own(changed, what)
+        self._now.params = replace(self.params, **changed)
 
     def _request(self, partition: Ids) -> None:
         self._now.repartition.request(partition)

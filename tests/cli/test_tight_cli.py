@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 from lapjoint import LapjointError, Measures, Params, Scene, Simulation, scenes
 from lapjoint.cli import app
-from lapjoint.cli.many_values import spread
 from lapjoint.cli.progress import rounds_text
 from lapjoint.cli.summary_table import summary_table
 from lapjoint.engines.exchange import CONTRIBUTION, HEADS, MASS, MOST_MASSES
@@ -208,7 +207,7 @@ def test_one_worker_follows_the_rounds_too_and_has_no_interface() -> None:
 
 
 def test_blend_has_no_interface_and_no_rounds_to_set() -> None:
-    with Simulation(scenes.build("chain"), chain_params(coupling="blend")) as simulation:
+    with Simulation(scenes.build("chain"), chain_params(coupling="blend", rounds=None)) as simulation:
         simulation.step()
         assert len(simulation.interface) == 0
         with pytest.raises(LapjointError, match="coupling is blend, expected tight"):
@@ -294,11 +293,6 @@ def test_benchmarks_refuse_what_does_not_fit(arguments: str, message: str) -> No
     result = CliRunner().invoke(app, ["bench", "chain", "--workers", "1", *arguments.split()])
     assert isinstance(result.exception, LapjointError), result.output
     assert message in str(result.exception)
-
-
-def test_couplings_are_words_of_their_option() -> None:
-    words = ["--coupling", "blend", "tight", "chain"]
-    assert spread(words, ["--coupling"]) == ["--coupling", "blend", "--coupling", "tight", "chain"]
 
 
 def test_engines_say_their_couplings() -> None:

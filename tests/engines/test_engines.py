@@ -41,7 +41,6 @@ from lapjoint import (
     scenes,
 )
 from lapjoint.cli import app, main
-from lapjoint.cli.many_values import spread
 from lapjoint.engines import Support, engine_version, supports
 from lapjoint.engines.bounds import Bounds
 from lapjoint.params.engine_choice import EngineChoice
@@ -373,12 +372,6 @@ def test_an_engine_declares_only_what_exists() -> None:
         Support("x", ("float32",), features=("flying",))
     for name in {one for one, _ in ENGINES}:
         assert supports(name).couplings == (("blend", "tight") if name == "bullet" else ("blend",))
-
-
-def test_words_after_engine_belong_to_it() -> None:
-    given = "bowl --engine 0=bullet 1=rapier bowl --engine rapier warp"
-    wanted = "bowl --engine 0=bullet --engine 1=rapier bowl --engine rapier warp"
-    assert spread(given.split(), ["--engine"]) == wanted.split()
 
 
 def test_a_recording_names_all_engines() -> None:

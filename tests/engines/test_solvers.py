@@ -26,7 +26,6 @@ from lapjoint import (
     scenes,
 )
 from lapjoint.cli import app
-from lapjoint.cli.many_values import spread
 from lapjoint.engines import Engine
 from lapjoint.measures import linear_momentum
 from lapjoint.params.solver_choice import parse_solvers, solvers_of_workers
@@ -266,7 +265,6 @@ def test_another_number_of_workers_is_refused_on_the_way() -> None:
 
 def test_the_command_takes_several_solvers(tmp_path: Path) -> None:
     words = ["run", "--solver", "sequential", "label:1=dantzig", "cable"]
-    assert spread(words, ["--solver"]) == ["run", "--solver", "sequential", "--solver", "label:1=dantzig", "cable"]
     file = tmp_path / "run.json"
     options = f"--size 40 --steps 5 --workers 2 --runtime inline --json {file}"
     done = CliRunner().invoke(app, [*words, *options.split()], catch_exceptions=False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from lapjoint import LapjointError, Material, Motor, Params, Scene, Sphere, Spring, make_engine
+from lapjoint import Ball, LapjointError, Material, Motor, Params, Scene, Simulation, Sphere, Spring, make_engine
 from lapjoint.params.params import typical_length
 
 NAN = np.nan
@@ -41,6 +44,8 @@ NUMBER_MISTAKES: dict[str, Callable[[], object]] = {
     "joint_erp is 2": lambda: Params(joint_erp=2.0),
     "residual_threshold is -1": lambda: Params(residual_threshold=-1.0),
     "no parameter named 'speed'; known parameters: ": lambda: Params.of(speed=1.0),
+    "no parameter named 'iteration' (did you mean 'iterations'?); known parameters: ": lambda: Params(iteration=1),  # type: ignore[call-arg]
+    "no engine named 'bulet' (did you mean 'bullet'?)": lambda: make_engine(Scene(), Params(engine="bulet")),
     "no engine named 'warp'; known engines: bullet": lambda: make_engine(Scene(), Params(engine="warp")),
 }
 
@@ -59,3 +64,108 @@ def test_the_length_unit_is_a_power_of_two_near_the_typical_body() -> None:
     assert typical_length(scene) == 0.25
     assert Params().resolved(scene).length_unit == 0.25
     assert Params(length_unit=3.0).resolved(scene).length_unit == 3.0
+
+
+# ---- coupling ----------------------------------------------------------------------------------------------------
+
+
+def row(count: int, jointed: bool = False) -> Scene:
+    """Balls in a row, a ball joint between neighbours if they are jointed."""
+    scene = Scene("row")
+    scene.add_bodies(Sphere(0.4), [(float(k), 0.0, 0.0) for k in range(count)])
+    for k in range(count - 1) if jointed else ():
+        scene.add_joint(Ball(), k, k + 1, (k + 0.5, 0.0, 0.0))
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("jointed", "given", "coupling", "reason"),
+    [
+        (True, {"workers": 2}, "tight", "the scene has joints"),
+        (True, {"workers": 1, "max_workers": 2}, "tight", "the scene has joints"),
+        (True, {}, "blend", "one worker has nothing to couple"),
+        (False, {"workers": 2}, "blend", "the scene has no joints between bodies"),
+        (True, {"workers": 2, "growth_depth": 1}, "blend", "`growth_depth` is given, which only blend has"),
+        (True, {"workers": 2, "weights": "equal"}, "blend", "`weights` is given, which only blend has"),
+        (True, {"workers": 2, "sleeping": True}, "blend", "`sleeping` is given, with which only blend works"),
+        (True, {"workers": 2, "solver": "dantzig"}, "blend", "`solver` is given, with which only blend works"),
+        (True, {"workers": 2, "coupling": "blend"}, "blend", None),
+    ],
+)
+def test_auto_chooses_a_coupling_and_says_why(
+    jointed: bool, given: dict[str, Any], coupling: str, reason: str | None
+) -> None:
+    scene, params = row(4, jointed), Params(**given)
+    assert params.resolved(scene).coupling == coupling
+    assert params.coupling_reason(scene) == reason
+    assert params.resolved(scene).resolved(scene) == params.resolved(scene), "resolving again changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rounds": 5}, "`rounds` is given, but the coupling is blend, expected tight .the scene has no joints"),
+        ({"acceleration": False}, "`acceleration` is given, but the coupling is blend, expected tight"),
+        ({"coupling": "blend", "rounds": 20}, "`rounds` is given, but the coupling is blend.*take `coupling` tight"),
+        ({"coupling": "blend", "rounds": 10}, "`rounds` is given, but the coupling is blend"),
+        ({"coupling": "tight", "linger": 3}, "`linger` is given, but the coupling is tight, which has no overlap"),
+        ({"coupling": "tight", "growth_depth": 9}, "`growth_depth` is given, but the coupling is tight"),
+    ],
+)
+def test_an_option_of_the_other_coupling_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(LapjointError, match=message):
+        Simulation(row(4), Params(workers=2, runtime="inline", **given))
+
+
+def test_options_of_both_couplings_are_refused() -> None:
+    with pytest.raises(LapjointError, match=r"`rounds` is given.*`growth_depth` is given, which only blend has"):
+        Params(workers=2, rounds=5, growth_depth=1).resolved(row(4, jointed=True))
+
+
+def test_what_was_stored_with_an_option_of_the_other_coupling_still_opens() -> None:
+    """Once they were ignored, and rounds were filled in with blend too."""
+    old = {**asdict(Params(workers=2)), "coupling": "blend", "rounds": 20, "acceleration": False, "growth_depth": 2}
+    assert Params.stored(old) == Params(workers=2, coupling="blend", growth_depth=2)
+    old = {**asdict(Params(workers=2)), "coupling": "tight", "rounds": 20, "linger": 3, "growth_depth": 2}
+    assert Params.stored(old) == Params(workers=2, coupling="tight", rounds=20, growth_depth=2)
+
+
+# ---- a partition as an array -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given", [np.array([1, 0, 0, 1]), [1, 0, 0, 1], (1, 0, 0, 1), np.array([1, 0, 0, 1], np.uint8)]
+)
+def test_a_partition_may_be_an_array(given: Any) -> None:
+    params = Params(workers=2, runtime="inline", partition=given)
+    assert params == Params(workers=2, runtime="inline", partition=[1, 0, 0, 1])
+    assert params != replace(params, partition="metis")
+    assert hash(params) == hash(replace(params, workers=2))
+    assert Params.of(**json.loads(json.dumps(asdict(params)))) == params, "as recordings and checkpoints keep it"
+    assert (params.partition_name, replace(params, partition="equal").partition_name) == ("array", "equal")
+    with Simulation(row(4), params) as simulation:
+        assert simulation.weights().argmax(axis=1).tolist() == [1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.zeros((2, 2), int), r"partition has shape \(2, 2\), expected auto, labels"),
+        ([0.0, 1.0], "partition is an array of float64, expected whole numbers"),
+        ([True, False], "partition is an array of bool, expected whole numbers"),
+        ([[0], [1, 1]], r"partition is \[\[0\], \[1, 1\]\], expected auto"),
+        (3, "partition is 3, expected auto"),
+        ([0, 1, 1], "partition: 3 numbers for 4 bodies, expected one per body"),
+        ([0, 1, -1, 1], "partition: body 2 .*goes to worker '-1', expected 0 to 1"),
+        ([0, 1, 2, 1], "partition: body 2 .*goes to worker '2', expected 0 to 1"),
+        ([0, 0, 0, 0], "partition: is a partition for 1 worker, but workers is 2, expected 1"),
+    ],
+)
+def test_an_array_that_is_no_partition_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(LapjointError, match=message):
+        Simulation(row(4), Params(workers=2, runtime="inline", partition=given))
+
+
+def test_a_partition_for_another_number_of_workers_is_refused() -> None:
+    with pytest.raises(LapjointError, match="is a partition for 2 workers, but workers is 4, expected 2"):
+        Simulation(row(4), Params(workers=4, runtime="inline", partition=[0, 1, 0, 1]))

@@ -128,7 +128,8 @@ def test_keys_are_added_at_the_end() -> None:
     keys = list(RunSummary.__dataclass_fields__)
     later = ["failure_count", "frozen_ids", "events", "stopped", "rounds", "tolerance", "joint_warm_start"]
     later += ["acceleration", "joints_together", "rounds_mean", "rounds_max", "residual_max", "interface_count_mean"]
-    later += ["cut_share_mean"]
+    later += ["cut_share_mean", "coupling_reason", "penetration_interface", "penetration_interior"]
+    later += ["joint_gap_interface", "joint_gap_interior"]
     assert keys[keys.index("state_hash") + 4 :] == [*ASKED_FOR, *later]
 
 
@@ -169,7 +170,7 @@ MISTAKES = {
     "--one-step-every 0": "--one-step-every is 0, expected at least 1",
     "--record full": "full: is not empty",
     "--record full/file": "full/file: is a file",
-    "--record no/where": "no/where: the directory no does not exist",
+    "--record full/file/where": "full/file is a file, expected a directory",
     "--load weight": "load is 'weight', expected one of contacts, bodies, time",
     "--linger -1": "linger is -1",
     "--repartition 0.5": "repartition is 0.5",

@@ -201,3 +201,16 @@ def test_an_unknown_kind() -> None:
         LapjointError, match="no partition named 'thirds'; known: auto, labels, metis, boxes, equal, or a"
     ):
         make_partition(row(3), 2, "thirds")
+
+
+def test_a_file_for_another_number_of_workers_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "two.txt"
+    write_partition(path, np.array([0, 1, 0, 1], np.int32))
+    with pytest.raises(LapjointError, match=r"two.txt: is a partition for 2 workers, but workers is 4, expected 2"):
+        make_partition(row(4), 4, str(path))
+    assert make_partition(row(4), 1, str(path)).tolist() == [0] * 4, "one worker has all bodies, whoever had them"
+
+
+def test_a_kind_that_is_none_names_the_nearest() -> None:
+    with pytest.raises(LapjointError, match=r"no partition named 'label' \(did you mean 'labels'\?\)"):
+        make_partition(row(3), 2, "label")

@@ -263,8 +263,6 @@ MISTAKES = {
     "A A --record B": "--record is given without --single",
     "A gone": "gone: not a lapjoint recording (it does not exist)",
     "A A --figure c.gif": "--figure c.gif: expected a name that ends in .png or .svg",
-    "A A --figure no/c.png": "--figure no/c.png: the directory no does not exist",
-    "A A --json no/c.json": "--json no/c.json: the directory no does not exist",
 }
 
 
@@ -289,14 +287,16 @@ main()
 """
 
 
-@pytest.mark.parametrize("command", ["compare A A --figure c.png", "report A --out R"])
-def test_without_matplotlib_figures_are_refused_in_one_line(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "what"), [("compare A A --figure c.png", "--figure needs"), ("report A --out R", "figures need")]
+)
+def test_without_matplotlib_figures_are_refused_in_one_line(tmp_path: Path, command: str, what: str) -> None:
     write(tmp_path / "A", balls(1), [(1, states_of(balls(1)))])
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, *command.split()], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: figures need matplotlib: pip install 'lapjoint[report]'\n"
+    assert done.stderr == f"error: {what} matplotlib: pip install 'lapjoint[report]'\n"
     assert [path.name for path in tmp_path.iterdir()] == ["A"]
 
 

@@ -41,7 +41,6 @@ from lapjoint import (
 )
 from lapjoint.arrays import rotation
 from lapjoint.cli import app, main
-from lapjoint.cli.many_values import spread
 from lapjoint.cli.peer_tables import verdicts
 from lapjoint.measures import joint_gaps
 from lapjoint.studies.bench import BenchPlan, BenchRow
@@ -590,12 +589,6 @@ def test_bench_prints_and_writes_peers(tmp_path: Path) -> None:
     for peer in INSTALLED:
         assert f"{peer} against 2 workers: " in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 100
-
-
-def test_words_after_peer_belong_to_it() -> None:
-    given = "bowl --peer pybullet mujoco bowl --peer rapier --steps 3"
-    wanted = "bowl --peer pybullet --peer mujoco bowl --peer rapier --steps 3"
-    assert spread(given.split(), ["--peer", "--workers"]) == wanted.split()
 
 
 @pytest.mark.parametrize(

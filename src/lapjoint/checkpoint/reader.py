@@ -53,7 +53,7 @@ class Checkpoint:
                 self._parts = parts_of_version1(self._arrays, description)
             else:
                 self._parts = unflatten(self._arrays, description["parts"])
-            self.params = Params.of(**description["params"])
+            self.params = Params.stored(description["params"])
             self.step_count: int = description["step_count"]
             self.end: int | None = description["end"]
             """The step to which the run was to go, where that is known."""

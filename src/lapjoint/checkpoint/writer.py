@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays.state import flatten
 from ..errors import LapjointError
 from ..recording.origin import machine, versions
+from ..recording.place import check_parents
 from ..simulation import Simulation
 from .layout import checkpoint_files, file_name, step_of, unfinished_files, write_checkpoint
 
@@ -36,7 +37,7 @@ class CheckpointWriter:
         self._every, self._keep, self._end = int(every), int(keep), end
         check_checkpoint_place(self.path, simulation)
         try:
-            self.path.mkdir(exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
             for left in unfinished_files(self.path):
                 left.unlink()
         except OSError as error:
@@ -86,12 +87,11 @@ class CheckpointWriter:
 
 def check_checkpoint_place(path: Path, simulation: Simulation | None = None) -> None:
     """Refuse a directory that is taken, before anything starts."""
-    if not path.parent.is_dir():
-        raise LapjointError(f"{path}: the directory {path.parent} does not exist")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise LapjointError(f"{path}: no permission to write there")
+    check_parents(path)
     if not path.exists():
         return
+    if not os.access(path, os.W_OK):
+        raise LapjointError(f"{path}: no permission to write there")
     if not path.is_dir():
         raise LapjointError(f"{path}: is a file, expected a directory for checkpoints")
     files = checkpoint_files(path)

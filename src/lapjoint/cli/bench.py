@@ -2,119 +2,100 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ..errors import LapjointError
 from ..params import Params
-from ..params.params import ROUNDS
-from ..studies.bench import BenchPlan, BenchRow, OnProgress, measure_all, write_csv, write_json
+from ..params.coupling_choice import CouplingChoice
+from ..params.fields import OUTPUT, SIMULATED
+from ..studies.bench import BenchPlan, BenchRow, measure_all, write_csv, write_json
 from ..studies.peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
 from .bench_tables import print_tables
-from .coupling import (
-    AccelerationOption,
-    JointsTogetherOption,
-    JointWarmStartOption,
-    TightOptions,
-    ToleranceOption,
-    check_overlap_options,
-)
+from .params_options import FIELDS, Change, Given, with_params
 from .peer_tables import print_peers
-from .shared import (
-    AddressOption,
-    AlgorithmsOption,
-    BalanceOption,
-    DetectOption,
-    GrowthDepthOption,
-    LingerOption,
-    LoadOption,
-    PartitionOption,
-    PlacementOption,
-    PrecisionOption,
-    RepartitionOption,
-    RuntimeOption,
-    SearchDepthOption,
-    SeedOption,
-    SendOption,
-    SizeOption,
-    TimestepOption,
-    WeightsOption,
-    check_writable,
-    console,
-    open_scene,
+from .shared import SeedOption, SizeOption, check_writable, console, counted, make_parents, open_scene
+from .study_progress import drawing, study_progress
+
+WORKERS, ITERATIONS, COUPLINGS, ENGINES = [1, 2, 4, 8], [1000], ["blend"], ["bullet"]
+
+
+@with_params(
+    but=["validate", "solver", "on_failure", "hang_limit", "quarantine", "speed_limit"],
+    changes={
+        "workers": Change(
+            help="Counts of workers; 1 is measured in any case.", default=" ".join(map(str, WORKERS)), is_several=True
+        ),
+        "iterations": Change(
+            help="Sweeps of the solver per step; rows for each.",
+            default=" ".join(map(str, ITERATIONS)),
+            is_several=True,
+        ),
+        "coupling": Change(
+            help="How workers' results become one: blend, tight, or both side by side. See docs/coupling.md.",
+            default=COUPLINGS[0],
+            is_several=True,
+        ),
+        "engine": Change(
+            help="Physics engines (see `lapjoint engines`), side by side.", default=ENGINES[0], is_several=True
+        ),
+        "rounds": Change(option="--step-rounds"),
+    },
 )
-
-DRAW_S = 0.2  # the bar is drawn no more often than this, between two steps
-
-
 def bench(
     scenes: Annotated[
-        list[str], typer.Argument(metavar="SCENE", help="Scenes' names (see `lapjoint scenes`) or saved scene files.")
+        list[str],
+        typer.Argument(metavar="SCENE...", help="Scenes' names (see `lapjoint scenes`) or saved scene files."),
     ],
-    workers: Annotated[
-        list[int], typer.Option("--workers", metavar="N...", help="Counts of workers; 1 is measured in any case.")
-    ] = [1, 2, 4, 8],  # noqa: B006
-    iterations: Annotated[
-        list[int], typer.Option("--iterations", metavar="N...", help="Solver sweeps per step; rows for each.")
-    ] = [1000],  # noqa: B006
-    steps: Annotated[int, typer.Option("--steps", help="Measured steps per repetition.")] = 20,
-    rounds: Annotated[int, typer.Option("--rounds", help="Repetitions; in each, every count takes its steps.")] = 3,
+    given: Given,
+    steps: Annotated[
+        int,
+        typer.Option(
+            "--steps", metavar="N", help="Measured steps per repetition. [default: 20]", rich_help_panel=SIMULATED.title
+        ),
+    ] = 20,
+    rounds: Annotated[
+        int,
+        typer.Option(
+            "--rounds",
+            metavar="N",
+            help="Repetitions; in each, every count takes its steps. (Exchanges of a tight step: --step-rounds.) "
+            "[default: 3]",
+            rich_help_panel=SIMULATED.title,
+        ),
+    ] = 3,
     warmup: Annotated[
-        int, typer.Option("--warmup", help="Steps before anything is measured, with at most 10 iterations.")
+        int,
+        typer.Option(
+            "--warmup",
+            metavar="N",
+            help="Steps before anything is measured, with at most 10 iterations. [default: 200]",
+            rich_help_panel=SIMULATED.title,
+        ),
     ] = 200,
-    size: SizeOption = None,
-    seed: SeedOption = 0,
-    growth_depth: GrowthDepthOption = None,
-    search_depth: SearchDepthOption = None,
-    partition: PartitionOption = "auto",
-    runtime: RuntimeOption = "process",
-    address: AddressOption = None,
-    placement: PlacementOption = "spread",
-    send: SendOption = "all",
-    couplings: Annotated[
-        list[str],
-        typer.Option(
-            "--coupling",
-            metavar="NAME...",
-            help="How workers' results become one: blend, tight, or both side by side. See docs/coupling.md.",
-        ),
-    ] = ["blend"],  # noqa: B006
-    step_rounds: Annotated[
-        int | None,
-        typer.Option(
-            "--step-rounds",
-            help="With --coupling tight: exchanges within a step, at most: what `lapjoint run` calls --rounds. "
-            f"Default {ROUNDS}.",
-        ),
-    ] = None,
-    tolerance: ToleranceOption = None,
-    joint_warm_start: JointWarmStartOption = None,
-    acceleration: AccelerationOption = None,
-    joints_together: JointsTogetherOption = None,
-    detect: DetectOption = "workers",
-    balance: BalanceOption = "pruned",
-    load: LoadOption = "contacts",
-    linger: LingerOption = 20,
-    repartition: RepartitionOption = 1.05,
-    weights: WeightsOption = "depth",
-    algorithms: AlgorithmsOption = "native",
-    engines: Annotated[
-        list[str],
-        typer.Option("--engine", metavar="NAME...", help="Physics engines (see `lapjoint engines`), side by side."),
-    ] = ["bullet"],  # noqa: B006
-    precision: PrecisionOption = "float32",
-    timestep: TimestepOption = None,
     peers: Annotated[
         list[str] | None,
-        typer.Option("--peer", metavar="NAME...", help=f"Other engines on the same scene: {', '.join(PEER_NAMES)}."),
+        typer.Option(
+            "--peer",
+            metavar="NAME...",
+            help=f"Other engines on the same scene: {', '.join(PEER_NAMES)}.",
+            rich_help_panel=SIMULATED.title,
+        ),
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the rows to this file.")] = None,
-    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write the rows to this file.")] = None,
+    size: SizeOption = None,
+    seed: SeedOption = 0,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Write the rows to this file.", rich_help_panel=OUTPUT.title),
+    ] = None,
+    csv_file: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FILE", help="Write the rows to this file.", rich_help_panel=OUTPUT.title),
+    ] = None,
 ) -> None:
     """Measure scenes on several counts of workers, side by side.
 
@@ -129,29 +110,9 @@ def bench(
 
     Example: lapjoint bench bowl --workers 1 2 --iterations 50 --peer pybullet mujoco rapier
     """
-    params = Params(
-        runtime=runtime,
-        address=address,
-        placement=placement,
-        send=send,
-        partition=partition,
-        growth_depth=growth_depth,
-        search_depth=search_depth,
-        detect=detect,
-        balance=balance,
-        load=load,
-        linger=linger,
-        repartition=repartition,
-        weights=weights,
-        algorithms=algorithms,
-        engine=engines[0],
-        precision=precision,
-        timestep=timestep,
-    )
-    tight = TightOptions(step_rounds, tolerance, joint_warm_start, acceleration, joints_together)
-    settings = [_coupled(params, tight, coupling, len(couplings)) for coupling in couplings]
-    if "tight" not in couplings:
-        tight.check(couplings[0], {"rounds": "--step-rounds"})
+    workers, iterations = given.take("workers", WORKERS), given.take("iterations", ITERATIONS)
+    couplings, engines = given.take("coupling", COUPLINGS), given.take("engine", ENGINES)
+    settings = _coupled(given, couplings, engines[0])
     check_writable("--json", json_file)
     check_writable("--csv", csv_file)
     if json_file is not None and csv_file is not None and json_file.resolve() == csv_file.resolve():
@@ -173,6 +134,9 @@ def bench(
         several = "engines" if len(engines) > 1 else "couplings"
         raise LapjointError(f"--peer is given with several {several}, expected one {several[:-1]} beside peers")
     beside = PeerPlan(plans[0], peers) if peers else None
+    for file in (json_file, csv_file):
+        if file is not None:
+            make_parents(file)
     rows: list[BenchRow] = []
     compared: list[ComparedRow] = []
 
@@ -182,8 +146,8 @@ def bench(
             print_peers(compared, beside.notes())
 
     try:
-        with _progress_bar() as progress:
-            tell = _drawing(progress)
+        with study_progress() as progress:
+            tell = drawing(progress)
             for row in measure_all(plans, tell) if beside is None else measure_peers(beside, tell):
                 if isinstance(row, ComparedRow):
                     compared.append(row)
@@ -196,7 +160,8 @@ def bench(
     except KeyboardInterrupt:
         show()
         done = sum(row.repetitions for row in rows if row.workers == 1)
-        console.print(f"interrupted after {done} of {len(plans) * len(built) * len(iterations) * rounds} repetitions")
+        total = counted(len(plans) * len(built) * len(iterations) * rounds, "repetition", form="")
+        console.print(f"interrupted after {done} of {total}")
         raise typer.Exit(130) from None
     except LapjointError:
         show()
@@ -204,42 +169,13 @@ def bench(
     show()
 
 
-def _coupled(params: Params, tight: TightOptions, coupling: str, count: int) -> Params:
-    """Parameters with a coupling. Beside another one, it leaves alone what is said of that."""
-    if coupling == "blend":
-        return replace(params, coupling="blend")
-    chosen = replace(params, coupling=coupling, **tight.given)
-    if count == 1:
-        check_overlap_options(chosen)
-    return chosen
-
-
-def _progress_bar() -> Progress:
-    """Drawn by hand, between two steps: a thread that draws would take its time from the server's."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(
-        *columns,
-        console=console,
-        transient=True,
-        auto_refresh=False,
-        speed_estimate_period=3600,
-        disable=not console.is_terminal,
-    )
-
-
-def _drawing(progress: Progress) -> OnProgress:
-    task = progress.add_task("", total=1.0)
-    drawn = float("-inf")
-
-    def draw(doing: str, share: float) -> None:
-        nonlocal drawn
-        if time.monotonic() - drawn >= DRAW_S:
-            progress.update(task, description=doing, completed=share, refresh=True)
-            drawn = time.monotonic()
-
-    return draw
+def _coupled(given: Given, couplings: Sequence[str], engine: str) -> list[Params]:
+    """Params with each coupling. Beside another one, it leaves alone what was typed for that."""
+    if len(couplings) == 1:
+        given.check_coupling(CouplingChoice(couplings[0], None))
+    found = []
+    for coupling in couplings:
+        other = {"blend": "tight", "tight": "blend"}.get(coupling, "")
+        own = {name: value for name, value in given.values.items() if FIELDS[name].coupling != other or not other}
+        found.append(Given(own, given.options).params(coupling=coupling, engine=engine))
+    return found

@@ -18,9 +18,12 @@ from rich.table import Table
 
 from ..errors import LapjointError
 from ..recording import Recording
+from ..recording.place import check_place
 from ..studies.compare import Comparison, run_single
 from ..studies.compare import compare as compare_recordings
-from .shared import check_writable, console
+from ..studies.report.style import checked_figure_path
+from .extras import load
+from .shared import check_writable, console, counted, make_parents
 
 WIDTH = 100
 ROWS = 10
@@ -34,14 +37,16 @@ def compare(
         bool, typer.Option("--single", help="In place of B: run the scene of A again, on one worker.")
     ] = False,
     record: Annotated[
-        Path | None, typer.Option("--record", help="With --single: keep that run as a recording here.")
+        Path | None, typer.Option("--record", metavar="DIR", help="With --single: keep that run as a recording here.")
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write all differences to this file.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all differences to this file.")
+    ] = None,
     figure_file: Annotated[
-        Path | None, typer.Option("--figure", help="Draw the differences over time (.png or .svg).")
+        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the differences over time (.png or .svg).")
     ] = None,
 ) -> None:
-    """Say how far two runs of a scene are apart: positions, rotations, and everything that was measured.
+    """Show how far two runs of a scene are apart: positions, rotations, and everything that was measured.
 
     Frames are matched by their step numbers.
 
@@ -54,11 +59,12 @@ def compare(
     if record is not None and not single:
         raise LapjointError("--record is given without --single, expected both")
     check_writable("--json", json_file)
+    figure = None
     if figure_file is not None:
-        from ..studies.report.style import check_matplotlib, checked_figure_path
-
         check_writable("--figure", checked_figure_path("--figure", figure_file))
-        check_matplotlib()
+        figure = load("--figure")
+    if record is not None:
+        check_place(record)
     first = Recording(a)
     with _second(first, b, record) as second:
         comparison = compare_recordings(first, second)
@@ -66,11 +72,11 @@ def compare(
     _print(comparison, titles)
     if json_file is not None:
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in comparison.to_dict().items()]
+        make_parents(json_file)
         json_file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    if figure_file is not None:
-        from ..studies.report.compare_figure import draw_comparison
-
-        draw_comparison(comparison, figure_file)
+    if figure is not None and figure_file is not None:
+        make_parents(figure_file)
+        figure.draw_comparison(comparison, figure_file)
 
 
 @contextmanager
@@ -106,8 +112,8 @@ def _print(comparison: Comparison, titles: dict[int, str]) -> None:
     a, b = Path(comparison.a).name, Path(comparison.b).name
     if {comparison.a_coupling, comparison.b_coupling} != {"blend"}:
         a, b = f"{a} ({comparison.a_coupling})", f"{b} ({comparison.b_coupling})"
-    frames = f"{len(comparison.steps):,} frame" + "s" * (len(comparison.steps) != 1)
-    head = f"{comparison.scene}, {comparison.body_count:,} bodies, {frames}. A: {a}, B: {b}"
+    bodies, frames = counted(comparison.body_count, "body", "bodies"), counted(len(comparison.steps), "frame")
+    head = f"{comparison.scene}, {bodies}, {frames}. A: {a}, B: {b}"
     out.print(escape(head), highlight=False)
     for note in comparison.notes:
         out.print(f"[yellow]note:[/] {escape(note)}", highlight=False)

@@ -19,13 +19,14 @@ CameraOption = Annotated[
     str,
     typer.Option(
         "--camera",
+        metavar="NAME",
         help="From where: scene, all, front, back, left, right, top, corner, or six numbers: x,y,z of the eye and of "
         "what it looks at.",
     ),
 ]
-ZoomOption = Annotated[float, typer.Option("--zoom", help="Bring the camera that many times as near.")]
+ZoomOption = Annotated[float, typer.Option("--zoom", metavar="X", help="Bring the camera that many times as near.")]
 FollowOption = Annotated[
     str | None, typer.Option("--follow", metavar="BODY", help="Keep this body, by number or name, in the middle.")
 ]
-WidthOption = Annotated[int, typer.Option("--width", min=16, max=8192, help="Pixels.")]
-HeightOption = Annotated[int, typer.Option("--height", min=16, max=8192, help="Pixels.")]
+WidthOption = Annotated[int, typer.Option("--width", metavar="N", min=16, max=8192, help="Pixels.")]
+HeightOption = Annotated[int, typer.Option("--height", metavar="N", min=16, max=8192, help="Pixels.")]

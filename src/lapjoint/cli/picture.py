@@ -8,6 +8,11 @@ from typing import Annotated
 import typer
 
 from ..errors import LapjointError
+from ..recording import Recording
+from ..view.draw.cameras import Shot
+from ..view.draw.picture import checked_path, frame_picture
+from ..view.draw.picture import picture as draw
+from ..view.draw.recorded import Recorded
 from .film_options import CameraOption, ColorOption, FollowOption, HeightOption, WidthOption, ZoomOption
 from .shared import SeedOption, SizeOption, console, open_scene
 
@@ -17,13 +22,15 @@ def picture(
         str,
         typer.Argument(metavar="SCENE|RUN", help="A scene's name, a saved scene file, or a recording of --record."),
     ],
-    file: Annotated[Path, typer.Argument(help="The picture to write (.png).")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.png", help="The picture to write (.png).")],
     frame: Annotated[
         int | None,
-        typer.Option("--frame", help="Of a recording: which frame; negative numbers count from the end. Default -1."),
+        typer.Option(
+            "--frame", metavar="N", help="Of a recording: which frame; negative numbers count from the end. Default -1."
+        ),
     ] = None,
     time: Annotated[
-        float | None, typer.Option("--time", help="Of a recording: the frame nearest to this time [s].")
+        float | None, typer.Option("--time", metavar="S", help="Of a recording: the frame nearest to this time [s].")
     ] = None,
     color: ColorOption = None,
     camera: CameraOption = "scene",
@@ -35,21 +42,16 @@ def picture(
     width: WidthOption = 960,
     height: HeightOption = 540,
 ) -> None:
-    """Draw a scene as it starts, coloured by label, or a frame of a recording, coloured by worker. No screen needed.
+    """Draw a scene as it starts, or a frame of a recording.
+
+    A scene is coloured by label, a recording by worker. No screen needed.
 
     Example: lapjoint picture run.zarr end.png --time 2.5 --color overlap --camera top
     """
-    from ..view.draw.picture import checked_path, frame_picture
-    from ..view.draw.picture import picture as draw
-
     checked_path(file)
     if frame is not None and time is not None:
         raise LapjointError("--frame and --time are both given, expected one of them")
     if Path(scene).is_dir():
-        from ..recording import Recording
-        from ..view.draw.cameras import Shot
-        from ..view.draw.recorded import Recorded
-
         recording = Recording(scene)
         number = -1 if frame is None else frame
         if time is not None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..simulation import Simulation
-from .shared import console
+from .shared import console, counted
 
 
 @contextmanager
@@ -44,4 +44,4 @@ def rounds_text(simulation: Simulation) -> str:
     profile = simulation.profile
     if simulation.params.coupling != "tight":
         return ""
-    return f", {profile.rounds} rounds, residual {profile.residual:.1e} m/s"
+    return f", {counted(profile.rounds, 'round')}, residual {profile.residual:.1e} m/s"

@@ -8,15 +8,20 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from ..studies.report import report as write_report
 from .shared import console
 
 
 def report(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN", help="Recordings, and files of `lapjoint bench --json`.")
+        list[Path], typer.Argument(metavar="RUN...", help="Recordings, and files of `lapjoint bench --json`.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="The directory to write into; made if it does not exist.")],
-    title: Annotated[str | None, typer.Option("--title", help="Of the page. Default: the scenes' names.")] = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="The directory to write into; made if it does not exist.")
+    ],
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="Of the page. Default: the scenes' names.")
+    ] = None,
 ) -> None:
     """Write a page with figures on recorded runs and benchmarks, and each figure as PNG and SVG.
 
@@ -24,8 +29,6 @@ def report(
 
     Example: lapjoint report one.zarr two.zarr four.zarr bench.json --out report
     """
-    from ..studies.report import report as write_report
-
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("figures"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("drawing", total=None)

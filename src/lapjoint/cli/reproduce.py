@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ..errors import LapjointError
-from ..studies.bench import OnProgress
+from ..studies.reproduce import Done, Plan, full, quick
+from ..studies.reproduce import reproduce as run_and_write
 from .shared import console
-
-if TYPE_CHECKING:
-    from ..studies.reproduce import Done, Plan
-
-DRAW_S = 0.2  # the bar is drawn no more often than this, between two steps
+from .study_progress import drawing, study_progress
 
 
 def reproduce(
@@ -27,14 +22,17 @@ def reproduce(
         bool,
         typer.Option(
             "--quick/--full",
-            help="Minutes, with fewer steps and iterations and a smaller net; or hours, with the paper's everything.",
+            help="Minutes, with fewer steps and iterations and a smaller net; or hours, with the paper's everything. "
+            "[default: quick]",
         ),
     ] = True,
     scenes: Annotated[
         str | None,
         typer.Option("--scenes", metavar="A,B", help="Only these scenes of the paper's Table 2, with commas."),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", help="The directory to write into.")] = Path("out/paper"),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="The directory to write into. [default: out/paper]")
+    ] = Path("out/paper"),
 ) -> None:
     """Run the paper's evaluation and write its Table 2 beside ours, and all its figures.
 
@@ -42,9 +40,6 @@ def reproduce(
 
     Example: lapjoint reproduce --quick --scenes bowl,building --out out/paper
     """
-    from ..studies.reproduce import full, quick
-    from ..studies.reproduce import reproduce as run_and_write
-
     plan = quick() if is_quick else full()
     if scenes is not None:
         plan = plan.only([name.strip() for name in scenes.split(",")])
@@ -57,8 +52,8 @@ def reproduce(
         progress.console.print(f"{number:>{len(str(count))}} of {count}  {escape(done.part.title)}  [dim]{said}[/]")
 
     try:
-        with _progress_bar() as progress:
-            page = run_and_write(plan, out, _drawing(progress), on_part)
+        with study_progress() as progress:
+            page = run_and_write(plan, out, drawing(progress), on_part)
     except KeyboardInterrupt:
         console.print(f"interrupted: {complete} of {len(plan.parts)} parts are complete and kept")
         console.print(f"to go on: {_command(plan, scenes, out)}", markup=False, highlight=False, soft_wrap=True)
@@ -94,35 +89,3 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 def _command(plan: Plan, scenes: str | None, out: Path) -> str:
     only = "" if scenes is None else f" --scenes {scenes.replace(' ', '')}"
     return f"lapjoint reproduce --{plan.fidelity}{only} --out {out}"
-
-
-def _progress_bar() -> Progress:
-    """Drawn by hand, between two steps: a thread that draws would take its time from the server's."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    return Progress(
-        *columns,
-        console=console,
-        transient=True,
-        auto_refresh=False,
-        speed_estimate_period=3600,
-        disable=not console.is_terminal,
-    )
-
-
-def _drawing(progress: Progress) -> OnProgress:
-    task = progress.add_task("", total=1.0)
-    drawn = float("-inf")
-
-    def draw(doing: str, share: float) -> None:
-        nonlocal drawn
-        if time.monotonic() - drawn >= DRAW_S:
-            progress.update(task, description=doing, completed=share, refresh=True)
-            drawn = time.monotonic()
-
-    return draw

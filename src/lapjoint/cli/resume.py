@@ -3,50 +3,67 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..checkpoint import Checkpoint
 from ..errors import LapjointError
-from .coupling import RoundsOption, TightOptions, ToleranceOption
-from .run import Outputs, carry_out, check_checkpoint_counts, checkpoint_writer
-from .shared import (
-    AddressOption,
+from ..params.coupling_choice import CouplingChoice
+from ..params.fields import OUTPUT, SIMULATED
+from .carry_out import carry_out, checked_count
+from .outputs import (
     CheckpointEveryOption,
     CheckpointKeepOption,
     JsonOption,
     MeasureOption,
     OneStepEveryOption,
+    Outputs,
     PictureOption,
     RecordContactsOption,
     RecordEveryOption,
     RecordOption,
-    console,
-    worker_range,
+    check_checkpoint_counts,
+    checkpoint_writer,
 )
+from .params_options import Change, Given, with_params
+from .shared import console, counted
+
+AS_BEFORE = "as before"
 
 
+@with_params(
+    only=["workers", "runtime", "address", "rounds", "tolerance"],
+    changes={
+        "workers": Change(
+            help="Another number of workers, or a range of them: the scene is repartitioned.", default=AS_BEFORE
+        )
+    },
+    default=AS_BEFORE,
+)
 def resume(
     path: Annotated[
         Path, typer.Argument(metavar="DIR", help="A directory of checkpoints, to go on from the newest; or one file.")
     ],
+    given: Given,
     steps: Annotated[
-        int | None, typer.Option("--steps", help="How many steps more. Default: as many as the run had left.")
+        int | None,
+        typer.Option(
+            "--steps",
+            metavar="N",
+            help="How many steps more. [default: as many as the run had left]",
+            rich_help_panel=SIMULATED.title,
+        ),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", help="How much simulated time more, in place of --steps.")
+        float | None,
+        typer.Option(
+            "--seconds",
+            metavar="S",
+            help="How much simulated time more, in place of --steps.",
+            rich_help_panel=SIMULATED.title,
+        ),
     ] = None,
-    workers: Annotated[
-        str | None,
-        typer.Option("--workers", help="Another number of workers, or a range of them: the scene is divided anew."),
-    ] = None,
-    runtime: Annotated[
-        str | None, typer.Option("--runtime", help="Another place for workers: process, inline or ray.")
-    ] = None,
-    address: AddressOption = None,
-    rounds: RoundsOption = None,
-    tolerance: ToleranceOption = None,
     json_file: JsonOption = None,
     picture_file: PictureOption = None,
     record: RecordOption = None,
@@ -56,7 +73,12 @@ def resume(
     one_step_every: OneStepEveryOption = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option("--checkpoint", metavar="DIR", help="Write further checkpoints here. Default: beside the first."),
+        typer.Option(
+            "--checkpoint",
+            metavar="DIR",
+            help="Write further checkpoints here. [default: beside the first]",
+            rich_help_panel=OUTPUT.title,
+        ),
     ] = None,
     checkpoint_every: CheckpointEveryOption = None,
     checkpoint_keep: CheckpointKeepOption = None,
@@ -66,21 +88,17 @@ def resume(
 
     Example: lapjoint resume run.checkpoints --workers 4
     """
-    if steps is not None and seconds is not None:
-        raise LapjointError("--steps and --seconds are both given, expected one of them")
+    checked_count(steps, seconds, 1.0)
     outputs = Outputs(json_file, picture_file, record, record_every, measure, one_step_every, record_contacts)
     check_checkpoint_counts(checkpoint_every, checkpoint_keep)
     start = Checkpoint(path)
-    tight = TightOptions(rounds, tolerance)
-    tight.check(start.params.coupling)
+    coupling = start.params.coupling
+    given.check_coupling(CouplingChoice(coupling, "the run began with it"))
     count = _step_count(start, steps, seconds)
-    places = {"runtime": runtime, "address": address}
-    changed: dict[str, Any] = {name: value for name, value in places.items() if value is not None}
-    changed |= tight.given
-    if workers is not None:
-        changed["workers"], changed["max_workers"] = worker_range(workers)
+    changed = dict(given.values)
+    if "workers" in changed:
+        changed.setdefault("max_workers", None)
     with start.resume(**changed) as simulation:
-        coupling = start.params.coupling
         console.print(f"going on from step {start.step_count}, coupling {coupling}: {start.path}", markup=False)
         writer = checkpoint_writer(
             checkpoint or start.path.parent,
@@ -93,15 +111,11 @@ def resume(
 
 
 def _step_count(start: Checkpoint, steps: int | None, seconds: float | None) -> int:
-    if seconds is not None:
-        if not 0 < seconds < float("inf"):
-            raise LapjointError(f"--seconds is {seconds}, expected a positive number")
-        assert start.params.timestep is not None
-        return max(1, round(seconds / start.params.timestep))
-    if steps is not None:
-        if steps < 1:
-            raise LapjointError(f"--steps is {steps}, expected at least 1")
-        return steps
+    assert start.params.timestep is not None
+    count = checked_count(steps, seconds, start.params.timestep)
+    if count is not None:
+        return count
     if start.end is None or start.end <= start.step_count:
-        raise LapjointError(f"{start.path}: the run has done its {start.step_count} steps; --steps says how many more")
+        done = counted(start.step_count, "step", form="")
+        raise LapjointError(f"{start.path}: the run has done its {done}; --steps says how many more")
     return start.end - start.step_count

@@ -5,7 +5,11 @@ from __future__ import annotations
 from rich.markup import escape
 from rich.table import Table
 
+from ..engines import supports
+from ..measures.interfaces import excess
+from ..params.engine_choice import EngineChoice
 from ..run import RunSummary
+from .shared import counted
 
 
 def summary_table(summary: RunSummary) -> Table:
@@ -13,21 +17,25 @@ def summary_table(summary: RunSummary) -> Table:
     table.add_column(style="bold")
     table.add_column()
     rows = {
-        "scene": f"{summary.scene}: {summary.body_count:,} bodies, {summary.joint_count:,} joints",
-        "engine": f"{summary.engine} {summary.precision}, {summary.iterations} iterations",
-        "solver": f"{summary.solver}, {summary.fallback_count_mean:.2g} groups a step left to sweeps",
+        "scene": f"{summary.scene}: {counted(summary.body_count, 'body', 'bodies')}, "
+        f"{counted(summary.joint_count, 'joint')}",
+        "engine": f"{summary.engine} {summary.precision}, {counted(summary.iterations, 'iteration', form='')}",
+        "solver": f"{summary.solver}, {counted(summary.fallback_count_mean, 'group', form='.2g')} a step "
+        "left to sweeps",
         "workers": f"{summary.workers}, {summary.runtime}",
         **(_tight_rows(summary) if summary.coupling == "tight" else _blend_rows(summary)),
-        "simulated": f"{summary.steps:,} steps of {summary.timestep * 1e3:g} ms",
+        "simulated": f"{counted(summary.steps, 'step')} of {summary.timestep * 1e3:g} ms",
         "speed": f"{summary.steps_per_second:,.1f} steps/s, {summary.step_ms_mean:.2f} ms/step, "
         f"{summary.real_time_factor:.3g} x real time",
-        "contacts": f"{summary.contact_count_mean:,.0f} a step, {summary.contact_point_count_mean:,.0f} points",
+        "contacts": f"{summary.contact_count_mean:,.0f} a step, "
+        f"{counted(summary.contact_point_count_mean, 'point', form=',.0f')}",
         "phases": ", ".join(f"{name} {ms:.2f}" for name, ms in summary.phases_ms.items()) + " ms",
         "joint gap": f"{summary.joint_gap_max * 1e3:.3g} mm at most",
         "penetration": f"{summary.penetration_max * 1e3:.3g} mm at most",
+        **_excess_rows(summary),
         **_measured_rows(summary),
         "failures": f"{summary.failure_count}, all replaced" if summary.stopped is None else f"{summary.failure_count}",
-        "frozen": f"{len(summary.frozen_ids)} bodies",
+        "frozen": counted(len(summary.frozen_ids), "body", "bodies"),
         "state hash": summary.state_hash,
     }
     if summary.solver == "sequential":
@@ -43,6 +51,8 @@ def summary_table(summary: RunSummary) -> Table:
             rows.pop(name, None)
         if summary.coupling == "blend":
             del rows["coupling"]
+    if "coupling" in rows and summary.coupling_reason is not None:
+        rows["coupling"] += f" (auto: {summary.coupling_reason})"
     for name, value in rows.items():
         table.add_row(name, escape(value))
     return table
@@ -51,14 +61,15 @@ def summary_table(summary: RunSummary) -> Table:
 def _blend_rows(summary: RunSummary) -> dict[str, str]:
     return {
         "coupling": f"blend, growth depth {summary.growth_depth}, search depth {summary.search_depth}",
-        "overlap": f"{summary.overlap_count_mean:,.0f} bodies, {summary.duplicated_share:.1%} duplicated, "
+        "overlap": f"{counted(summary.overlap_count_mean, 'body', 'bodies', ',.0f')}, "
+        f"{summary.duplicated_share:.1%} duplicated, "
         f"{summary.activation_count_mean:.1f} activations a step",
     }
 
 
 def _tight_rows(summary: RunSummary) -> dict[str, str]:
     """The residual is how far the step's velocities are from agreed: what one more round would have changed."""
-    most = f"tight, at most {summary.rounds} rounds"
+    most = f"tight, at most {counted(summary.rounds or 0, 'round', form='')}"
     rows = {"coupling": f"{most}, tolerance {summary.tolerance:g} m/s" if summary.tolerance else most}
     if summary.rounds_max is not None:  # there was a step
         rows["rounds"] = f"{summary.rounds_mean:.1f} a step, {summary.rounds_max} at most"
@@ -68,10 +79,35 @@ def _tight_rows(summary: RunSummary) -> dict[str, str]:
             "constraint in the last round"
         )
     rows["interface"] = (
-        f"{summary.interface_count_mean:,.0f} bodies, {summary.cut_share_mean:.1%} of the constraints between workers, "
+        f"{counted(summary.interface_count_mean or 0, 'body', 'bodies', ',.0f')}, "
+        f"{summary.cut_share_mean:.1%} of the constraints between workers, "
         f"{summary.activation_count_mean:.1f} activations a step"
     )
     return rows
+
+
+def _excess_rows(summary: RunSummary) -> dict[str, str]:
+    """Where an error at interfaces is many times what one engine has, which option helps."""
+    pairs = {
+        "penetration": (summary.penetration_interface, summary.penetration_interior),
+        "joint gap": (summary.joint_gap_interface, summary.joint_gap_interior),
+    }
+    found = [excess(what, *pair, summary.length_unit) for what, pair in pairs.items()]
+    texts = [
+        f"{one.what} {one.interface * 1e3:.3g} mm, {one.times:.1f} times that inside workers"
+        for one in found
+        if one is not None
+    ]
+    return {"at interfaces": f"{'; '.join(texts)}: {_what_helps(summary)}"} if texts else {}
+
+
+def _what_helps(summary: RunSummary) -> str:
+    if summary.coupling == "tight":
+        return "more --rounds help"
+    engines = EngineChoice.parse(summary.engine).names
+    if all("tight" in supports(name).couplings for name in engines):
+        return "--coupling tight helps, or a larger --growth-depth"
+    return "a larger --growth-depth helps"
 
 
 def _measured_rows(summary: RunSummary) -> dict[str, str]:

@@ -8,39 +8,41 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..recording import Recording
+from ..view.draw.cameras import Shot
+from ..view.draw.video import video as film
 from .film_options import CameraOption, ColorOption, FollowOption, HeightOption, WidthOption, ZoomOption
-from .shared import console
+from .shared import console, counted
 
 
 def video(
-    run: Annotated[Path, typer.Argument(help="A recording: a directory of `lapjoint run --record`.")],
-    file: Annotated[Path, typer.Argument(help="The film to write (.mp4, .gif or .webp).")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A recording: a directory of `lapjoint run --record`.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The film to write (.mp4, .gif or .webp).")],
     color: ColorOption = None,
     camera: CameraOption = "scene",
     zoom: ZoomOption = 1.0,
     orbit: Annotated[
-        float, typer.Option("--orbit", help="Turn the camera about its target: degrees per second of film.")
+        float,
+        typer.Option("--orbit", metavar="DEG/S", help="Turn the camera about its target: degrees per second of film."),
     ] = 0.0,
     follow: FollowOption = None,
     width: WidthOption = 960,
     height: HeightOption = 540,
-    fps: Annotated[float, typer.Option("--fps", help="Frames per second of film.")] = 30.0,
+    fps: Annotated[float, typer.Option("--fps", metavar="N", help="Frames per second of film.")] = 30.0,
     speed: Annotated[
-        float, typer.Option("--speed", help="Seconds simulated per second of film; less is slow motion.")
+        float, typer.Option("--speed", metavar="X", help="Seconds simulated per second of film; less is slow motion.")
     ] = 1.0,
-    start: Annotated[float | None, typer.Option("--start", help="Begin at this simulated time [s].")] = None,
-    end: Annotated[float | None, typer.Option("--end", help="End at this simulated time [s].")] = None,
+    start: Annotated[
+        float | None, typer.Option("--start", metavar="S", help="Begin at this simulated time [s].")
+    ] = None,
+    end: Annotated[float | None, typer.Option("--end", metavar="S", help="End at this simulated time [s].")] = None,
     caption: Annotated[bool, typer.Option("--caption/--no-caption", help="Time and workers below.")] = True,
-    quality: Annotated[int, typer.Option("--quality", help="From 1, the smallest file, to 100.")] = 75,
+    quality: Annotated[int, typer.Option("--quality", metavar="N", help="From 1, the smallest file, to 100.")] = 75,
 ) -> None:
     """Film a recording. No screen and no graphics card needed.
 
     Example: lapjoint video run.zarr film.mp4 --color worker --orbit 10 --speed 0.5
     """
-    from ..recording import Recording
-    from ..view.draw.cameras import Shot
-    from ..view.draw.video import video as film
-
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -66,8 +68,9 @@ def video(
             quality=quality,
             on_frame=lambda number, count: progress.update(task, completed=number, total=count),
         )
+    frames = counted(done.frame_count, "frame", form="")
     console.print(
-        f"wrote {done.path}: {done.frame_count} frames of {done.size[0]} x {done.size[1]}, {done.seconds:.1f} s, "
+        f"wrote {done.path}: {frames} of {done.size[0]} x {done.size[1]}, {done.seconds:.1f} s, "
         f"{done.path.stat().st_size / 1e6:.2f} MB",
         markup=False,
         soft_wrap=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 
-from ..errors import LapjointError
+from ..errors import LapjointError, did_you_mean
 from ..params import Params
 from ..params.engine_choice import EngineChoice
 from ..params.solver_choice import parse_solvers
@@ -32,7 +32,7 @@ def load_engine(name: str) -> type[Engine]:
                     f"engine {name} needs the package {engine.supports.package}, which is not installed{how}"
                 )
             return engine
-    raise LapjointError(f"no engine named {name!r}; known engines: {', '.join(engine_names())}")
+    raise _unknown(name)
 
 
 def _load(entry: EntryPoint) -> type[Engine]:
@@ -50,7 +50,12 @@ def supports(name: str) -> Support:
     for entry in entry_points(group=GROUP):
         if entry.name == name:
             return _load(entry).supports
-    raise LapjointError(f"no engine named {name!r}; known engines: {', '.join(engine_names())}")
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> LapjointError:
+    known = engine_names()
+    return LapjointError(f"no engine named {name!r}{did_you_mean(name, known)}; known engines: {', '.join(known)}")
 
 
 def engine_version(support: Support) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LapjointError
+from ..errors import LapjointError, did_you_mean
 from ..scene.measures import disagreements, joint_gaps, motion, potential_energy
 from ..simulation import Simulation
 from .one_step import OneStep
@@ -83,7 +83,8 @@ def checked_names(names: str | Sequence[str]) -> tuple[str, ...]:
     given = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     for name in given:
         if name not in UNITS:
-            raise LapjointError(f"no measure named {name!r}; known measures: all, {', '.join(UNITS)}")
+            hint = did_you_mean(name, ("all", *UNITS))
+            raise LapjointError(f"no measure named {name!r}{hint}; known measures: all, {', '.join(UNITS)}")
     return tuple(dict.fromkeys(given))
 
 

@@ -2,179 +2,236 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.checks import is_finite
-from ..errors import LapjointError
-from ..scene import WORLD, Scene
+from ..errors import LapjointError, did_you_mean
+from ..scene import Scene
+from .coupling_choice import CouplingChoice, choose_coupling, mismatch
 from .engine_choice import PRECISIONS, EngineChoice
+from .fields import (
+    COUPLING,
+    FAILURES,
+    SIMULATED,
+    SOLVER,
+    WORKERS,
+    Count,
+    InPythonOnly,
+    NotNegative,
+    Of,
+    OneOf,
+    Positive,
+    Share,
+    Unset,
+    ZeroOrAboveOne,
+)
+from .options import fields_of
+from .partition_choice import PartitionLike, checked_partition
 from .solver_choice import is_uniform, parse_solvers, solvers_of_workers
 
-CHOICES = {
-    "coupling": ("auto", "blend", "tight"),
-    "detect": ("workers", "server"),
-    "balance": ("pruned", "guarded", "printed"),
-    "load": ("contacts", "bodies", "time"),
-    "weights": ("depth", "computed", "equal"),
-    "algorithms": ("native", "reference"),
-    "on_failure": ("replace", "stop"),
-    "placement": ("spread", "pack"),
-    "send": ("all", "border"),
-}
-
-
-OF_BLEND = ("growth_depth", "search_depth", "weights", "balance", "linger")
-"""Parameters of overlap, which tight coupling does not have."""
 ROUNDS = 10
-"""Exchanges in a tight step, if nothing else is said."""
+"""Exchanges in a tight step, if nothing else is set."""
+
+Class = TypeVar("Class", bound=type)
 
 
+def _with_named_keywords(cls: Class) -> Class:
+    """Class decorator of Params: a keyword that is no field raises a LapjointError, where Python has a TypeError."""
+    plain = cls.__init__  # type: ignore[misc]
+
+    @functools.wraps(plain)
+    def init(self: Any, *values: Any, **given: Any) -> None:
+        known = [field.name for field in fields(cls)]
+        for name in given:
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise LapjointError(f"no parameter named {name!r}{hint}; known parameters: {', '.join(known)}")
+        plain(self, *values, **given)
+
+    cls.__init__ = init  # type: ignore[misc]
+    return cls
+
+
+@_with_named_keywords
 @dataclass(frozen=True)
 class Params:
-    """What a run is made of besides the scene. None means: as the scene says."""
+    """What a run is made of besides the scene. None means: as the scene says.
 
-    workers: int = 1
-    """How many workers share the scene. With one, the result is bit for bit that of the plain engine."""
-    runtime: str = "process"
-    """Where workers live: process (their own processes), inline (all in this one) or ray (actors, on many machines)."""
-    address: str | None = None
-    """Of a Ray cluster that this machine is part of, host:port, for the ray runtime. None: one on this machine alone,
-    started for this program."""
-    placement: str = "spread"
-    """Where Ray's workers go: spread over the machines by their CPUs, or pack: this machine first, then the next; fewer
-    messages go over the network, more workers share a machine's memory bandwidth."""
-    send: str = "all"
-    """Which states come back from workers on other machines with every step: all, or only those of the border, where
-    they may matter to other workers. All: a worker that is lost can be replaced. Border: a fraction of the bytes, all
-    states are fetched when somebody looks at them; a lost worker ends the run. Results are the same."""
-    coupling: str = "auto"
-    """How workers' results become one: blend, the paper's weighted mean of bodies that several workers simulate; or
-    tight: every body has one worker, and constraints between workers are solved with all others, in rounds within the
-    step. Tight is exact as rounds grow, and simulates nothing twice; blend needs one exchange a step. auto:
-    tight for several workers of a scene with joints, unless something is asked for that only blend has; else blend."""
-    rounds: int | None = None
-    """Tight: exchanges within a step, among which the iterations are divided. More: smaller error, more messages. With
-    a tolerance: the most. None: ROUNDS."""
-    tolerance: float = 0.0
-    """Tight: m/s. Rounds end once one changes no constraint's velocity by more than this. 0: once nothing changes."""
-    acceleration: bool = True
-    """Tight: extrapolate impulses from round to round (Anderson acceleration). Without it a step is plain sweeps."""
-    joints_together: bool = True
-    """Tight: solve joints without limits at once, by a sparse factorization in each step, instead of by sweeps. Joints
-    then hold as if sweeps had gone on forever."""
-    joint_warm_start: float = 0.0
-    """Tight: share of the last step's joint impulses that sweeps start from, 0 to 1. For joints that are not solved
-    together; much of it gives long structures energy that they should not have."""
-    partition: str = "auto"
-    """The first division: labels, metis, boxes, equal, or a file. auto: labels if the scene has them, else metis."""
-    growth_depth: int | None = None
-    """Gamma: how many edges the overlap grows from an interface. More: smaller gaps there, more bodies simulated
-    twice."""
-    search_depth: int | None = None
-    """Beta: how many edges weights search for a worker's own bodies. At least the width of the overlap is useful."""
-    detect: str = "workers"
-    """Who finds contacts: workers (each its own; the server only those between workers), or server (all of them, as in
-    the paper, which takes a third of a step with few iterations)."""
-    balance: str = "pruned"
-    """How bodies leave workers: pruned, guarded (pruned without tidying up), or printed (the paper's text, which can
-    leave constraints without a worker)."""
-    load: str = "contacts"
-    """What balancing evens out: contacts (bodies, their joints and contacts), bodies (the paper), or time: the workers'
-    measured CPU time. Time suits machines of unequal speed; it is the one choice that gives up reproducible results."""
-    linger: int = 20
-    """A body that comes back to a worker within so many steps has to be free to leave for as many before it leaves
-    again: against bodies that flicker between workers while nothing moves. 0 is the paper's."""
-    repartition: float = 1.05
-    """Largest load over mean load from which the scene is divided anew by METIS, as it is then; also when the overlap
-    has become wide. Loads are evener, and a few bodies change workers at once. 0: never, as in the paper."""
-    weights: str = "depth"
-    """depth (the same as Algorithm 5 between two workers, sound among more), computed (Algorithm 5), or equal."""
-    algorithms: str = "native"
+    Every field is an option of `lapjoint run`, unless it says otherwise. The first paragraph below a field is the help
+    of its option; a field's name in backticks becomes the option's there.
+    """
+
+    workers: Annotated[int, WORKERS, Count(1, 1024)] = 1
+    """How many workers share the scene.
+
+    With one, the result is bit for bit that of the plain engine."""
+    runtime: Annotated[str, WORKERS] = "process"
+    """Where workers live: process (their own processes), inline (all in this one), or ray (actors, on many
+    machines)."""
+    address: Annotated[str | None, WORKERS, Unset("one for this run alone")] = None
+    """host:port of a Ray cluster that this machine is part of, or auto, for `runtime` ray.
+
+    None: one on this machine alone, started for this program."""
+    placement: Annotated[str, WORKERS, OneOf("spread", "pack")] = "spread"
+    """Where Ray's workers go: spread over the machines by their CPUs, or pack: this machine first.
+
+    Packed, fewer messages go over the network, and more workers share a machine's memory bandwidth."""
+    send: Annotated[str, WORKERS, OneOf("all", "border")] = "all"
+    """States that come back from other machines with every step: all, or border: a fraction of the bytes, but a lost
+    worker ends the run.
+
+    Border: only those that may matter to other workers; all states are fetched when somebody looks at them. All: a
+    worker that is lost can be replaced. Results are the same."""
+    coupling: Annotated[str, COUPLING, OneOf("auto", "blend", "tight")] = "auto"
+    """How workers' results become one. blend, the paper's: one exchange a step, any engine, an error that falls with
+    `growth_depth`; for slow links. tight: constraints between workers are solved with all others, in `rounds` within
+    the step, and the error falls as these grow; for workers on one machine. auto: tight for several workers of a scene
+    with joints, else blend. See docs/coupling.md.
+
+    Blend takes the weighted mean of bodies that several workers simulate. With tight coupling every body has one
+    worker: nothing is simulated twice. auto takes blend also where something is asked for that only blend has;
+    `coupling_reason` says why."""
+    rounds: Annotated[int | None, COUPLING, Of("tight"), Count(1, 1_000_000), Unset(str(ROUNDS))] = None
+    """Tight: exchanges within a step, at most. More: smaller error, more messages.
+
+    The iterations are divided among them. With a tolerance: the most. None: ROUNDS."""
+    tolerance: Annotated[float, COUPLING, Of("tight"), NotNegative()] = 0.0
+    """Tight: rounds end once one changes no constraint's velocity by more than this [m/s].
+
+    0: once nothing changes."""
+    acceleration: Annotated[bool, COUPLING, Of("tight")] = True
+    """Tight: extrapolate impulses from round to round; without it many more rounds are needed.
+
+    Anderson acceleration. Without it a step is plain sweeps."""
+    joints_together: Annotated[bool, COUPLING, Of("tight")] = True
+    """Tight: solve joints without limits at once, instead of by sweeps like all else.
+
+    By a sparse factorization in each step. Joints then hold as if sweeps had gone on forever."""
+    joint_warm_start: Annotated[float, COUPLING, Of("tight"), Share()] = 0.0
+    """Tight: share of the last step's joint impulses that sweeps start from, 0 to 1.
+
+    For joints that are not solved together; much of it gives long structures energy that they should not have."""
+    partition: Annotated[PartitionLike, WORKERS] = "auto"
+    """The first division: auto, labels, metis, boxes, equal, or a file with a worker for each body.
+
+    auto: labels if the scene has them, else metis. In Python also an array: the worker of each body."""
+    growth_depth: Annotated[int | None, COUPLING, Of("blend"), Count(0, 1000), Unset("the scene's")] = None
+    """Blend: how many edges the overlap grows from an interface. More: smaller gaps there, slower.
+
+    Gamma of the paper. More bodies are simulated twice."""
+    search_depth: Annotated[int | None, COUPLING, Of("blend"), Count(0, 1000), Unset("the scene's")] = None
+    """Blend: how many edges weights search for a worker's own bodies.
+
+    Beta of the paper. At least the width of the overlap is useful."""
+    detect: Annotated[str, WORKERS, OneOf("workers", "server")] = "workers"
+    """Who finds contacts: workers, or server (the paper's way, slower).
+
+    Workers: each its own, the server only those between workers. Server: all of them, which takes a third of a step
+    with few iterations."""
+    balance: Annotated[str, COUPLING, Of("blend"), OneOf("pruned", "guarded", "printed")] = "pruned"
+    """Blend: how bodies leave workers: pruned, guarded, or printed (the paper's text).
+
+    Guarded is pruned without tidying up; printed can leave constraints without a worker."""
+    load: Annotated[str, WORKERS, OneOf("contacts", "bodies", "time")] = "contacts"
+    """What balancing evens out: contacts, bodies (the paper), or time: for machines of unequal speed; results differ
+    from run to run.
+
+    Contacts counts bodies, their joints and contacts. Time is the workers' measured CPU time: the one choice that gives
+    up reproducible results."""
+    linger: Annotated[int, COUPLING, Of("blend"), Count(0, 1000)] = 20
+    """Blend: steps that a body waits which came back to a worker, before it leaves again; 0 is the paper's.
+
+    A body that comes back to a worker within so many steps has to be free to leave for as many before it leaves again:
+    against bodies that flicker between workers while nothing moves."""
+    repartition: Annotated[float, WORKERS, ZeroOrAboveOne()] = 1.05
+    """Largest load over mean load from which the scene is repartitioned; 0: never, as in the paper.
+
+    By METIS, for the scene as it is then; also when the overlap has become wide. Loads are evener, and a few bodies
+    migrate at once."""
+    weights: Annotated[str, COUPLING, Of("blend"), OneOf("depth", "computed", "equal")] = "depth"
+    """Blend: weights of workers: depth, computed (Algorithm 5), or equal.
+
+    Depth is the same as Algorithm 5 between two workers, and sound among more."""
+    algorithms: Annotated[str, WORKERS, OneOf("native", "reference")] = "native"
     """native, or reference: the readable Python, for study."""
-    validate: bool = False
+    validate: Annotated[bool, FAILURES] = False
     """Check every invariant in every step."""
-    engine: str = "bullet"
-    """Which physics engine: one for all workers (rapier, bullet:float64), or others for some (bullet,1=rapier)."""
-    precision: str = "float32"
-    """float32, or float64: 31 to 40% slower on the bowl, twice as slow on the net's hulls; less rounding."""
-    timestep: float | None = None
+    engine: Annotated[str, SOLVER] = "bullet"
+    """Physics engine (see `lapjoint engines`), with a precision as in bullet:float64, or one for each worker as in
+    bullet,1=rapier."""
+    precision: Annotated[str, SOLVER, OneOf(*PRECISIONS)] = "float32"
+    """float32, or float64: slower, less rounding.
+
+    31 to 40% slower on the bowl, twice as slow on the net's hulls."""
+    timestep: Annotated[float | None, SIMULATED, Positive(), Unset("the scene's")] = None
     """Seconds per step. Smaller: smaller gaps and penetration, more steps."""
-    solver: str = "sequential"
-    """How constraints are solved: sequential (impulses, sweep after sweep), or directly by dantzig or lemke: exact
-    where masses differ a thousandfold, but the time grows with the third power of a group's contacts. One for all
-    workers, others for some (sequential,1=dantzig), or for workers of a label (sequential,label:1=dantzig)."""
-    solver_rows: int = 300
-    """The most rows with bounds (contacts, friction, limits) that a direct solver takes on in one group of connected
-    bodies; larger groups are swept, and counted in `fallback_count`."""
-    iterations: int | None = None
-    """Sweeps of the solver per step. More: smaller residual, joint gap and penetration; time grows with it."""
-    residual_threshold: float = 0.0
+    solver: Annotated[str, SOLVER] = "sequential"
+    """sequential impulses, or a direct solver: dantzig or lemke; one for each worker as in sequential,1=dantzig, or for
+    a label as in sequential,label:1=dantzig. See docs/solvers.md.
+
+    Direct solvers are exact where masses differ a thousandfold, but the time grows with the third power of a group's
+    contacts."""
+    solver_rows: Annotated[int, SOLVER, InPythonOnly(), Count(1, 10_000)] = 300
+    """The most rows with bounds that a direct solver takes on in one group of connected bodies.
+
+    Contacts, friction, limits. Larger groups are swept, and counted in `fallback_count`."""
+    iterations: Annotated[int | None, SOLVER, Count(1, 1_000_000), Unset("the scene's")] = None
+    """Sweeps of the solver per step. More: smaller residual, joint gap and penetration, slower."""
+    residual_threshold: Annotated[float, SOLVER, InPythonOnly(), NotNegative()] = 0.0
     """m/s. Sweeps end early once none changes a constraint's velocity by more than this. 0: never."""
-    length_unit: float | None = None
+    length_unit: Annotated[float | None, SOLVER, InPythonOnly(), Positive()] = None
     """Metres per engine length. None: a power of two near the scene's typical body size, because Bullet's margins
     (0.02 and 0.04) are absolute: bodies much smaller than the unit are slow, much larger ones are stiff."""
-    joint_erp: float = 0.2
+    joint_erp: Annotated[float, SOLVER, InPythonOnly(), Share()] = 0.2
     """Share of a joint's gap that one step tries to close, 0 to 1. More: smaller gaps, more jerk."""
-    contact_erp: float = 0.05
+    contact_erp: Annotated[float, SOLVER, InPythonOnly(), Share()] = 0.05
     """Share of a penetration that one step tries to resolve, 0 to 1. More: less sinking, more shaking. The default
     suits timesteps of a few milliseconds: at 0.2 the standing building moves eight times as much."""
-    warm_start: float = 0.85
+    warm_start: Annotated[float, SOLVER, InPythonOnly(), Share()] = 0.85
     """Share of the last step's contact impulses that the solver starts from, 0 to 1."""
-    split_impulse: bool = True
+    split_impulse: Annotated[bool, SOLVER, InPythonOnly()] = True
     """Resolve deep penetration by moving bodies without giving them velocity."""
-    friction_directions: int = 2
+    friction_directions: Annotated[int, SOLVER, InPythonOnly(), OneOf(1, 2)] = 2
     """Friction rows per contact point: 2 holds on every slope; 1 follows the sliding direction alone, is about
     a third faster per sweep, and lets resting bodies creep on slopes."""
-    sleeping: bool = False
+    sleeping: Annotated[bool, SOLVER, InPythonOnly()] = False
     """Let resting bodies sleep. Saves time; results then depend on the order of arrival."""
 
-    max_workers: int | None = None
-    """With this, the number of workers follows the load, from `workers` to this (see elastic.py). None: it stays."""
-    on_failure: str = "replace"
-    """What happens when a worker dies, hangs, fails or answers with numbers that are not finite: replace it by a fresh
-    one that takes the step again, or stop."""
-    hang_limit: float = 5.0
-    """s. A worker counts as hung after so long without an answer, or after 20 times the slowest of its recent steps if
-    that is longer; in its first step after 12 times this."""
-    quarantine: bool = False
-    """Freeze bodies whose states do not stay finite, or that pass the speed limit, where they were before the step, and
-    go on with the rest. Otherwise a state that does not stay finite ends the run."""
-    speed_limit: float | None = None
-    """m/s. With quarantine, faster bodies are runaways. None: the speed that crosses the scene, as it began, in one
-    step."""
+    max_workers: Annotated[int | None, WORKERS, InPythonOnly(), Count(1, 1024)] = None
+    """With this, the number of workers follows the load, from `workers` to this (see elastic.py). None: it stays. On
+    the command line: --workers 2..16."""
+    on_failure: Annotated[str, FAILURES, OneOf("replace", "stop")] = "replace"
+    """When a worker dies, hangs or fails: replace it and repeat its step, or stop.
+
+    So also when it answers with numbers that are not finite."""
+    hang_limit: Annotated[float, FAILURES, Positive()] = 5.0
+    """Seconds without an answer from which a worker counts as hung, at least.
+
+    Or after 20 times the slowest of its recent steps if that is longer; in its first step after 12 times this."""
+    quarantine: Annotated[bool, FAILURES] = False
+    """Freeze bodies that run away or become NaN, and go on with the rest.
+
+    Where they were before the step. Otherwise a state that does not stay finite ends the run."""
+    speed_limit: Annotated[float | None, FAILURES, Positive(), Unset("the scene in one step")] = None
+    """m/s from which `quarantine` freezes a body.
+
+    None: the speed that crosses the scene, as it began, in one step."""
 
     def __post_init__(self) -> None:
-        for name, top in (
-            ("workers", 1024),
-            ("max_workers", 1024),
-            ("iterations", 1_000_000),
-            ("rounds", 1_000_000),
-            ("solver_rows", 10_000),
-        ):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, np.integer)) and 1 <= value <= top):
-                raise LapjointError(f"{name} is {value}, expected 1 to {top}")
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise LapjointError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
-        if not (is_finite(self.repartition) and (self.repartition == 0 or self.repartition > 1)):
-            raise LapjointError(f"repartition is {self.repartition}, expected 0 or a number above 1")
-        for name in ("growth_depth", "search_depth", "linger"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, np.integer)) and 0 <= value <= 1000):
-                raise LapjointError(f"{name} is {value}, expected 0 to 1000")
+        for field in fields_of(Params):
+            value = getattr(self, field.name)
+            if field.rule is not None and not (value is None and field.default is None):
+                field.rule.check(field.name, value)
+        object.__setattr__(self, "partition", checked_partition(self.partition))
         EngineChoice.parse(self.engine)
         parse_solvers(self.solver)
         if self.max_workers is not None:
             self._require_uniform_solver(f"max_workers is {self.max_workers}")
-        if self.precision not in PRECISIONS:
-            raise LapjointError(f"precision is {self.precision!r}, expected float32 or float64")
-        if self.friction_directions not in (1, 2):
-            raise LapjointError(f"friction_directions is {self.friction_directions}, expected 1 or 2")
         if self.address is not None and self.runtime != "ray":
             raise LapjointError(f"address is {self.address!r}, but the runtime is {self.runtime}, expected ray")
         if self.send == "border" and self.runtime in ("inline", "process"):
@@ -185,46 +242,66 @@ class Params:
             raise LapjointError("send is 'border' and quarantine is on, which looks at all states, expected send 'all'")
         if self.max_workers is not None and self.max_workers < self.workers:
             raise LapjointError(f"max_workers is {self.max_workers}, expected at least workers, {self.workers}")
-        for name in ("timestep", "length_unit", "hang_limit", "speed_limit"):
-            value = getattr(self, name)
-            if value is not None and not (is_finite(value) and value > 0):
-                raise LapjointError(f"{name} is {value}, expected a positive number")
-        for name in ("joint_erp", "contact_erp", "warm_start", "joint_warm_start"):
-            if not (is_finite(getattr(self, name)) and 0 <= getattr(self, name) <= 1):
-                raise LapjointError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1")
-        for name in ("residual_threshold", "tolerance"):
-            if not (is_finite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise LapjointError(f"{name} is {getattr(self, name)}, expected zero or more")
+        # A resolved tight coupling has the scene's depths: `resolved` checks those.
+        self._check_coupling(self.coupling, but=("growth_depth", "search_depth"))
 
     def resolved(self, scene: Scene) -> Params:
-        """The same, with everything the scene decides filled in."""
+        """The same, with everything the scene decides filled in. An option that the coupling has no use for is
+        refused."""
+        choice = self.coupling_choice(scene)
+        of_scene = {name: getattr(scene, name) for name in ("growth_depth", "search_depth")}
+        as_scene = [name for name, value in of_scene.items() if getattr(self, name) == value]
+        self._check_coupling(choice.coupling, choice.reason, as_scene)
         return replace(
             self,
-            coupling=self._coupling(scene),
+            coupling=choice.coupling,
             growth_depth=scene.growth_depth if self.growth_depth is None else self.growth_depth,
             search_depth=scene.search_depth if self.search_depth is None else self.search_depth,
             timestep=scene.timestep if self.timestep is None else self.timestep,
             iterations=scene.iterations if self.iterations is None else self.iterations,
-            rounds=ROUNDS if self.rounds is None else self.rounds,
+            rounds=ROUNDS if self.rounds is None and choice.coupling == "tight" else self.rounds,
             length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
             speed_limit=self._speed_limit(scene),
         )
 
-    def _coupling(self, scene: Scene) -> str:
-        """With joints, tight is better in everything. Contacts alone leave its server much to do where workers are
-        many, and blend looks as right."""
+    # ---- coupling ------------------------------------------------------------------------------------------------
+
+    def coupling_choice(self, scene: Scene) -> CouplingChoice:
+        """The coupling that a simulation of the scene takes, and why where `coupling` is auto."""
         if self.coupling != "auto":
-            return self.coupling
-        several = max(self.workers, self.max_workers or 0) > 1
-        has_joints = bool((scene.joints.body_b != WORLD).any())
-        as_ever = all(getattr(self, name) == getattr(Params, name) for name in OF_BLEND)
-        is_able = set(EngineChoice.parse(self.engine).names) == {"bullet"} and not self.sleeping
-        is_able = is_able and self.solver == "sequential" and self.send == "all"
-        return "tight" if several and has_joints and as_ever and is_able else "blend"
+            return CouplingChoice(self.coupling, None)
+        is_open = set(EngineChoice.parse(self.engine).names) == {"bullet"}
+        obstacles = {
+            "engine": not is_open,
+            "sleeping": self.sleeping,
+            "solver": self.solver != "sequential",
+            "send": self.send != "all",
+        }
+        set_here = [name for name, is_set in obstacles.items() if is_set]
+        return choose_coupling(scene, max(self.workers, self.max_workers or 0), self.given("blend"), set_here)
+
+    def coupling_reason(self, scene: Scene) -> str | None:
+        """Why auto takes the coupling that it takes for this scene; None where `coupling` is not auto."""
+        return self.coupling_choice(scene).reason
+
+    def given(self, coupling: str) -> list[str]:
+        """Fields of a coupling that are not at their defaults."""
+        own = (field for field in fields_of(Params) if field.coupling == coupling)
+        return [field.name for field in own if getattr(self, field.name) != field.default]
+
+    def _check_coupling(self, coupling: str, reason: str | None = None, but: Iterable[str] = ()) -> None:
+        """Raise a LapjointError for a parameter of another coupling."""
+        if coupling == "auto":
+            return
+        for name, of in others(coupling).items():
+            if name in self.given(of) and name not in but:
+                raise LapjointError(mismatch(name, coupling, of, reason))
+
+    # ---- workers -------------------------------------------------------------------------------------------------
 
     def with_solvers(self, scene: Scene, partition: NDArray[np.int32]) -> Params:
         """The same, with labels in `solver` replaced by the workers that have them. Where workers differ in their
-        solvers, the scene is not divided anew: METIS knows nothing of solvers."""
+        solvers, the scene is not repartitioned: METIS knows nothing of solvers."""
         if is_uniform(self.solver):
             return self
         solver = solvers_of_workers(self.solver, scene, partition, self.workers)
@@ -235,12 +312,16 @@ class Params:
         """Labels that have a solver of their own."""
         return sorted(parse_solvers(self.solver).by_label)
 
-    def check_coupling_of(self, names: Any, what: str) -> None:
-        """Refuse parameters that the coupling does not have."""
-        for name in names:
-            own = "blend" if name in OF_BLEND else "tight" if name == "rounds" else self.coupling
-            if own != self.coupling:
-                raise LapjointError(f"{what}: coupling is {self.coupling}, expected {own}")
+    def check_own(self, names: Iterable[str], what: str) -> None:
+        """Raise a LapjointError that begins with `what` if the coupling has no use for one of these parameters."""
+        for field in fields_of(Params):
+            if field.name in names and field.coupling not in (None, self.coupling):
+                raise LapjointError(f"{what}: coupling is {self.coupling}, expected {field.coupling}")
+
+    @property
+    def partition_name(self) -> str:
+        """The partition's kind or file; `array` where it was given as one."""
+        return self.partition if isinstance(self.partition, str) else "array"
 
     def check_worker_count(self, worker_count: int) -> None:
         """Refuse what is no count, and another one where workers differ in their solvers."""
@@ -259,14 +340,32 @@ class Params:
         corners = (scene.states[:, :3] - reach).min(axis=0), (scene.states[:, :3] + reach).max(axis=0)
         return float(np.linalg.norm(corners[1] - corners[0])) / (self.timestep or scene.timestep)
 
+    # ---- making them ---------------------------------------------------------------------------------------------
+
     @staticmethod
     def of(**given: Any) -> Params:
-        """Params from keywords; an unknown one is an error that lists the known ones."""
-        known = list(Params.__dataclass_fields__)
-        for name in given:
-            if name not in known:
-                raise LapjointError(f"no parameter named {name!r}; known parameters: {', '.join(known)}")
+        """Params from keywords."""
         return Params(**given)
+
+    @staticmethod
+    def stored(values: Mapping[str, Any]) -> Params:
+        """Params from a recording or a checkpoint. An option that the run's coupling had no use for, which was not
+        refused once, is back at its default; unknown names raise a LapjointError."""
+        depths = ("growth_depth", "search_depth")  # the scene's, whatever the coupling
+        coupling = values.get("coupling", "auto")
+        unused = {} if coupling == "auto" else others(coupling)
+        return Params(**{name: value for name, value in values.items() if name not in unused or name in depths})
+
+
+def others(coupling: str) -> dict[str, str]:
+    """Parameters that a coupling has no use for, and the couplings they belong to."""
+    return {field.name: field.coupling for field in fields_of(Params) if field.coupling not in (None, coupling)}
+
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    field.name: field.rule.values for field in fields_of(Params) if isinstance(field.rule, OneOf) and field.type is str
+}
+"""Fields with a few values to choose from."""
 
 
 def typical_length(scene: Scene) -> float:

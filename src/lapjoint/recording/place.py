@@ -1,7 +1,8 @@
-"""The directory of a recording: new or empty, with room for it."""
+"""Where files of a run may go, and a recording: a new directory with room for it."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import warnings
 from contextlib import suppress
@@ -15,10 +16,23 @@ LEAST_SHARE = 1 / 3
 """States compress to 0.6 to 0.7 of their size in motion, at rest to less: a recording is hardly smaller than this."""
 
 
+def existing_parent(path: Path) -> Path:
+    """The nearest directory above a path that exists, or the file that is in its way."""
+    return next(parent for parent in path.absolute().parents if parent.exists())
+
+
+def check_parents(path: Path, title: str | None = None) -> None:
+    """Refuse a path whose directories neither exist nor can be made. They are made when something is written."""
+    parent = existing_parent(path)
+    if not parent.is_dir():
+        raise LapjointError(f"{title or path}: {parent} is a file, expected a directory")
+    if not path.exists() and not os.access(parent, os.W_OK):
+        raise LapjointError(f"{title or path}: no permission to write there")
+
+
 def check_place(path: Path) -> bool:
-    """Raise if a directory is taken, before anything starts; returns whether it does not exist yet."""
-    if not path.parent.is_dir():
-        raise LapjointError(f"{path}: the directory {path.parent} does not exist")
+    """Refuse a place that is taken, before anything starts; whether the directory is not there yet."""
+    check_parents(path)
     if not path.exists():
         return True
     if not path.is_dir():
@@ -29,8 +43,8 @@ def check_place(path: Path) -> bool:
 
 
 def check_space(path: Path, scene_size: int, body_count: int, frame_count: int | None) -> None:
-    """Raise if not even the first chunk can fit, warn if all frames, where their number is known, hardly will."""
-    free = shutil.disk_usage(path if path.exists() else path.parent).free
+    """Refuse if not even the first chunk can fit, warn if all frames, where their number is known, hardly will."""
+    free = shutil.disk_usage(path if path.exists() else existing_parent(path)).free
     frame_size = LEAST_SHARE * 4 * STATE_SIZE * body_count
     first_count = CHUNK_FRAMES if frame_count is None else min(frame_count, CHUNK_FRAMES)
     needed = scene_size + first_count * frame_size

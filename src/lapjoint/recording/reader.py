@@ -90,8 +90,8 @@ class Recording:
 
     @property
     def params(self) -> Params:
-        """Parameters of the run; those that this version does not have are left out."""
-        return Params(**{name: self._params[name] for name in Params.__dataclass_fields__ if name in self._params})
+        """Parameters of the run; those that this lapjoint does not know are left out."""
+        return Params.stored({name: self._params[name] for name in Params.__dataclass_fields__ if name in self._params})
 
     # ---- frames ------------------------------------------------------------------------------------------------------
 

@@ -84,7 +84,7 @@ class RecordingStore:
         self._frame_rows: list[tuple[Any, ...]] = []
         self._lists: dict[str, list[NDArray[Any]]] = {}
         self._list_sizes: dict[str, int] = {}
-        path.mkdir(exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
         for group in ("profile", "measures"):
             (path / group).mkdir()
             write_group(path / group, {})

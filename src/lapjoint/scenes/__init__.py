@@ -5,11 +5,10 @@ Every scene is one module with a `build(size, seed)`; the first line of its docs
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from types import ModuleType
 
-from ..errors import LapjointError
+from ..errors import LapjointError, did_you_mean
 from ..scene import Scene
 
 _MODULES = {
@@ -47,7 +46,6 @@ def build(name: str, size: int | None = None, seed: int = 0) -> Scene:
 
 def _module(name: str) -> ModuleType:
     if name not in _MODULES:
-        near = difflib.get_close_matches(str(name).lower().replace("_", "-"), _MODULES, n=1)
-        known = f"; did you mean {near[0]!r}? Known scenes: " if near else "; known scenes: "
-        raise LapjointError(f"no scene named {name!r}{known}{', '.join(_MODULES)}")
+        hint = did_you_mean(name, _MODULES)
+        raise LapjointError(f"no scene named {name!r}{hint}; known scenes: {', '.join(_MODULES)}")
     return importlib.import_module(f".{_MODULES[name]}", __name__)

@@ -10,19 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import Membership
-from ..errors import LapjointError
+from ..errors import LapjointError, did_you_mean
+from ..params.partition_choice import PartitionLike, checked_partition
 from ..scene import WORLD, Scene
 
 Ids = NDArray[np.int32]
 
 
-def make_partition(scene: Scene, worker_count: int, kind: str = "auto", own: Sequence[int] = ()) -> Ids:
-    """The worker of each body. `kind` is auto, one of KINDS, or the path of a partition file. With auto and labels,
-    each label in `own` has a worker to itself if there are enough."""
+def make_partition(scene: Scene, worker_count: int, kind: PartitionLike = "auto", own: Sequence[int] = ()) -> Ids:
+    """The worker of each body. `kind` is auto, one of KINDS, the path of a partition file, or the partition itself: a
+    worker for each body. With auto and labels, each label in `own` has a worker to itself if there are enough."""
     if worker_count > max(scene.body_count, 1):
         raise LapjointError(f"{worker_count} workers for {scene.body_count} bodies: expected at most one per body")
     if worker_count == 1:
         return np.zeros(scene.body_count, np.int32)
+    if not isinstance(kind, str):
+        return check_partition("partition", np.array(checked_partition(kind), np.int64), scene, worker_count)
     if own and kind in ("auto", "labels"):
         return set_apart(scene, worker_count, own)
     if kind == "auto":
@@ -31,7 +34,8 @@ def make_partition(scene: Scene, worker_count: int, kind: str = "auto", own: Seq
         return KINDS[kind](scene, worker_count)
     if Path(kind).suffix or Path(kind).exists():
         return read_partition(Path(kind), scene, worker_count)
-    raise LapjointError(f"no partition named {kind!r}; known: auto, {', '.join(KINDS)}, or a file")
+    hint = did_you_mean(kind, ("auto", *KINDS))
+    raise LapjointError(f"no partition named {kind!r}{hint}; known: auto, {', '.join(KINDS)}, or a file")
 
 
 def equal(scene: Scene, worker_count: int) -> Ids:
@@ -173,27 +177,28 @@ def read_partition(path: Path, scene: Scene, worker_count: int) -> Ids:
         lines = path.read_text().split()
     except (OSError, UnicodeDecodeError) as error:
         raise LapjointError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    if len(lines) != scene.body_count:
-        raise LapjointError(f"{path}: {len(lines)} numbers for {scene.body_count} bodies, expected one per body")
     for row, text in enumerate(lines):
-        if not text.isdecimal() or int(text) >= worker_count:
-            raise LapjointError(
-                f"{path}: {scene.body_title(row)} goes to worker {text!r}, expected 0 to {worker_count - 1}"
-            )
-    return np.array(lines, np.int32)
+        if not text.isdecimal():
+            title = scene.body_title(row) if row < scene.body_count else f"line {row + 1}"
+            raise LapjointError(f"{path}: {title} goes to worker {text!r}, expected 0 to {worker_count - 1}")
+    return check_partition(str(path), np.array(lines, np.int64), scene, worker_count)
+
+
+def check_partition(title: str, partition: NDArray[np.integer[Any]], scene: Scene, worker_count: int) -> Ids:
+    """The partition, if it has one worker for each body and a body for the last worker: otherwise it was made for
+    another scene or another number of workers."""
+    if len(partition) != scene.body_count:
+        raise LapjointError(f"{title}: {len(partition)} numbers for {scene.body_count} bodies, expected one per body")
+    for row in np.flatnonzero((partition < 0) | (partition >= worker_count)):
+        body, worker = scene.body_title(int(row)), str(partition[row])
+        raise LapjointError(f"{title}: {body} goes to worker {worker!r}, expected 0 to {worker_count - 1}")
+    made_for = int(partition.max()) + 1
+    if made_for != worker_count:
+        of = f"{made_for} worker" + "s" * (made_for > 1)
+        raise LapjointError(f"{title}: is a partition for {of}, but workers is {worker_count}, expected {made_for}")
+    return partition.astype(np.int32)
 
 
 def write_partition(path: Path, partition: Ids) -> None:
     """Write a file that read_partition takes."""
     path.write_text("".join(f"{worker}\n" for worker in partition.tolist()))
-
-
-def checked_partition(scene: Scene, worker_count: int, partition: Any, what: str) -> Ids:
-    workers = np.asarray(partition)
-    if workers.shape != (scene.body_count,) or not np.issubdtype(workers.dtype, np.integer):
-        raise LapjointError(f"{what}: partition has shape {workers.shape}, expected a worker for each body")
-    for row in np.flatnonzero((workers < 0) | (workers >= worker_count)):
-        raise LapjointError(
-            f"{what}: {scene.body_title(int(row))} goes to worker {workers[row]}, expected 0 to {worker_count - 1}"
-        )
-    return workers.astype(np.int32)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import LapjointError
+from ...errors import LapjointError, did_you_mean
 from ...params import Params
 from ...scene import Scene
 from ...scene.joints import JointKind
@@ -87,7 +87,8 @@ class Peer(Protocol):
 def load_peer(name: str) -> type[Peer]:
     """The peer of that name. Unknown or not installed: LapjointError."""
     if name not in _PEERS:
-        raise LapjointError(f"no peer named {name!r}; known peers: {', '.join(PEER_NAMES)}")
+        hint = did_you_mean(name, PEER_NAMES)
+        raise LapjointError(f"no peer named {name!r}{hint}; known peers: {', '.join(PEER_NAMES)}")
     peer: type[Peer] = getattr(importlib.import_module(f".{name}", __package__), _PEERS[name])
     if importlib.util.find_spec(peer.package) is None:
         raise LapjointError(f"peer {name} needs the package {peer.package}, which is not installed: {INSTALL}")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LapjointError
-from ...params.params import OF_BLEND
+from ...params.params import others
 from ...recording import Recording
 from ..step_values import step_values
 from ..titles import count_of
@@ -35,12 +35,6 @@ SHARING = (
     "algorithms",
     "validate",
 )
-
-# Parameters that a coupling does not have.
-NOT_OF = {
-    "blend": ("rounds", "tolerance", "acceleration", "joints_together", "joint_warm_start"),
-    "tight": OF_BLEND,
-}
 
 COUNTED = {"iterations": "iterations", "body_count": "bodies"}
 
@@ -78,7 +72,7 @@ class Run:
     def params(self) -> dict[str, Any]:
         """Those that its coupling has."""
         found = asdict(self.recording.params)
-        return {name: value for name, value in found.items() if name not in NOT_OF[found["coupling"]]}
+        return {name: value for name, value in found.items() if name not in others(found["coupling"])}
 
     @property
     def is_tight(self) -> bool:

@@ -6,17 +6,15 @@ of its list of bodies: parked far above everything, frozen, drawn and counted no
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from ...params import Params
 from ...scene import Scene, Sphere
-from ...server.partition import make_partition, write_partition
+from ...server.partition import make_partition
 from ...simulation import Simulation
 
 MASS = 10.0
@@ -57,12 +55,9 @@ def simulation_with_balls(scene: Scene, params: Params, count: int) -> Iterator[
     # The balls go to the worker with the fewest bodies; they cost nothing before they touch something.
     least = int(np.argmin(np.bincount(partition, minlength=params.workers)))
     both = np.concatenate([partition, np.full(whole.body_count - scene.body_count, least, np.int32)])
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "partition.txt"  # a restart reads it again
-        write_partition(file, both)
-        with Simulation(whole, replace(resolved, partition=str(file))) as simulation:
-            park_balls(simulation, whole.body_count - scene.body_count)
-            yield simulation
+    with Simulation(whole, replace(resolved, partition=both)) as simulation:
+        park_balls(simulation, whole.body_count - scene.body_count)
+        yield simulation
 
 
 def park_balls(simulation: Simulation, count: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.exchange import Links
-from ...errors import LapjointError
+from ...errors import LapjointError, did_you_mean
 from ...params import Params
 from ...scene import Scene
 from ..messages import Command, Reply, WorkerFailure
@@ -84,7 +84,8 @@ def runtime_names() -> list[str]:
 def make_runtime(scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> Runtime:
     """The runtime that `params` names, with its workers started and empty."""
     if params.runtime not in _RUNTIMES:
-        raise LapjointError(f"no runtime named {params.runtime!r}; known runtimes: {', '.join(_RUNTIMES)}")
+        hint = did_you_mean(params.runtime, _RUNTIMES)
+        raise LapjointError(f"no runtime named {params.runtime!r}{hint}; known runtimes: {', '.join(_RUNTIMES)}")
     module, name = _RUNTIMES[params.runtime].split(":")
     runtime: Runtime = getattr(import_module(module, __package__), name)(scene, params, worker_count, exchange_room)
     return runtime

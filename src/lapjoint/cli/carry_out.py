@@ -1,0 +1,86 @@
+"""The run itself, as `run` and `resume` have it: steps with progress, the summary, and what is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..checkpoint import CheckpointWriter
+from ..errors import LapjointError
+from ..run import run as run_simulation
+from ..simulation import Simulation
+from .extras import load
+from .outputs import Outputs, checkpoint_writer
+from .progress import step_progress
+from .shared import console, counted
+from .summary_table import summary_table
+
+if TYPE_CHECKING:
+    from ..view.page.live import LiveView
+
+
+def carry_out(
+    simulation: Simulation,
+    count: int | None,
+    outputs: Outputs,
+    checkpoints: CheckpointWriter | None,
+    live: LiveView | None = None,
+    coupling_reason: str | None = None,
+) -> None:
+    """Take `count` steps and write what was asked for. Exit code 130 if they were interrupted."""
+    with step_progress(simulation, count) as on_step:
+        summary = run_simulation(
+            simulation,
+            count,
+            on_step,
+            measure=outputs.measures,
+            one_step_every=outputs.one_step_every or 1,
+            record=outputs.record,
+            record_every=outputs.record_every or 1,
+            record_contacts=outputs.record_contacts,
+            checkpoints=checkpoints,
+            gate=None if live is None else live.gate,
+        )
+    if live is not None:
+        summary = live.without_balls(summary)
+    summary = replace(summary, coupling_reason=coupling_reason)
+    console.print(summary_table(summary))
+    if outputs.record is not None:
+        console.print(f"recording: {outputs.record}", markup=False)
+    outputs.write(simulation, summary)
+    if checkpoints is None and summary.stopped is not None:
+        checkpoints = _rescue(simulation, None if count is None else count - summary.steps)
+    if checkpoints is not None and checkpoints.saved_step is not None:
+        console.print(f"checkpoint at step {checkpoints.saved_step}: {checkpoints.path}", markup=False)
+    if summary.stopped is not None:
+        raise LapjointError(summary.stopped)
+    if live is not None and summary.steps == count:
+        console.print("the steps are done; the view stays until Ctrl-C")
+        load("--view").stay(live)
+    if count is not None and summary.steps < count:
+        console.print(f"interrupted after {summary.steps} of {counted(count, 'step', form='')}")
+        raise typer.Exit(130)
+
+
+def checked_count(steps: int | None, seconds: float | None, timestep: float) -> int | None:
+    """How many steps --steps or --seconds stand for; None where neither is given."""
+    if steps is not None and seconds is not None:
+        raise LapjointError("--steps and --seconds are both given, expected one of them")
+    if seconds is not None:
+        if not 0 < seconds < float("inf"):
+            raise LapjointError(f"--seconds is {seconds}, expected a positive number")
+        return max(1, round(seconds / timestep))
+    if steps is not None and steps < 1:
+        raise LapjointError(f"--steps is {steps}, expected at least 1")
+    return steps
+
+
+def _rescue(simulation: Simulation, count: int | None) -> CheckpointWriter:
+    """Of a run that a failure stopped and that has no place for checkpoints: one in the current directory."""
+    names = (Path(f"{simulation.scene.name}-stopped{suffix}") for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
+    writer = checkpoint_writer(next(name for name in names if not name.exists()), simulation, None, None, count)
+    writer.save(simulation)
+    return writer

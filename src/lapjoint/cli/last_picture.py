@@ -1,0 +1,28 @@
+"""`lapjoint run --picture`: a picture of the last state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..simulation import Simulation
+from ..view.draw.coloring import body_colors
+from ..view.draw.context import open_context
+from ..view.draw.picture import picture
+from .shared import console, make_parents
+
+
+def check() -> None:
+    """Refuse a machine that cannot draw, before anything starts."""
+    open_context().release()
+
+
+def draw_last_state(simulation: Simulation, file: Path) -> None:
+    """Coloured by worker, overlap bodies mixed by their weights (Figure 1), or with tight coupling bodies inside paler
+    than those at the interface; by label with one worker."""
+    mode = "interface" if simulation.params.coupling == "tight" else "worker"
+    colors = None
+    if simulation.membership.worker_count > 1:
+        colors = body_colors(mode, weights=simulation.weights(), interface=simulation.interface)
+    make_parents(file)
+    picture(simulation.scene, file, simulation.states, colors=colors)
+    console.print(f"picture of the last state: {file}", markup=False)

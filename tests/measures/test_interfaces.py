@@ -1,0 +1,68 @@
+"""Errors at interfaces beside those inside workers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lapjoint import Contacts, Params, Simulation, scenes
+from lapjoint.measures.interfaces import EVERY, InterfaceErrors, excess
+from lapjoint.run import run
+
+
+def step(at: list[int], pairs: list[tuple[int, int]], depth: list[float]) -> Any:
+    """What a step of four bodies leaves: bodies at interfaces, and contacts."""
+    contacts = Contacts(np.array(pairs, np.int32).reshape(-1, 2), np.ones(len(pairs), np.int32), np.array(depth))
+    scene = SimpleNamespace(body_count=4, joint_count=0, joints=None)
+    none = np.empty(0, np.int32)
+    return SimpleNamespace(scene=scene, overlap=np.array(at, np.int32), interface=none, contacts=lambda: contacts)
+
+
+def test_a_contact_is_at_an_interface_with_either_body() -> None:
+    errors = InterfaceErrors()
+    errors.after_step(step([1], [(0, 1), (1, 2), (2, 3), (3, -1), (1, -2)], [1.0, 3.0, 0.5, 2.0, -1.0]))
+    assert errors.values() == {
+        "penetration_interface": 3.0,
+        "penetration_interior": 2.0,
+        "joint_gap_interface": None,
+        "joint_gap_interior": None,
+    }
+
+
+def test_every_fifth_step_counts_and_means_are_taken() -> None:
+    errors = InterfaceErrors()
+    for number in range(2 * EVERY):
+        depth = float(number // EVERY + 1) if number % EVERY == 0 else 100.0
+        errors.after_step(step([0], [(0, 1), (2, 3)], [2 * depth, depth]))
+    assert errors.values()["penetration_interface"] == 3.0
+    assert errors.values()["penetration_interior"] == 1.5
+
+
+@pytest.mark.parametrize("at", [[], [0, 1, 2, 3]])
+def test_nothing_is_compared_where_one_side_is_missing(at: list[int]) -> None:
+    errors = InterfaceErrors()
+    errors.after_step(step(at, [(0, 1), (2, 3)], [1.0, 1.0]))
+    assert set(errors.values().values()) == {None}
+
+
+def test_what_is_worth_a_word() -> None:
+    found = excess("penetration", 6e-3, 1e-3, 0.5)
+    assert found is not None
+    assert found.times == pytest.approx(6)
+    assert excess("penetration", 2e-3, 1e-3, 0.5) is None, "twice as much is nothing to speak of"
+    assert excess("penetration", 4e-4, 1e-5, 0.5) is None, "nor is less than a thousandth of a body"
+    assert excess("penetration", None, None, 0.5) is None
+    deep = excess("penetration", 1.0, 0.0, 0.5)
+    assert deep is not None
+    assert deep.times == np.inf
+
+
+def test_a_run_has_them_with_several_workers_and_not_with_one() -> None:
+    for workers in (1, 2):
+        with Simulation(scenes.build("chain"), Params(workers=workers, runtime="inline")) as simulation:
+            summary = run(simulation, 3)
+        assert (summary.joint_gap_interface is None) == (workers == 1)
+        assert (summary.joint_gap_interior is None) == (workers == 1)
