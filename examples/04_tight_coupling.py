@@ -4,10 +4,8 @@ import lapjoint
 
 scene = lapjoint.scenes.build("bridge")
 gaps, rounds = {}, []
-for coupling in ("blend", "tight"):
-    params = lapjoint.Params(
-        workers=4, coupling=coupling, iterations=200, precision="float64", rounds=20, tolerance=1e-3
-    )
+for coupling, options in {"blend": {}, "tight": {"rounds": 20, "tolerance": 1e-3}}.items():
+    params = lapjoint.Params(workers=4, coupling=coupling, iterations=200, precision="float64", **options)
     with lapjoint.Simulation(scene, params) as simulation:
         for _ in simulation.frames(100):
             rounds.append(simulation.profile.rounds)
