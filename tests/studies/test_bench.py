@@ -458,6 +458,7 @@ def test_what_is_complete_is_printed_and_written(
         assert result.stdout.endswith("interrupted after 1 of 2 rounds\n")
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
     """Wait until its progress shows the second round, then press Ctrl-C there."""
     file = tmp_path / "bench.json"
