@@ -37,7 +37,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give every test the group of its file, if it has none, and order the groups: each is run by one process, so that
     fixtures of a module are made once."""
     for item in items:
-        if item.get_closest_marker("xdist_group") is None:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.xdist_group("browser"))
+        elif item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()))
     items.sort(key=lambda item: FIRST.index(name) if (name := group_of(item)) in FIRST else len(FIRST))
 

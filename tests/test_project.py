@@ -272,6 +272,7 @@ for name in ("plank", "chain"):
 """
 
 
+@pytest.mark.slow
 def test_both_precisions_live_in_one_process_as_if_alone() -> None:
     """They are two builds of the same library; where they shared a static they would corrupt each other."""
     together = run_python(TRACE, "float32", "float64").splitlines()

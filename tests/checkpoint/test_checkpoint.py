@@ -48,6 +48,7 @@ def saved(simulation: Simulation, directory: Path) -> Checkpoint:
     return Checkpoint(CheckpointWriter(directory, simulation).save(simulation))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "workers", "runtime"), [("float64", 1, "inline"), ("float32", 3, "inline"), ("float64", 3, "process")]
 )
@@ -87,6 +88,7 @@ def test_from_one_runtime_to_the_other(there: str, tmp_path: Path) -> None:
         assert second.state_hash == end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["inline", "process"])
 def test_a_state_larger_than_a_message_comes_in_parts(
     runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -62,6 +62,7 @@ def test_the_command_line_saves_a_stopped_run_that_has_no_place_for_checkpoints(
     assert (checkpoint.step_count, checkpoint.end) == (0, 12)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_before_a_checkpoint_costs_only_that_checkpoint(tmp_path: Path) -> None:
     with bowl() as inline:
         inline.step(4)

@@ -320,6 +320,7 @@ def test_mistakes_are_named_before_anything_starts(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_writes_a_last_checkpoint(tmp_path: Path) -> None:
     directory, file = tmp_path / "c", tmp_path / "run.json"
     command = [*LAPJOINT, "run", "chain", "--size", "8", "--steps", "10000000", "--workers", "2"]

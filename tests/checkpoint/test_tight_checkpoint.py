@@ -35,6 +35,7 @@ def whole_run(name: str, precision: str, workers: int) -> tuple[str, str, np.nda
         return start, simulation.state_hash, owner_of(simulation), interface(simulation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "precision", "runtime", "workers"),
     [
@@ -90,6 +91,7 @@ def test_whatever_the_parameters(name: str, more: dict[str, Any], tmp_path: Path
             assert second.state_hash == first.state_hash
 
 
+@pytest.mark.slow
 def test_every_step_can_be_gone_on_from(tmp_path: Path) -> None:
     """Also before the first one, and from a resumed run. Bodies change hands on the way."""
     with tight("bowl", repartition=1.01) as whole:

@@ -228,6 +228,7 @@ def test_warnings_are_shown_and_do_not_stop_a_run(tmp_path: Path) -> None:
 # ---- Ctrl-C ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["inline", "process"])
 def test_ctrl_c_ends_a_run_with_its_summary(tmp_path: Path, runtime: str) -> None:
     """In a terminal of its own: wait until its progress shows steps, then press Ctrl-C there."""

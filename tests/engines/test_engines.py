@@ -256,6 +256,7 @@ def end_of(scene: Scene, steps: int, **params: object) -> tuple[str, float, np.n
         return simulation.state_hash, float(simulation.joint_gaps().max(initial=0.0)), simulation.states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["rapier", "bullet,1=rapier", "0=rapier,1=bullet:float64", "mujoco:float64"])
 def test_a_bridge_holds_on_other_and_on_mixed_engines_in_every_runtime(engine: str) -> None:
     installed(*EngineChoice.parse(engine).names)
@@ -275,6 +276,7 @@ def test_a_pile_stands_on_two_engines() -> None:
     np.testing.assert_allclose(states[:, 2], scene.states[:, 2], atol=0.03)
 
 
+@pytest.mark.slow
 def test_a_plug_in_runs_in_processes_of_its_own() -> None:
     scene = Scene("balls")
     scene.add_static(Plane())
@@ -381,6 +383,7 @@ def test_a_recording_names_all_engines() -> None:
     )
 
 
+@pytest.mark.slow
 def test_run_and_bench_take_several_engines(tmp_path: Path) -> None:
     installed("rapier")
     result = CliRunner().invoke(

@@ -101,6 +101,7 @@ def contacts_of(engine: Engine) -> tuple[bytes, ...]:
     return contacts.bodies.tobytes(), contacts.point_count.tobytes(), contacts.depth.tobytes()
 
 
+@pytest.mark.slow
 def test_ten_thousand_comings_and_goings_leave_no_trace(make: Make) -> None:
     scene = heap(5, 12)
     settled = settle(make(scene), scene, 600)
@@ -157,6 +158,7 @@ def memory_growth(kind: tuple[str, str]) -> dict[str, int]:
     return growth
 
 
+@pytest.mark.slow
 def test_comings_and_goings_take_no_memory(kind: tuple[str, str]) -> None:
     """In a fresh process, where no free memory of earlier tests hides a leak: 50 bytes a body would be noticed."""
     code = (

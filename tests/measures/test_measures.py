@@ -401,6 +401,7 @@ def test_one_worker_has_no_one_step_error(name: str, size: int, steps: int) -> N
     assert (found["one_step_difference"] == 0).all()
 
 
+@pytest.mark.slow
 def test_the_one_step_error_falls_with_the_growth_depth() -> None:
     scene = scenes.build("bridge")
     names = "one_step_error,one_step_difference"

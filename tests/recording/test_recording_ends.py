@@ -47,6 +47,7 @@ def whole_run() -> Iterator[tuple[NDArray[np.float32], NDArray[np.float64]]]:
             yield simulation.states.astype(np.float32), simulation.weights()
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_a_recording_that_is_right_up_to_its_end(tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
     recordings = []
@@ -139,6 +140,7 @@ for _ in range(5):
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_forgets_to_close_loses_nothing(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", FORGETFUL, str(tmp_path / "r")], check=True)
     assert Recording(tmp_path / "r").frame_count == 5

@@ -220,6 +220,7 @@ def has_begun(path: Path) -> bool:
     return (path / "zarr.json").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_complete_recording(tmp_path: Path) -> None:
     file, path = tmp_path / "run.json", tmp_path / "r"
     with start_run(path, "--workers", "2", "--measure", "all", "--json", str(file)) as child:
@@ -235,6 +236,7 @@ def test_ctrl_c_leaves_a_complete_recording(tmp_path: Path) -> None:
     assert recording.measures["kinetic_energy"][-1] == summary["kinetic_energy"]
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_a_recording_that_opens(tmp_path: Path) -> None:
     """Four times, at any moment from the first file on; two at a time, the last two while they write."""
     rng = np.random.default_rng(7)

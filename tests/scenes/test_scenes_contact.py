@@ -142,6 +142,7 @@ def test_a_link_that_slips_out_is_noticed() -> None:
 # ---- what they do ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_balls_come_to_rest_in_the_bowl(precision: str) -> None:
     scene = scenes.build("bowl", 100)
@@ -156,6 +157,7 @@ def test_balls_come_to_rest_in_the_bowl(precision: str) -> None:
     assert np.mean(speeds(states) < 0.05) > 0.95
 
 
+@pytest.mark.slow
 def test_building_stands_until_it_is_hit_and_then_comes_down() -> None:
     scene = scenes.build("building", 150)
     first, bodies = scene.states, scene.body_count - 2
@@ -172,6 +174,7 @@ def test_building_stands_until_it_is_hit_and_then_comes_down() -> None:
     assert np.mean(fallen[upper] > 0.5) > 0.5
 
 
+@pytest.mark.slow
 def test_net_holds_and_calms_down() -> None:
     scene = scenes.build("chain-net", 24)
     engine = started(scene)

@@ -178,6 +178,7 @@ def test_the_balls_land_on_the_crossing_and_stay() -> None:
     assert platform[2] == pytest.approx(scene.states[0, 2], abs=0.3)
 
 
+@pytest.mark.slow
 def test_the_chain_comes_to_rest_as_a_catenary() -> None:
     scene = scenes.build("chain")
     engine = started(scene, iterations=100)

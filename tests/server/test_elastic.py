@@ -45,7 +45,7 @@ def bowl() -> Scene:
     [
         ("bowl", 1, 4),
         ("bowl", 4, 1),
-        ("bowl", 70, 3),
+        pytest.param("bowl", 70, 3, marks=pytest.mark.slow),
         ("building", 5, 2),
         ("two-way-bridge", 1, 3),
         ("two-way-bridge", 2, 5),
@@ -75,6 +75,7 @@ def test_no_state_jumps(name: str, before: int, after: int) -> None:
         simulation.step(5)
 
 
+@pytest.mark.slow
 def test_workers_of_processes_come_and_go(bowl: Scene) -> None:
     with start(bowl, 2, runtime="process") as simulation, start(bowl, 2) as inline:
         for count in (5, 1, 3):
@@ -87,6 +88,7 @@ def test_workers_of_processes_come_and_go(bowl: Scene) -> None:
     assert children() == []
 
 
+@pytest.mark.slow
 def test_any_number_follows_any_other(bowl: Scene) -> None:
     chance = random.Random(3)
     with start(bowl, 3) as simulation:
@@ -215,6 +217,7 @@ def test_a_load_that_passes_for_a_moment_changes_nothing() -> None:
             assert elastic.wanted(2, load) == 2
 
 
+@pytest.mark.slow
 def test_a_run_takes_more_workers_when_the_load_grows_and_can_be_repeated() -> None:
     scene = scenes.build("building", size=200)
     hashes = []
@@ -230,6 +233,7 @@ def test_a_run_takes_more_workers_when_the_load_grows_and_can_be_repeated() -> N
     assert hashes[0] == hashes[1]
 
 
+@pytest.mark.slow
 def test_no_more_workers_than_bodies_or_than_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wanted_counts(Elastic(Params(workers=2, max_workers=16), 3), 2, 1000.0) == [3]
     with start(scenes.build("building", size=200), 1, max_workers=4, runtime="process", iterations=500) as simulation:
@@ -246,6 +250,7 @@ def test_without_a_bound_the_number_stays() -> None:
     assert not any(elastic.is_time_to_look(step) for step in range(100))
 
 
+@pytest.mark.slow
 def test_a_range_of_workers_on_the_command_line(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     run_it = ["run", "building", "--size", "200", "--runtime", "inline", "--steps", "60", "--iterations", "500"]

@@ -140,6 +140,7 @@ def test_a_division_is_even_and_moves_as_few_bodies_as_it_can() -> None:
     assert parts.tolist() == tower.tolist()
 
 
+@pytest.mark.slow
 def test_uneven_shares_are_divided_anew_and_nothing_is_lost(tmp_path: object) -> None:
     scene = stacks([8, 8, 8, 8])
     uneven = tmp_path / "uneven.txt"  # type: ignore[operator]

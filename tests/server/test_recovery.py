@@ -33,7 +33,8 @@ from parallel_support import children
 
 BODY = 150
 
-every_runtime = pytest.mark.parametrize("runtime", ["inline", "process"])
+slow = pytest.mark.slow
+every_runtime = pytest.mark.parametrize("runtime", ["inline", pytest.param("process", marks=slow)])
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +81,7 @@ def jump(states: np.ndarray, wanted: np.ndarray) -> float:
 # ---- dead and hanging processes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_workers_killed_at_random_moments_are_replaced(bowl: Scene, without_fault: list[np.ndarray]) -> None:
     chance = random.Random(1)
     for _ in range(2):
@@ -108,6 +110,7 @@ def test_workers_killed_at_random_moments_are_replaced(bowl: Scene, without_faul
                 assert jump(simulation.states, without_fault[40]) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "workers"), [("building", 1), ("bowl", 2), ("two-way-bridge", 2)])
 def test_the_step_of_a_dead_worker_is_taken_by_its_successor(name: str, workers: int) -> None:
     scene = scenes.build(name, size=200)
@@ -125,6 +128,7 @@ def test_the_step_of_a_dead_worker_is_taken_by_its_successor(name: str, workers:
         assert apart.any() == (name != "bowl")
 
 
+@pytest.mark.slow
 def test_forces_and_iterations_are_those_of_the_step_that_is_repeated() -> None:
     scene = Scene("balls", gravity=(0, 0, 0))
     scene.add_bodies(Sphere(0.5), [[3 * i, 0, 0] for i in range(4)])
@@ -142,6 +146,7 @@ def test_forces_and_iterations_are_those_of_the_step_that_is_repeated() -> None:
         assert [event.worker for event in simulation.events] == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_hanging_worker_is_replaced(bowl: Scene) -> None:
     with start(bowl, runtime="process", hang_limit=1.0) as simulation:
         simulation.step(3)
@@ -152,6 +157,7 @@ def test_a_hanging_worker_is_replaced(bowl: Scene) -> None:
         assert simulation.step_count == 6
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_again_and_again_stops_the_run(bowl: Scene) -> None:
     with start(bowl, runtime="process") as simulation:
         for _ in range(2):
@@ -182,6 +188,7 @@ def test_a_worker_that_dies_again_and_again_stops_the_run(bowl: Scene) -> None:
     assert children() == []
 
 
+@pytest.mark.slow
 def test_failures_far_apart_do_not_stop_the_run(bowl: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lapjoint.server.recovery.WITHIN", 4)
     with start(bowl, runtime="process", workers=1) as simulation:
@@ -197,7 +204,7 @@ def test_failures_far_apart_do_not_stop_the_run(bowl: Scene, monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("runtime", "kind"),
-    [("inline", "nan"), ("inline", "silent nan"), ("inline", "error"), ("process", "nan")],
+    [("inline", "nan"), ("inline", "silent nan"), ("inline", "error"), pytest.param("process", "nan", marks=slow)],
 )
 def test_a_fault_that_does_not_come_back(
     bowl: Scene, without_fault: list[np.ndarray], faulty: None, runtime: str, kind: str
@@ -219,7 +226,7 @@ def test_a_fault_that_does_not_come_back(
         assert len(simulation.events) == 1
 
 
-@pytest.mark.parametrize(("runtime", "kind"), [("inline", "nan"), ("process", "silent nan")])
+@pytest.mark.parametrize(("runtime", "kind"), [("inline", "nan"), pytest.param("process", "silent nan", marks=slow)])
 def test_nan_that_comes_back_stops_the_run_and_names_the_body(
     bowl: Scene, without_fault: list[np.ndarray], faulty: None, runtime: str, kind: str
 ) -> None:
@@ -234,6 +241,7 @@ def test_nan_that_comes_back_stops_the_run_and_names_the_body(
         assert np.array_equal(simulation.states, without_fault[10])
 
 
+@pytest.mark.slow
 def test_an_exit_that_comes_back_stops_the_run(bowl: Scene, faulty: None) -> None:
     with start(bowl, runtime="process", engine="faulty") as simulation:
         simulation.step(2)
@@ -257,7 +265,9 @@ def test_on_failure_stop(bowl: Scene, without_fault: list[np.ndarray], faulty: N
 # ---- quarantine ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("runtime", "kind"), [("inline", "nan"), ("inline", "silent nan"), ("process", "nan")])
+@pytest.mark.parametrize(
+    ("runtime", "kind"), [("inline", "nan"), ("inline", "silent nan"), pytest.param("process", "nan", marks=slow)]
+)
 def test_nan_is_contained_to_its_body(bowl: Scene, faulty: None, runtime: str, kind: str) -> None:
     with start(bowl, runtime=runtime, engine="faulty", quarantine=True) as simulation:
         simulation.step(10)

@@ -74,6 +74,7 @@ def assert_nothing_left(workers: list[psutil.Process], memory_before: set[str]) 
     assert poll(lambda: not shared_memory_names() - memory_before, GONE_S), shared_memory_names() - memory_before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "exit_code", "complaint"),
     [
@@ -102,6 +103,7 @@ def test_a_program_that_ends(
     assert_nothing_left(program.workers, memory_before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_a_server_that_is_killed_while_idle(
     programs: list[Program], memory_before: set[str], number: signal.Signals
@@ -119,6 +121,7 @@ endless.step()
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_in_the_middle_of_a_long_step(programs: list[Program], memory_before: set[str]) -> None:
     """The workers are inside the engine for many seconds; they leave all the same."""
     program = Program(ENDLESS)
@@ -170,6 +173,7 @@ def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return worker_processes(process.pid)
 
 
+@pytest.mark.slow
 def test_interrupt_of_the_command_line(command_line: subprocess.Popen[str], memory_before: set[str]) -> None:
     workers = workers_of(command_line)
     wait_until_they_step(workers)
@@ -182,6 +186,7 @@ def test_interrupt_of_the_command_line(command_line: subprocess.Popen[str], memo
     assert_nothing_left(workers, memory_before)
 
 
+@pytest.mark.slow
 def test_interrupt_while_workers_start(command_line: subprocess.Popen[str], memory_before: set[str]) -> None:
     assert poll(lambda: worker_processes(command_line.pid), 60)
     workers = worker_processes(command_line.pid)
@@ -192,6 +197,7 @@ def test_interrupt_while_workers_start(command_line: subprocess.Popen[str], memo
     assert_nothing_left(workers, memory_before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_death_of_the_command_line(
     command_line: subprocess.Popen[str], memory_before: set[str], number: signal.Signals

@@ -14,7 +14,7 @@ from lapjoint.server.profile import PHASES
 from parallel_support import children
 
 # Of the ray runtime, for which each of these would start a cluster, test_ray.py says that its bits are the same.
-every_runtime = pytest.mark.parametrize("runtime", ["inline", "process"])
+every_runtime = pytest.mark.parametrize("runtime", ["inline", pytest.param("process", marks=pytest.mark.slow)])
 
 # Scene, about how many bodies, workers, growth depth. Steps of 5 ms, so that things meet within a hundred of them.
 SCENES = [
@@ -73,6 +73,7 @@ def test_the_same_bits_in_every_runtime(name: str, size: int | None, workers: in
     assert final_hash(scene, runtime="inline", workers=1) != hashes[0], "workers that meet leave a trace"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size", "workers", "growth_depth"), SCENES)
 def test_the_readable_algorithms_give_the_same_bits(
     name: str, size: int | None, workers: int, growth_depth: int
@@ -89,6 +90,7 @@ def test_float64_too() -> None:
     assert final_hash(scene, runtime="inline", **options) == final_hash(scene, runtime="process", **options)
 
 
+@pytest.mark.slow
 def test_hundreds_of_workers() -> None:
     scene = scenes.build("bowl", 300)
     with Simulation(scene, Params(workers=256, runtime="inline", validate=True)) as simulation:

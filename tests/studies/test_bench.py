@@ -437,6 +437,7 @@ def test_what_is_complete_is_printed_and_written(
         assert result.stdout.endswith("interrupted after 1 of 2 repetitions\n")
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
     """Wait until its progress shows the second repetition, then press Ctrl-C there."""
     file = tmp_path / "bench.json"

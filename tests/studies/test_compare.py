@@ -234,6 +234,7 @@ def invoke(*arguments: str | Path) -> str:
     return str(result.stdout)
 
 
+@pytest.mark.slow
 def test_compare_prints_writes_and_draws(tmp_path: Path) -> None:
     two = record(tmp_path / "two", workers=2)
     files = [tmp_path / name for name in ("c.json", "c.png", "c.svg", "one")]

@@ -570,6 +570,7 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
     assert shares[-1] == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not INSTALLED, reason="no peer is installed: pip install lapjoint[peers]")
 def test_bench_prints_and_writes_peers(tmp_path: Path) -> None:
     files = tmp_path / "b.json", tmp_path / "b.csv"

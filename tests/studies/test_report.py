@@ -128,6 +128,7 @@ def test_the_page_follows_the_colours_of_the_reader(page: Path) -> None:
     assert "#24292f" not in text.split("</style>")[1]
 
 
+@pytest.mark.slow
 def test_names_are_escaped_everywhere(tmp_path: Path) -> None:
     name = '<script>alert("1")</script> $x_1 & _a [b]'
     paths = [record(tmp_path / f"_{n}$<i>", tower(name), 3, workers=n) for n in (1, 2)]

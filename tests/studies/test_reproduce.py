@@ -178,6 +178,7 @@ def test_a_changed_part_is_run_again_and_the_others_are_kept(tmp_path: Path, cha
     assert (len(recording.profile["step_count"]), recording.body_count) == (part.steps, part.size)
 
 
+@pytest.mark.slow
 def test_other_parameters_versions_or_machines_run_everything_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,6 +327,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page.parent
 
 
+@pytest.mark.slow
 def test_everything_is_written(out: Path) -> None:
     figures = [f"{name}.{ending}" for name in FIGURES for ending in ("png", "svg")]
     written = {path.name for path in out.iterdir()}
@@ -337,6 +339,7 @@ def test_everything_is_written(out: Path) -> None:
         assert words in text
 
 
+@pytest.mark.slow
 def test_the_results_hold_everything(out: Path) -> None:
     results = json.loads((out / "results.json").read_text())
     assert {"fidelity", "versions", "machine", "cores", "params", "reductions", "table2", "parts"} <= results.keys()
@@ -351,6 +354,7 @@ def test_the_results_hold_everything(out: Path) -> None:
     assert [row["workers"] for row in results["parts"]["bowl-speedup"]["result"]["rows"]] == [1, 2, 4, 7]
 
 
+@pytest.mark.slow
 def test_a_part_of_the_scenes_uses_what_is_there(out: Path, tmp_path: Path) -> None:
     kept: list[bool] = []
     shutil.copytree(out, tmp_path / "out")

@@ -38,6 +38,7 @@ def bridge_gaps(growth_depth: int, weights: str = "computed") -> tuple[float, fl
     return float(sums[0] / STEPS), float(sums[1] / STEPS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["computed", "depth"])
 def test_figure_6(weights: str) -> None:
     """Gaps at the interface get smaller as the growth depth rises: 0, 1, 3."""
@@ -48,6 +49,7 @@ def test_figure_6(weights: str) -> None:
     assert in_all[2] < 0.9 * in_all[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["computed", "depth"])
 @pytest.mark.parametrize("growth_depth", [0, 1, 3])
 def test_figure_8(weights: str, growth_depth: int) -> None:
@@ -55,6 +57,7 @@ def test_figure_8(weights: str, growth_depth: int) -> None:
     assert bridge_gaps(growth_depth, weights)[1] < 0.9 * bridge_gaps(growth_depth, "equal")[1]
 
 
+@pytest.mark.slow
 def test_balls_stay_in_the_bowl() -> None:
     scene = scenes.build("bowl", 150)
     half_floor, _ = bowl.bowl_size(bowl.grid_shape(150))
@@ -75,6 +78,7 @@ def test_balls_stay_in_the_bowl() -> None:
     assert middles[1] == pytest.approx(middles[0], rel=0.1), "the heap is as high as with one worker"
 
 
+@pytest.mark.slow
 def test_rubble_stays_on_the_ground() -> None:
     scene = scenes.build("building", 148)
     for workers in (1, 4):

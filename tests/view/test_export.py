@@ -183,6 +183,7 @@ def shown(page: Any) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(page.locator("#canvas").screenshot())).convert("RGB")).astype(int)
 
 
+@pytest.mark.slow
 def test_page_plays_from_the_disk_to_the_end(page: Any, run: Recording) -> None:
     assert page.title() == "falling <b>"
     last = float(run.times[-1])
@@ -192,6 +193,7 @@ def test_page_plays_from_the_disk_to_the_end(page: Any, run: Recording) -> None:
     page.wait_for_function(f"player.playing && player.time < {last}")
 
 
+@pytest.mark.slow
 def test_page_looks_like_a_picture(page: Any, run: Recording) -> None:
     page.evaluate(f"player.playing = false; player.seek({float(run.times[12])!r})")
     seen = shown(page)
@@ -206,6 +208,7 @@ def test_page_looks_like_a_picture(page: Any, run: Recording) -> None:
     assert np.percentile(np.abs(seen - drawn).max(axis=2), 90) < 20
 
 
+@pytest.mark.slow
 def test_page_scrubs_steps_and_changes_colours(page: Any, run: Recording) -> None:
     page.evaluate("player.playing = false")
     page.keyboard.press("Home")
@@ -226,6 +229,7 @@ def test_page_scrubs_steps_and_changes_colours(page: Any, run: Recording) -> Non
     assert (np.abs(shown(page) - after).max(axis=2) > 40).sum() > 200
 
 
+@pytest.mark.slow
 def test_page_turns_zooms_and_comes_home(page: Any) -> None:
     page.evaluate("player.playing = false; player.seek(0)")
     first = shown(page)

@@ -282,6 +282,7 @@ def test_a_failing_ffmpeg_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 # ---- commands --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_commands(run: Recording, tmp_path: Path) -> None:
     runner = CliRunner()
     small = ["--width", "64", "--height", "36"]
@@ -318,6 +319,7 @@ def test_wrong_picture_commands(
     assert message in str(done.exception)
 
 
+@pytest.mark.slow
 def test_contacts_can_be_recorded_by_the_command(tmp_path: Path) -> None:
     given = ["run", "plank", "--steps", "60", "--record", str(tmp_path / "run"), "--record-contacts"]
     done = CliRunner().invoke(app, given)

@@ -60,6 +60,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, told
 
 
+@pytest.mark.slow
 def test_a_run_with_a_view_goes_on_until_ctrl_c_and_sums_up_without_the_balls(tmp_path: Path) -> None:
     with started("run", "chain", "--workers", "2", "--view", "--no-wait", cwd=tmp_path) as (process, address):
         assert address.startswith("http://localhost:")
@@ -71,6 +72,7 @@ def test_a_run_with_a_view_goes_on_until_ctrl_c_and_sums_up_without_the_balls(tm
     assert "Traceback" not in told
 
 
+@pytest.mark.slow
 def test_a_run_of_so_many_steps_keeps_its_view_until_ctrl_c(tmp_path: Path) -> None:
     with started("run", "chain", "--view", "--no-wait", "--steps", "20", "--json", "run.json", cwd=tmp_path) as (
         process,
@@ -159,6 +161,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(arguments: list[str], 
     assert message in str(result.exception)
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with started("view", "chain", cwd=tmp_path) as (_, address):
         result = CliRunner().invoke(app, ["view", "chain", "--port", address.rsplit(":", 1)[1], "--no-browser"])

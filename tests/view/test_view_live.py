@@ -67,6 +67,7 @@ def test_without_clients_nothing_is_copied_and_the_simulation_runs(view: LiveVie
     assert view.page.painted_count <= painted + 1
 
 
+@pytest.mark.slow
 def test_the_simulation_does_not_wait_for_a_page_that_is_stuck(view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck, go_on = threading.Event(), threading.Event()
     paint = view.page._paint
@@ -88,6 +89,7 @@ def test_the_simulation_does_not_wait_for_a_page_that_is_stuck(view: LiveView, m
         assert view.page.painted_count < painted + 100
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_nothing_holds_up_neither_simulation_nor_other_clients(view: LiveView) -> None:
     with client(view.page), client(view.page) as reader:
         start = view.simulation.step_count
@@ -116,6 +118,7 @@ def test_what_clients_ask_for_happens_between_steps_in_the_simulations_thread(vi
     wait_until(lambda: np.abs(view.simulation.states[10, :3] - held).max() > 0.003, "it moves again")
 
 
+@pytest.mark.slow
 def test_a_pull_across_workers_moves_a_body_until_it_is_removed(view: LiveView) -> None:
     body = int(view.simulation.overlap[0])
     assert len(view.simulation.membership.workers(body)) == 2

@@ -138,6 +138,7 @@ def test_projection_agrees_with_the_camera_of_pictures() -> None:
 # ---- pulls and balls ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_pulled_body_comes_to_the_target_and_rests_there() -> None:
     scene = Scene("free", gravity=(0, 0, 0), timestep=0.005)
     scene.add_body(Box((0.4, 0.2, 0.1)), (0.0, 0.0, 0.0))
@@ -183,6 +184,7 @@ def test_pulls_stay_when_told_to_and_can_be_removed() -> None:
     assert pulls.all() == []
 
 
+@pytest.mark.slow
 def test_parked_balls_change_nothing_and_stay_where_they_are() -> None:
     scene = scenes.build("two-way-bridge", 200)
     params = Params(workers=2, runtime="inline", repartition=0)

@@ -102,6 +102,7 @@ def hashes(runtime: str, name: str, size: int, workers: int, steps: int, more: d
         return [*found, simulation.state_hash]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size", "workers", "steps", "more"), CASES, ids=[case[0] for case in CASES])
 def test_the_same_bits_as_with_all_states_at_hand(
     name: str, size: int, workers: int, steps: int, more: dict[str, Any]

@@ -390,6 +390,7 @@ def test_a_worker_that_cannot_be_replaced(start_processes: Start, monkeypatch: p
     assert isinstance(answer_of(runtime, 1, 2), StepReply)
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_killed_at_close(start_processes: Start) -> None:
     runtime = start_processes(3)
     os.kill(pid_of(runtime, 0), signal.SIGSTOP)
@@ -397,6 +398,7 @@ def test_a_worker_that_hangs_is_killed_at_close(start_processes: Start) -> None:
     assert children() == []
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_workers(start_processes: Start) -> None:
     """A step that was broken off cannot be gone on from: answers of it would be taken for those of the next."""
     runtime = start_processes(2)
@@ -418,6 +420,7 @@ def test_an_interrupt_ends_the_workers(start_processes: Start) -> None:
         runtime.step([StepCommand(), StepCommand()])
 
 
+@pytest.mark.slow
 def test_workers_end_by_themselves_when_the_server_lets_go(start_processes: Start) -> None:
     runtime = start_processes(2)
     assert isinstance(runtime, ProcessRuntime)

@@ -33,6 +33,7 @@ def test_the_same_bits_with_either_text_of_the_algorithms() -> None:
     assert final_hash("bowl", 110) == final_hash("bowl", 110, algorithms="reference")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "more"),
     [

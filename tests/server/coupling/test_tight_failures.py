@@ -68,6 +68,7 @@ def end(simulation: Simulation, undisturbed: list[np.ndarray], near: float = 1e-
 # ---- dead and hanging processes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "worker", "when"),
     [(NAMES[0], 0, "begin"), (NAMES[0], 0, "round"), (NAMES[1], 2, "round"), (NAMES[1], 2, "end")],
@@ -90,6 +91,7 @@ def test_a_killed_worker_is_replaced(
         assert len(children()) == 3
 
 
+@pytest.mark.slow
 def test_workers_killed_at_random_moments(undisturbed: dict[str, list[np.ndarray]]) -> None:
     chance = random.Random(3)
     with start("building", engine="bullet") as simulation:
@@ -105,6 +107,7 @@ def test_workers_killed_at_random_moments(undisturbed: dict[str, list[np.ndarray
         assert np.isfinite(simulation.states).all()
 
 
+@pytest.mark.slow
 def test_all_workers_killed_at_once(undisturbed: dict[str, list[np.ndarray]]) -> None:
     with start("building", engine="bullet") as simulation:
         simulation.step(STEPS)
@@ -115,6 +118,7 @@ def test_all_workers_killed_at_once(undisturbed: dict[str, list[np.ndarray]]) ->
         end(simulation, undisturbed["building"], near=3e-4)
 
 
+@pytest.mark.slow
 @moments
 def test_a_stopped_worker_is_replaced_and_the_others_stay(when: str, undisturbed: dict[str, list[np.ndarray]]) -> None:
     name = "two-way-bridge"
@@ -295,6 +299,7 @@ def test_bodies_that_the_server_has_no_numbers_for(monkeypatch: pytest.MonkeyPat
 # ---- hand-over -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["asked", "given", "asked in parts"])
 def test_a_worker_that_dies_while_bodies_change_hands(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if moment == "asked in parts":
@@ -346,6 +351,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopped", [False, True], ids=["in rounds", "while a worker hangs"])
 def test_interrupt_within_rounds(stopped: bool) -> None:
     """Long before the step is done, or the worker counts as hung."""

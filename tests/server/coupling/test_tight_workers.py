@@ -37,6 +37,7 @@ def test_a_wall_feels_nothing_of_workers_that_come_and_go(counts: tuple[int, ...
         assert [event.kind for event in simulation.events] == ["workers"] * len(counts[1:])
 
 
+@pytest.mark.slow
 def test_processes_come_and_go_with_the_same_bits() -> None:
     hashes = []
     for runtime in ("inline", "process"):
@@ -59,6 +60,7 @@ def test_a_bridge_hangs_on_while_workers_change() -> None:
         assert jump(simulation.states, undisturbed.states) < 2e-3
 
 
+@pytest.mark.slow
 def test_the_number_follows_the_load() -> None:
     scene = scenes.build("building", size=200)
     with tight(scene, workers=1, max_workers=3, iterations=500, rounds=1) as simulation:
@@ -130,6 +132,7 @@ def test_the_server_s_body_without_the_force_would_be_noticed(monkeypatch: pytes
     assert np.abs(one - two).max() > 1e-3 * np.abs(one - run_chain(1)).max()
 
 
+@pytest.mark.slow
 def test_a_frozen_body_at_the_interface_holds_the_others() -> None:
     with tight("two-way-bridge", **EXACT) as simulation, tight("two-way-bridge", workers=1, **EXACT) as one:
         simulation.step()
