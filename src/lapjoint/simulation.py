@@ -93,7 +93,8 @@ class Simulation:
         self._elastic = Elastic(params, scene.body_count)
         self._frozen = Frozen()
         room = coupling_type(params.coupling).exchange_room(scene.body_count)
-        self._runtime = make_runtime(scene, params, params.workers, room)
+        # Workers have no use for the partition, which may be as long as the scene.
+        self._runtime = make_runtime(scene, replace(params, partition="auto"), params.workers, room)
         self._runtime.states[:] = scene.states
         self._recovery = Recovery(scene, params, self._runtime, now.commands, self.freeze, self.events)
         self.profile = StepProfile()
@@ -111,50 +112,47 @@ class Simulation:
             self._check_open()
             if self._stopped is not None:
                 raise self._stopped
+            now, coupling, runtime = self._now, self._coupling, self._runtime
             self.profile = profile = StepProfile()
             start = time.thread_time()
-            if self.membership.worker_count > 1:
+            if now.membership.worker_count > 1:
                 with profile.phase("detect"):  # lines 10 and 11
-                    self._detect()
-                decision = self._coupling.decide(self._now, self._runtime, profile)  # lines 7 to 9, 12 to 15
-                self._carry_out(decision)
+                    now.detection.update(runtime, now.membership, now.replies)
+                self._carry_out(coupling.decide(now, runtime, profile))  # lines 7 to 9 and 12 to 15
             with profile.phase("step"):  # lines 16 and 17
                 self._step_workers()
-            self._coupling.merge(self._now, self._runtime, profile)  # lines 18 to 20
+            coupling.merge(now, runtime, profile)  # lines 18 to 20
             self._put_back_frozen()
-            self._recovery.contain_runaways(self.step_count, self.frozen_ids)
-            self._now.loads.measure(profile.worker_cpu_ms)
-            profile.server_ms += 1e3 * (time.thread_time() - start - self._runtime.wait_cpu_s)
-            self._now.step_count += 1
-            self._follow_load()
+            self._recovery.contain_runaways(now.step_count, self._frozen)
+            now.loads.measure(profile.worker_cpu_ms)
+            profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
+            now.step_count += 1
+            if self._elastic.is_time_to_look(now.step_count):
+                self._follow_load()
             for callback in self._callbacks:
                 callback(self)
 
-    def _detect(self) -> None:
-        """The constraint graph of the present states."""
-        runtime = self._runtime
-        states = runtime.border_states if self.params.detect == "workers" else runtime.states
-        self._now.detection.update(states, self.membership, self._now.replies)
-
     def _carry_out(self, decision: Decision) -> None:
-        """Everything that the workers have to do before a step's commands."""
-        with self.profile.phase("balance"):
-            if decision.migration is not None:
-                cache = migrate(decision.migration, self.membership, self._now.commands, self._runtime)
+        """Have the workers do what was decided on, as far as it does not go with the step's commands."""
+        now, profile = self._now, self.profile
+        if decision.migration is not None:
+            with profile.phase("balance"):
+                cache = migrate(decision.migration, now.membership, now.commands, self._runtime)
                 if cache is not None:
                     self._coupling.migrated(cache)
-                    moved = len(decision.migration.bodies)
-                    self.profile.activation_count = self.profile.deactivation_count = moved
-            self._set_workers(decision.worker_count)
+                    profile.activation_count = profile.deactivation_count = len(decision.migration.bodies)
+        if decision.worker_count != now.params.workers:
+            with profile.phase("balance"):
+                self._set_workers(decision.worker_count)
 
     def _step_workers(self) -> None:
         """Every worker takes a step, in parallel; the barrier is the runtime's return."""
-        now, profile, weights = self._now, self.profile, self._coupling.weights
-        commands = self._coupling.commands(now)
+        now, profile, coupling = self._now, self.profile, self._coupling
+        commands, weights = coupling.commands(now), coupling.weights
         profile.activation_count += sum(len(command.activate) for command in commands)
         profile.deactivation_count += sum(len(command.deactivate) for command in commands)
-        work = self._coupling.server_work(now, self._runtime)
-        plan = StepPlan(now.step_count, now.iterations, now.membership, commands, weights.rows, weights.worker, work)
+        work = coupling.server_work(now, self._runtime)
+        plan = StepPlan(now.step_count, now.iterations, now.membership, commands, weights, work)
         try:
             now.replies = self._recovery.take_step(plan)
         except SimulationStopped as error:
@@ -412,14 +410,13 @@ class Simulation:
     def _follow_load(self) -> None:
         """With `max_workers`, as many workers as the load is worth."""
         now = self._now
-        if self._elastic.is_time_to_look(self.step_count):
-            now.loads.estimate(self.membership, now.replies, now.iterations, self.step_count)
-            wanted = self._elastic.wanted(now.repartition.wanted_count, now.loads.step_ms(self.membership))
-            try:
-                self.set_worker_count(wanted)
-            except WorkerError as error:
-                self._elastic.most = now.repartition.wanted_count
-                self.events.append(Event(self.step_count, "workers", f"no more workers can be started: {error}"))
+        now.loads.estimate(now.membership, now.replies, now.iterations, now.step_count)
+        wanted = self._elastic.wanted(now.repartition.wanted_count, now.loads.step_ms(now.membership))
+        try:
+            self.set_worker_count(wanted)
+        except WorkerError as error:
+            self._elastic.most = now.repartition.wanted_count
+            self.events.append(Event(now.step_count, "workers", f"no more workers can be started: {error}"))
 
     # ---- state -----------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from ..errors import PenetrationWarning
 from ..params import Params
 from ..scene import WORLD, Scene
 from ..workers.messages import StepReply
+from ..workers.runtimes import Runtime
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -27,6 +28,9 @@ DEEP = 0.1
 
 class Detector(Protocol):
     """Finds the contacts that decide who simulates what, as lists of pairs of bodies, (n, 2)."""
+
+    needs_all_states: ClassVar[bool]
+    """Whether it looks at bodies far from any of another worker too."""
 
     def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
         """Contacts of the present states, in any order, perhaps twice, perhaps with static bodies (negative); `last`
@@ -50,6 +54,8 @@ class Detector(Protocol):
 
 class ServerDetector:
     """The paper's way: the server holds all bodies in an engine of its own and finds every contact itself."""
+
+    needs_all_states: ClassVar[bool] = True
 
     def __init__(self, scene: Scene, params: Params) -> None:
         self._engine = make_engine(scene, params)
@@ -84,6 +90,8 @@ class WorkerDetector:
     A contact within one worker that is new in this step is not known yet. It needs no decision, for its bodies share
     that worker; only a body that leaves a worker can break it, and is looked at again when it does.
     """
+
+    needs_all_states: ClassVar[bool] = False
 
     def __init__(self, scene: Scene, params: Params, finder: NearPairFinder) -> None:
         self._engine = make_engine(scene, params)
@@ -143,8 +151,9 @@ class Detection:
         self.is_unchanged = False
         """Whether the contacts are those of the step before."""
 
-    def update(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> None:
-        """Lines 10 and 11 of Algorithm 1. `last` is what the workers reported of the step before."""
+    def update(self, runtime: Runtime, membership: Membership, last: Sequence[StepReply]) -> None:
+        """The graph of the present states. `last` is what the workers reported of the step before."""
+        states = runtime.states if self.detector.needs_all_states else runtime.border_states
         graph = self._graph(self.detector.find(states, membership, last))
         self.is_unchanged = np.array_equal(graph.contacts, self.graph.contacts)
         if not self.is_unchanged:

@@ -76,8 +76,8 @@ class Coupled:
     def restore(self, state: PartState) -> None:
         between = self.coupling.restore(state, self.now)
         if self.now.step_count:
-            self.profile.bits = self.now.commands.known
-            self.profile.contact_lists = [*(reply.contacts for reply in self.now.replies), *between]
+            self.profile.bits, self.profile.replies = self.now.commands.known, self.now.replies
+            self.profile.contacts_between = between
 
 
 @dataclass

@@ -65,8 +65,8 @@ class StepProfile:
     commands: Sequence[StepCommand] = field(default=(), repr=False)
     """What was sent to the workers, and what they replied."""
     replies: Sequence[StepReply] = field(default=(), repr=False)
-    contact_lists: Sequence[Contacts] = field(default=(), repr=False)
-    """Contacts of each worker, and after them those between workers that only the server has."""
+    contacts_between: Contacts | None = field(default=None, repr=False)
+    """Contacts between workers, where only the server has them."""
     bits: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 1), np.uint64), repr=False)
     """The membership that the workers acted on."""
 
@@ -75,7 +75,6 @@ class StepProfile:
     ) -> None:
         """Take over what the workers measured."""
         self.commands, self.replies, self.bits = commands, replies, bits
-        self.contact_lists = [reply.contacts for reply in replies]
         self.residual = max((reply.residual for reply in replies if not math.isnan(reply.residual)), default=math.nan)
         self.fallback_count = sum(reply.fallback_count for reply in replies)
         self.worker_body_count = np.array([reply.body_count for reply in replies])
@@ -89,7 +88,10 @@ class StepProfile:
     @cached_property
     def contacts(self) -> Contacts:
         """All contacts of the step, as it began."""
-        return merge_contacts(self.contact_lists, self.bits) if self.contact_lists else Contacts.none()
+        lists = [reply.contacts for reply in self.replies]
+        if self.contacts_between is not None:
+            lists.append(self.contacts_between)
+        return merge_contacts(lists, self.bits) if lists else Contacts.none()
 
     @cached_property
     def byte_count(self) -> int:

@@ -26,6 +26,8 @@ from ..workers.runtimes import Runtime
 from .commands import CommandBuilder
 from .coupling.base import ServerWork
 from .events import Event
+from .frozen import Frozen
+from .weights import OverlapWeights
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -46,9 +48,8 @@ class StepPlan:
     iterations: int
     membership: Membership
     commands: list[StepCommand]
-    slot_body: Ids
-    """The body of every slot of the worker states, and the worker."""
-    slot_worker: Ids
+    weights: OverlapWeights
+    """Whose rows are the slots of the worker states."""
     work: ServerWork
     """What the server does meanwhile."""
 
@@ -120,14 +121,14 @@ class Recovery:
         sent = [command for command in commands if command is not None]
         return self._runtime.step(commands, plan.work.begin(sent, again))
 
-    def contain_runaways(self, step_count: int, frozen: Ids) -> None:
+    def contain_runaways(self, step_count: int, frozen: Frozen) -> None:
         """After a step: freeze bodies that pass the speed limit where they were before it."""
         limit = self._params.speed_limit
         if not self._params.quarantine or limit is None:
             return
         velocity = self._runtime.states[:, 7:10]
         speed = np.sqrt(np.einsum("ij,ij->i", velocity, velocity))
-        fast = np.setdiff1d(np.flatnonzero(speed > limit), frozen).astype(np.int32)
+        fast = np.setdiff1d(np.flatnonzero(speed > limit), frozen.ids).astype(np.int32)
         if len(fast):
             self._put_back(fast)
             why = f"{speed[fast].max():.3g} m/s passes the speed limit, {limit:.3g} m/s"
@@ -148,7 +149,8 @@ class Recovery:
         found = {answer.worker: answer for answer in answers if isinstance(answer, WorkerFailure)}
         if not found:
             found = {failure.worker: failure for failure in plan.work.failures()}
-        overlap_states = self._runtime.worker_states[: len(plan.slot_body)]
+        slot_worker = plan.weights.worker
+        overlap_states = self._runtime.worker_states[: len(slot_worker)]
         with np.errstate(all="ignore"):
             if not found and np.isfinite(self._states().sum() + overlap_states.sum()):
                 return []
@@ -157,7 +159,7 @@ class Recovery:
         for worker in range(plan.membership.worker_count):
             if worker not in found:
                 own = np.flatnonzero(states_bad & plan.membership.column(worker))
-                slots = plan.slot_body[slots_bad & (plan.slot_worker == worker)]
+                slots = plan.weights.rows[slots_bad & (slot_worker == worker)]
                 bodies = np.union1d(own, slots)
                 if len(bodies):
                     text = f"{body_titles(self._scene, bodies)}: not finite after the step"
@@ -216,8 +218,9 @@ class Recovery:
         """Freeze bodies, without forces; those that are frozen already leave the engines."""
         known = np.array([body in self._quarantined for body in bodies.tolist()])
         self._put_back(bodies)
-        slots = np.flatnonzero(np.isin(plan.slot_body, bodies))
-        self._runtime.worker_states[slots] = self._runtime.states[plan.slot_body[slots]]
+        slot_body = plan.weights.rows
+        slots = np.flatnonzero(np.isin(slot_body, bodies))
+        self._runtime.worker_states[slots] = self._runtime.states[slot_body[slots]]
         for worker, command in enumerate(plan.commands):
             kept = ~np.isin(command.force_ids, bodies)
             plan.commands[worker] = replace(command, force_ids=command.force_ids[kept], forces=command.forces[kept])

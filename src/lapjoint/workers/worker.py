@@ -167,24 +167,24 @@ class Worker:
         return self._engine
 
     def _change_members(self, command: StepCommand) -> None:
-        self._deactivate(command.deactivate)
+        if len(command.deactivate):
+            self._deactivate(command.deactivate)
         start = time.perf_counter()
         if len(command.reset):
             self._engine.set_states(command.reset, self._states[command.reset])
         self._reset_s = time.perf_counter() - start
-        self._activate(command.activate)
+        if len(command.activate):
+            self._activate(command.activate)
 
     def _deactivate(self, bodies: Ids) -> None:
-        if len(bodies):
-            self._engine.deactivate(bodies)
-            self._active_count -= len(bodies)
-            self._active[bodies] = False
+        self._engine.deactivate(bodies)
+        self._active_count -= len(bodies)
+        self._active[bodies] = False
 
     def _activate(self, bodies: Ids) -> None:
-        if len(bodies):
-            self._engine.activate(bodies, self._states[bodies])
-            self._active[bodies] = True
-            self._active_count += len(bodies)
+        self._engine.activate(bodies, self._states[bodies])
+        self._active[bodies] = True
+        self._active_count += len(bodies)
 
     def _own_bodies(self, command: StepCommand) -> Ids:
         """Active bodies that no other worker has."""
@@ -215,8 +215,10 @@ class Worker:
         self._overlap = UNKNOWN
 
     def _migrate(self, command: Migrate, cache: EngineState) -> None:
-        self._deactivate(command.deactivate)
-        self._activate(command.activate)
+        if len(command.deactivate):
+            self._deactivate(command.deactivate)
+        if len(command.activate):
+            self._activate(command.activate)
         self._rounds.merge_cache(cache)
         self._overlap = UNKNOWN
 

@@ -127,7 +127,7 @@ def test_nothing_is_forgotten_while_bodies_change_hands(name: str, runtime: str)
         simulation.step(10)
         wanted, before = caches(simulation), owner_of(simulation)
         scattered(simulation)
-        simulation._detect()
+        simulation._now.detection.update(simulation._runtime, simulation.membership, simulation.replies)
         simulation._carry_out(
             tight_coupling(simulation).decide(simulation._now, simulation._runtime, simulation.profile)
         )

@@ -168,7 +168,7 @@ class Coupling(Protocol):
         """See Stateful."""
         ...
 
-    def restore(self, state: PartState, now: Situation) -> list[Contacts]:
+    def restore(self, state: PartState, now: Situation) -> Contacts | None:
         """See Stateful. Returns contacts of the last step that only the server has, as merge adds to the profile."""
         ...
 

@@ -135,10 +135,9 @@ class Blend:
     def state(self) -> PartState:
         return PartState(dict(vars(self.weights)), {"is_settled": bool(self._is_settled)})
 
-    def restore(self, state: PartState, now: Situation) -> list[Contacts]:
+    def restore(self, state: PartState, now: Situation) -> None:
         self.weights = _weights_of(state)
         self._is_settled = state.values["is_settled"]
-        return []
 
     def contact_lists(self, state: PartState, replies: Sequence[StepReply], several: bool) -> list[Contacts]:
         return [reply.contacts for reply in replies]

@@ -152,7 +152,7 @@ class Tight:
         profile.exchange_bytes = round_bytes(len(replies), len(interface.bodies), result.rounds)
         workers_begin_s = max(reply.begin_cpu_s for reply in replies)
         profile.server_ms += 1e3 * (interface.exchange_cpu_s + max(0.0, interface.begin_cpu_s - workers_begin_s))
-        profile.contact_lists = [*profile.contact_lists, interface.contacts]
+        profile.contacts_between = interface.contacts
 
     def invalidate(self) -> None:
         """Every decision is made from the situation alone."""
@@ -169,7 +169,7 @@ class Tight:
         arrays |= {f"engine/{name}": array for name, array in vars(interface.engine_state()).items()}
         return PartState(arrays, {"cut_share": self.cut_share})
 
-    def restore(self, state: PartState, now: Situation) -> list[Contacts]:
+    def restore(self, state: PartState, now: Situation) -> Contacts | None:
         interface = self._interface
         self.cut_share = state.values["cut_share"]
         interface.set_owner(owners(now.membership))
@@ -178,7 +178,7 @@ class Tight:
         if now.commands.known.any():  # else the workers have acted on nothing, and start from the states
             interface.restore_engine(EngineState(**state.under("engine")))
             interface.bodies = state.array("interface")
-        return [interface.contacts] if len(now.replies) > 1 else []
+        return interface.contacts if len(now.replies) > 1 else None
 
     def contact_lists(self, state: PartState, replies: Sequence[StepReply], several: bool) -> list[Contacts]:
         return [*(reply.contacts for reply in replies), *([_contacts_of(state)] if several else [])]
