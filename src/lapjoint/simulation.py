@@ -152,7 +152,7 @@ class Simulation:
         profile.activation_count += sum(len(command.activate) for command in commands)
         profile.deactivation_count += sum(len(command.deactivate) for command in commands)
         work = coupling.server_work(now, self._runtime)
-        plan = StepPlan(now.step_count, now.iterations, now.membership, commands, weights, work)
+        plan = StepPlan(now.step_count, now.params.iterations or 1, now.membership, commands, weights, work)
         try:
             now.replies = self._recovery.take_step(plan)
         except SimulationStopped as error:
@@ -410,7 +410,7 @@ class Simulation:
     def _follow_load(self) -> None:
         """With `max_workers`, as many workers as the load is worth."""
         now = self._now
-        now.loads.estimate(now.membership, now.replies, now.iterations, now.step_count)
+        now.loads.estimate(now.membership, now.replies, now.params.iterations or 1, now.step_count)
         wanted = self._elastic.wanted(now.repartition.wanted_count, now.loads.step_ms(now.membership))
         try:
             self.set_worker_count(wanted)

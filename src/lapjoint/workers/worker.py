@@ -143,7 +143,7 @@ class Worker:
             residual=math.nan if exchanged else engine.residual(),  # in an exchange, all have one together
             body_count=self._active_count,
             fallback_count=self._direct.fallback_count() if self._direct else 0,
-            rounds=engine.round_count() if isinstance(engine, RoundEngine) and not exchanged else 0,
+            rounds=self._rounds.round_count() if command.rounds is not None else 0,
             prepare_cpu_s=self._prepare_cpu_s,
             begin_cpu_s=self._begin_cpu_s,
             reset_s=self._reset_s,

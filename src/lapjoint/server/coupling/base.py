@@ -54,10 +54,6 @@ class Situation:
     def graph(self) -> ConstraintGraph:
         return self.detection.graph
 
-    @property
-    def iterations(self) -> int:
-        return self.params.iterations or 1
-
 
 @dataclass(frozen=True)
 class Migration:

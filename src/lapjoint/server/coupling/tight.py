@@ -40,14 +40,11 @@ class Tight:
     phases: ClassVar[tuple[str, ...]] = ("detect", "balance", "step")
 
     def __init__(self, now: Situation) -> None:
+        self.weights = OverlapWeights.none()
         self._interface = Interface(now.scene, now.params, owners(now.membership))
         self.cut_share = 0.0
         """Share of constraints that are between workers, when it was last counted."""
         now.loads.note_repartition(now.membership, now.step_count)
-
-    @property
-    def weights(self) -> OverlapWeights:
-        return OverlapWeights.none()
 
     @property
     def interface(self) -> Ids:
@@ -68,7 +65,7 @@ class Tight:
         """Line 12, with owners in place of overlap."""
         with profile.phase("balance"):
             states = runtime.states
-            now.loads.estimate(now.membership, now.replies, now.iterations, now.step_count)
+            now.loads.estimate(now.membership, now.replies, now.params.iterations or 1, now.step_count)
             self._choose_owners(now, states, profile)
             migration = self._choose_interface(now, states)
             profile.cut_share = self.cut_share
