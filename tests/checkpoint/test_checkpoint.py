@@ -76,6 +76,7 @@ def test_a_resumed_run_equals_one_that_never_stopped(
         assert len(overlap) > 0, "workers that never meet prove nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", ["inline", "process"])
 def test_from_one_runtime_to_the_other(there: str, tmp_path: Path) -> None:
     here = {"inline": "process", "process": "inline"}[there]
@@ -345,6 +346,7 @@ def test_a_partition_file_is_not_needed_again(tmp_path: Path) -> None:
 # ---- what goes with it ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_recording_says_what_it_continues(tmp_path: Path) -> None:
     with make("bowl") as first:
         run(first, 6, record=tmp_path / "first", record_every=2)

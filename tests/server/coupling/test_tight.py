@@ -48,6 +48,7 @@ def test_plain_rounds_of_one_worker_are_the_plain_step_bit_for_bit(name: str, pr
     assert np.array_equal(plain, rounds)
 
 
+@pytest.mark.slow
 def test_one_solve_is_better_than_a_thousand_sweeps() -> None:
     scene = scenes.build("bridge")
     together = simulate(scene, 20, rounds=1, iterations=1)
@@ -107,6 +108,7 @@ def test_a_tolerance_is_kept_with_as_many_rounds_as_it_takes() -> None:
     assert taken[0] < taken[1] < taken[2] < 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["chain", "bridge"])
 def test_four_workers_move_as_one_engine(name: str) -> None:
     scene = scenes.build(name)
@@ -116,6 +118,7 @@ def test_four_workers_move_as_one_engine(name: str) -> None:
     assert joint_gaps(scene, four).sum() < 1.5 * joint_gaps(scene, one).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at_random", "rounds", "sweeps", "precision"),
     [
