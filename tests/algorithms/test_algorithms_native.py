@@ -27,6 +27,7 @@ def overlapping(case: Case, growth_depth: int) -> tuple[native.Graph, Membership
     return graph, membership
 
 
+@pytest.mark.slow
 @many
 @given(random_cases(), st.randoms(use_true_random=False))
 def test_graph(case: Case, random: Random) -> None:
@@ -58,6 +59,7 @@ def test_assign_overlap(case: Case, growth_depth: int) -> None:
     membership.validate(graph)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", Balance)
 @settings(max_examples=80)
 @given(data=st.data(), case=random_cases(), growth_depth=growth_depths)
@@ -86,6 +88,7 @@ def test_balance(data: st.DataObject, case: Case, growth_depth: int, mode: Balan
         assert np.array_equal(membership.load, membership.rate * membership.counted_costs())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["compute_weights", "depth_weights"])
 @many
 @given(case=random_cases(), growth_depth=growth_depths, search_depth=search_depths)

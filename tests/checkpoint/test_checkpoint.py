@@ -75,6 +75,7 @@ def test_a_resumed_run_equals_one_that_never_stopped(
         assert len(overlap) > 0, "workers that never meet prove nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", ["inline", "process"])
 def test_from_one_runtime_to_the_other(there: str, tmp_path: Path) -> None:
     here = {"inline": "process", "process": "inline"}[there]
@@ -264,13 +265,14 @@ def standing(workers: int) -> Simulation:
     return simulation
 
 
-def test_handing_memories_out_loses_nothing(tmp_path: Path) -> None:
+def test_redistribution_loses_nothing(tmp_path: Path) -> None:
     """To one worker from one, in the way of other numbers, that is bit for bit."""
     with standing(1) as first:
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
         with Simulation(checkpoint.scene(), checkpoint.params) as second:
             redistribute(checkpoint._parts, 1, second._now, second._coupling, second._runtime)
+            second._frozen.restore(checkpoint._parts["frozen"])
             second.step(20)
             assert second.state_hash == first.state_hash
 
@@ -343,6 +345,7 @@ def test_a_partition_file_is_not_needed_again(tmp_path: Path) -> None:
 # ---- what goes with it ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_recording_says_what_it_continues(tmp_path: Path) -> None:
     with make("bowl") as first:
         run(first, 6, record=tmp_path / "first", record_every=2)
@@ -370,7 +373,7 @@ KEPT = {
     *("_now", "_coupling", "_elastic", "_frozen", "_runtime", "_recovery"),
     *("profile",),  # its contacts
 }
-MADE_ANEW = {"events", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
+MADE_ANEW = {"_given", "events", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
 """Of the scene and the parameters, or of what was, for those who look."""
 PARTS = {
     "loads": ("_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),

@@ -243,6 +243,7 @@ with small_simulation() as simulation:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["pack_arrays", "fsync", "replace"])
 def test_a_run_killed_while_it_writes_leaves_the_checkpoint_before(tmp_path: Path, moment: str) -> None:
     directory = tmp_path / "c"
@@ -278,6 +279,7 @@ def summary_of(file: Path) -> dict[str, Any]:
 RUN = ("run", "chain", "--size", "8", "--runtime", "inline", "--iterations", "10")
 
 
+@pytest.mark.slow
 def test_resume_goes_on_to_the_steps_first_asked_for(tmp_path: Path) -> None:
     whole, directory, file = tmp_path / "whole.json", tmp_path / "c", tmp_path / "rest.json"
     invoke(*RUN, "--steps", "40", "--workers", "2", "--json", whole)

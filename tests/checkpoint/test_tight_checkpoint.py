@@ -69,6 +69,7 @@ def test_a_resumed_run_equals_one_that_never_stopped(
     assert (len(at_interface) > 0) == (workers > 1), "workers that never meet prove nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [
@@ -129,6 +130,7 @@ def test_what_a_user_has_changed_goes_on(tmp_path: Path) -> None:
             assert second.state_hash == first.state_hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [0, 1])
 def test_while_the_number_of_workers_changes(moment: int, tmp_path: Path) -> None:
     """Asked for, and done: two become four, four become one, one becomes three."""
@@ -145,9 +147,9 @@ def test_while_the_number_of_workers_changes(moment: int, tmp_path: Path) -> Non
                 assert second.state_hash == first.state_hash
 
 
+@pytest.mark.slow
 def test_a_state_larger_than_a_message_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_states, "part_size", lambda body_count: 1000)
-    monkeypatch.setattr("lapjoint.server.coupling.ownership.part_size", lambda body_count: 700)
+    monkeypatch.setattr(engine_states, "part_size", lambda body_count: 700)
     with tight("building", runtime="process", repartition=0) as first, tight("building", repartition=0) as other:
         for each in (first, other):
             each.step(5)
@@ -245,6 +247,7 @@ def test_removed_bodies_stay_so(tmp_path: Path) -> None:
 # ---- after a failure -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [3, 2])
 def test_a_run_that_stopped_goes_on_from_its_states(workers: int, tmp_path: Path) -> None:
     with tight("building", runtime="process", on_failure="stop") as first:

@@ -50,6 +50,7 @@ OF_RUN = [
     "--solver",
     "--timestep",
     "--iterations",
+    "--no-wait",
     "--on-failure",
     "--hang-limit",
     "--quarantine",

@@ -241,6 +241,7 @@ def test_a_failure_at_the_end_is_told_by_close(tmp_path: Path) -> None:
     assert told == {"frame_count": 0, "right": True, "complete": False}
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_what_was_written(tmp_path: Path) -> None:
     """A file system of two megabytes, mounted where only this test sees it."""
     mount = ["unshare", "--map-root-user", "--mount", "sh", "-c"]

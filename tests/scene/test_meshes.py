@@ -68,6 +68,7 @@ def test_static_mesh_of_a_file_has_shared_vertices(tmp_path: Path) -> None:
     Scene().add_static(mesh)
 
 
+@pytest.mark.slow
 def test_compound_of_a_file_has_the_right_mass_and_place(tmp_path: Path) -> None:
     path = write_obj(tmp_path / "u.obj", *u_shape())
     shape = load_compound(path)

@@ -165,6 +165,7 @@ def test_a_clearance_of_zero_is_what_a_step_finds(precision: str) -> None:
     np.testing.assert_array_equal(touch, engine.contacts().bodies)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), [("bowl", 300), ("building", 250), ("plank", None), ("bridge", 80)])
 @pytest.mark.parametrize("workers", [2, 4])
 def test_no_contact_is_without_a_worker(name: str, size: int | None, workers: int) -> None:

@@ -76,6 +76,7 @@ def test_loads_by_time_follow_the_slower_worker() -> None:
     assert before[0] - membership.load[0] == pytest.approx(3 * (membership.load[1] - before[1]), rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_throttled_worker_gets_fewer_bodies() -> None:
     """Worker 0 claims to be four times as slow: with loads by time it ends with far fewer bodies."""
     scene = scenes.build("bowl", 400)

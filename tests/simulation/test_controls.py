@@ -102,7 +102,7 @@ def test_what_cannot_be_is_refused() -> None:
     with make() as simulation:
         with pytest.raises(LapjointError, match="set_states: body 999999 does not exist"):
             simulation.set_states([999999], np.zeros((1, 13)))
-        with pytest.raises(LapjointError, match=r"set_states: state is .*nan.*expected finite"):
+        with pytest.raises(LapjointError, match=r"set_states: body 0: state is .*nan.*expected finite"):
             simulation.set_states([0], np.full((1, 13), np.nan))
         with pytest.raises(LapjointError, match="freeze: body -1 does not exist"):
             simulation.freeze([-1])

@@ -51,11 +51,11 @@ def test_a_partition_replaces_that_of_a_running_simulation(coupling: str) -> Non
 @pytest.mark.parametrize(
     ("partition", "message"),
     [
-        (np.zeros(39, int), "expected the number of a worker for each of 40 bodies"),
-        (np.zeros(40), "expected the number of a worker for each of 40 bodies"),
+        (np.zeros(39, int), "repartition: 39 numbers for 40 bodies, expected one per body"),
+        (np.zeros(40), "array of float64, expected whole numbers, a worker for each body"),
         (np.arange(40), "goes to worker 2, expected 0 to 1"),
         (np.arange(40) % 2 - 1, "goes to worker -1, expected 0 to 1"),
-        (np.zeros(40, int), "worker 1 gets no body"),
+        (np.zeros(40, int), "is a partition for 1 worker, but workers is 2"),
     ],
 )
 def test_partitions_that_cannot_be_are_refused(partition: object, message: str) -> None:

@@ -288,6 +288,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "what"), [("compare A A --figure c.png", "--figure needs"), ("report A --out R", "figures need")]
 )
@@ -301,6 +302,7 @@ def test_without_matplotlib_figures_are_refused_in_one_line(tmp_path: Path, comm
     assert [path.name for path in tmp_path.iterdir()] == ["A"]
 
 
+@pytest.mark.slow
 def test_comparing_needs_no_matplotlib(tmp_path: Path) -> None:
     write(tmp_path / "A", balls(1), [(1, states_of(balls(1)))])
     command = [sys.executable, "-c", WITHOUT, "compare", "A", "A", "--json", "c.json"]

@@ -80,6 +80,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, chains: list[Path], bench_fil
     return report([*chains, bench_file], tmp_path_factory.mktemp("report") / "out")
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_but_itself(page: Path) -> None:
     text = page.read_text()
     assert re.findall(r"https?:|//cdn|@import|url\((?!#)", text) == []
@@ -90,6 +91,7 @@ def test_the_page_needs_nothing_but_itself(page: Path) -> None:
     assert len(set(reader.ids)) == len(reader.ids)
 
 
+@pytest.mark.slow
 def test_every_figure_is_in_the_page_and_in_two_files(page: Path) -> None:
     names = ["step-times", "errors", "growth-depth", "contacts-per-worker", "bodies-per-worker", "phases", "overlap"]
     wanted = {"speedup", "bench-phases", "chain-measures", *(f"chain-{name}" for name in names)}

@@ -374,6 +374,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch, plan: Plan, *arguments: str) -> Any:
     return CliRunner().invoke(app, ["reproduce", *arguments], env={"COLUMNS": "100"})
 
 
+@pytest.mark.slow
 def test_the_command_is_interrupted_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = two_parts()
     stopped = False

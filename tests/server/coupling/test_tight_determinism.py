@@ -23,6 +23,7 @@ def final_hash(name: str, steps: int, **params: Any) -> str:
         return simulation.state_hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two-way-bridge", "bowl"])
 def test_the_same_bits_in_every_runtime_and_every_time(name: str) -> None:
     hashes = [final_hash(name, 120, runtime=runtime) for runtime in ("inline", "process", "inline")]
@@ -120,6 +121,7 @@ def test_a_repartition_is_not_felt(monkeypatch: pytest.MonkeyPatch) -> None:
         assert energy(forgetful) > 20 * felt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["inline", "process"])
 @pytest.mark.parametrize("name", ["building", "two-way-bridge"])
 def test_nothing_is_forgotten_while_bodies_change_hands(name: str, runtime: str) -> None:

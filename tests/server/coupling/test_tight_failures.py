@@ -133,6 +133,7 @@ def test_a_stopped_worker_is_replaced_and_the_others_stay(when: str, undisturbed
         end(simulation, undisturbed[name])
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_again_and_again_stops_the_run() -> None:
     with start("two-way-bridge") as simulation:
         simulation.step(STEPS)
@@ -150,7 +151,10 @@ def test_a_worker_that_dies_again_and_again_stops_the_run() -> None:
 # ---- errors and NaN --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("runtime", "when"), [("inline", "begin"), ("inline", "end"), ("process", "round")])
+@pytest.mark.parametrize(
+    ("runtime", "when"),
+    [("inline", "begin"), ("inline", "end"), pytest.param("process", "round", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("kind", ["error", "nan"])
 def test_a_fault_that_does_not_come_back(
     when: str, kind: str, runtime: str, undisturbed: dict[str, list[np.ndarray]]
@@ -177,7 +181,7 @@ def test_nan_that_nobody_notices_in_time(undisturbed: dict[str, list[np.ndarray]
         end(simulation, undisturbed["building"])
 
 
-@pytest.mark.parametrize("runtime", ["inline", "process"])
+@pytest.mark.parametrize("runtime", ["inline", pytest.param("process", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("place", ["inside", "interface"])
 def test_real_nan_names_the_bodies_of_its_worker_alone(place: str, runtime: str) -> None:
     """A force beyond all measure: the numbers of one worker overflow, and nobody else hears of them."""
@@ -206,7 +210,7 @@ def test_what_joints_carry_on_is_named_with_its_cause() -> None:
         assert len(caught.value.body_ids) > 1
 
 
-@pytest.mark.parametrize("runtime", ["inline", "process"])
+@pytest.mark.parametrize("runtime", ["inline", pytest.param("process", marks=pytest.mark.slow)])
 def test_on_failure_stop(runtime: str, undisturbed: dict[str, list[np.ndarray]]) -> None:
     with start("building", runtime=runtime, on_failure="stop") as simulation:
         simulation.step(STEPS)
@@ -219,7 +223,10 @@ def test_on_failure_stop(runtime: str, undisturbed: dict[str, list[np.ndarray]])
 # ---- quarantine ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "runtime"), [(NAMES[0], "inline"), (NAMES[0], "process"), (NAMES[1], "inline")])
+@pytest.mark.parametrize(
+    ("name", "runtime"),
+    [(NAMES[0], "inline"), pytest.param(NAMES[0], "process", marks=pytest.mark.slow), (NAMES[1], "inline")],
+)
 def test_a_body_at_the_interface_is_frozen_and_then_taken_out(name: str, runtime: str) -> None:
     with start(name, runtime=runtime, quarantine=True) as simulation:
         simulation.step(STEPS)
@@ -254,7 +261,7 @@ def test_forces_beyond_all_measure_are_contained() -> None:
         assert np.isfinite(simulation.states).all()
 
 
-@pytest.mark.parametrize("runtime", ["inline", "process"])
+@pytest.mark.parametrize("runtime", ["inline", pytest.param("process", marks=pytest.mark.slow)])
 def test_a_force_that_no_engine_takes_stops_the_run_and_names_the_body(runtime: str) -> None:
     with start("two-way-bridge", engine="bullet", runtime=runtime) as simulation:
         simulation.step(STEPS)
