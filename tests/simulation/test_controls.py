@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
-from lapjoint import LapjointError, Params, Simulation, scenes
+from lapjoint import LapjointError, Params, Simulation, Sphere, scenes
 
 
 def make(workers: int = 3, **params: object) -> Simulation:
@@ -111,3 +113,35 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(LapjointError, match="load is 'weight', expected one of contacts, bodies, time"):
             simulation.set_load("weight")
         simulation.step()
+
+
+def test_mistakes_are_refused_by_name() -> None:
+    with pytest.raises(
+        LapjointError, match=r"scene is 'bridge', expected a Scene: scenes\.build\('bridge'\) makes one"
+    ):
+        Simulation("bridge")  # type: ignore[arg-type]
+    scene = scenes.build("chain")
+    with Simulation(scene, Params(workers=2, runtime="inline")) as simulation:
+        for count in (-1, 1.5, "3"):
+            with pytest.raises(LapjointError, match="step: count is .* expected a whole number of steps"):
+                simulation.step(count)  # type: ignore[arg-type]
+        state = simulation.states[3].copy()
+        state[3:7] = 0
+        with pytest.raises(LapjointError, match="set_states: body 3: the state's quaternion is"):
+            simulation.set_states([3], state)
+        with pytest.raises(LapjointError, match="cannot be changed now: a simulation of it is running"):
+            scene.add_body(Sphere(0.1), (0, 0, 9))
+        assert simulation.step_count == 0
+    scene.add_body(Sphere(0.1), (0, 0, 9))  # once it is closed
+
+
+def test_a_scene_is_free_when_its_simulation_is_gone_without_a_close() -> None:
+    scene = scenes.build("chain")
+    simulation = Simulation(scene, Params(workers=1, runtime="inline"))
+    simulation.restart()
+    del simulation
+    gc.collect()
+    scene.add_body(Sphere(0.1), (0, 0, 9))
+    with pytest.raises(LapjointError, match="workers for"):
+        Simulation(scene, Params(workers=1000, runtime="inline"))
+    scene.add_body(Sphere(0.1), (0, 0, 9))  # one that did not start has locked nothing
