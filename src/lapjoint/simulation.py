@@ -131,13 +131,13 @@ class Simulation:
                 callback(self)
 
     def _detect(self) -> None:
-        """Update the constraint graph to the present states."""
+        """The constraint graph of the present states."""
         runtime = self._runtime
         states = runtime.border_states if self.params.detect == "workers" else runtime.states
         self._now.detection.update(states, self.membership, self._now.replies)
 
     def _carry_out(self, decision: Decision) -> None:
-        """Carry out what was decided, before the step's commands."""
+        """Everything that the workers have to do before a step's commands."""
         with self.profile.phase("balance"):
             if decision.migration is not None:
                 cache = migrate(decision.migration, self.membership, self._now.commands, self._runtime)

@@ -156,8 +156,8 @@ def test_a_partition_may_be_an_array(given: Any) -> None:
         ([[0], [1, 1]], r"partition is \[\[0\], \[1, 1\]\], expected auto"),
         (3, "partition is 3, expected auto"),
         ([0, 1, 1], "partition: 3 numbers for 4 bodies, expected one per body"),
-        ([0, 1, -1, 1], "partition: body 2 .*has worker '-1', expected 0 to 1"),
-        ([0, 1, 2, 1], "partition: body 2 .*has worker '2', expected 0 to 1"),
+        ([0, 1, -1, 1], "partition: body 2 .*goes to worker '-1', expected 0 to 1"),
+        ([0, 1, 2, 1], "partition: body 2 .*goes to worker '2', expected 0 to 1"),
         ([0, 0, 0, 0], "partition: is a partition for 1 worker, but workers is 2, expected 1"),
     ],
 )

@@ -170,12 +170,12 @@ def test_file_round_trip(tmp_path: Path) -> None:
     [
         ("0\n1\n", "2 numbers for 3 bodies, expected one per body"),
         ("", "0 numbers for 3 bodies"),
-        ("0\n1\n2\n", "body 2 has worker '2', expected 0 to 1"),
-        ("0\n-1\n1\n", "body 1 has worker '-1', expected 0 to 1"),
-        ("0\none\n1\n", "body 1 has worker 'one'"),
-        ("0\n1.0\n1\n", "body 1 has worker '1.0'"),
-        ("0\n\u00b2\n1\n", "body 1 has worker '\u00b2'"),
-        ("0\n99999999999999999999\n1\n", "body 1 has worker '99999999999999999999'"),
+        ("0\n1\n2\n", "body 2 goes to worker '2', expected 0 to 1"),
+        ("0\n-1\n1\n", "body 1 goes to worker '-1', expected 0 to 1"),
+        ("0\none\n1\n", "body 1 goes to worker 'one'"),
+        ("0\n1.0\n1\n", "body 1 goes to worker '1.0'"),
+        ("0\n\u00b2\n1\n", "body 1 goes to worker '\u00b2'"),
+        ("0\n99999999999999999999\n1\n", "body 1 goes to worker '99999999999999999999'"),
     ],
 )
 def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:

@@ -53,8 +53,8 @@ def test_a_partition_replaces_that_of_a_running_simulation(coupling: str) -> Non
     [
         (np.zeros(39, int), "expected the number of a worker for each of 40 bodies"),
         (np.zeros(40), "expected the number of a worker for each of 40 bodies"),
-        (np.arange(40), "has worker 2, expected 0 to 1"),
-        (np.arange(40) % 2 - 1, "has worker -1, expected 0 to 1"),
+        (np.arange(40), "goes to worker 2, expected 0 to 1"),
+        (np.arange(40) % 2 - 1, "goes to worker -1, expected 0 to 1"),
         (np.zeros(40, int), "worker 1 gets no body"),
     ],
 )

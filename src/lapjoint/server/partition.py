@@ -180,7 +180,7 @@ def read_partition(path: Path, scene: Scene, worker_count: int) -> Ids:
     for row, text in enumerate(lines):
         if not text.isdecimal():
             title = scene.body_title(row) if row < scene.body_count else f"line {row + 1}"
-            raise LapjointError(f"{path}: {title} has worker {text!r}, expected 0 to {worker_count - 1}")
+            raise LapjointError(f"{path}: {title} goes to worker {text!r}, expected 0 to {worker_count - 1}")
     return check_partition(str(path), np.array(lines, np.int64), scene, worker_count)
 
 
@@ -191,7 +191,7 @@ def check_partition(title: str, partition: NDArray[np.integer[Any]], scene: Scen
         raise LapjointError(f"{title}: {len(partition)} numbers for {scene.body_count} bodies, expected one per body")
     for row in np.flatnonzero((partition < 0) | (partition >= worker_count)):
         body, worker = scene.body_title(int(row)), str(partition[row])
-        raise LapjointError(f"{title}: {body} has worker {worker!r}, expected 0 to {worker_count - 1}")
+        raise LapjointError(f"{title}: {body} goes to worker {worker!r}, expected 0 to {worker_count - 1}")
     made_for = int(partition.max()) + 1
     if made_for != worker_count:
         of = f"{made_for} worker" + "s" * (made_for > 1)
