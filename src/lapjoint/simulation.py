@@ -148,7 +148,7 @@ class Simulation:
             self._set_workers(decision.worker_count)
 
     def _step_workers(self) -> None:
-        """Have every worker take a step, in parallel; the barrier is the runtime's return."""
+        """Every worker takes a step, in parallel; the barrier is the runtime's return."""
         now, profile, weights = self._now, self.profile, self._coupling.weights
         commands = self._coupling.commands(now)
         profile.activation_count += sum(len(command.activate) for command in commands)
