@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 class LapjointError(ValueError):
-    """A mistake in a scene, a file or an option. The message names the thing and says what was expected."""
+    """A mistake in a scene, a file or an option. The message names the thing and what was expected."""
 
 
 class PenetrationWarning(UserWarning):

@@ -72,7 +72,7 @@ class RunSummary:
     penetration_max: float
     """Deepest penetration at the start of any step [m]."""
     residual_mean: float | None
-    """The solver's residual, largest of all workers [m/s]; null where no engine tells."""
+    """The solver's residual, largest of all workers [m/s]; null where no engine reports it."""
     fallback_count_mean: float
     """Groups of bodies that direct solvers left to sweeps."""
     overlap_count_mean: float
@@ -92,7 +92,7 @@ class RunSummary:
     state_hash: str
     """Of the last states."""
     divided_count: int
-    """How often the scene was divided anew."""
+    """How often the scene was repartitioned."""
     penetration_sum_mean: float
     """Sum of all penetrations at the start of a step [m]."""
     worker_residual_mean: list[float]
@@ -140,11 +140,11 @@ class RunSummary:
     residual_max: float | None
     """Largest velocity change of any constraint in the last round of any step [m/s]; `residual_mean` is its mean."""
     interface_count_mean: float | None
-    """Bodies that the server mirrors, for they have, or lately had, constraints with bodies of other workers."""
+    """Interface bodies: those that have, or lately had, constraints with bodies of other workers."""
     cut_share_mean: float | None
     """Share of joints and contacts between bodies that are between workers."""
     coupling_reason: str | None = None
-    """Why the coupling is what it is, where the command line was to choose it."""
+    """Why the coupling is what it is, where the command line chose it."""
     penetration_interface: float | None = None
     """Deepest penetration of bodies at interfaces, mean over steps [m]; so are the next three. None where nothing is at
     an interface, or nothing inside a worker (see measures/interfaces.py)."""
@@ -182,8 +182,8 @@ class _Interrupt:
 
 
 Gate = Callable[[Callable[[], bool]], bool]
-"""Called before each step with a function that says whether Ctrl-C came; returns when the step may be taken, True, or
-when the run is to end, False."""
+"""Called before each step with a function that returns whether Ctrl-C came; returns when the step may be taken, True,
+or when the run ends, False."""
 
 
 def run(
@@ -200,7 +200,7 @@ def run(
     gate: Gate | None = None,
 ) -> RunSummary:
     """Take `steps` steps, or any number, and measure each. Ctrl-C ends the run after the step at hand; what was done is
-    summed up, and so it is where the run cannot go on: `stopped` says why.
+    summed up, and so it is where the run cannot go on: `stopped` has the reason.
 
     `measure` names measures besides those of every run (see Measures). `record` is a directory for a recording of all
     that is measured, with a frame of every `record_every`-th step, and its contacts with `record_contacts`.

@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
 ELSEWHERE = ("workers", "runtime", "address", "placement", "send")
-"""Parameters that say where bodies are simulated, not how."""
+"""Parameters of where bodies are simulated, not how."""
 
 
 class Simulation:
@@ -301,11 +301,11 @@ class Simulation:
     # ---- what a user does ------------------------------------------------------------------------------------------
 
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
-        """External forces [N] and torques [N m] on bodies, for the next step only, whichever workers have them."""
+        """Add external forces [N] and torques [N m] to bodies, for the next step only, whichever workers have them."""
         self._now.commands.add_forces(self.scene, body_ids, forces, torques)
 
     def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
-        """Put bodies elsewhere, or give them other velocities, in all their workers, before the next step."""
+        """Set positions and velocities of bodies, in all their workers, before the next step."""
         self._check_open()
         ids = self.scene.checked_ids(body_ids, "set_states")
         self._runtime.states[ids] = checked_states(self.scene, ids, states, "set_states")
@@ -321,14 +321,15 @@ class Simulation:
         self._frozen.release(self.scene.checked_ids(body_ids, "release").tolist())
 
     def set_growth_depth(self, growth_depth: int) -> None:
-        """How far overlap grows, from the next step on: a body's heaviest worker keeps it, and overlap grows anew."""
+        """Set how far overlap grows, from the next step on: the worker of largest weight keeps a body, and overlap
+        grows from there."""
         self._set_params("set_growth_depth", growth_depth=growth_depth)
         if self.membership.worker_count > 1:
-            heaviest = np.argmax(self.weights()[:, : self._now.repartition.wanted_count], axis=1)
-            self._request(heaviest.astype(np.int32))
+            largest = np.argmax(self.weights()[:, : self._now.repartition.wanted_count], axis=1)
+            self._request(largest.astype(np.int32))
 
     def set_load(self, load: str) -> None:
-        """What balancing evens out, from the next step on."""
+        """Set what balancing evens out, from the next step on."""
         self._set_params("set_load", load=load)
         self._now.loads = Loads(self.scene, self.params)
         self.membership.set_costs(1)
@@ -336,12 +337,12 @@ class Simulation:
         self._coupling.invalidate()
 
     def set_iterations(self, iterations: int) -> None:
-        """Sweeps of the solver per step, from the next step on."""
+        """Set the sweeps of the solver per step, from the next step on."""
         self._set_params("set_iterations", iterations=iterations)
         self._now.commands.set_iterations(iterations)
 
     def set_rounds(self, rounds: int) -> None:
-        """Rounds of a step's exchange, at most, from the next step on."""
+        """Set the rounds of a step's exchange, at most, from the next step on."""
         self._set_params("set_rounds", rounds=rounds)
 
     def repartition(self, partition: ArrayLike) -> None:
@@ -357,8 +358,8 @@ class Simulation:
             self._request(workers)
 
     def set_worker_count(self, worker_count: int) -> None:
-        """More or fewer workers: the scene is repartitioned among them in the next step. No state jumps; workers that
-        are not needed end after it."""
+        """Change the number of workers: the scene is repartitioned among them in the next step. No state jumps; workers
+        that are not needed end after it."""
         self._check_open()
         self.params.check_worker_count(worker_count)
         if worker_count > max(self.scene.body_count, 1):

@@ -83,9 +83,9 @@ def test_a_copy_goes_its_own_way() -> None:
 
 
 def test_wrong_partitions() -> None:
-    with pytest.raises(LapjointError, match="body 1: partition says worker 2, but workers are 0 to 1"):
+    with pytest.raises(LapjointError, match="body 1: partition has worker 2, but workers are 0 to 1"):
         Membership([0, 2], 2)
-    with pytest.raises(LapjointError, match="body 0: partition says worker -1"):
+    with pytest.raises(LapjointError, match="body 0: partition has worker -1"):
         Membership([-1, 2], 2)
     with pytest.raises(LapjointError, match="worker count is 0"):
         Membership([0], 0)

@@ -295,7 +295,7 @@ def test_resume_goes_on_to_the_steps_first_asked_for(tmp_path: Path) -> None:
     assert summary_of(file)["state_hash"] == summary_of(whole)["state_hash"]
     assert steps_in(directory) == [15, 30, 40]
     assert Recording(record).steps.tolist() == list(range(16, 41))
-    with pytest.raises(LapjointError, match="the run has done its 40 steps; --steps says how many more"):
+    with pytest.raises(LapjointError, match="the run has done its 40 steps; --steps sets how many more"):
         invoke("resume", directory)
     invoke("resume", directory, "--steps", "5", "--workers", "3", "--checkpoint-keep", "1", "--json", file)
     assert (summary_of(file)["steps"], summary_of(file)["workers"]) == (5, 3)

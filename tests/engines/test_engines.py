@@ -150,7 +150,7 @@ REFUSED = {
     "threshold": (
         Scene(),
         Params(engine="rapier", residual_threshold=1.0),
-        "the engine rapier does not tell its resid",
+        "the engine rapier does not report its resid",
     ),
     "compound": (
         shaped(Compound((Part(Sphere(0.4)),))),
@@ -335,7 +335,7 @@ def test_bounds_never_miss_a_contact_and_never_promise_too_much(seed: int) -> No
 
 
 class Silent:
-    """An engine that does not say what it supports."""
+    """An engine that does not declare what it supports."""
 
 
 def test_a_broken_plug_in_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,7 +349,7 @@ def test_a_broken_plug_in_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine_names() == ["gone", "silent"]
     with pytest.raises(LapjointError, match=r"engine gone \(no_such_module:Engine\) cannot be loaded: ModuleNotFound"):
         make_engine(Scene(), Params(engine="gone"))
-    with pytest.raises(LapjointError, match=r"engine silent .* does not say what it supports"):
+    with pytest.raises(LapjointError, match=r"engine silent .* does not declare what it supports"):
         make_engine(Scene(), Params(engine="silent"))
     monkeypatch.setattr("lapjoint.cli.engines.WIDTH", 300)
     result = CliRunner().invoke(app, ["engines"], catch_exceptions=False)
@@ -425,7 +425,7 @@ def test_a_mistake_is_one_line(
 
 
 def test_a_summary_has_no_number_that_json_does_not_know(tmp_path: Path) -> None:
-    """Rapier does not tell its residual."""
+    """Rapier does not report its residual."""
     file = tmp_path / "run.json"
     command = f"run bowl --size 60 --steps 3 --workers 2 --runtime inline --engine rapier --json {file}"
     result = CliRunner().invoke(app, command.split(), catch_exceptions=False)

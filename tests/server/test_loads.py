@@ -1,4 +1,4 @@
-"""Loads: by bodies, contacts or time; bodies that linger; and a scene divided anew when shares are uneven."""
+"""Loads: by bodies, contacts or time; bodies that linger; and a scene repartitioned when shares are uneven."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_body_that_leaves_for_the_first_time_does_not_wait() -> None:
     assert membership.workers(1) == {0}
 
 
-# ---- divided anew ------------------------------------------------------------------------------------------------
+# ---- repartition -------------------------------------------------------------------------------------------------
 
 
 def test_a_division_is_even_and_moves_as_few_bodies_as_it_can() -> None:

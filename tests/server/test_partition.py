@@ -1,4 +1,4 @@
-"""The first division: every worker gets bodies, about as many, and what belongs together stays together."""
+"""The first partition: every worker gets bodies, about as many, and what belongs together stays together."""
 
 from __future__ import annotations
 

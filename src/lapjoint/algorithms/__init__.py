@@ -25,7 +25,7 @@ from .protocol import Algorithms
 if TYPE_CHECKING:
     from . import native, reference
 
-    # mypy names what is missing here where one of them no longer has what the protocol says.
+    # mypy names what is missing here where one of them no longer satisfies the protocol.
     _NATIVE: Algorithms = native
     _REFERENCE: Algorithms = reference
 

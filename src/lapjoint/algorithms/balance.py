@@ -38,8 +38,8 @@ def balance(
     jointed: ArrayLike | None = None,
     linger: int = 0,
 ) -> Ids:
-    """Algorithm 6, LoadBalance. `contacts` are pairs of bodies, taken in the order given; `jointed` says of every
-    body whether it has a joint to another. Returns the bodies that left a worker, ascending.
+    """Algorithm 6, LoadBalance. `contacts` are pairs of bodies, taken in the order given; `jointed` is, for every
+    body, whether it has a joint to another. Returns the bodies that left a worker, ascending.
 
     A body that comes back to a worker within `linger` steps after it left one lingers: it leaves again only when it
     could have left in each of the last `linger` steps. So contacts that flicker do not send it to and fro. The paper's

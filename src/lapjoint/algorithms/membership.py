@@ -22,7 +22,7 @@ BYTE_WORKERS = np.arange(256)[:, None] >> np.arange(8) & 1
 class Membership:
     """One bit per body and worker, and the load of each worker.
 
-    `bits` is (body_count, words) uint64: bit w % 64 of word w // 64 says whether the body is active in worker w.
+    `bits` is (body_count, words) uint64: bit w % 64 of word w // 64 is set where the body is active in worker w.
     `load` is what balancing evens out: the number of active bodies of each worker, or, with other costs and rates than
     one, the worker's rate times the costs of its bodies.
     """
@@ -34,7 +34,7 @@ class Membership:
         wrong = np.flatnonzero((first < 0) | (first >= worker_count))
         if len(wrong):
             raise LapjointError(
-                f"body {wrong[0]}: partition says worker {first[wrong[0]]}, but workers are 0 to {worker_count - 1}"
+                f"body {wrong[0]}: partition has worker {first[wrong[0]]}, but workers are 0 to {worker_count - 1}"
             )
         self.body_count = len(first)
         self.worker_count = worker_count
@@ -113,7 +113,7 @@ class Membership:
             getattr(self, name)[:] = state.arrays[name]
 
     def restore_for_others(self, state: PartState) -> None:
-        """What does not depend on who the workers are."""
+        """Restore what does not depend on the number of workers."""
         self.set_costs(state.arrays["cost"])
         self.since_left[:] = state.arrays["since_left"]
 

@@ -1,4 +1,4 @@
-"""Checkpoints: a simulation in a file, to go on from there. docs/checkpoints.md says it in words."""
+"""Checkpoints: a simulation in a file, to go on from there. See docs/checkpoints.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The file of a checkpoint: a head with a checksum, then named arrays and a description (packing.py).
 
 A file comes into being under another name and is renamed once it is whole and on the disk. So a file of the right name
-is whole, unless somebody tore it later; and then its size or its checksum says so.
+is whole, unless somebody tore it later; and then its size or its checksum shows it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def file_name(step_count: int) -> str:
 
 
 def step_of(path: Path) -> int | None:
-    """The step that a file's name says; None for another file."""
+    """The step in a file's name; None for another file."""
     found = re.fullmatch(rf"step-(\d+){re.escape(SUFFIX)}", path.name)
     return int(found[1]) if found else None
 

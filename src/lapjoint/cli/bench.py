@@ -147,8 +147,8 @@ def bench(
 
     try:
         with study_progress() as progress:
-            tell = drawing(progress)
-            for row in measure_all(plans, tell) if beside is None else measure_peers(beside, tell):
+            draw = drawing(progress)
+            for row in measure_all(plans, draw) if beside is None else measure_peers(beside, draw):
                 if isinstance(row, ComparedRow):
                     compared.append(row)
                 if isinstance(row, BenchRow) or row.side.peer is None:

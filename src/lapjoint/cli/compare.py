@@ -81,7 +81,8 @@ def compare(
 
 @contextmanager
 def _second(first: Recording, b: Path | None, record: Path | None) -> Iterator[Recording]:
-    """The recording to compare with: B, or a run on one worker, which is gone afterwards unless it is to be kept."""
+    """The recording to compare with: B, or a run on one worker, which is removed afterwards unless --record keeps
+    it."""
     if b is not None:
         yield Recording(b)
     elif record is not None:

@@ -14,7 +14,7 @@ from .shared import console, counted
 def export_recording(
     run: Path, file: Path, every: int | None = None, limit_mb: float = 50.0, color: str = "worker"
 ) -> None:
-    """Write the page, with a progress bar, and say what was written."""
+    """Write the page, with a progress bar, and print what was written."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("frames"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(file.name, total=None)

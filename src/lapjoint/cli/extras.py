@@ -1,7 +1,7 @@
 """Options that need more than a plain installation: the extra that brings it, its packages, and the module behind.
 
 A module of this table imports its packages at its top. `load` imports it when the option is given, before anything
-starts, and says what to install where a package is missing. Commands import these modules in no other way.
+starts, and names what to install where a package is missing. Commands import these modules in no other way.
 """
 
 from __future__ import annotations

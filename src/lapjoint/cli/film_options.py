@@ -11,7 +11,7 @@ ColorOption = Annotated[
     typer.Option(
         "--color",
         metavar="MODE",
-        help="What colours say: worker, overlap (of blend), interface (of tight coupling), label, speed or contacts. "
+        help="What colours mean: worker, overlap (of blend), interface (of tight coupling), label, speed or contacts. "
         "Default: worker.",
     ),
 ]

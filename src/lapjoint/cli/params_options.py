@@ -38,7 +38,7 @@ METAVARS = {
     "joint_warm_start": "SHARE",
     "repartition": "RATIO",
 }
-"""What the value of an option stands for, where its type does not say enough."""
+"""What the value of an option stands for, where its type is not enough."""
 OF_TYPE = {int: "N", float: "X", str: "NAME"}
 JOINED = ("engine", "solver")
 """Options with something for each worker, in several words or with commas between them."""

@@ -13,7 +13,7 @@ from .shared import console, counted
 
 @contextmanager
 def step_progress(simulation: Simulation, count: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar, with tight coupling the last step's rounds and residual beside it; events are told of above it."""
+    """A bar, with tight coupling the last step's rounds and residual beside it; events are printed above it."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -23,20 +23,20 @@ def step_progress(simulation: Simulation, count: int | None) -> Iterator[Callabl
     )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(simulation.scene.name, total=count, rounds="")
-        told = 0
+        printed = 0
 
-        def tell() -> None:
-            nonlocal told
-            for event in simulation.events[told:]:
+        def print_events() -> None:
+            nonlocal printed
+            for event in simulation.events[printed:]:
                 progress.console.print(str(event), markup=False, highlight=False, soft_wrap=True)
-            told = len(simulation.events)
+            printed = len(simulation.events)
 
         def on_step(done: int) -> None:
-            tell()
+            print_events()
             progress.update(task, completed=done, rounds=rounds_text(simulation))
 
         yield on_step
-        tell()
+        print_events()
 
 
 def rounds_text(simulation: Simulation) -> str:

@@ -48,8 +48,8 @@ def reproduce(
     def on_part(done: Done, number: int, count: int) -> None:
         nonlocal complete
         complete = number
-        said = "kept" if done.kept else f"{done.seconds:.0f} s"
-        progress.console.print(f"{number:>{len(str(count))}} of {count}  {escape(done.part.title)}  [dim]{said}[/]")
+        state = "kept" if done.kept else f"{done.seconds:.0f} s"
+        progress.console.print(f"{number:>{len(str(count))}} of {count}  {escape(done.part.title)}  [dim]{state}[/]")
 
     try:
         with study_progress() as progress:

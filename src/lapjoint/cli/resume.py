@@ -117,5 +117,5 @@ def _step_count(start: Checkpoint, steps: int | None, seconds: float | None) -> 
         return count
     if start.end is None or start.end <= start.step_count:
         done = counted(start.step_count, "step", form="")
-        raise LapjointError(f"{start.path}: the run has done its {done}; --steps says how many more")
+        raise LapjointError(f"{start.path}: the run has done its {done}; --steps sets how many more")
     return start.end - start.step_count

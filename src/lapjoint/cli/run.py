@@ -139,7 +139,7 @@ def run(
 
 @contextmanager
 def _open(scene: Scene, params: Params, options: LiveOptions | None) -> Iterator[tuple[Simulation, LiveView | None]]:
-    """The simulation, and the view on it if there is to be one."""
+    """The simulation, and the view on it with --view."""
     if options is None:
         with Simulation(scene, params) as simulation:
             yield simulation, None

@@ -1,4 +1,4 @@
-"""What `lapjoint run` says at the end of a run."""
+"""The table that `lapjoint run` prints at the end of a run."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Engine(Protocol):
 
     @staticmethod
     def check(scene: Scene, params: Params) -> None:
-        """Before anything starts: refuse by name what cannot be mapped, beyond what `supports` says."""
+        """Before anything starts: refuse by name what cannot be mapped, beyond what `supports` declares."""
         ...
 
     @property
@@ -105,16 +105,16 @@ class Engine(Protocol):
         ...
 
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
-        """External forces [N] at the centres of mass and torques [N m], for the next step only."""
+        """Add external forces [N] at the centres of mass and torques [N m], for the next step only."""
         ...
 
     def step(self, count: int = 1) -> None:
-        """Go on by `count` timesteps. A state that is not finite afterwards: NotFiniteError that names the
-        bodies; the engine is not to be used any more."""
+        """Take `count` timesteps. A state that is not finite afterwards: NotFiniteError that names the bodies; the
+        engine cannot be used any more."""
         ...
 
     def set_iterations(self, iterations: int) -> None:
-        """Sweeps of the solver per step from now on."""
+        """Set the sweeps of the solver per step from now on."""
         ...
 
     def prepare(self, moving: ArrayLike) -> None:
@@ -183,7 +183,7 @@ class RoundEngine(Protocol):
     """
 
     def set_rounds(self, rounds: int) -> None:
-        """Rounds of a step that `step` takes, at most, from now on."""
+        """Set the rounds that `step` takes in a step, at most, from now on."""
         ...
 
     def round_count(self) -> int:
@@ -191,7 +191,7 @@ class RoundEngine(Protocol):
         ...
 
     def set_owners(self, owner: Ids) -> None:
-        """This engine has joints and contacts between bodies of different owners alone. Call it before any body is
+        """Restrict this engine to joints and contacts between bodies of different owners. Call it before any body is
         active; the list is read in place, and may change for bodies that are not active."""
         ...
 
@@ -211,16 +211,16 @@ class RoundEngine(Protocol):
         ...
 
     def include(self, others: Array) -> None:
-        """What the other engines contribute to the interface bodies from now on."""
+        """Set what the other engines contribute to the interface bodies from now on."""
         ...
 
     def extrapolate(self, how: int, theta: Array) -> None:
-        """Between two rounds: keep impulses, extrapolate them, or forget the rounds so far: see
+        """Between two rounds: keep impulses, extrapolate them, or drop the rounds so far: see
         algorithms/extrapolation.py."""
         ...
 
     def sweep(self, count: int) -> Array:
-        """`count` sweeps over all constraints, and the products of what they changed."""
+        """Sweep over all constraints `count` times; returns the products of what that changed."""
         ...
 
     def contributions(self) -> Array:
@@ -232,21 +232,22 @@ class RoundEngine(Protocol):
         ...
 
     def abandon_step(self) -> None:
-        """In place of finish_step: bodies may have other velocities than before and are to be set again."""
+        """End the step in place of finish_step. Bodies may have other velocities than before: set their states
+        again."""
         ...
 
     def serve(self, down: Array, up: Array) -> int:
-        """As a worker: what `down` asks for, and returns which Signal that was: a round, with the answer in `up`; or,
-        for the end of the step, to include the last contributions; or nothing, for the step is to be abandoned."""
+        """As a worker: do what `down` asks for; returns which Signal that was. ROUND: a round, with the answer in `up`;
+        FINISH: include the last contributions; ABANDON: nothing."""
         ...
 
     def serve_by_socket(self, socket: int, down: Array, up: Array, carries: bool) -> bool:
-        """As a worker: all that the server asks for on a socket, which may carry the messages too (Links.carries).
-        False: the step is to be abandoned."""
+        """As a worker: do all that the server asks for on a socket, which may carry the messages too (Links.carries).
+        False: abandon the step."""
         ...
 
     def run_rounds(self, plan: RoundPlan, links: Links) -> RoundResult:
-        """As the server: all rounds of a step with the workers behind `links`."""
+        """As the server: run all rounds of a step with the workers behind `links`."""
         ...
 
     def merge_cache(self, state: EngineState) -> None:

@@ -1,4 +1,4 @@
-"""Bounds: how far bodies are apart at least, in NumPy, for engines that cannot tell themselves."""
+"""Bounds: how far bodies are apart at least, in NumPy, for engines that do not report it."""
 
 from __future__ import annotations
 

@@ -357,7 +357,7 @@ class BulletEngine:
         """Body `first` is too far or too fast to compute with; others may have been drawn along."""
         ids = self.active_ids
         states = self.get_states(ids).astype(self.params.precision)
-        with np.errstate(all="ignore"):  # as the native world does: their squares are to be numbers
+        with np.errstate(all="ignore"):  # as the native world does: their squares must be numbers
             also = ids[~np.isfinite(np.square(states / self.params.length_unit).sum(axis=1))]
         bodies = np.union1d(also, [first]).astype(int)
         return NotFiniteError(f"{body_titles(self.scene, bodies)}: not finite after the step", bodies)

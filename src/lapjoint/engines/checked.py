@@ -48,7 +48,7 @@ class CheckedEngine(ABC):
 
     @staticmethod  # noqa: B027
     def check(scene: Scene, params: Params) -> None:
-        """Nothing to refuse beyond what `supports` says."""
+        """Refuse nothing beyond what `supports` declares."""
 
     # ---- for a subclass ------------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class CheckedEngine(ABC):
     # ---- state ---------------------------------------------------------------------------------------------------
 
     def state(self) -> EngineState:
-        """States alone; an engine that also gives out its contacts says so (feature "contact cache")."""
+        """States alone; an engine that also gives out its contacts declares it (feature "contact cache")."""
         ids, no_points = self.active_ids, np.empty((0, 0), np.int32)
         states = self.get_states(ids)
         prepared = np.zeros(len(ids), bool)

@@ -53,7 +53,7 @@ class Links:
     exchange: Callable[[], bool] = lambda: True
     """Signal them, and wait for the replies. False, if one does not reply; all others have replied even then."""
     give_up: Callable[[int], object] = lambda worker: None
-    """A worker has not replied in time, and never will."""
+    """Give up a worker that has not replied in time."""
     worker_cpu_s: Callable[[], float] = lambda: 0.0
     """CPU time of the workers since the links were made, as far as it is the calling thread's [s]."""
     rows: Sequence[Ids] = field(default_factory=list)

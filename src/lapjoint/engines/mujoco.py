@@ -2,7 +2,7 @@
 
 A model of MuJoCo's is fixed once it is made: no body can come or go. So every worker's model has all bodies of the
 scene; those that are not active touch nothing, hold nothing and are put back after every step. A model of the active
-bodies alone would have to be made anew whenever one comes or goes, which takes longer than hundreds of steps.
+bodies alone would have to be rebuilt whenever one comes or goes, which takes longer than hundreds of steps.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class MujocoMapping:
         """The model. `stiff`: constraints have a time constant of two timesteps, the shortest that MuJoCo takes for
         stable, else the default of 20 ms."""
         mujoco, scene = self._mujoco, self._scene
-        # Else warnings go to a file in the working directory.
+        # Else warnings are written to a file in the working directory.
         mujoco.set_mju_user_warning(lambda _: None)
         spec = mujoco.MjSpec()
         spec.memory = max(LEAST_BYTES, BODY_BYTES * scene.body_count)
@@ -60,7 +60,7 @@ class MujocoMapping:
         option.solver = getattr(mujoco.mjtSolver, f"mjSOL_{solver.upper()}")
         option.iterations = iterations
         option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET  # a state that is not finite shall stay so
-        # Several points a pair of hulls; newer versions do it unless told otherwise.
+        # Several points a pair of hulls; newer versions do it by default.
         option.enableflags |= getattr(mujoco.mjtEnableBit, "mjENBL_MULTICCD", 0)
         self._add_bodies(spec)
         self._add_constraints(spec)

@@ -178,7 +178,7 @@ class RapierEngine(CheckedEngine):
         return Contacts(pairs[loud], np.array(points, np.int32)[loud], -table[loud, 2])
 
     def forget(self) -> None:
-        """Build the world anew."""
+        """Rebuild the world, without warm-start data."""
         ids, joint_ids = self.active_ids, self.live_joint_ids
         states = self._table[ids]
         self._start_world()

@@ -41,7 +41,9 @@ def _load(entry: EntryPoint) -> type[Engine]:
     except Exception as error:  # a plug-in may fail in any way
         raise LapjointError(f"engine {entry.name} ({entry.value}) cannot be loaded: {error!r}") from error
     if not isinstance(getattr(engine, "supports", None), Support):
-        raise LapjointError(f"engine {entry.name} ({entry.value}) does not say what it supports: see docs/engines.md")
+        raise LapjointError(
+            f"engine {entry.name} ({entry.value}) does not declare what it supports: see docs/engines.md"
+        )
     return engine
 
 

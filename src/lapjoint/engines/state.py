@@ -1,4 +1,4 @@
-"""EngineState: what an engine's next step depends on to the last bit, so that it can go to another engine."""
+"""EngineState: what an engine's next step depends on to the last bit, so that another engine can take it over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EngineState:
     """What an engine's next step depends on to the last bit: more than the states that it gives out.
 
     What the columns mean is the engine's business. That rows are of bodies, of contact points and of joints is not: so
-    the states of several engines can be joined and divided among others.
+    the states of several engines can be joined and distributed to others.
     """
 
     body_ids: Ids

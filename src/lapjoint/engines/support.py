@@ -1,4 +1,4 @@
-"""What an engine says of itself: which shapes, joints, precisions and features it has. The rest is refused by name."""
+"""What an engine declares: which shapes, joints, precisions and features it has. The rest is refused by name."""
 
 from __future__ import annotations
 
@@ -121,11 +121,11 @@ def _check_params(name: str, support: Support, params: Params) -> None:
     if params.solver != "sequential" and "direct solvers" not in support.features:
         raise LapjointError(f"solver is {params.solver}, which the engine {name} does not have; it has its own")
     if params.residual_threshold > 0 and "residual" not in support.features:
-        raise LapjointError(f"residual_threshold is set, but the engine {name} does not tell its residual")
+        raise LapjointError(f"residual_threshold is set, but the engine {name} does not report its residual")
 
 
 def warn_of_left_out(name: str, support: Support, scene: Scene) -> None:
-    """Say what the engine leaves out of this scene."""
+    """Warn of what the engine leaves out of this scene."""
     for feature in LEFT_OUT:
         column = feature.replace(" ", "_")
         count = int(sum((getattr(table, column) > 0).sum() for table in (scene.bodies, scene.statics)))

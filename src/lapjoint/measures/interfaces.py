@@ -22,10 +22,10 @@ from .means import Measured
 EVERY = 5
 """Steps from one look to the next: a mean over a fifth of the steps is as good, and costs a fifth."""
 TIMES = 3.0
-"""From so many times the error inside workers on, the one at interfaces is worth a word. Between runs that look alike
+"""From so many times the error inside workers on, the one at interfaces is reported. Between runs that look alike
 the ratio is 0.3 to 1.6."""
 LEAST_SHARE = 1e-3
-"""Of the typical body's size: a smaller error is nothing to speak of, however many times another it is."""
+"""Of the typical body's size: a smaller error is not reported, however many times another it is."""
 
 
 class InterfaceErrors:
@@ -79,7 +79,7 @@ class Excess:
 
 
 def excess(what: str, interface: float | None, interior: float | None, length_unit: float) -> Excess | None:
-    """The error at interfaces, if it is worth a word beside the one inside workers [m]."""
+    """The error at interfaces, where it is many times the one inside workers [m]; else None."""
     if interface is None or interior is None:
         return None
     found = Excess(what, interface, interior)

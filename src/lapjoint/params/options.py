@@ -47,7 +47,7 @@ class Field:
 
 @functools.cache
 def fields_of(cls: type) -> tuple[Field, ...]:
-    """The fields of a dataclass whose annotations are as fields.py says."""
+    """The fields of a dataclass that is annotated as in fields.py."""
     hints = get_type_hints(cls, include_extras=True)
     return tuple(_field(one.name, hints[one.name], one.default) for one in fields(cls))
 

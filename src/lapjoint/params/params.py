@@ -60,10 +60,10 @@ def _with_named_keywords(cls: Class) -> Class:
 @_with_named_keywords
 @dataclass(frozen=True)
 class Params:
-    """What a run is made of besides the scene. None means: as the scene says.
+    """What a run is made of besides the scene. None means: the scene's.
 
-    Every field is an option of `lapjoint run`, unless it says otherwise. The first paragraph below a field is the help
-    of its option; a field's name in backticks becomes the option's there.
+    Every field is an option of `lapjoint run`, unless it is marked InPythonOnly. The first paragraph below a field is
+    the help of its option; a field's name in backticks becomes the option's there.
     """
 
     workers: Annotated[int, WORKERS, Count(1, 1024)] = 1
@@ -95,7 +95,7 @@ class Params:
 
     Blend takes the weighted mean of bodies that several workers simulate. With tight coupling every body has one
     worker: nothing is simulated twice. auto takes blend also where something is asked for that only blend has;
-    `coupling_reason` says why."""
+    `coupling_reason` has the reason."""
     rounds: Annotated[int | None, COUPLING, Of("tight"), Count(1, 1_000_000), Unset(str(ROUNDS))] = None
     """Tight: exchanges within a step, at most. More: smaller error, more messages.
 
@@ -117,7 +117,7 @@ class Params:
 
     For joints that are not solved together; much of it gives long structures energy that they should not have."""
     partition: Annotated[PartitionLike, WORKERS] = "auto"
-    """The first division: auto, labels, metis, boxes, equal, or a file with a worker for each body.
+    """The first partition: auto, labels, metis, boxes, equal, or a file with a worker for each body.
 
     auto: labels if the scene has them, else metis. In Python also an array: the worker of each body."""
     growth_depth: Annotated[int | None, COUPLING, Of("blend"), Count(0, 1000), Unset("the scene's")] = None
@@ -146,7 +146,7 @@ class Params:
     linger: Annotated[int, COUPLING, Of("blend"), Count(0, 1000)] = 20
     """Blend: steps that a body waits which came back to a worker, before it leaves again; 0 is the paper's.
 
-    A body that comes back to a worker within so many steps has to be free to leave for as many before it leaves again:
+    A body that comes back to a worker within so many steps must be free to leave for as many before it leaves again:
     against bodies that flicker between workers while nothing moves."""
     repartition: Annotated[float, WORKERS, ZeroOrAboveOne()] = 1.05
     """Largest load over mean load from which the scene is repartitioned; 0: never, as in the paper.

@@ -148,7 +148,7 @@ class Recording:
         return table
 
     def interface(self, i: int) -> NDArray[np.int32]:
-        """Bodies that the server mirrored, ascending: those with constraints between workers. None with blend."""
+        """Interface bodies, ascending: those with constraints between workers. None with blend."""
         i = self._index(i)
         if not self.has_interface:
             return np.empty(0, np.int32)

@@ -1,4 +1,4 @@
-"""Linking numbers: how often one closed curve winds around another. They tell whether two links still hold together.
+"""Linking numbers: how often one closed curve winds around another. They show whether two links still hold together.
 
 Gauss's integral over two closed polygons is a sum over pairs of their edges, and each pair's share is a signed solid
 angle with a closed form (Arai 2013; Qu and James 2021, "Fast linking numbers for topology verification of loopy
@@ -21,7 +21,7 @@ def linking_numbers(curves_a: ArrayLike, curves_b: ArrayLike) -> NDArray[np.int6
 
     Curves are (pairs, points, 3), each one's last point joined to its first; a and b may differ in how many points
     they have. The sign follows the directions of the two curves. Where curves cross each other there is no linking
-    number, and what is returned says nothing.
+    number, and what is returned means nothing.
     """
     a, b = _curves("curves_a", curves_a), _curves("curves_b", curves_b)
     if len(a) != len(b):

@@ -183,7 +183,7 @@ class Scene:
         Velocities, zero unless given, and labels may be named in the singular too. Mass in kg, or density in kg/m^3
         (1000 if neither is given). Inertia is computed for a solid of even density unless given: three principal
         moments [kg m^2], or a 3x3 tensor in the body's frame. Two bodies may touch when each one's group has a bit in
-        the other's mask. A label says which bodies belong together for the first partition. Returns the new bodies'
+        the other's mask. Bodies of one label belong together in the first partition. Returns the new bodies'
         numbers.
         """
 

@@ -1,4 +1,4 @@
-"""From membership to messages: the command of every worker for a step, and what goes on between two steps."""
+"""CommandBuilder: the command of every worker for a step, from the membership and what was set between two steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CommandBuilder:
         self.known = np.zeros((body_count, -(-worker_count // WORD)), np.uint64)
         """Membership bits that the workers have acted on."""
         self.removed: Ids = NOBODY
-        """Bodies that are out of every worker's engine for good, whatever the membership says."""
+        """Bodies that are out of every worker's engine for good, whatever membership they have."""
         self.forces: dict[int, NDArray[np.float64]] = {}
         """Force and torque of the next step on each body that has any."""
         self._reset = NOBODY
@@ -40,7 +40,7 @@ class CommandBuilder:
         self._iterations: int | None = None
 
     def set_worker_count(self, worker_count: int) -> None:
-        """There are more workers, which have acted on nothing, or fewer."""
+        """Add workers, which have acted on nothing, or drop the last ones."""
         self.known = resized(self.known, worker_count)
 
     def remove(self, body_ids: Ids) -> None:
@@ -147,7 +147,7 @@ class CommandBuilder:
         self._set = set(state.arrays["set"].tolist())
 
     def restore_for_others(self, state: PartState) -> None:
-        """What does not depend on who the workers are."""
+        """Restore what does not depend on the number of workers."""
         self._iterations, self.removed = state.values["iterations"], state.array("removed")
         ids, rows = state.arrays["force_ids"], state.array("forces")
         self.forces = dict(zip(ids.tolist(), rows, strict=True))

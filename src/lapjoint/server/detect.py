@@ -46,7 +46,7 @@ class Detector(Protocol):
         ...
 
     def engine_state(self) -> EngineState | None:
-        """Of an engine on whose history what is found depends; None where there is none."""
+        """State of the detecting engine, where what it finds depends on its contact cache; else None."""
         ...
 
     def restore_engine(self, state: EngineState) -> None: ...
@@ -84,7 +84,7 @@ class ServerDetector:
 
 
 class WorkerDetector:
-    """Detection where the knowledge is. A worker knows the contacts of its own bodies from its last step; the server
+    """Detection by the workers. A worker knows the contacts of its own bodies from its last step; the server
     looks only for pairs that no worker sees, over a grid, and tests those few exactly.
 
     A contact within one worker that is new in this step is not known yet. It needs no decision, for its bodies share
@@ -179,7 +179,7 @@ class Detection:
         self.is_unchanged = state.values["is_unchanged"]
 
     def restore_engine(self, state: PartState) -> None:
-        """Of the detector alone: it does not depend on who the workers are."""
+        """Restore the detector alone: it does not depend on the number of workers."""
         engine = state.under("engine")
         if engine:
             self.detector.restore_engine(EngineState(**engine))

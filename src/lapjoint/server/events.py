@@ -1,4 +1,4 @@
-"""Events: what happened in a run besides steps, to be told of on the screen and in the recording."""
+"""Events: what happened in a run besides steps, for the screen and the recording."""
 
 from __future__ import annotations
 

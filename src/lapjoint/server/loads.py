@@ -32,7 +32,7 @@ WIDER, WIDER_BY = 1.5, 0.05
 
 
 class Loads:
-    """Sets the costs and rates of a membership, by what `params.load` says."""
+    """Sets the costs and rates of a membership, by the kind of load that `params.load` names."""
 
     def __init__(self, scene: Scene, params: Params) -> None:
         a, b = scene.joints.body_a, scene.joints.body_b
@@ -44,13 +44,13 @@ class Loads:
         self._duplicated = 0.0
 
     def measure(self, worker_cpu_ms: NDArray[np.float64]) -> None:
-        """Take note of a step's CPU times."""
+        """Add a step's CPU times to the measured ones."""
         if self._cpu_ms is None or len(self._cpu_ms) != len(worker_cpu_ms):
             self._cpu_ms = worker_cpu_ms.copy()
         self._cpu_ms += SMOOTHING * (worker_cpu_ms - self._cpu_ms)
 
     def estimate(self, membership: Membership, replies: Sequence[StepReply], iterations: int, step_count: int) -> None:
-        """Bring the membership's loads up to date with what the workers found in the last step."""
+        """Estimate the membership's loads from the contacts that the workers found in the last step."""
         if self._kind == "bodies" or step_count % ESTIMATE_EVERY:
             return
         contacts, points = (np.zeros(membership.body_count) for _ in range(2))
@@ -66,8 +66,8 @@ class Loads:
             membership.set_costs(membership.cost, np.maximum(1, 1e9 * self._cpu_ms / np.maximum(membership.load, 1)))
 
     def step_ms(self, membership: Membership) -> float:
-        """What the workers' steps take together [ms]: as measured, or, for results that can be repeated, as their loads
-        say, of bodies in the overlap once."""
+        """What the workers' steps take together [ms]: as measured, or, for reproducible results, as
+        estimated by their loads, with bodies in the overlap counted once."""
         if self._kind == "time":
             return 0.0 if self._cpu_ms is None else float(self._cpu_ms.sum())
         return float(membership.cost.sum()) * (BODY_MS if self._kind == "bodies" else UNIT_MS)
@@ -93,7 +93,7 @@ class Loads:
         return wide or bool(load.max() > self._threshold * load.mean())
 
     def note_repartition(self, membership: Membership, step_count: int, share: float | None = None) -> None:
-        """Compare later shares with those of now."""
+        """Set the shares of now as those that later ones are compared with."""
         self._last_repartition = step_count
         self._duplicated = self.duplicated_share(membership) if share is None else share
 

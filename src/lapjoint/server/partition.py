@@ -1,4 +1,4 @@
-"""The first division of a scene: exactly one worker per body."""
+"""The partition of a scene: exactly one worker per body."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def make_partition(scene: Scene, worker_count: int, kind: PartitionLike = "auto"
 
 
 def equal(scene: Scene, worker_count: int) -> Ids:
-    """The list of bodies, divided equally."""
+    """The list of bodies cut into runs of equal length."""
     return (np.arange(scene.body_count) * worker_count // max(scene.body_count, 1)).astype(np.int32)
 
 
 def labels(scene: Scene, worker_count: int) -> Ids:
-    """Bodies of a label stay together where there are enough labels; consecutive labels go to one worker."""
+    """Bodies of a label stay together where there are enough labels; consecutive labels share a worker."""
     order = np.argsort(scene.bodies.label, kind="stable")
     sorted_labels = scene.bodies.label[order]
     count = scene.body_count
@@ -121,7 +121,7 @@ def repartition(
     for w in range(count):
         has = membership.column(w)
         kept[:, w] = np.bincount(parts[has], membership.cost[has], minlength=count)
-    # A part made for one speed is not for a worker of another: nothing that is kept is worth that.
+    # A part made for one speed does not fit a worker of another: no number of kept bodies makes up for it.
     unlike = np.abs(np.log(speed[:, None] / speed)) * membership.cost.sum()
     part, worker = linear_sum_assignment(unlike - kept)
     return np.asarray(worker[np.argsort(part)][parts], np.int32)

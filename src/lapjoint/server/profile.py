@@ -38,9 +38,9 @@ class StepProfile:
     residual: float = 0.0
     """Largest of all workers [m/s]; with tight coupling, of all constraints in the last round."""
     rounds: int = 0
-    """Of tight coupling."""
+    """Rounds of tight coupling in the step."""
     interface_count: int = 0
-    """With tight coupling: bodies that the server mirrors."""
+    """With tight coupling: bodies at the interface."""
     cut_share: float = 0.0
     """With tight coupling: share of joints and contacts that are between workers."""
     fallback_count: int = 0

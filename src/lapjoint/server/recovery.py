@@ -1,7 +1,7 @@
 """Recovery: a step that all workers take, though some die, hang, fail or answer with numbers that are not finite.
 
 Such a worker is replaced by a fresh one, which is given all its bodies as they were before the step and takes the step
-again. docs/failures.md says what is promised, and what a fresh worker cannot know: earlier contacts' impulses.
+again, without the lost worker's contact cache. docs/failures.md has what is promised.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Action(Enum):
     REPLACE = "replace"
     """A fresh worker takes the step again."""
     QUARANTINE = "quarantine"
-    """So it does, and the bodies that are the cause are frozen first."""
+    """The same, and the bodies that are the cause are frozen first."""
     STOP = "stop"
     """The run ends."""
 
@@ -69,14 +69,14 @@ class Action(Enum):
 class Verdict:
     action: Action
     bodies: tuple[int, ...] = ()
-    """To be frozen."""
+    """Bodies to freeze."""
     why: str = ""
-    """The run ends."""
+    """Why the run ends."""
 
 
 class Recovery:
-    """Takes the workers' steps. `freeze` holds bodies where the table of states has them; what happens is added to
-    `events`."""
+    """Has the workers take their steps. `freeze` holds bodies where the table of states has them; what happens is added
+    to `events`."""
 
     def __init__(
         self,
@@ -267,7 +267,7 @@ class Recovery:
             self._failed_at[worker] = deque(steps, MOST)
 
     def restore_for_others(self, state: PartState) -> None:
-        """What does not depend on who the workers are."""
+        """Restore what does not depend on the number of workers."""
         self._quarantined = set(state.values["quarantined"])
 
     def _report(self, step_count: int, kind: str, text: str, bodies: Ids) -> None:

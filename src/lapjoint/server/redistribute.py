@@ -20,8 +20,8 @@ from .parts import replies_of
 def redistribute(
     saved: Mapping[str, PartState], before: int, now: Situation, coupling: Coupling, runtime: Runtime
 ) -> None:
-    """Into the parts of a new simulation of the same scene, from one with `before` workers. Bodies and contact points
-    go on as they were, each as the worker had it that had the largest weight in it."""
+    """Restore a state that was saved with `before` workers into a new simulation of the same scene with another number.
+    Bodies and contact points are each taken from the worker with the largest blend weight."""
     membership, commands, table = now.membership, now.commands, saved["table"].arrays["states"]
     known = saved["commands"].arrays["known"]
     now.step_count = saved["last_step"].values["step_count"]
@@ -41,7 +41,7 @@ def redistribute(
         return  # before the first step workers have nothing
     states = [from_bytes(saved["workers"].arrays[str(worker)]) for worker in range(before)]
     if len({(state.bodies.dtype, state.bodies.shape[1]) for state in states}) > 1:
-        return  # of different engines: what one holds is nothing to the other, so all start from the states
+        return  # of different engines, which cannot read each other's states: all start from the table
     merged = coupling.redistribute_states(now, saved, states, table)
     parts = [to_bytes(merged.part(membership.column(worker))) for worker in range(worker_count)]
     write_states(runtime.step, parts, membership.body_count)

@@ -53,7 +53,7 @@ class Repartition:
         membership: Membership,
         assign_overlap: Callable[[Membership], None],
     ) -> None:
-        """Bodies migrate to their new workers and stay in the old ones too."""
+        """Put bodies into their new workers and leave them in the old ones too, for one step."""
         before = membership.bits.copy()
         self.assign(states, contacts, membership)
         assign_overlap(membership)
@@ -61,7 +61,7 @@ class Repartition:
         membership.set_bits(membership.bits | before)
 
     def assign(self, states: NDArray[np.float64], contacts: Ids, membership: Membership) -> None:
-        """Bodies migrate to their new workers at once."""
+        """Assign every body to its new worker alone."""
         partition = self.requested
         if partition is None or len(partition) == 0 or self._is_other_count(membership):
             partition = repartition(self._scene, states, contacts, membership, self.wanted_count)
@@ -69,7 +69,8 @@ class Repartition:
         membership.assign(partition)
 
     def end(self, membership: Membership) -> int:
-        """If one began in the last step, bodies leave the old workers. Returns how many workers there should be."""
+        """Take bodies out of their old workers, if a repartition began in the last step. Returns how many workers there
+        should be."""
         if self.bits is None:
             return membership.worker_count
         membership.set_bits(self.bits)

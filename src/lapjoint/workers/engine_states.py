@@ -1,7 +1,7 @@
 """Engine states on their way between server and workers, in parts that fit into any message.
 
-Between two steps the server reads the workers' engine states for a checkpoint, writes them to resume one, and hands the
-contact cache of bodies on that change owners.
+Between two steps the server reads the workers' engine states for a checkpoint, writes them to resume one, and transfers
+the contact cache of bodies that change owners.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _read(
 
 
 def write_states(send: Send, states: Sequence[Bytes], body_count: int) -> None:
-    """Have every worker go on from an engine state; whatever it had before is gone. Which bodies are active then is in
+    """Restore an engine state in every worker; whatever it had before is dropped. Which bodies are active then is in
     the first part, for runtimes that keep track of it."""
     step = part_size(body_count)
     active = [from_bytes(data).body_ids for data in states]
@@ -125,7 +125,8 @@ class Exchanged:
 
 
 def write_migration(send: Send, cache: EngineState, changes: Sequence[Exchanged], body_count: int) -> None:
-    """Have the workers let bodies go and take others in, with what is cached of their contacts and joints."""
+    """Have the workers deactivate and activate migrating bodies, and merge what is cached of their contacts and
+    joints."""
     step = part_size(body_count)
     data = [
         to_bytes(cache.part(change.has)) if len(change.leaving) or len(change.entering) else np.empty(0, np.uint8)

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
 UNKNOWN = np.array([-1], np.int32)
-"""An overlap that no command can have: in the next step, a worker finds anew which bodies it alone has."""
+"""An overlap that no command can have: in the next step, a worker finds again which bodies it alone has."""
 
 
 class Worker:

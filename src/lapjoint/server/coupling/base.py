@@ -1,7 +1,7 @@
 """What a coupling must offer: how the results of many workers become one.
 
-`Simulation.step` is Algorithm 1 for any coupling. A coupling decides before a step who simulates what, says what the
-server does while the workers step, and makes one result of many after it. It owns its state, its phases, its part of
+`Simulation.step` is Algorithm 1 for any coupling. A coupling decides before a step who simulates what, does the
+server's work while the workers step, and makes one result of many after it. It owns its state, its phases, its part of
 the profile and of a checkpoint. To add one: a class with these methods in a file beside this one, and a line in
 `registry.py`.
 """
@@ -35,7 +35,7 @@ Ids = NDArray[np.int32]
 
 @dataclass
 class Situation:
-    """What the server knows before a step: who has what, what touches what, what was asked for."""
+    """What the server knows before a step: memberships, contacts, loads, and what was requested."""
 
     scene: Scene
     params: Params
@@ -57,7 +57,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Migration:
-    """Bodies that change owners, between two steps; their contact caches go with them."""
+    """Bodies that change owners, between two steps; their contact caches migrate with them."""
 
     bodies: Ids
     cache: EngineState
@@ -66,7 +66,7 @@ class Migration:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to be carried out before a step, besides activations, which go with the step's commands."""
+    """What to carry out before a step, besides activations, which are part of the step's commands."""
 
     worker_count: int
     """How many workers there should be."""
@@ -112,7 +112,7 @@ class Coupling(Protocol):
 
     @property
     def weights(self) -> OverlapWeights:
-        """Of bodies that several workers simulate in the last step decided on."""
+        """Blend weights of the bodies that several workers simulate in the last step decided on."""
         ...
 
     @property
@@ -121,7 +121,7 @@ class Coupling(Protocol):
         ...
 
     def __init__(self, now: Situation) -> None:
-        """Take the first partition, which `now.membership` has, for a start (line 2 of Algorithm 1)."""
+        """Start from the first partition, which `now.membership` has (line 2 of Algorithm 1)."""
         ...
 
     @staticmethod
@@ -130,12 +130,12 @@ class Coupling(Protocol):
         ...
 
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
-        """Lines 12 to 15: who simulates what in this step, and what that weighs. Changes the membership; asks no
-        worker."""
+        """Lines 7 to 9 and 12 to 15: decide who simulates what in this step, and the blend weights. Changes the
+        membership; sends no command."""
         ...
 
     def migrated(self, cache: EngineState) -> None:
-        """The migration that was decided on is carried out; `cache` is of all contacts and joints of its bodies."""
+        """Take over the cache of a migration that was carried out: of all contacts and joints of its bodies."""
         ...
 
     def commands(self, now: Situation) -> list[StepCommand]:
@@ -151,11 +151,11 @@ class Coupling(Protocol):
         ...
 
     def invalidate(self) -> None:
-        """Something was changed from outside: nothing that the next decision could build on holds any more."""
+        """Drop what the next decision would reuse of the last one: something was changed from outside."""
         ...
 
     def note_repartition(self, now: Situation) -> None:
-        """Compare later loads with those of now."""
+        """Set the loads of now as those that later ones are compared with."""
         ...
 
     # ---- state -------------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Coupling(Protocol):
         ...
 
     def contact_lists(self, state: PartState, replies: Sequence[StepReply], several: bool) -> list[Contacts]:
-        """Of a state of this coupling: all contacts of its last step, as lists for merge_contacts."""
+        """All contacts of the last step of a saved state, as lists for merge_contacts."""
         ...
 
     def redistribute(self, now: Situation) -> None:
@@ -179,5 +179,5 @@ class Coupling(Protocol):
     def redistribute_states(
         self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
     ) -> EngineState:
-        """One engine state of all bodies, from those that `states` of other workers were."""
+        """One engine state of all bodies, from the engine states of another number of workers."""
         ...

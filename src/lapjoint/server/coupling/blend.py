@@ -152,8 +152,8 @@ class Blend:
     def redistribute_states(
         self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
     ) -> EngineState:
-        """Each body and contact as the worker had it that had the largest weight in it. Bodies that several workers
-        had start from their blend."""
+        """Each body and contact as the worker of largest blend weight had it. Bodies that several workers had start
+        from their blend."""
         before = _weights_of(saved["coupling"])
         now.commands.set_from_table(before.bodies)
         return merge_states(states, weight_table(saved["commands"].arrays["known"], before, len(states)))
@@ -161,10 +161,10 @@ class Blend:
 
 def merge_states(states: Sequence[EngineState], weight: Array) -> EngineState:
     """One state of all bodies, contact points and joints. `weight` is that of each worker in each body, (body_count,
-    workers), below zero where it does not have it: the one with most has been nearest to the truth."""
+    workers), below zero where it does not have it: of several workers the one with the largest is taken."""
 
     def is_best(ends: Ids, worker: int) -> NDArray[np.bool_]:
-        about = np.where((ends >= 0)[:, :, None], weight[ends], np.inf)  # of a static body everybody knows all
+        about = np.where((ends >= 0)[:, :, None], weight[ends], np.inf)  # every worker has all static bodies
         return np.asarray(np.argmax(about.min(axis=1), axis=1) == worker)
 
     kept = []

@@ -62,7 +62,7 @@ class Interface:
     # ---- who is at the interface -------------------------------------------------------------------------------------
 
     def set_owner(self, owner: Ids) -> None:
-        """Other owners; no body with another one is in the server's engine."""
+        """Set the owners. A body whose owner changes must not be in the server's engine."""
         self.owner[:] = owner
         a, b = self._joints.T
         self._is_jointed[:] = False
@@ -73,7 +73,7 @@ class Interface:
         return np.flatnonzero(self._is_jointed[bodies]).astype(np.int32)
 
     def choose(self, contacts: Ids, step_count: int, removed: Ids) -> None:
-        """Take whatever has a joint or a contact with a body of another owner, and what lately had one."""
+        """Choose the bodies that have, or lately had, a joint or a contact with a body of another owner."""
         self.needed_at[self._is_jointed] = step_count
         a, b = contacts[contacts[:, 1] >= 0].T
         apart = self.owner[a] != self.owner[b]
@@ -89,7 +89,7 @@ class Interface:
         self.bodies = wanted_ids
 
     def change_members(self, states: Array) -> None:
-        """Bring the server's engine up to what was chosen."""
+        """Activate and deactivate bodies in the server's engine as chosen."""
         if len(self._leaving):
             self._engine.deactivate(self._leaving)
         if len(self._entering):
@@ -106,7 +106,7 @@ class Interface:
     # ---- the contact cache -------------------------------------------------------------------------------------------
 
     def take_cache(self, bodies: Ids) -> EngineState:
-        """What is cached of bodies that change owners; they leave the server's engine until it has the new owners."""
+        """Return the contact cache of bodies that change owners, and take them out of the server's engine."""
         wanted = np.zeros(len(self.owner), bool)
         wanted[bodies] = True
         cache = self._engine.state().about(wanted)
@@ -114,7 +114,7 @@ class Interface:
         return cache
 
     def merge_cache(self, cache: EngineState) -> None:
-        """Take over what is cached of constraints that are between workers now."""
+        """Merge the part of a contact cache that is about constraints between workers."""
         here = np.zeros(len(self.owner), bool)
         here[self.bodies] = True
         self._engine.merge_cache(cache.between(self.owner).part(here))
@@ -130,7 +130,8 @@ class Interface:
     def run_exchange(
         self, plan: RoundPlan, cut_share: float, states: Array, forces: dict[int, Array], links: Links
     ) -> None:
-        """The server's part of a step, while the workers take theirs. `states` are the interface's before the step."""
+        """Run the server's part of a step, while the workers take theirs. `states` are the interface's before the
+        step."""
         start = time.thread_time()
         engine, bodies = self._engine, self.bodies
         pushed = np.intersect1d(bodies, list(forces)).astype(np.int32) if forces else bodies[:0]

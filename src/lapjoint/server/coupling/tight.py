@@ -30,11 +30,11 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
 MIGRATE_EVERY = 10
-"""Steps between two looks for bodies that should migrate."""
+"""Steps from one search for bodies that should migrate to the next."""
 
 
 class Tight:
-    """Owners follow contacts and loads; migrations take the contact cache along, or stacks would give way."""
+    """Owners follow contacts and loads; bodies migrate with their contact cache, or stacks would give way."""
 
     name: ClassVar[str] = "tight"
     phases: ClassVar[tuple[str, ...]] = ("detect", "balance", "step")
@@ -96,7 +96,7 @@ class Tight:
                 membership.assign(owner)
 
     def _choose_interface(self, now: Situation, states: Array) -> Migration | None:
-        """The interface between the owners of this step; what has to migrate for it."""
+        """Choose the interface between the owners of this step. Returns the migration that it needs, if any."""
         interface, membership, removed = self._interface, now.membership, now.commands.removed
         owner, contacts, migration = owners(membership), now.graph.contacts, None
         moved = np.flatnonzero(owner != interface.owner).astype(np.int32)
@@ -137,7 +137,7 @@ class Tight:
         return Exchange(self._interface, self.cut_share, now, runtime)
 
     def merge(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
-        """Nothing to merge: states are one engine's. Counts what the exchange took."""
+        """Count what the exchange took. There is nothing to merge: every body has one worker."""
         interface, replies = self._interface, profile.replies
         if len(replies) < 2:
             interface.contacts = Contacts.none()
@@ -188,7 +188,7 @@ class Tight:
     def redistribute_states(
         self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
     ) -> EngineState:
-        """What workers and server had, of which no two have the same; the server keeps its new part of the cache."""
+        """The states of workers and server, joined: no two have the same body. The server keeps its new part."""
         between = EngineState(**saved["coupling"].under("engine"))
         nobody = np.zeros(len(between.body_ids), bool)  # bodies are the workers'
         everything = np.ones(len(between.points), bool), np.ones(len(between.joint_ids), bool)
@@ -231,7 +231,7 @@ class Exchange:
         interface, result = self._interface, self._interface.result
         if not result.failed:
             return []
-        text = "answered with anything but numbers within the step"
+        text = "answered within the step with numbers that are not finite"
         found = [WorkerFailure(worker, "not finite", text) for worker in result.not_finite]
         bodies = interface.bodies[list(result.lost)]
         for worker in np.unique(interface.owner[bodies]).tolist():

@@ -237,8 +237,8 @@ def _interface(runs: Sequence[Run]) -> list[Plot]:
 
     caption = (
         "Tight coupling: rounds of each step, and its residual, the largest velocity change of any constraint in the "
-        "last round; bodies that the server mirrors because they have, or lately had, constraints with bodies of other "
-        "workers; and the share of joints and contacts that are between workers."
+        "last round; interface bodies, which have, or lately had, constraints with bodies of other workers; "
+        " and the share of joints and contacts that are between workers."
     )
     panels = [
         panel("rounds", "rounds"),

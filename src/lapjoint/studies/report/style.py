@@ -15,7 +15,7 @@ from ...errors import LapjointError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, without black and yellow: told apart by the colour-blind, and seen on white and on black.
+# Okabe and Ito's colours, without black and yellow: distinct for the colour-blind, and seen on white and on black.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c")
 Dash = Literal["-", "--", ":", "-."]
 DASHES: tuple[Dash, ...] = ("-", "--", ":", "-.")
@@ -97,7 +97,7 @@ def styled() -> Iterator[None]:
 
 
 def checked_figure_path(option: str, path: Path) -> Path:
-    """The path, if its ending says which kind of figure it is."""
+    """The path, if its ending names a kind of figure."""
     if path.suffix.lower() not in (".png", ".svg"):
         raise LapjointError(f"{option} {path}: expected a name that ends in .png or .svg")
     return path

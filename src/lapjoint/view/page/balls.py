@@ -52,7 +52,7 @@ def simulation_with_balls(scene: Scene, params: Params, count: int) -> Iterator[
         return
     resolved = params.resolved(scene)
     partition = make_partition(scene, params.workers, params.partition)
-    # The balls go to the worker with the fewest bodies; they cost nothing before they touch something.
+    # The balls are the worker's with the fewest bodies; they cost nothing before they touch something.
     least = int(np.argmin(np.bincount(partition, minlength=params.workers)))
     both = np.concatenate([partition, np.full(whole.body_count - scene.body_count, least, np.int32)])
     with Simulation(whole, replace(resolved, partition=both)) as simulation:

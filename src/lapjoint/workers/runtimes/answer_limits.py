@@ -11,7 +11,7 @@ RECENT = 50
 FIRST = 12
 """A fresh worker activates all its bodies in its first step: it has so many times the least limit."""
 START_S = 120.0
-"""What a worker may take to start, until it says that it is there [s]."""
+"""What a worker may take to start, until it reports that it is there [s]."""
 
 
 class AnswerLimits:

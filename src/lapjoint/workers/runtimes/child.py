@@ -24,7 +24,7 @@ SIZE = struct.Struct("q")
 
 
 class Child:
-    """Process of worker number `index`, just started. It says by an answer that it is there."""
+    """Process of worker number `index`, just started. Its first answer reports that it is there."""
 
     def __init__(
         self, index: int, params: Params, blocks: Sequence[SharedMemory], mailbox_size: int, room: int
@@ -72,7 +72,7 @@ class Child:
             self.link.send(GO)
 
     def receive(self) -> None:
-        """Take the answer that has come; `failure` says if it is none."""
+        """Take the answer that has come; `failure` is set if it is none."""
         try:
             answer = self.link.recv(1)
             if answer == FAILED:

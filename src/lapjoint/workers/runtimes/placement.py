@@ -1,4 +1,4 @@
-"""Which worker goes to which node."""
+"""Placement: which node each worker runs on."""
 
 from __future__ import annotations
 

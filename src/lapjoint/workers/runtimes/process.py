@@ -1,8 +1,8 @@
 """Every worker a process of its own, on this machine.
 
-States, commands and replies lie in shared memory; a byte on a socket says that they are ready. Sockets, not
-semaphores, because a socket also says that the other side is gone: a worker that dies is noticed at once, and workers
-whose server dies, however it dies, end by themselves. The memory has no name, so nothing can be left behind.
+States, commands and replies lie in shared memory; a byte on a socket signals that they are ready. Sockets, not
+semaphores, because a socket also reports that the other side is gone: a worker that dies is noticed at once, and
+workers whose server dies, however it dies, end by themselves. The memory has no name, so nothing can be left behind.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Every worker an actor of a Ray cluster, on this machine or on others.
 
-On the server's machine states lie in memory that server and actors share. With other machines one message goes to each
-actor in every step, and one comes back: the command with the states of bodies that it activates or resets, the reply
-with those of the overlap and of the bodies that are watched (watch.py). All states come only when somebody wants them.
+On the server's machine states lie in memory that server and actors share. With other machines one message is sent to
+each actor in every step, and one comes back: the command with the states of bodies that it activates or resets, the
+reply with those of the overlap and of the bodies that are watched (watch.py). All states come only when somebody wants
+them.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ LEAVE_S = 5.0  # how long all workers together may take to be gone
 
 
 def start_actor(node: Node) -> Any:
-    """An actor on that node. It does not come back when it dies: the server decides what is to be done."""
+    """An actor on that node. It does not come back when it dies: the server decides what to do."""
     return ray.remote(RayWorker).options(max_restarts=0, max_task_retries=0, **on_node(node)).remote()
 
 
@@ -34,7 +34,7 @@ class RayActor:
         self.down, self.up = self.exchange.array((2, room), float)
         """Messages within a step, of the server and of the worker."""
         self.link: socket.socket | None = None
-        """To say that these are there, or to carry them."""
+        """Signals that these are there, or carries them."""
         self.pid = 0
         self.is_shared = False
         """Whether the actor writes into the server's memory."""

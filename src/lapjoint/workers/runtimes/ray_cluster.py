@@ -26,7 +26,7 @@ except ImportError as error:
 LOCALHOST = "127.0.0.1"
 FOLDER = Path("/tmp")  # short, for Ray puts sockets there, whose paths may have 107 characters
 PREFIX = "lapjoint-ray-"
-CHECK_S = 60.0  # how long a node may take to say which lapjoint it has
+CHECK_S = 60.0  # how long a node may take to report which lapjoint it has
 _TOKEN = secrets.token_hex(32)
 
 _users = 0
@@ -131,7 +131,7 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Ray tells its log of what goes on, and takes SIGTERM for itself: neither is wanted."""
+    """Keep Ray from logging and from handling SIGTERM."""
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM) if in_main else None
@@ -187,7 +187,7 @@ def check_versions(nodes: Sequence[Node], limit_s: float = CHECK_S) -> None:
 
 
 def last_line(error: BaseException) -> str:
-    """The line of an error that says most."""
+    """The last line of an error, which has its cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
 

@@ -1,4 +1,5 @@
-"""The compiled graph of a step: one message to every actor, one back. It breaks as a whole; then it is made anew."""
+"""The compiled graph of a step: one message to every actor, one back. It breaks as a whole; then it is compiled
+again."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ READ_S = 1.0
 """What a token may take to arrive: who brings one has sent it before the server looks [s]."""
 CONNECT_S = 20.0
 FAILED = bytes(8)
-"""What a worker says in place of an answer, whether messages travel on the socket or not: no answer begins with it."""
+"""What a worker sends in place of an answer, whether messages travel on the socket or not: no answer begins with it."""
 
 
 class Entrance:

@@ -1,4 +1,4 @@
-"""The server's side of workers that may be on other machines: what goes to them, and where what comes back belongs.
+"""The server's side of workers that may be on other machines: the messages to them, and where what comes back belongs.
 
 It makes and reads messages; how these travel is somebody else's business.
 """
@@ -128,7 +128,7 @@ class RemoteStates:
     def unpack(
         self, commands: Sequence[Command | None], answers: Sequence[bytes], worker_states: Array
     ) -> list[Reply | None]:
-        """Replies; states go where the server reads them. `needs_all` says if those that came are too few."""
+        """Return the replies; states are written where the server reads them. `needs_all` is set if too few came."""
         self.byte_count += sum(map(len, answers))
         self.needs_all = is_fast = False
         received: list[RemoteReply | None] = [from_bytes(answer) if answer else None for answer in answers]

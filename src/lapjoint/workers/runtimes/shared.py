@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# What the two sides of a socket say: the command is there; the reply is there; a failure follows, as text.
+# What the two sides of a socket send: the command is there; the reply is there; a failure follows, as text.
 GO, DONE, FAILED = b"g", b"d", b"f"
 
 

@@ -7,11 +7,11 @@ the states of
 - the bodies that are watched: whose neighbourhood is not all their own worker's,
 - the bodies that have moved by more than a limit since it last sent theirs.
 
-Of any other body the server's table is off by that limit at most. Watched are bodies within four limits of one that
-has other workers, so no other body can touch such a one before the server hears of it, as long as none moves by three
-limits in a step. The server asks for all states if one does and comes near bodies that are not watched, if another
-worker is to be given a body that it has no word of, and if somebody looks at them. So what comes of a step is the same
-to the last bit as if it knew all.
+Of any other body the server's table is off by that limit at most. Watched are bodies within four limits of one that has
+other workers, so no other body can touch such a one before the server has its state, as long as none moves by three
+limits in a step. The server asks for all states if one does and comes near bodies that are not watched, if it sends
+another worker a body whose state it does not have exactly, and if somebody looks at them. So what comes of a step is
+the same to the last bit as if it knew all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
 POSE = 7
-"""Position and quaternion: the part of a state that says where a body is."""
+"""Position and quaternion: where a body is."""
 LIMIT = 0.06
 """How far a body may be from where the server takes it to be, in length units. Less: fewer bodies are watched, more
 are sent because they moved."""
@@ -128,7 +128,7 @@ class Watch:
         return [near[worker == w].astype(np.int32) for w in range(several)]
 
     def known_without(self, workers: Sequence[int]) -> Ids:
-        """Bodies of which the server knows all without word from these workers, for none of them has one alone."""
+        """Bodies whose states the server has without these workers' replies: none of these workers alone has one."""
         return np.flatnonzero(~np.isin(self._label, workers)).astype(np.int32)
 
     def is_fast(self, ids: Ids, states: Array) -> bool:
