@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
-from lapjoint import LapjointError, Params, Simulation, scenes
+from lapjoint import LapjointError, Params, Simulation, Sphere, scenes
 
 
 def make(workers: int = 3, **params: object) -> Simulation:
@@ -111,3 +113,17 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(LapjointError, match="load is 'weight', expected one of contacts, bodies, time"):
             simulation.set_load("weight")
         simulation.step()
+
+
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
+def test_a_simulation_that_nobody_has_any_more_lets_go_of_its_scene_at_once(coupling: str) -> None:
+    scene = scenes.build("two-way-bridge", 106)
+    simulation = Simulation(scene, Params(workers=2, runtime="inline", coupling=coupling))
+    simulation.step()
+    gc.collect()
+    gc.disable()  # a cycle of references would keep it until a collection that may be long in coming
+    try:
+        del simulation
+        scene.add_static(Sphere(0.1), position=(0, 0, -100))
+    finally:
+        gc.enable()
