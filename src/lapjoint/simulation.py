@@ -335,7 +335,8 @@ class Simulation:
     def set_iterations(self, iterations: int) -> None:
         """Sweeps of the solver per step, from the next step on."""
         self._set_params("set_iterations", iterations=iterations)
-        self._now.commands.set_iterations(iterations)
+        assert self.params.iterations is not None
+        self._now.commands.set_iterations(self.params.iterations)
 
     def set_rounds(self, rounds: int) -> None:
         """Rounds of a step's exchange, at most, from the next step on."""
@@ -357,7 +358,7 @@ class Simulation:
         """More or fewer workers: the scene is repartitioned among them in the next step. No state jumps; workers that
         are not needed end after it."""
         self._check_open()
-        self.params.check_worker_count(worker_count)
+        worker_count = self.params.check_worker_count(worker_count)
         if worker_count > max(self.scene.body_count, 1):
             raise LapjointError(f"{worker_count} workers for {self.scene.body_count} bodies: expected one per body")
         self._set_workers(max(worker_count, self.membership.worker_count))

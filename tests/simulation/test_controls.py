@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lapjoint import LapjointError, Params, Simulation, Sphere, scenes
+from lapjoint.checkpoint import CheckpointWriter
 
 
 def make(workers: int = 3, **params: object) -> Simulation:
@@ -127,3 +129,21 @@ def test_a_simulation_that_nobody_has_any_more_lets_go_of_its_scene_at_once(coup
         scene.add_static(Sphere(0.1), position=(0, 0, -100))
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
+def test_numbers_may_be_those_of_numpy(coupling: str, tmp_path: Path) -> None:
+    def run(number: type) -> str:
+        params = Params(workers=number(1), runtime="process", coupling=coupling)
+        with Simulation(scenes.build("chain"), params) as simulation:
+            simulation.set_iterations(number(7))
+            if coupling == "tight":
+                simulation.set_rounds(number(3))
+            simulation.step(number(2))
+            simulation.set_iterations(number(5))
+            simulation.set_worker_count(number(2))
+            CheckpointWriter(tmp_path / number.__name__, simulation).save(simulation)
+            simulation.step()
+            return simulation.state_hash
+
+    assert run(np.int64) == run(int)
