@@ -96,7 +96,7 @@ class Simulation:
         # Workers have no use for the partition, which may be as long as the scene.
         self._runtime = make_runtime(scene, replace(params, partition="auto"), params.workers, room)
         self._runtime.states[:] = scene.states
-        self._recovery = Recovery(scene, params, self._runtime, now.commands, self.freeze, self.events)
+        self._recovery = Recovery(scene, params, self._runtime, now.commands, self._frozen, self.events)
         self.profile = StepProfile()
         """Of the last step."""
         self._stopped: SimulationStopped | None = None
@@ -122,8 +122,8 @@ class Simulation:
             with profile.phase("step"):  # lines 16 and 17
                 self._step_workers()
             coupling.merge(now, runtime, profile)  # lines 18 to 20
-            self._put_back_frozen()
-            self._recovery.contain_runaways(now.step_count, self._frozen)
+            self._frozen.put_back(runtime, now.commands)
+            self._recovery.contain_runaways(now.step_count)
             now.loads.measure(profile.worker_cpu_ms)
             profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
             now.step_count += 1
@@ -165,10 +165,6 @@ class Simulation:
                     error.add_note(str(own))
             raise
         profile.count_workers(commands, now.replies, now.commands.known)
-
-    def _put_back_frozen(self) -> None:
-        if len(self._frozen):
-            self.set_states(*self._frozen.rows())
 
     # ---- what a user reads -----------------------------------------------------------------------------------------
 
@@ -313,8 +309,9 @@ class Simulation:
 
     def freeze(self, body_ids: ArrayLike) -> None:
         """Hold bodies where they are: after every step they are put back there, at rest."""
+        self._check_open()
         self._frozen.hold(self.scene.checked_ids(body_ids, "freeze").tolist(), self._runtime.states)
-        self._put_back_frozen()
+        self._frozen.put_back(self._runtime, self._now.commands)
 
     def release(self, body_ids: ArrayLike) -> None:
         """Let frozen bodies go."""
@@ -339,7 +336,8 @@ class Simulation:
     def set_iterations(self, iterations: int) -> None:
         """Set the sweeps of the solver per step, from the next step on."""
         self._set_params("set_iterations", iterations=iterations)
-        self._now.commands.set_iterations(iterations)
+        assert self.params.iterations is not None
+        self._now.commands.set_iterations(self.params.iterations)
 
     def set_rounds(self, rounds: int) -> None:
         """Set the rounds of a step's exchange, at most, from the next step on."""
@@ -361,7 +359,7 @@ class Simulation:
         """Change the number of workers: the scene is repartitioned among them in the next step. No state jumps; workers
         that are not needed end after it."""
         self._check_open()
-        self.params.check_worker_count(worker_count)
+        worker_count = self.params.check_worker_count(worker_count)
         if worker_count > max(self.scene.body_count, 1):
             raise LapjointError(f"{worker_count} workers for {self.scene.body_count} bodies: expected one per body")
         self._set_workers(max(worker_count, self.membership.worker_count))

@@ -169,3 +169,9 @@ def test_an_array_that_is_no_partition_is_refused(given: Any, message: str) -> N
 def test_a_partition_for_another_number_of_workers_is_refused() -> None:
     with pytest.raises(LapjointError, match="is a partition for 2 workers, but workers is 4, expected 2"):
         Simulation(row(4), Params(workers=4, runtime="inline", partition=[0, 1, 0, 1]))
+
+
+def test_numbers_of_numpy_become_plain_ones() -> None:
+    params = Params(workers=np.int64(2), timestep=np.float32(0.25), quarantine=np.bool_(True))
+    assert params == Params(workers=2, timestep=0.25, quarantine=True)
+    assert json.loads(json.dumps(asdict(params)))["workers"] == 2, "as workers in processes of their own are sent them"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lapjoint import LapjointError, Params, Simulation, Sphere, scenes
+from lapjoint.checkpoint import CheckpointWriter
 
 
 def make(workers: int = 3, **params: object) -> Simulation:
@@ -123,7 +125,7 @@ def test_mistakes_are_refused_by_name() -> None:
     scene = scenes.build("chain")
     with Simulation(scene, Params(workers=2, runtime="inline")) as simulation:
         for count in (-1, 1.5, "3"):
-            with pytest.raises(LapjointError, match="step: count is .* expected a whole number of steps"):
+            with pytest.raises(LapjointError, match=r"step: count is .* expected a whole number of steps"):
                 simulation.step(count)  # type: ignore[arg-type]
         state = simulation.states[3].copy()
         state[3:7] = 0
@@ -145,3 +147,35 @@ def test_a_scene_is_free_when_its_simulation_is_gone_without_a_close() -> None:
     with pytest.raises(LapjointError, match="workers for"):
         Simulation(scene, Params(workers=1000, runtime="inline"))
     scene.add_body(Sphere(0.1), (0, 0, 9))  # one that did not start has locked nothing
+
+
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
+def test_a_simulation_that_nobody_has_any_more_lets_go_of_its_scene_at_once(coupling: str) -> None:
+    scene = scenes.build("two-way-bridge", 106)
+    simulation = Simulation(scene, Params(workers=2, runtime="inline", coupling=coupling))
+    simulation.step()
+    gc.collect()
+    gc.disable()  # a cycle of references would keep it until a collection that may be long in coming
+    try:
+        del simulation
+        scene.add_static(Sphere(0.1), position=(0, 0, -100))
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
+def test_numbers_may_be_those_of_numpy(coupling: str, tmp_path: Path) -> None:
+    def run(number: type) -> str:
+        params = Params(workers=number(1), runtime="process", coupling=coupling)
+        with Simulation(scenes.build("chain"), params) as simulation:
+            simulation.set_iterations(number(7))
+            if coupling == "tight":
+                simulation.set_rounds(number(3))
+            simulation.step(number(2))
+            simulation.set_iterations(number(5))
+            simulation.set_worker_count(number(2))
+            CheckpointWriter(tmp_path / number.__name__, simulation).save(simulation)
+            simulation.step()
+            return simulation.state_hash
+
+    assert run(np.int64) == run(int)

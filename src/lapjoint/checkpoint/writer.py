@@ -70,13 +70,10 @@ class CheckpointWriter:
         return path
 
     def _describe(self, simulation: Simulation, parts: dict[str, Any]) -> dict[str, Any]:
-        params = asdict(simulation.params)
         return {
             "parts": parts,
             "step_count": simulation.step_count,
-            "params": {
-                name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()
-            },
+            "params": asdict(simulation.params),
             "end": self._end,
             "every": self._every,
             "keep": self._keep,

@@ -225,6 +225,9 @@ class Params:
     def __post_init__(self) -> None:
         for field in fields_of(Params):
             value = getattr(self, field.name)
+            if isinstance(value, np.generic):  # messages and checkpoints have plain numbers alone
+                value = value.item()
+                object.__setattr__(self, field.name, value)
             if field.rule is not None and not (value is None and field.default is None):
                 field.rule.check(field.name, value)
         object.__setattr__(self, "partition", checked_partition(self.partition))
@@ -323,11 +326,12 @@ class Params:
         """The partition's kind or file; `array` where it was given as one."""
         return self.partition if isinstance(self.partition, str) else "array"
 
-    def check_worker_count(self, worker_count: int) -> None:
-        """Refuse what is no count, and another one where workers differ in their solvers."""
-        replace(self, workers=worker_count)
+    def check_worker_count(self, worker_count: int) -> int:
+        """The count; refuses what is none, and another one where workers differ in their solvers."""
+        worker_count = replace(self, workers=worker_count).workers
         if worker_count != self.workers:
             self._require_uniform_solver(f"{worker_count} workers are asked for in place of {self.workers}")
+        return worker_count
 
     def _require_uniform_solver(self, why: str) -> None:
         if not is_uniform(self.solver):

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from ..arrays.state import PartState
 from ..scene import STATE_SIZE
+from ..workers.runtimes import Runtime
+from .commands import CommandBuilder
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -20,9 +22,6 @@ class Frozen:
 
     def __init__(self) -> None:
         self._states: dict[int, Array] = {}
-
-    def __len__(self) -> int:
-        return len(self._states)
 
     @property
     def ids(self) -> Ids:
@@ -41,6 +40,13 @@ class Frozen:
     def rows(self) -> tuple[list[int], Array]:
         """Bodies and the states to put them back to."""
         return list(self._states), np.array(list(self._states.values())).reshape(-1, STATE_SIZE)
+
+    def put_back(self, runtime: Runtime, commands: CommandBuilder) -> None:
+        """Put all of them back into the table of states, and have their workers start from there."""
+        if self._states:
+            ids, rows = self.rows()
+            runtime.states[ids] = rows
+            commands.set_from_table(np.array(ids, np.int32))
 
     def state(self) -> PartState:
         ids, rows = self.rows()

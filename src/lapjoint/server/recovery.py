@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -75,8 +75,7 @@ class Verdict:
 
 
 class Recovery:
-    """Has the workers take their steps. `freeze` holds bodies where the table of states has them; what happens is added
-    to `events`."""
+    """Takes the workers' steps. Bodies in quarantine are held by `frozen`; what happens is added to `events`."""
 
     def __init__(
         self,
@@ -84,12 +83,12 @@ class Recovery:
         params: Params,
         runtime: Runtime,
         builder: CommandBuilder,
-        freeze: Callable[[Ids], None],
+        frozen: Frozen,
         events: list[Event],
     ) -> None:
         self.events = events
         self._scene, self._params = scene, params
-        self._runtime, self._builder, self._freeze = runtime, builder, freeze
+        self._runtime, self._builder, self._frozen = runtime, builder, frozen
         self._start = np.empty_like(runtime.states)
         self._failed_at: dict[int, deque[int]] = {}
         self._put_back_now: set[int] = set()
@@ -121,14 +120,14 @@ class Recovery:
         sent = [command for command in commands if command is not None]
         return self._runtime.step(commands, plan.work.begin(sent, again))
 
-    def contain_runaways(self, step_count: int, frozen: Frozen) -> None:
+    def contain_runaways(self, step_count: int) -> None:
         """After a step: freeze bodies that pass the speed limit where they were before it."""
         limit = self._params.speed_limit
         if not self._params.quarantine or limit is None:
             return
         velocity = self._runtime.states[:, 7:10]
         speed = np.sqrt(np.einsum("ij,ij->i", velocity, velocity))
-        fast = np.setdiff1d(np.flatnonzero(speed > limit), frozen.ids).astype(np.int32)
+        fast = np.setdiff1d(np.flatnonzero(speed > limit), self._frozen.ids).astype(np.int32)
         if len(fast):
             self._put_back(fast)
             why = f"{speed[fast].max():.3g} m/s passes the speed limit, {limit:.3g} m/s"
@@ -234,7 +233,8 @@ class Recovery:
 
     def _put_back(self, bodies: Ids) -> None:
         self._runtime.states[bodies] = self._start[bodies]
-        self._freeze(bodies)
+        self._frozen.hold(bodies.tolist(), self._runtime.states)
+        self._frozen.put_back(self._runtime, self._builder)
         self._quarantined.update(bodies.tolist())
         self._put_back_now.update(bodies.tolist())
 
