@@ -61,9 +61,10 @@ def bench(
     rounds: Annotated[
         int,
         typer.Option(
+            "--repetitions",
             "--rounds",
             metavar="N",
-            help="Repetitions; in each, every count takes its steps. (Exchanges of a tight step: --step-rounds.) "
+            help="How often it is repeated; in each repetition every count takes its steps. --rounds is its old name. "
             "[default: 3]",
             rich_help_panel=SIMULATED.title,
         ),

@@ -327,7 +327,7 @@ class BulletEngine:
             carries = list(links.carries) or [False] * len(links.sockets)
             result = self._world.run_rounds_by_sockets(*arguments, list(links.sockets), links.limit_s, carries)
         else:
-            result = self._world.run_rounds_by_calls(*arguments, links.tell, links.exchange)
+            result = self._world.run_rounds_by_calls(*arguments, links.signal, links.exchange)
         faults = result.late, result.not_finite, result.lost
         return RoundResult(result.rounds, result.residual, result.failed, *map(tuple, faults))
 

@@ -48,7 +48,7 @@ class Links:
     """What a reply by socket may take."""
     carries: Sequence[bool] = ()
     """For each socket, whether it carries the messages themselves: where the two sides share no memory."""
-    tell: Callable[[], object] = lambda: None
+    signal: Callable[[], object] = lambda: None
     """Signal the workers that their messages are written; waits for nobody."""
     exchange: Callable[[], bool] = lambda: True
     """Signal them, and wait for the replies. False, if one does not reply; all others have replied even then."""

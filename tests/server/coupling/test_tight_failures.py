@@ -288,7 +288,7 @@ def test_bodies_that_the_server_has_no_numbers_for(monkeypatch: pytest.MonkeyPat
                 return result
             for down in links.downs:
                 down[0] = Signal.ABANDON
-            links.tell()
+            links.signal()
             return RoundResult(0, 0.0, True, lost=(0, 1))
 
         monkeypatch.setattr(server, "run_rounds", lose)

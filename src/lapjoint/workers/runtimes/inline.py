@@ -84,7 +84,7 @@ class InlineRuntime:
         return Links(
             [worker.down for worker in self._workers],
             [worker.up for worker in self._workers],
-            tell=self._serve,
+            signal=self._serve,
             exchange=self._serve,
             worker_cpu_s=lambda: self._serve_cpu_s,
         )
