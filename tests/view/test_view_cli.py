@@ -100,15 +100,18 @@ def test_a_run_waits_for_the_first_page_and_ctrl_c_ends_the_waiting(tmp_path: Pa
     assert "Traceback" not in told
 
 
-@pytest.mark.parametrize("arguments", [["view", "chain"], ["run", "chain", "--view"]], ids=" ".join)
-def test_without_viser_one_line_names_what_to_install(arguments: list[str]) -> None:
+@pytest.mark.parametrize(("words", "what"), [("view chain", "lapjoint view"), ("run chain --view", "--view")])
+def test_without_viser_one_line_names_what_to_install(words: str, what: str) -> None:
     hidden = "import sys; sys.modules['viser'] = None; from lapjoint.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", hidden, *arguments], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"}
+        [sys.executable, "-c", hidden, *words.split()],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
     )
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.splitlines() == ['error: a view needs viser: pip install "lapjoint[view]"']
+    assert done.stderr.splitlines() == [f"error: {what} needs viser: pip install 'lapjoint[view]'"]
 
 
 def test_without_viser_pages_cannot_be_imported_and_the_rest_can() -> None:
