@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from engine_support import ENGINES, Make
+from lapjoint.cli import shared
 from lapjoint.engines import engine_version, supports
 from parallel_support import has_children, shared_memory_names, worker_processes
 from plugin_support import register_example
 
 TESTS = Path(__file__).parent
 PLUG_IN = register_example()
+
+# A console that is made while COLUMNS is set keeps that width, whatever COLUMNS a test sets.
+os.environ.pop("COLUMNS", None)
+shared.console._width = None
 
 # The same examples on every machine, and no deadline on a busy one.
 settings.register_profile(

@@ -343,7 +343,7 @@ def test_a_broken_plug_in_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     found = [
         EntryPoint(name, value, "lapjoint.engines")
-        for name, value in (("gone", "no_such_module:Engine"), ("silent", "test_engines:Silent"))
+        for name, value in (("gone", "no_such_module:Engine"), ("silent", f"{__name__}:Silent"))
     ]
     monkeypatch.setattr("lapjoint.engines.registry.entry_points", lambda group: found)
     assert engine_names() == ["gone", "silent"]

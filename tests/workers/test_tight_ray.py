@@ -234,9 +234,13 @@ def cluster() -> Iterator[None]:
 
 
 def unix_links() -> list[list[str]]:
-    """What the kernel says of the Unix sockets between servers and actors of this machine."""
-    lines = Path("/proc/net/unix").read_text().splitlines()
-    return [line.split() for line in lines if "@lapjoint-" in line]
+    """What the kernel says of this process's Unix sockets to actors."""
+    own = set()
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            own.add(link.readlink().name)
+    lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines() if "@lapjoint-" in line]
+    return [words for words in lines if f"socket:[{words[6]}]" in own]
 
 
 @slow
