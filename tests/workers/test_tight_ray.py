@@ -34,7 +34,6 @@ from tight_runs import owner_of
 
 pytest.importorskip("ray")
 slow = pytest.mark.slow
-pytestmark = pytest.mark.xdist_group("ray")
 REASON = why_not()
 SIZES = {"bowl": 120, "bridge": 106}
 LIMIT_S = 60.0
