@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -70,7 +71,7 @@ class BalanceMachine(RuleBasedStateMachine):
 
 
 BalanceMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
-TestBalance = BalanceMachine.TestCase
+TestBalance = pytest.mark.slow(BalanceMachine.TestCase)
 
 
 def test_as_printed_a_chain_breaks() -> None:

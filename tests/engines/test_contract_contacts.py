@@ -51,6 +51,7 @@ def pair(**options: object) -> Scene:
 # ---- order -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # hundreds of pairs
 @pytest.mark.parametrize(("first", "second"), [*itertools.product(SHAPES, SHAPES)])
 def test_every_two_shapes_touch_and_the_lower_number_comes_first(start: Make, first: str, second: str) -> None:
     scene = Scene()
@@ -64,6 +65,7 @@ def test_every_two_shapes_touch_and_the_lower_number_comes_first(start: Make, fi
     assert contacts.between_bodies.tolist() == [True]
 
 
+@pytest.mark.slow  # hundreds of pairs
 @pytest.mark.parametrize(("shape", "ground"), [*itertools.product(SHAPES, [*SHAPES, *GROUND])])
 def test_every_shape_touches_every_static_shape_which_comes_second(start: Make, shape: str, ground: str) -> None:
     scene = Scene()

@@ -42,6 +42,7 @@ DRAWING = [
     ["--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"],  # Mesa's renderer, the one of pictures
     ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"],  # Chromium's own, much slower
 ]
+pytestmark = pytest.mark.slow
 HAS_WEBGL = "() => document.createElement('canvas').getContext('webgl2') !== null"
 SIZE = {"width": 860, "height": 480}
 

@@ -32,7 +32,7 @@ from parallel_support import finish, poll
 from ray_support import gone, ray_processes
 
 pytest.importorskip("ray")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

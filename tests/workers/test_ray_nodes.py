@@ -13,7 +13,7 @@ from ray_support import ADDRESS, HEAD, OTHER, TwoNodes, two_nodes, why_not
 
 pytest.importorskip("ray")
 REASON = why_not()
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray"), pytest.mark.skipif(bool(REASON), reason=REASON)]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(REASON), reason=REASON)]
 
 TWICE = '''
 """Bullet for a slow machine: where the environment says so, everything is done twice."""

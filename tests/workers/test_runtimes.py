@@ -53,9 +53,7 @@ def ray_cluster() -> Iterator[None]:
 
 
 def runtime_params() -> list[Any]:
-    """Those of Ray are slow, and run where all others of Ray do: one cluster at a time."""
-    of_ray = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
-    return [pytest.param(name, marks=of_ray if name == "ray" else ()) for name in runtime_names()]
+    return [pytest.param(name, marks=pytest.mark.slow if name == "ray" else ()) for name in runtime_names()]
 
 
 @pytest.fixture(scope="module", params=runtime_params())  # one after the other: no cluster stands beside the others

@@ -34,7 +34,6 @@ from tight_runs import owner_of
 
 pytest.importorskip("ray")
 slow = pytest.mark.slow
-pytestmark = pytest.mark.xdist_group("ray")
 REASON = why_not()
 SIZES = {"bowl": 120, "bridge": 106}
 LIMIT_S = 60.0
@@ -234,9 +233,13 @@ def cluster() -> Iterator[None]:
 
 
 def unix_links() -> list[list[str]]:
-    """What the kernel says of the Unix sockets between servers and actors of this machine."""
-    lines = Path("/proc/net/unix").read_text().splitlines()
-    return [line.split() for line in lines if "@lapjoint-" in line]
+    """What the kernel says of this process's Unix sockets to actors."""
+    own = set()
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            own.add(link.readlink().name)
+    lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines() if "@lapjoint-" in line]
+    return [words for words in lines if f"socket:[{words[6]}]" in own]
 
 
 @slow
