@@ -371,7 +371,12 @@ class Simulation:
         simulation. Callbacks and events stay."""
         self._check_open()
         self._runtime.close()
-        self._start(self.scene)
+        try:
+            self._start(self.scene)
+        except BaseException:
+            self.close()
+            raise
+        self.resumed_from = None
 
     def on_step(self, callback: Callable[[Simulation], None]) -> None:
         """Call `callback(simulation)` after every step."""
@@ -427,6 +432,7 @@ class Simulation:
         """Go on from the state of a simulation of the same scene that had the parameters `before`. With as many
         workers, bit for bit as that one; with another number the scene is repartitioned."""
         after = replace(self.params, partition=before.partition)
+        self._given = replace(self._given, partition=before.partition)
         # With their old values first, for these are changed by more than a number.
         self._now.params = replace(after, growth_depth=before.growth_depth, load=before.load)
         if after.workers == before.workers:

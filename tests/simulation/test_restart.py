@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from lapjoint import LapjointError, Params, Simulation, scenes
+from lapjoint import LapjointError, Params, Simulation, Sphere, scenes
+from lapjoint.checkpoint import Checkpoint, CheckpointWriter
 
 
 @pytest.mark.parametrize(("coupling", "runtime"), [("blend", "inline"), ("tight", "inline"), ("blend", "process")])
@@ -32,6 +35,31 @@ def test_a_restart_is_bit_for_bit_a_new_simulation(coupling: str, runtime: str) 
         assert seen == [*range(1, 16), *range(1, 13)], "callbacks stay"
     with pytest.raises(LapjointError, match="closed"):
         simulation.restart()
+
+
+def test_a_restart_of_a_resumed_run_has_the_partition_of_its_start(tmp_path: Path) -> None:
+    params = Params(workers=2, runtime="inline", coupling="blend", partition="boxes")
+    with Simulation(scenes.build("two-way-bridge", 106), params) as simulation:
+        start = simulation.membership.bits.copy()
+        simulation.step(2)
+        CheckpointWriter(tmp_path, simulation).save(simulation)
+    with Checkpoint(tmp_path).resume() as simulation:
+        simulation.restart()
+        assert np.array_equal(simulation.membership.bits, start)
+        assert simulation.resumed_from is None
+
+
+def test_a_restart_that_fails_closes_the_simulation(tmp_path: Path) -> None:
+    file = tmp_path / "partition.txt"
+    file.write_text("0\n1\n" * 20)
+    scene = scenes.build("chain")
+    simulation = Simulation(scene, Params(workers=2, runtime="inline", partition=str(file)))
+    file.unlink()
+    with pytest.raises(LapjointError, match="No such file"):
+        simulation.restart()
+    with pytest.raises(LapjointError, match="closed"):
+        simulation.step()
+    scene.add_static(Sphere(1.0), position=(0, 0, -100))
 
 
 @pytest.mark.parametrize("coupling", ["blend", "tight"])

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from lapjoint.arrays.packing import pack_arrays
 from lapjoint.workers import codec, messages
 from lapjoint.workers.messages import MESSAGES, RemoteCommand, RemoteReply, StepCommand, StepReply, WorkerFailure
 
@@ -121,3 +122,9 @@ def test_a_message_within_a_message() -> None:
     received = codec.from_bytes(codec.to_bytes(RemoteCommand(3, "all", inner, reset=np.ones((4, 13)))))
     assert equal(received.command, inner)
     assert received.reset.shape == (4, 13)
+
+
+def test_an_array_of_other_numbers_is_refused() -> None:
+    data = b"".join(pack_arrays({"activate": np.ones(3)}, {"message": "StepCommand"}))
+    with pytest.raises(ValueError, match="activate of a StepCommand is of type float64, expected int32"):
+        codec.from_bytes(data)

@@ -5,7 +5,10 @@ The length of an index, the index in JSON, then the arrays, each at a multiple o
 
 from __future__ import annotations
 
+import functools
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALIGNMENT = 64
-KINDS = "biuf"
+_NUMBERS = re.compile(r"[<>|=]?[biuf]\d{1,2}")
 
 
 def _padding(size: int) -> bytes:
@@ -34,17 +37,28 @@ def pack_arrays(arrays: Mapping[str, NDArray[Any]], description: Mapping[str, An
 
 
 def unpack_arrays(data: Any) -> tuple[dict[str, NDArray[Any]], Any]:
-    """Arrays and description; the arrays are the buffer's memory. ValueError or KeyError where it is none of ours."""
+    """Arrays and description; the arrays are the buffer's memory. ValueError, KeyError or TypeError where it is none
+    of ours."""
     memory = np.frombuffer(data, np.uint8)
     length = int.from_bytes(memory[:8].tobytes(), "little")
     index = json.loads(memory[8 : 8 + length].tobytes())
     place, arrays = 8 + length, {}
     for name, kind, shape in index["arrays"]:
         place += -place % ALIGNMENT
-        dtype = np.dtype(kind)
-        if dtype.kind not in KINDS:
-            raise ValueError(f"array {name} is of type {kind}")
-        size = dtype.itemsize * int(np.prod(shape))
+        dtype = _number_type(kind)
+        if any(type(rows) is not int or rows < 0 for rows in shape):
+            raise ValueError(f"array {name} has the shape {shape}")
+        size = dtype.itemsize * math.prod(shape)
+        if size > max(0, len(memory) - place):
+            raise ValueError(f"array {name} is cut off")
         arrays[name] = memory[place : place + size].view(dtype).reshape(shape)
         place += size
     return arrays, index["description"]
+
+
+@functools.lru_cache
+def _number_type(kind: str) -> np.dtype[Any]:
+    """The type that an index names, of numbers alone: what else numpy reads out of a text is not ours."""
+    if not _NUMBERS.fullmatch(kind):
+        raise ValueError(f"an array of type {kind}, expected numbers")
+    return np.dtype(kind)

@@ -103,6 +103,8 @@ def _restore(description: dict[str, Any], prefix: str, arrays: Arrays) -> Any:
         if array is not None:
             if array.shape[1:] != shape:
                 raise ValueError(f"{name} of a {kind.__name__} has rows of {array.shape[1:]}, expected {shape}")
+            if not np.can_cast(array.dtype, dtype):
+                raise ValueError(f"{name} of a {kind.__name__} is of type {array.dtype}, expected {dtype}")
             values[name] = array.astype(dtype, copy=False)
     return kind(**values)
 
