@@ -30,7 +30,7 @@ from .server.frozen import Frozen
 from .server.loads import Loads
 from .server.migrate import migrate
 from .server.partition import check_partition, make_partition
-from .server.parts import Coupled, LastStep, Table, WorkerEngines
+from .server.parts import CouplingPart, LastStepPart, TablePart, WorkerEnginesPart
 from .server.profile import StepProfile
 from .server.recovery import Recovery, StepPlan
 from .server.redistribute import redistribute
@@ -349,9 +349,10 @@ class Simulation:
         self._check_open()
         count = self._now.repartition.wanted_count
         wanted = np.array(checked_partition(np.asarray(partition)), np.int64)
+        if len(wanted) == self.scene.body_count and ((wanted >= 0) & (wanted < count)).all():
+            for empty in np.setdiff1d(np.arange(count), wanted):
+                raise LapjointError(f"repartition: worker {empty} gets no body, expected at least one for each worker")
         workers = check_partition("repartition", wanted, self.scene, count)
-        for empty in np.setdiff1d(np.arange(count), workers):
-            raise LapjointError(f"repartition: worker {empty} gets no body, expected at least one for each worker")
         if self.membership.worker_count > 1:
             self._request(workers)
 
@@ -441,7 +442,7 @@ class Simulation:
         else:
             redistribute(parts, before.workers, self._now, self._coupling, self._runtime)
             self._frozen.restore(parts["frozen"])
-            self._recovery.restore_for_others(parts["recovery"])
+            self._recovery.restore_without_workers(parts["recovery"])
         if after.growth_depth is not None and after.growth_depth != before.growth_depth:
             self.set_growth_depth(after.growth_depth)
         if after.load != before.load:
@@ -455,8 +456,8 @@ class Simulation:
         """In the order in which they are restored."""
         now = self._now
         return {
-            "last_step": LastStep(now),
-            "table": Table(self._runtime, self._coupling),
+            "last_step": LastStepPart(now),
+            "table": TablePart(self._runtime, self._coupling),
             "membership": now.membership,
             "detection": now.detection,
             "commands": now.commands,
@@ -465,8 +466,8 @@ class Simulation:
             "elastic": self._elastic,
             "frozen": self._frozen,
             "recovery": self._recovery,
-            "coupling": Coupled(self._coupling, now, self.profile),
-            "workers": WorkerEngines(now, self._runtime),
+            "coupling": CouplingPart(self._coupling, now, self.profile),
+            "workers": WorkerEnginesPart(now, self._runtime),
         }
 
     # ---- the end ---------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -435,3 +436,14 @@ def test_bodies_that_merely_touch_are_no_reason_to_warn() -> None:
     scene.add_static(Plane())
     scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 0.499), (0.98, 0.0, 0.499)])
     Simulation(scene, Params(runtime="inline")).close()  # warnings are errors here
+
+
+def test_a_copy_of_a_scene_that_is_being_simulated_is_free() -> None:
+    scene = Scene("one")
+    scene.add_body(Sphere(0.5), (0, 0, 1))
+    scene.lock("a simulation of it is running")
+    free = copy.deepcopy(scene)
+    free.add_body(Sphere(0.5), (0, 0, 3))
+    assert (scene.body_count, free.body_count) == (1, 2)
+    with pytest.raises(LapjointError, match="cannot be changed now"):
+        scene.add_body(Sphere(0.5), (0, 0, 3))

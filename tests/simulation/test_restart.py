@@ -83,7 +83,7 @@ def test_a_partition_replaces_that_of_a_running_simulation(coupling: str) -> Non
         (np.zeros(40), "array of float64, expected whole numbers, a worker for each body"),
         (np.arange(40), "goes to worker 2, expected 0 to 1"),
         (np.arange(40) % 2 - 1, "goes to worker -1, expected 0 to 1"),
-        (np.zeros(40, int), "is a partition for 1 worker, but workers is 2"),
+        (np.zeros(40, int), "worker 1 gets no body"),
     ],
 )
 def test_partitions_that_cannot_be_are_refused(partition: object, message: str) -> None:

@@ -112,7 +112,7 @@ class Membership:
         for name in _COLUMNS:
             getattr(self, name)[:] = state.arrays[name]
 
-    def restore_for_others(self, state: PartState) -> None:
+    def restore_without_workers(self, state: PartState) -> None:
         """Restore what does not depend on the number of workers."""
         self.set_costs(state.arrays["cost"])
         self.since_left[:] = state.arrays["since_left"]

@@ -13,10 +13,11 @@ from ..errors import LapjointError
 from ..params import Params
 from ..params.coupling_choice import CouplingChoice
 from ..params.fields import OUTPUT, SIMULATED
+from ..params.params import others
 from ..studies.bench import BenchPlan, BenchRow, measure_all, write_csv, write_json
 from ..studies.peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
 from .bench_tables import print_tables
-from .params_options import FIELDS, Change, Given, with_params
+from .params_options import Change, Given, with_params
 from .peer_tables import print_peers
 from .shared import SeedOption, SizeOption, check_writable, console, counted, make_parents, open_scene
 from .study_progress import drawing, study_progress
@@ -58,17 +59,16 @@ def bench(
             "--steps", metavar="N", help="Measured steps per repetition. [default: 20]", rich_help_panel=SIMULATED.title
         ),
     ] = 20,
-    rounds: Annotated[
+    repetitions: Annotated[
         int,
         typer.Option(
             "--repetitions",
-            "--rounds",
             metavar="N",
-            help="How often it is repeated; in each repetition every count takes its steps. --rounds is its old name. "
-            "[default: 3]",
+            help="How often it is repeated; in each repetition every count takes its steps. [default: 3]",
             rich_help_panel=SIMULATED.title,
         ),
     ] = 3,
+    rounds: Annotated[int | None, typer.Option("--rounds", hidden=True, help="The old name of --repetitions.")] = None,
     warmup: Annotated[
         int,
         typer.Option(
@@ -111,6 +111,7 @@ def bench(
 
     Example: lapjoint bench bowl --workers 1 2 --iterations 50 --peer pybullet mujoco rapier
     """
+    repetitions = repetitions if rounds is None else rounds
     workers, iterations = given.take("workers", WORKERS), given.take("iterations", ITERATIONS)
     couplings, engines = given.take("coupling", COUPLINGS), given.take("engine", ENGINES)
     settings = _coupled(given, couplings, engines[0])
@@ -127,7 +128,7 @@ def bench(
             if names.count(name) > 1:
                 raise LapjointError(f"{option} {name!r} is given more than once")
     plans = [
-        BenchPlan(built, workers, replace(coupled, engine=engine), iterations, steps, rounds, warmup)
+        BenchPlan(built, workers, replace(coupled, engine=engine), iterations, steps, repetitions, warmup)
         for engine in engines
         for coupled in settings
     ]
@@ -161,7 +162,7 @@ def bench(
     except KeyboardInterrupt:
         show()
         done = sum(row.repetitions for row in rows if row.workers == 1)
-        total = counted(len(plans) * len(built) * len(iterations) * rounds, "repetition", form="")
+        total = counted(len(plans) * len(built) * len(iterations) * repetitions, "repetition", form="")
         console.print(f"interrupted after {done} of {total}")
         raise typer.Exit(130) from None
     except LapjointError:
@@ -176,7 +177,7 @@ def _coupled(given: Given, couplings: Sequence[str], engine: str) -> list[Params
         given.check_coupling(CouplingChoice(couplings[0], None))
     found = []
     for coupling in couplings:
-        other = {"blend": "tight", "tight": "blend"}.get(coupling, "")
-        own = {name: value for name, value in given.values.items() if FIELDS[name].coupling != other or not other}
+        unused = {} if coupling == "auto" else others(coupling)
+        own = {name: value for name, value in given.values.items() if name not in unused}
         found.append(Given(own, given.options).params(coupling=coupling, engine=engine))
     return found

@@ -22,6 +22,7 @@ from ..errors import LapjointError
 from ..params import Params
 from ..params.coupling_choice import CouplingChoice, mismatch
 from ..params.options import Field, fields_of, help_of
+from ..params.params import others
 from ..scene import Scene
 
 FIELDS = {one.name: one for one in fields_of(Params)}
@@ -76,10 +77,10 @@ class Given:
 
     def check_coupling(self, choice: CouplingChoice) -> None:
         """Refuse what was typed and the coupling has no use for, also where it is the default."""
-        other = {"blend": "tight", "tight": "blend"}.get(choice.coupling)
+        unused = {} if choice.coupling == "auto" else others(choice.coupling)
         for name in self.values:
-            if other is not None and FIELDS[name].coupling == other:
-                raise LapjointError(self.in_options(mismatch(name, choice.coupling, other, choice.reason)))
+            if name in unused:
+                raise LapjointError(self.in_options(mismatch(name, choice.coupling, unused[name], choice.reason)))
 
     def coupling(self, params: Params, scene: Scene) -> CouplingChoice:
         """The coupling that a run takes; the reason names options. Refuse what was typed of another."""

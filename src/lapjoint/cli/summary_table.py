@@ -7,6 +7,7 @@ from rich.table import Table
 
 from ..engines import supports
 from ..measures.interfaces import excess
+from ..params.coupling_choice import COUPLINGS
 from ..params.engine_choice import EngineChoice
 from ..run import RunSummary
 from .shared import counted
@@ -23,7 +24,7 @@ def summary_table(summary: RunSummary) -> Table:
         "solver": f"{summary.solver}, {counted(summary.fallback_count_mean, 'group', form='.2g')} a step "
         "left to sweeps",
         "workers": f"{summary.workers}, {summary.runtime}",
-        **(_tight_rows(summary) if summary.coupling == "tight" else _blend_rows(summary)),
+        **(_exchange_rows(summary) if COUPLINGS[summary.coupling].exchanges else _overlap_rows(summary)),
         "simulated": f"{counted(summary.steps, 'step')} of {summary.timestep * 1e3:g} ms",
         "speed": f"{summary.steps_per_second:,.1f} steps/s, {summary.step_ms_mean:.2f} ms/step, "
         f"{summary.real_time_factor:.3g} x real time",
@@ -49,7 +50,7 @@ def summary_table(summary: RunSummary) -> Table:
     if summary.workers == 1:
         for name in ("workers", "overlap", "interface", "phases"):
             rows.pop(name, None)
-        if summary.coupling == "blend":
+        if COUPLINGS[summary.coupling].overlaps:
             del rows["coupling"]
     if "coupling" in rows and summary.coupling_reason is not None:
         rows["coupling"] += f" (auto: {summary.coupling_reason})"
@@ -58,7 +59,7 @@ def summary_table(summary: RunSummary) -> Table:
     return table
 
 
-def _blend_rows(summary: RunSummary) -> dict[str, str]:
+def _overlap_rows(summary: RunSummary) -> dict[str, str]:
     return {
         "coupling": f"blend, growth depth {summary.growth_depth}, search depth {summary.search_depth}",
         "overlap": f"{counted(summary.overlap_count_mean, 'body', 'bodies', ',.0f')}, "
@@ -67,7 +68,7 @@ def _blend_rows(summary: RunSummary) -> dict[str, str]:
     }
 
 
-def _tight_rows(summary: RunSummary) -> dict[str, str]:
+def _exchange_rows(summary: RunSummary) -> dict[str, str]:
     """The residual is how far the step's velocities are from agreed: what one more round would have changed."""
     most = f"tight, at most {counted(summary.rounds or 0, 'round', form='')}"
     rows = {"coupling": f"{most}, tolerance {summary.tolerance:g} m/s" if summary.tolerance else most}

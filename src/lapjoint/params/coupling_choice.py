@@ -9,6 +9,20 @@ from ..scene import WORLD, Scene
 
 
 @dataclass(frozen=True)
+class CouplingTraits:
+    """What those need to know of a coupling who only show or keep its numbers."""
+
+    overlaps: bool
+    """Whether bodies can have several workers: there are overlap bodies and weights."""
+    exchanges: bool
+    """Whether workers and server exchange messages within a step: there are rounds and an interface."""
+
+
+COUPLINGS = {"blend": CouplingTraits(True, False), "tight": CouplingTraits(False, True)}
+"""Every coupling; server/coupling/registry.py has the classes."""
+
+
+@dataclass(frozen=True)
 class CouplingChoice:
     """A coupling and, where `auto` chose it, the reason. Names of fields are in backticks there."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import LapjointError, did_you_mean
 from ..scene import Scene
-from .coupling_choice import CouplingChoice, choose_coupling, mismatch
+from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling, mismatch
 from .engine_choice import PRECISIONS, EngineChoice
 from .fields import (
     COUPLING,
@@ -87,7 +87,7 @@ class Params:
 
     Border: only those that may matter to other workers; all states are fetched when somebody looks at them. All: a
     worker that is lost can be replaced. Results are the same."""
-    coupling: Annotated[str, COUPLING, OneOf("auto", "blend", "tight")] = "auto"
+    coupling: Annotated[str, COUPLING, OneOf("auto", *COUPLINGS)] = "auto"
     """How workers' results become one. blend, the paper's: one exchange a step, any engine, an error that falls with
     `growth_depth`; for slow links. tight: constraints between workers are solved with all others, in `rounds` within
     the step, and the error falls as these grow; for workers on one machine. auto: tight for several workers of a scene
@@ -262,7 +262,7 @@ class Params:
             search_depth=scene.search_depth if self.search_depth is None else self.search_depth,
             timestep=scene.timestep if self.timestep is None else self.timestep,
             iterations=scene.iterations if self.iterations is None else self.iterations,
-            rounds=ROUNDS if self.rounds is None and choice.coupling == "tight" else self.rounds,
+            rounds=ROUNDS if self.rounds is None and COUPLINGS[choice.coupling].exchanges else self.rounds,
             length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
             speed_limit=self._speed_limit(scene),
         )

@@ -78,6 +78,10 @@ class Scene:
         self._body_ids: dict[str, int] = {}
         self._locks: list[str] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy is nobody's: it is not locked."""
+        return {**vars(self), "_locks": []}
+
     # ---- what is in it -------------------------------------------------------------------------------------------
 
     @property

@@ -142,11 +142,11 @@ class CommandBuilder:
         return PartState(arrays, {"iterations": self._iterations})
 
     def restore(self, state: PartState) -> None:
-        self.restore_for_others(state)
+        self.restore_without_workers(state)
         self.known = state.array("known")
         self._set = set(state.arrays["set"].tolist())
 
-    def restore_for_others(self, state: PartState) -> None:
+    def restore_without_workers(self, state: PartState) -> None:
         """Restore what does not depend on the number of workers."""
         self._iterations, self.removed = state.values["iterations"], state.array("removed")
         ids, rows = state.arrays["force_ids"], state.array("forces")

@@ -7,7 +7,7 @@ import numpy as np
 from ..algorithms import Membership
 from ..algorithms.membership import column_of
 from ..engines import EngineState, join_states
-from ..workers.engine_states import Exchanged, from_bytes, read_caches, write_migration
+from ..workers.engine_states import WorkerChange, from_bytes, read_caches, write_migration
 from ..workers.runtimes import Runtime
 from .commands import CommandBuilder
 from .coupling.base import Migration
@@ -25,7 +25,7 @@ def migrate(
     for worker in range(membership.worker_count):
         now, before = wanted.column(worker), column_of(known, worker)
         leaving, entering = np.flatnonzero(before & ~now), np.flatnonzero(now & ~before)
-        changes.append(Exchanged(leaving.astype(np.int32), entering.astype(np.int32), now))
+        changes.append(WorkerChange(leaving.astype(np.int32), entering.astype(np.int32), now))
     body_count = membership.body_count
     caches = [from_bytes(d) for d in read_caches(runtime.step, [c.leaving for c in changes], body_count) if len(d)]
     caches.insert(0, migration.cache)

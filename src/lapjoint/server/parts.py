@@ -19,7 +19,7 @@ REPLY_VALUES = ("cpu_s", "prepare_cpu_s", "begin_cpu_s", "residual", "body_count
 
 
 @dataclass
-class LastStep:
+class LastStepPart:
     """How many steps were taken, and what the workers reported of the last one."""
 
     now: Situation
@@ -35,7 +35,7 @@ class LastStep:
 
 
 def replies_of(state: PartState) -> list[StepReply]:
-    """The replies of a LastStep."""
+    """The replies of a LastStepPart."""
     replies = []
     for i, values in enumerate(state.values["replies"]):
         fields: dict[str, Any] = {name: state.array(f"{i}/{name}") for name in REPLY_ARRAYS}
@@ -44,7 +44,7 @@ def replies_of(state: PartState) -> list[StepReply]:
 
 
 @dataclass
-class Table:
+class TablePart:
     """The states of all bodies, and those of overlap bodies in each of their workers."""
 
     runtime: Runtime
@@ -63,7 +63,7 @@ class Table:
 
 
 @dataclass
-class Coupled:
+class CouplingPart:
     """The coupling, and with it the contacts of the last step."""
 
     coupling: Coupling
@@ -81,7 +81,7 @@ class Coupled:
 
 
 @dataclass
-class WorkerEngines:
+class WorkerEnginesPart:
     """The engine states of all workers; none where these have acted on nothing yet, or have stopped."""
 
     now: Situation

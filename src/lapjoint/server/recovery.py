@@ -262,11 +262,11 @@ class Recovery:
         return PartState(values={"failed_at": failed_at, "quarantined": sorted(self._quarantined)})
 
     def restore(self, state: PartState) -> None:
-        self.restore_for_others(state)
+        self.restore_without_workers(state)
         for worker, steps in state.values["failed_at"]:
             self._failed_at[worker] = deque(steps, MOST)
 
-    def restore_for_others(self, state: PartState) -> None:
+    def restore_without_workers(self, state: PartState) -> None:
         """Restore what does not depend on the number of workers."""
         self._quarantined = set(state.values["quarantined"])
 

@@ -26,13 +26,13 @@ def redistribute(
     known = saved["commands"].arrays["known"]
     now.step_count = saved["last_step"].values["step_count"]
     runtime.states[:] = table
-    commands.restore_for_others(saved["commands"])
+    commands.restore_without_workers(saved["commands"])
     now.detection.restore_engine(saved["detection"])
     lists = coupling.contact_lists(saved["coupling"], replies_of(saved["last_step"]), before > 1)
     contacts = merge_contacts(lists, known)
     now.replies = [StepReply.of(contacts)]
     now.detection.set_contacts([contacts.bodies, saved["detection"].arrays["contacts"]])
-    membership.restore_for_others(saved["membership"])
+    membership.restore_without_workers(saved["membership"])
     worker_count = membership.worker_count
     if worker_count > 1:
         membership.assign(repartition(now.scene, table, now.graph.contacts, membership, worker_count))

@@ -116,7 +116,7 @@ def write_states(send: Send, states: Sequence[Bytes], body_count: int) -> None:
 
 
 @dataclass(frozen=True)
-class Exchanged:
+class WorkerChange:
     """Bodies that leave a worker and that enter it, and a mask of all that it has afterwards."""
 
     leaving: Ids
@@ -124,7 +124,7 @@ class Exchanged:
     has: Mask
 
 
-def write_migration(send: Send, cache: EngineState, changes: Sequence[Exchanged], body_count: int) -> None:
+def write_migration(send: Send, cache: EngineState, changes: Sequence[WorkerChange], body_count: int) -> None:
     """Have the workers deactivate and activate migrating bodies, and merge what is cached of their contacts and
     joints."""
     step = part_size(body_count)

@@ -107,8 +107,6 @@ class Coupling(Protocol):
     """How workers' results become one. See the couplings beside this file."""
 
     name: ClassVar[str]
-    phases: ClassVar[tuple[str, ...]]
-    """Phases of its steps, of PHASES."""
 
     @property
     def weights(self) -> OverlapWeights:

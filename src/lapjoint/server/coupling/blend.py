@@ -27,7 +27,6 @@ class Blend:
     """The overlap follows the contacts by Algorithms 6 and 7; weights by geodesics; Algorithm 4 after the step."""
 
     name: ClassVar[str] = "blend"
-    phases: ClassVar[tuple[str, ...]] = ("reset", "detect", "balance", "weigh", "step", "blend")
 
     def __init__(self, now: Situation) -> None:
         self.weights = OverlapWeights.none()

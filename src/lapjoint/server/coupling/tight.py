@@ -37,7 +37,6 @@ class Tight:
     """Owners follow contacts and loads; bodies migrate with their contact cache, or stacks would give way."""
 
     name: ClassVar[str] = "tight"
-    phases: ClassVar[tuple[str, ...]] = ("detect", "balance", "step")
 
     def __init__(self, now: Situation) -> None:
         self.weights = OverlapWeights.none()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LapjointError
+from ...params.coupling_choice import COUPLINGS
 from ...recording import Recording
 from .coloring import Entry, body_colors, checked_mode, fastest_of, legend, modes_of
 
@@ -42,7 +43,7 @@ class Recorded:
             )
         coupling = recording.params.coupling
         if mode not in modes_of(coupling):
-            has = "overlap" if coupling == "blend" else "interface"
+            has = "overlap" if COUPLINGS[coupling].overlaps else "interface"
             raise LapjointError(
                 f"{recording.path}: recorded with coupling {coupling}, which has no {mode}; colour mode {has} shows "
                 "what workers share"
