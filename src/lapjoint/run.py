@@ -22,7 +22,7 @@ from .measures.interfaces import InterfaceErrors
 from .measures.means import Means, Measured
 from .measures.step import ALWAYS, Measures, checked_names
 from .params import Params
-from .params.coupling_choice import COUPLINGS
+from .params.coupling_choice import traits
 from .recording import RecordingWriter
 from .server.profile import PHASES, StepProfile
 from .simulation import Simulation
@@ -317,7 +317,7 @@ def _tight_part(params: Params, means: Means, measured: Measured) -> dict[str, A
     found = {name: getattr(params, name) for name in settings}
     found |= {f"{name}_mean": means.mean(name) for name in ("rounds", "interface_count", "cut_share")}
     found |= {f"{name}_max": measured.max(name) for name in ("rounds", "residual")}
-    return found if COUPLINGS[params.coupling].exchanges else dict.fromkeys(found)
+    return found if traits(params.coupling).exchanges else dict.fromkeys(found)
 
 
 def _checkpoint(write: Callable[[Simulation], object], simulation: Simulation) -> None:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..params import Params
-from ..params.coupling_choice import COUPLINGS
+from ..params.coupling_choice import traits
 from ..server.profile import ROUND_MS
 from ..studies.bench import BenchRow
 from .shared import console
@@ -48,7 +48,7 @@ def print_tables(rows: Sequence[BenchRow]) -> None:
         "server's CPU time plus the slowest worker's, as if every worker had a core of its own. [bold]balance[/]: the "
         "slowest worker's CPU time over the mean of all workers'."
     )
-    if any(COUPLINGS[name].exchanges for name in couplings):
+    if any(traits(name).exchanges for name in couplings):
         note += (
             f" A tight step's rounds are projected with {1e3 * ROUND_MS:.0f} µs each besides; its speed-up is against "
             "one worker that takes the same rounds alone. [bold]residual[/]: of blend in a worker's last sweep, of "
@@ -62,7 +62,7 @@ def print_tables(rows: Sequence[BenchRow]) -> None:
 
 
 def _speed_table(rows: Sequence[BenchRow]) -> Table:
-    is_tight = any(COUPLINGS[row.coupling].exchanges for row in rows)
+    is_tight = any(traits(row.coupling).exchanges for row in rows)
     last = ["rounds\na step", "residual\n\\[m/s]"] if is_tight else ["activations\na step"]
     table = _table(["ms a step", "speed-up", "projected\nspeed-up", "balance", "duplicated\nbodies", *last])
     for group in _groups(rows):

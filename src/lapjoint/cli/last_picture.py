@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..params.coupling_choice import COUPLINGS
+from ..params.coupling_choice import traits
 from ..simulation import Simulation
 from ..view.draw.coloring import body_colors
 from ..view.draw.context import open_context
@@ -20,7 +20,7 @@ def check() -> None:
 def draw_last_state(simulation: Simulation, file: Path) -> None:
     """Coloured by worker, overlap bodies mixed by their weights (Figure 1), or with tight coupling bodies inside paler
     than those at the interface; by label with one worker."""
-    mode = "interface" if COUPLINGS[simulation.params.coupling].exchanges else "worker"
+    mode = "interface" if traits(simulation.params.coupling).exchanges else "worker"
     colors = None
     if simulation.membership.worker_count > 1:
         colors = body_colors(mode, weights=simulation.weights(), interface=simulation.interface)

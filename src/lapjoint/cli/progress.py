@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..params.coupling_choice import COUPLINGS
+from ..params.coupling_choice import traits
 from ..simulation import Simulation
 from .shared import console, counted
 
@@ -43,6 +43,6 @@ def step_progress(simulation: Simulation, count: int | None) -> Iterator[Callabl
 def rounds_text(simulation: Simulation) -> str:
     """What the rounds of the last step came to; nothing with another coupling."""
     profile = simulation.profile
-    if not COUPLINGS[simulation.params.coupling].exchanges:
+    if not traits(simulation.params.coupling).exchanges:
         return ""
     return f", {counted(profile.rounds, 'round')}, residual {profile.residual:.1e} m/s"

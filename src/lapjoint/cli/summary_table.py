@@ -7,7 +7,7 @@ from rich.table import Table
 
 from ..engines import supports
 from ..measures.interfaces import excess
-from ..params.coupling_choice import COUPLINGS
+from ..params.coupling_choice import traits
 from ..params.engine_choice import EngineChoice
 from ..run import RunSummary
 from .shared import counted
@@ -24,7 +24,7 @@ def summary_table(summary: RunSummary) -> Table:
         "solver": f"{summary.solver}, {counted(summary.fallback_count_mean, 'group', form='.2g')} a step "
         "left to sweeps",
         "workers": f"{summary.workers}, {summary.runtime}",
-        **(_exchange_rows(summary) if COUPLINGS[summary.coupling].exchanges else _overlap_rows(summary)),
+        **(_exchange_rows(summary) if traits(summary.coupling).exchanges else _overlap_rows(summary)),
         "simulated": f"{counted(summary.steps, 'step')} of {summary.timestep * 1e3:g} ms",
         "speed": f"{summary.steps_per_second:,.1f} steps/s, {summary.step_ms_mean:.2f} ms/step, "
         f"{summary.real_time_factor:.3g} x real time",
@@ -50,7 +50,7 @@ def summary_table(summary: RunSummary) -> Table:
     if summary.workers == 1:
         for name in ("workers", "overlap", "interface", "phases"):
             rows.pop(name, None)
-        if COUPLINGS[summary.coupling].overlaps:
+        if traits(summary.coupling).overlaps:
             del rows["coupling"]
     if "coupling" in rows and summary.coupling_reason is not None:
         rows["coupling"] += f" (auto: {summary.coupling_reason})"

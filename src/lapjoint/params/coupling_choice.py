@@ -22,6 +22,12 @@ COUPLINGS = {"blend": CouplingTraits(True, False), "tight": CouplingTraits(False
 """Every coupling; server/coupling/registry.py has the classes."""
 
 
+def traits(coupling: str) -> CouplingTraits:
+    """The traits of a coupling; blend's for one that is still to be chosen, and for a name in a file of another
+    version."""
+    return COUPLINGS.get(coupling, COUPLINGS["blend"])
+
+
 @dataclass(frozen=True)
 class CouplingChoice:
     """A coupling and, where `auto` chose it, the reason. Names of fields are in backticks there."""

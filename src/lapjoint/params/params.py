@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import LapjointError, did_you_mean
 from ..scene import Scene
-from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling, mismatch
+from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling, mismatch, traits
 from .engine_choice import PRECISIONS, EngineChoice
 from .fields import (
     COUPLING,
@@ -262,7 +262,7 @@ class Params:
             search_depth=scene.search_depth if self.search_depth is None else self.search_depth,
             timestep=scene.timestep if self.timestep is None else self.timestep,
             iterations=scene.iterations if self.iterations is None else self.iterations,
-            rounds=ROUNDS if self.rounds is None and COUPLINGS[choice.coupling].exchanges else self.rounds,
+            rounds=ROUNDS if self.rounds is None and traits(choice.coupling).exchanges else self.rounds,
             length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
             speed_limit=self._speed_limit(scene),
         )

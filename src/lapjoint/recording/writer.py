@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import LapjointError
-from ..params.coupling_choice import COUPLINGS
+from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
 from ..server.profile import PHASES
 from ..simulation import Simulation
@@ -64,7 +64,7 @@ class RecordingWriter:
         self._every = int(every)
         self._measures = _checked_measures(measures)
         self._contacts = contacts
-        self._has_interface = COUPLINGS[simulation.params.coupling].exchanges
+        self._has_interface = traits(simulation.params.coupling).exchanges
         self._worker_count = simulation.membership.worker_count
         self._added_count = 0
         self._closed = self._error_raised = False

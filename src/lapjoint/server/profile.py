@@ -23,8 +23,8 @@ the other side, both ways. benchmarks/exchange.py measures it: 0.02 to 0.07 with
 programs use too. Over a network it is more."""
 
 PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
-"""All phases of all couplings, as in files. `reset` is the slowest worker's, measured there: what setting bodies back to
-the blend took of its step."""
+"""All phases of all couplings, as in files. `reset` is the slowest worker's, measured there: what setting bodies back
+to the blend took of its step."""
 
 
 @dataclass

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Protocol
 
 from ...params import Params
-from ...params.coupling_choice import COUPLINGS
+from ...params.coupling_choice import traits
 from ...scene import Scene
 from ..step_values import phase_key
 from .plan import BenchPlan
@@ -157,7 +157,7 @@ def rows_of(plan: BenchPlan, scene: Scene, iterations: int, repetitions: Sequenc
             params=changed_params(plan.params),
             coupling=plan.params.coupling,
             residual=None if isnan(residual := middle("residual", count)) else residual,
-            **{name: middle(name, count) if COUPLINGS[plan.params.coupling].exchanges else None for name in OF_TIGHT},
+            **{name: middle(name, count) if traits(plan.params.coupling).exchanges else None for name in OF_TIGHT},
         )
         for count in plan.counts
     ]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import LapjointError
-from ...params.coupling_choice import COUPLINGS
+from ...params.coupling_choice import traits
 from .colors import blend_colors, label_colors, ramp, worker_colors
 
 Array = NDArray[np.float64]
@@ -52,7 +52,7 @@ def checked_mode(mode: str) -> str:
 
 def modes_of(coupling: str, has_contacts: bool = True) -> list[str]:
     """The modes that a coupling has: overlap is of blend, an interface of tight coupling."""
-    without = {"interface" if COUPLINGS[coupling].overlaps else "overlap"} | (set() if has_contacts else {"contacts"})
+    without = {"interface" if traits(coupling).overlaps else "overlap"} | (set() if has_contacts else {"contacts"})
     return [mode for mode in MODES if mode not in without]
 
 

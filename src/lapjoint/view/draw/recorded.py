@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LapjointError
-from ...params.coupling_choice import COUPLINGS
+from ...params.coupling_choice import traits
 from ...recording import Recording
 from .coloring import Entry, body_colors, checked_mode, fastest_of, legend, modes_of
 
@@ -43,7 +43,7 @@ class Recorded:
             )
         coupling = recording.params.coupling
         if mode not in modes_of(coupling):
-            has = "overlap" if COUPLINGS[coupling].overlaps else "interface"
+            has = "overlap" if traits(coupling).overlaps else "interface"
             raise LapjointError(
                 f"{recording.path}: recorded with coupling {coupling}, which has no {mode}; colour mode {has} shows "
                 "what workers share"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import viser
 
-from ...params.coupling_choice import COUPLINGS
+from ...params.coupling_choice import traits
 from ...params.params import CHOICES, ROUNDS
 from .button_help import add_button_help
 from .page import Page
@@ -116,7 +116,7 @@ class LivePanel:
                 steering.change("workers", lambda simulation: simulation.set_worker_count(count))
 
             workers.on_update(on_workers)
-        if COUPLINGS[params.coupling].exchanges:
+        if traits(params.coupling).exchanges:
             now = params.rounds or ROUNDS
             rounds = gui.add_slider(
                 "Rounds",

@@ -10,7 +10,7 @@ import viser
 from numpy.typing import NDArray
 from viser import uplot
 
-from ...params.coupling_choice import COUPLINGS
+from ...params.coupling_choice import traits
 from ...scene import Scene
 from ...scene.measures import joint_gaps
 from ...server.profile import PHASES
@@ -76,7 +76,7 @@ class Panels:
                 self._phase_plot = _plot(gui, self._phases)
             with gui.add_folder("Joint gap and penetration [mm]", order=52):
                 self._error_plot = _plot(gui, self._errors)
-        if moves and COUPLINGS[coupling].exchanges:
+        if moves and traits(coupling).exchanges:
             with gui.add_folder("Residual of the last round [mm/s]", order=53):
                 self._residual_plot = _plot(gui, self._residual)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...algorithms.membership import WORD
 from ...engines import Contacts
 from ...params import Params
-from ...params.coupling_choice import COUPLINGS
+from ...params.coupling_choice import traits
 from ...recording import Recording
 from ...scene import Scene
 from ...simulation import Simulation
@@ -88,7 +88,7 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         find,
         profile.contacts if has_stepped else None,
         dict(profile.phases_ms),
-        profile.rounds if COUPLINGS[simulation.params.coupling].exchanges else None,
+        profile.rounds if traits(simulation.params.coupling).exchanges else None,
         profile.residual,
         simulation.interface,
         simulation.frozen_ids,
