@@ -83,7 +83,8 @@ def page(*command: str) -> str:
 
 def names_of(command: str) -> list[str]:
     params = load_command(command).params
-    return [name for option in params if option.param_type_name == "option" for name in option.opts]
+    shown = (option for option in params if option.param_type_name == "option" and not getattr(option, "hidden", False))
+    return [name for option in shown for name in option.opts]
 
 
 def test_run_has_the_options_that_it_always_had() -> None:
