@@ -50,9 +50,16 @@ def saved(simulation: Simulation, directory: Path) -> Checkpoint:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("precision", "workers", "runtime"), [("float64", 1, "inline"), ("float32", 3, "inline"), ("float64", 3, "process")]
+    ("name", "precision", "workers", "runtime"),
+    [
+        ("bowl", "float32", 3, "inline"),
+        ("bowl", "float64", 1, "process"),
+        ("building", "float64", 3, "inline"),
+        ("building", "float32", 1, "inline"),
+        ("two-way-bridge", "float32", 3, "inline"),
+        ("two-way-bridge", "float64", 3, "process"),
+    ],
 )
-@pytest.mark.parametrize("name", SIZES)
 def test_a_resumed_run_equals_one_that_never_stopped(
     name: str, precision: str, workers: int, runtime: str, tmp_path: Path
 ) -> None:

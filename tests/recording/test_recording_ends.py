@@ -51,7 +51,7 @@ def whole_run() -> Iterator[tuple[NDArray[np.float32], NDArray[np.float64]]]:
 def test_a_killed_run_leaves_a_recording_that_is_right_up_to_its_end(tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
     recordings = []
-    for first in range(0, 6, 2):
+    for first in (0, 2):
         paths = [tmp_path / str(first), tmp_path / str(first + 1)]
         runs = [
             subprocess.Popen([sys.executable, "-c", CHILD, str(path)], stdout=subprocess.PIPE, text=True)

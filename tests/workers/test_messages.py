@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -52,6 +52,7 @@ def equal(a: Any, b: Any) -> bool:
 
 
 @every_kind
+@settings(max_examples=40)
 @given(data=st.data(), spare=st.integers(0, 40), dirt=st.integers(0, 255))
 def test_there_and_back(kind: type, data: st.DataObject, spare: int, dirt: int) -> None:
     message = data.draw(random_messages(kind))
@@ -68,6 +69,7 @@ def test_there_and_back(kind: type, data: st.DataObject, spare: int, dirt: int) 
 
 
 @every_kind
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_buffer_that_is_too_small(kind: type, data: st.DataObject) -> None:
     message = data.draw(random_messages(kind))

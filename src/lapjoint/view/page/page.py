@@ -149,6 +149,10 @@ class Page:
             painter.join()
         with _quiet():
             self.server.stop()
+            # It waits 6 s; a browser that does not answer has 10 s, and the event loop is closed after that.
+            thread = self.server._websock_server._server_thread
+            if thread is not None:
+                thread.join()
 
     def __enter__(self) -> Page:
         return self
