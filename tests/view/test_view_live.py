@@ -316,6 +316,6 @@ def test_the_clicked_body_is_highlighted_for_the_browser_that_clicked_it(view: L
 
 def test_a_closed_view_has_closed_its_event_loop() -> None:
     """However long viser takes: one that is left open is a warning in the middle of something else."""
-    with live_view(scenes.build("chain"), Params(runtime="inline")) as shown, client(shown):
+    with live_view(scenes.build("chain"), Params(runtime="inline")) as shown, client(shown.page):
         inner = shown.page.server._websock_server
     assert inner._background_event_loop.is_closed()
