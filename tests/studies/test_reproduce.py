@@ -370,7 +370,7 @@ def test_a_part_of_the_scenes_uses_what_is_there(out: Path, tmp_path: Path) -> N
 
 
 def invoke(monkeypatch: pytest.MonkeyPatch, plan: Plan, *arguments: str) -> Any:
-    monkeypatch.setattr("lapjoint.studies.reproduce.quick", lambda: plan)
+    monkeypatch.setattr("lapjoint.cli.reproduce.quick", lambda: plan)
     return CliRunner().invoke(app, ["reproduce", *arguments], env={"COLUMNS": "100"})
 
 
