@@ -63,7 +63,7 @@ def by_hand(simulation: Simulation) -> None:
     simulation.freeze([5, 20])
     simulation.set_iterations(20)
     simulation.step(4)
-    states = simulation.states[[7]]
+    states = simulation.states[[7]].copy()
     states[:, 9] += 1.0
     simulation.set_states([7], states)
     simulation.add_forces([9], [[20.0, 0.0, 10.0]])
@@ -92,7 +92,7 @@ def more_workers(simulation: Simulation) -> None:
 def quarantined(simulation: Simulation) -> None:
     """A body that was too fast is frozen, and a worker has been replaced."""
     simulation.step(5)
-    states = simulation.states[[3]]
+    states = simulation.states[[3]].copy()
     states[:, 7:10] = 1e6
     simulation.set_states([3], states)
     simulation.step(3)

@@ -13,6 +13,7 @@ from lapjoint import Contacts, Params, RecordingWriter, Scene, Sphere
 from lapjoint.algorithms import Membership
 from lapjoint.server.events import Event
 from lapjoint.server.profile import StepProfile
+from lapjoint.workers.messages import StepReply
 
 
 def balls(count: int) -> Scene:
@@ -66,14 +67,15 @@ def made(scene: Scene, step_count: int = 0, seed: int = 0, workers: int = 1, mos
     byte_count = int(rng.integers(0, 2**60))
     profile = StepProfile(
         phases_ms=dict(zip(StepProfile().phases_ms, rng.random(6).tolist(), strict=True)),
+        replies=[StepReply.of(contacts)],
         residual=float(rng.random()),
         overlap_count=len(overlap),
+        exchange_bytes=byte_count,
         worker_body_count=membership.load.copy(),
         worker_contact_count=rng.integers(0, 9, workers),
         worker_cpu_ms=rng.random(workers),
         worker_prepare_ms=rng.random(workers),
     )
-    profile.contacts, profile.byte_count = contacts, byte_count  # as if they were cached
     return Made(
         scene,
         Params(workers=workers),

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from lapjoint.engines import Contacts, Engine, EngineState, RoundEngine
 from lapjoint.engines.base import Array, Ids
 from lapjoint.engines.checked import CheckedEngine
-from lapjoint.engines.exchange import Links, RoundPlan, RoundResult
+from lapjoint.algorithms.exchange import RoundPlan, RoundResult
+from lapjoint.engines.exchange import Links
 
 
 class Open(CheckedEngine):

@@ -11,7 +11,9 @@ from lapjoint import LapjointError, scenes
     ("wrong", "meant"), [("bowel", "bowl"), ("two_way_bridge", "two-way-bridge"), ("Building", "building")]
 )
 def test_a_name_that_is_nearly_right_is_answered_with_the_one_meant(wrong: str, meant: str) -> None:
-    with pytest.raises(LapjointError, match=f"no scene named '{wrong}'; did you mean '{meant}'\\? Known scenes: chain"):
+    with pytest.raises(
+        LapjointError, match=rf"no scene named '{wrong}' \(did you mean '{meant}'\?\); known scenes: chain"
+    ):
         scenes.build(wrong)
 
 

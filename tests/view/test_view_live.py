@@ -174,7 +174,7 @@ def test_a_restart_is_bit_for_bit_a_new_simulation_and_keeps_the_settings() -> N
         steering.restart(again.set)
         assert again.wait(LIMIT_S)
         assert simulation.params.iterations == 7
-        assert simulation.params.partition == "auto"
+        assert simulation.params.partition_name == "array", "that of the scene, and of the balls"
 
 
 def test_a_run_that_is_restarted_sums_up_the_steps_since() -> None:

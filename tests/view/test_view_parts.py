@@ -194,7 +194,7 @@ def test_parked_balls_change_nothing_and_stay_where_they_are() -> None:
     with simulation_with_balls(scene, params, 3) as simulation:
         count = scene.body_count
         assert simulation.scene.body_count == count + 3
-        assert simulation.params.partition == "auto"
+        assert simulation.params.partition_name == "array"
         parked = simulation.states[count:]
         simulation.step(25)
         np.testing.assert_array_equal(simulation.states[:count], expected)

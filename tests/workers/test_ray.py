@@ -88,7 +88,7 @@ def test_the_same_bits_as_in_one_process(cluster: None, name: str, size: int, wo
 
 
 def test_states_lie_in_memory_that_server_and_actors_share(runtime: object) -> None:
-    assert [actor.is_shared for actor in runtime._seats] == [True] * 3  # type: ignore[attr-defined]
+    assert [actor.is_shared for actor in runtime._actors] == [True] * 3  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
