@@ -33,6 +33,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_unconfigure() -> None:
+    PLUG_IN.cleanup()
+
+
 # ---- groups of tests, each run by one process ------------------------------------------------------------------------
 
 # Those that start first, the longest one at the head. Two Rays never run at once, and nor do two browsers.
