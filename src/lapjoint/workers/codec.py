@@ -56,7 +56,7 @@ def write(message: Message, buffer: memoryview) -> int:
         raise ValueError(f"a {type(message).__name__} of {size} bytes does not fit into {len(buffer)}")
     place = SIZE
     for part in parts:
-        buffer[place : place + len(part)] = memoryview(part).cast("B")
+        buffer[place : place + len(part)] = part
         place += len(part)
     buffer[:SIZE] = (size - SIZE).to_bytes(SIZE, "little")
     return size
