@@ -394,7 +394,7 @@ PARTS = {
         "is_unchanged",
     ),
     "recovery": (
-        *("events", "_scene", "_params", "_runtime", "_builder", "_freeze", "_start"),
+        *("events", "_scene", "_params", "_runtime", "_builder", "_frozen", "_start"),
         *("_failed_at", "_put_back_now", "_quarantined"),
     ),
 }

@@ -153,7 +153,7 @@ def _loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 def throw(simulation: Simulation) -> None:
     """Every body gets another velocity, and then, before it steps, another owner."""
     if simulation.step_count in (10, 20):
-        states = simulation.states
+        states = simulation.states.copy()
         states[:, 9] += 1.0
         simulation.set_states(np.arange(len(states)), states)
         simulation.repartition((owner_of(simulation) + 1) % 3)
