@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from lapjoint.errors import SimulationStopped
 from lapjoint.workers.messages import StepCommand, StepReply, WorkerFailure
 from lapjoint.workers.runtimes import make_runtime
 from parallel_support import finish, poll
-from ray_support import gone, ray_processes
+from ray_support import LIMIT_S, gone, ray_processes
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
@@ -100,7 +101,7 @@ def test_a_worker_that_does_not_answer(runtime: object, number: signal.Signals) 
     pid = runtime.process_ids[1]  # type: ignore[attr-defined]
     os.kill(pid, number)
     answers: list[object] = []
-    assert finish(lambda: answers.extend(runtime.step([StepCommand()] * 3)), 60) is None  # type: ignore[attr-defined]
+    assert finish(lambda: answers.extend(runtime.step([StepCommand()] * 3)), LIMIT_S) is None  # type: ignore[attr-defined]
     assert [type(answer) for answer in answers] == [StepReply, WorkerFailure, StepReply]
     failure = answers[1]
     assert isinstance(failure, WorkerFailure)
@@ -108,7 +109,7 @@ def test_a_worker_that_does_not_answer(runtime: object, number: signal.Signals) 
     assert str(pid) in failure.text
     states = runtime.states  # type: ignore[attr-defined]
     assert (states[[0, 2], 2] < first[[0, 2], 2]).all(), "the others have taken the step, once"
-    assert poll(lambda: not psutil.pid_exists(pid), 60)
+    assert poll(lambda: not psutil.pid_exists(pid), LIMIT_S)
     runtime.replace(1)  # type: ignore[attr-defined]
     answers = runtime.step([StepCommand(), StepCommand(activate=ids(1)), StepCommand()])  # type: ignore[attr-defined]
     assert [type(answer) for answer in answers] == [StepReply] * 3
@@ -197,10 +198,10 @@ def test_programs_leave_nothing_behind() -> None:
             assert len(ray_processes(folder_of(process.pid))) > 1
         dies.kill()
         dies.wait()
-        assert gone(folder_of(dies.pid), 60), ray_processes(folder_of(dies.pid))
-        _, errors = ends.communicate("\n", timeout=60)
+        assert gone(folder_of(dies.pid), LIMIT_S), ray_processes(folder_of(dies.pid))
+        _, errors = ends.communicate("\n", timeout=LIMIT_S)
         assert (ends.returncode, errors) == (0, "")
-        assert gone(folder_of(ends.pid), 60)
+        assert gone(folder_of(ends.pid), LIMIT_S)
         assert not Path(folder_of(ends.pid)).exists()
         assert Path.home().joinpath(".ray").exists() == home_before, "no token in the home directory"
     finally:
@@ -211,6 +212,14 @@ def test_programs_leave_nothing_behind() -> None:
 
     _remove_remains()
     assert not Path(folder_of(dies.pid)).exists()
+
+
+def has_workers(pid: int) -> bool:
+    for process in psutil.Process(pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if any("ray::RayWorker" in word for word in process.cmdline()):
+                return True
+    return False
 
 
 def test_interrupt_of_the_command_line() -> None:
@@ -227,12 +236,14 @@ def test_interrupt_of_the_command_line() -> None:
     try:
         folder = folder_of(process.pid)
         steps = "ray::RayWorker"
-        assert poll(lambda: any(steps in " ".join(p.cmdline()) for p in psutil.Process(process.pid).children(True)), 60)
+        assert poll(
+            lambda: any(steps in " ".join(p.cmdline()) for p in psutil.Process(process.pid).children(True)), LIMIT_S
+        )
         os.killpg(process.pid, signal.SIGINT)  # as the terminal does: to all of its process group
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=LIMIT_S)
         assert process.returncode == 130, errors
         assert "Traceback" not in output + errors
-        assert gone(folder, 60)
+        assert gone(folder, LIMIT_S)
         assert not Path(folder).exists()
     finally:
         process.kill()

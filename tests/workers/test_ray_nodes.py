@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lapjoint import Params, Simulation, scenes
-from ray_support import ADDRESS, HEAD, OTHER, TwoNodes, two_nodes, why_not
+from ray_support import ADDRESS, HEAD, LIMIT_S, OTHER, TwoNodes, two_nodes, why_not
 
 pytest.importorskip("ray")
 REASON = why_not()
@@ -160,7 +160,7 @@ def test_a_node_that_is_lost(nodes: TwoNodes) -> None:
     line = program.stdout.readline()
     assert line == f"['{HEAD}', '{OTHER}']\n", (line, program.communicate()[1])
     nodes.kill(OTHER)
-    output, errors = program.communicate("\n", timeout=120)
+    output, errors = program.communicate("\n", timeout=LIMIT_S)
     assert program.returncode == 0, errors
     # Ray itself may say, before and after that, that a raylet is gone.
     (found,) = [json.loads(line) for line in output.splitlines() if line.startswith("{")]

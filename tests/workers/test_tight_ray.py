@@ -29,14 +29,13 @@ from lapjoint.workers.runtimes.ray_link import Entrance, connect
 from lapjoint.workers.runtimes.ray_worker import RayWorker
 from lapjoint.workers.runtimes.remote import RemoteStates
 from parallel_support import poll
-from ray_support import ADDRESS, HEAD, OTHER, two_nodes, why_not
+from ray_support import ADDRESS, HEAD, LIMIT_S, OTHER, two_nodes, why_not
 from tight_runs import owner_of
 
 pytest.importorskip("ray")
 slow = pytest.mark.slow
 REASON = why_not()
 SIZES = {"bowl": 120, "bridge": 106}
-LIMIT_S = 60.0
 
 
 def tight(name: str, **more: Any) -> Simulation:
@@ -302,7 +301,7 @@ def test_a_worker_lost_within_the_rounds(cluster: None, number: signal.Signals) 
                 ("gone" if number == signal.SIGKILL else "hung", 1)
             ]
             assert str(old[1]) in simulation.events[0].text
-            assert poll(lambda pid=old[1]: not psutil.pid_exists(pid), 60)
+            assert poll(lambda pid=old[1]: not psutil.pid_exists(pid), LIMIT_S)
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]
     assert unix_links() == [], "nothing is left behind"
