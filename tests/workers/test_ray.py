@@ -235,10 +235,7 @@ def test_interrupt_of_the_command_line() -> None:
     )
     try:
         folder = folder_of(process.pid)
-        steps = "ray::RayWorker"
-        assert poll(
-            lambda: any(steps in " ".join(p.cmdline()) for p in psutil.Process(process.pid).children(True)), LIMIT_S
-        )
+        assert poll(lambda: has_workers(process.pid), LIMIT_S)
         os.killpg(process.pid, signal.SIGINT)  # as the terminal does: to all of its process group
         output, errors = process.communicate(timeout=LIMIT_S)
         assert process.returncode == 130, errors
