@@ -63,6 +63,7 @@ def test_three_partitions_that_meet_are_covered(module: ModuleType, growth_depth
         assert len(membership.uncovered(edges)) == 0
 
 
+@pytest.mark.slow
 @both
 @given(case=random_cases(), growth_depth=st.integers(0, 2), data=st.data())
 def test_the_order_of_edges_and_bodies_does_not_matter(

@@ -146,6 +146,7 @@ def test_blend_within_rounding(case: Case, growth_depth: int, seed: int) -> None
     assert (found[others] == 7.0).all()
 
 
+@pytest.mark.slow
 @many
 @given(case=random_cases(), growth_depth=growth_depths, data=st.data())
 def test_command_lists(case: Case, growth_depth: int, data: st.DataObject) -> None:

@@ -41,6 +41,7 @@ def test_it_is_a_table_of_sets(case: Case, data: st.DataObject) -> None:
     assert membership.uncovered(case.joints).tolist() == open_edges
 
 
+@pytest.mark.slow
 @given(case=random_cases(), data=st.data())
 def test_loads_are_rates_times_sums_of_costs(case: Case, data: st.DataObject) -> None:
     membership = case.membership()

@@ -117,6 +117,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_the_readable_algorithms_need_no_compiled_code() -> None:
     done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True)
     assert done.stdout.split() == ["blocked", "done"], done.stderr

@@ -61,6 +61,7 @@ def steps_in(directory: Path) -> list[int | None]:
 # ---- damage ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_torn_anywhere_is_refused(sample: Path, tmp_path: Path) -> None:
     whole, torn = sample.read_bytes(), tmp_path / "torn"
     with open(torn, "wb") as file:
@@ -204,6 +205,7 @@ print(caught[-1].message)
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_a_warning_and_the_run_goes_on(tmp_path: Path) -> None:
     directory = tmp_path / "c"
     done = subprocess.run(

@@ -184,6 +184,7 @@ def test_redistribution_loses_nothing(tmp_path: Path) -> None:
             assert second.state_hash == first.state_hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 5), (4, 3)])
 def test_another_number_of_workers_goes_on_without_a_jolt(
     before: int, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

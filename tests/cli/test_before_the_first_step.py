@@ -46,6 +46,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "command", "message"),
     [
@@ -63,6 +64,7 @@ def test_a_missing_package_is_one_line(missing: str, command: str, message: str,
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["viser"])
 def test_a_command_has_help_without_the_packages_of_its_options(missing: str, tmp_path: Path) -> None:
     words = [sys.executable, "-c", WITHOUT, missing, "view", "--help"]

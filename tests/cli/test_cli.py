@@ -216,6 +216,7 @@ def test_a_command_that_cannot_be_read_is_exit_code_2(command: str) -> None:
     assert "Usage: " in result.stderr
 
 
+@pytest.mark.slow
 def test_warnings_are_shown_and_do_not_stop_a_run(tmp_path: Path) -> None:
     scene = Scene("crowd")
     scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 0.0), (0.3, 0.0, 0.0)], names=["[b]ada", "bob"])

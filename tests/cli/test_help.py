@@ -162,6 +162,7 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(command: str
     assert NEAR[command] in f"{result.output} {result.exception}"
 
 
+@pytest.mark.slow
 def test_help_and_a_run_import_only_what_they_need() -> None:
     code = """
 import json, sys

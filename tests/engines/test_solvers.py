@@ -200,6 +200,7 @@ def test_the_cable_alone_is_solved_directly(workers: int) -> None:
     assert worst[1] < worst[0] / 100
 
 
+@pytest.mark.slow
 def test_processes_do_what_one_process_does() -> None:
     hashes = set()
     for runtime in ("inline", "process"):

@@ -226,6 +226,7 @@ def full_disk(path: Path, limit: int, count: int, *before: str) -> dict[str, Any
     return told
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_grow_is_told_by_the_next_step(tmp_path: Path) -> None:
     """A limit of the system on the size of files: the chunk that exceeds it is the second one."""
     told = full_disk(tmp_path / "r", 100_000, 10_000)

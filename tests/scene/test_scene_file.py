@@ -217,6 +217,7 @@ def test_a_damaged_description_is_refused(tmp_path: Path, entries: dict[str, Any
         Scene.load(_damaged(tmp_path, **entries))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 100_000), st.integers(1, 255))
 @settings(max_examples=60)
 def test_a_flipped_byte_is_noticed_or_harmless(tmp_path: Path, place: int, flip: int) -> None:

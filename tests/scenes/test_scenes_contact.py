@@ -104,6 +104,7 @@ def test_all_links_share_one_shape() -> None:
     assert len(scenes.build("chain-net").shapes) == 1
 
 
+@pytest.mark.slow
 def test_every_link_is_linked_to_four_others_and_to_no_more() -> None:
     scene = scenes.build("chain-net")
     pairs = chain_net.linked_pairs(scene)

@@ -165,6 +165,7 @@ def test_more_iterations_make_smaller_gaps() -> None:
     assert worst[2] < 5e-4
 
 
+@pytest.mark.slow
 def test_the_balls_land_on_the_crossing_and_stay() -> None:
     scene = scenes.build("four-way-bridge", 51)
     engine = started(scene)

@@ -80,6 +80,7 @@ def test_grid_equals_its_twin(seed: int, count: int, workers: int, spread: float
     np.testing.assert_array_equal(again, twin)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
@@ -111,6 +112,7 @@ def test_grid_equals_its_twin_while_bodies_move_and_change_workers(
         states[:, 3:7] *= random.choice([-1.0, 1.0]) / np.linalg.norm(states[:, 3:7], axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), pace=st.sampled_from([0.002, 0.02, 0.2]))
 def test_pairs_known_to_be_apart_come_back_before_they_can_touch(seed: int, pace: float) -> None:

@@ -137,6 +137,7 @@ def test_mistakes_are_refused_by_name() -> None:
     scene.add_body(Sphere(0.1), (0, 0, 9))  # once it is closed
 
 
+@pytest.mark.slow
 def test_a_scene_is_free_when_its_simulation_is_gone_without_a_close() -> None:
     scene = scenes.build("chain")
     simulation = Simulation(scene, Params(workers=1, runtime="inline"))
@@ -149,6 +150,7 @@ def test_a_scene_is_free_when_its_simulation_is_gone_without_a_close() -> None:
     scene.add_body(Sphere(0.1), (0, 0, 9))  # one that did not start has locked nothing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["blend", "tight"])
 def test_a_simulation_that_nobody_has_any_more_lets_go_of_its_scene_at_once(coupling: str) -> None:
     scene = scenes.build("two-way-bridge", 106)
@@ -163,6 +165,7 @@ def test_a_simulation_that_nobody_has_any_more_lets_go_of_its_scene_at_once(coup
         gc.enable()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["blend", "tight"])
 def test_numbers_may_be_those_of_numpy(coupling: str, tmp_path: Path) -> None:
     def run(number: type) -> str:

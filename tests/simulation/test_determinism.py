@@ -55,6 +55,7 @@ def test_golden(name: str) -> None:
         assert hashes[0] == GOLDEN[name]
 
 
+@pytest.mark.slow
 def test_the_paper_s_own_balancing_stays_as_it_was() -> None:
     for more in ({}, {"algorithms": "reference"}):
         found = final_hash("bowl", "inline", **PAPER, **more)

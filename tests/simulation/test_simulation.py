@@ -44,6 +44,7 @@ def row_of_balls(count: int = 4, *, gap: float = 1.0, **options: Any) -> Scene:
 # ---- bit for bit -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("runtime", "name", "size"),
     [("inline", "chain", None), ("inline", "bridge", 106), ("inline", "building", 148), ("process", "bowl", 120)],

@@ -267,6 +267,7 @@ def test_bench_in_python_adds_one_worker() -> None:
 # ---- the command -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bench_prints_and_writes_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     json_file, csv_file = tmp_path / "bench.json", tmp_path / "bench.csv"
     monkeypatch.setattr("lapjoint.studies.bench.rows.core_count", lambda: 1)

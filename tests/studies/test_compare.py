@@ -52,6 +52,7 @@ def value(comparison: Comparison, name: str) -> Value:
 # ---- states ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_differences_are_those_that_were_put_in(tmp_path: Path) -> None:
     scene = balls(4)
     ours = [states_of(scene), states_of(scene), states_of(scene)]

@@ -179,6 +179,7 @@ def test_an_svg_for_a_page_has_no_address_and_no_size_of_its_own() -> None:
 # ---- the command, and mistakes -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_report(tmp_path: Path, bench_file: Path) -> None:
     out = tmp_path / "[out]"
     command = ["report", str(bench_file), "--out", str(out), "--title", "mine"]

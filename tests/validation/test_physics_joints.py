@@ -80,6 +80,7 @@ def test_a_pendulum_keeps_time(start: Make, joint: Ball | Hinge, length: float) 
     assert engine.joint_gaps()[1].max() < 1e-4 * length
 
 
+@pytest.mark.slow
 def test_a_chain_hangs_in_a_catenary(start: Make) -> None:
     links, length, span = 30, 10.0, 8.0
     link = length / links

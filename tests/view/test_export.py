@@ -78,6 +78,7 @@ def test_signs_of_quaternions_do_not_jump() -> None:
     assert np.allclose(steady(flipped), true * np.sign(flipped[0, :, :1] * true[0, :, :1]))
 
 
+@pytest.mark.slow
 def test_positions_and_orientations_are_those_of_the_recording(run: Recording, exported: Path) -> None:
     head, _ = contents(exported)
     assert head["times"] == pytest.approx(run.times.tolist())
@@ -108,6 +109,7 @@ def test_page_asks_for_nothing_from_elsewhere(exported: Path) -> None:
     assert text.count("<b>") == 0
 
 
+@pytest.mark.slow
 def test_frames_are_thinned_to_30_a_second_and_to_the_limit(run: Recording, tmp_path: Path) -> None:
     usual = export(run, tmp_path / "a.html")
     assert (usual.every, usual.frame_count) == (3, len(range(0, len(run), 3)))

@@ -89,6 +89,7 @@ def test_a_run_of_so_many_steps_keeps_its_view_until_ctrl_c(tmp_path: Path) -> N
     assert (summary["steps"], summary["body_count"], summary["frozen_ids"]) == (20, 40, [])
 
 
+@pytest.mark.slow
 def test_a_run_waits_for_the_first_page_and_ctrl_c_ends_the_waiting(tmp_path: Path) -> None:
     with started("run", "chain", "--view", "--steps", "20", cwd=tmp_path) as (process, address):
         assert process.stdout is not None
@@ -100,6 +101,7 @@ def test_a_run_waits_for_the_first_page_and_ctrl_c_ends_the_waiting(tmp_path: Pa
     assert "Traceback" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "what"), [("view chain", "lapjoint view"), ("run chain --view", "--view")])
 def test_without_viser_one_line_names_what_to_install(words: str, what: str) -> None:
     hidden = "import sys; sys.modules['viser'] = None; from lapjoint.cli import main; main()"
@@ -130,6 +132,7 @@ for _ in range(2):
     assert done.stdout.splitlines() == ['a view needs viser: pip install "lapjoint[view]"'] * 2, done.stderr
 
 
+@pytest.mark.slow
 def test_a_view_on_another_host_prints_the_token_in_its_address(tmp_path: Path) -> None:
     with started("view", "chain", "--host", "0.0.0.0", cwd=tmp_path) as (process, address):
         place, token = address.split("/?token=")

@@ -146,6 +146,7 @@ def test_the_number_of_workers_changes_while_a_client_looks_on(view: LiveView) -
             wait_until(lambda shown=shown: view.page.painted_count > shown + 1, "frames after the change")
 
 
+@pytest.mark.slow
 def test_a_restart_is_bit_for_bit_a_new_simulation_and_keeps_the_settings() -> None:
     scene, params = scenes.build("chain"), Params(workers=2, runtime="inline", coupling="blend")
     with simulation_with_balls(scene, params, 2) as simulation:
@@ -258,6 +259,7 @@ def test_a_partition_by_hand_is_applied_to_the_run(coupling: str) -> None:
         assert (weights[0][:40].argmax(axis=1) == wanted)[inside].all()
 
 
+@pytest.mark.slow
 def test_every_control_explains_itself(tmp_path: Path) -> None:
     """In live views of both couplings, recordings and scenes; also where something is disabled."""
     scene = scenes.build("chain")

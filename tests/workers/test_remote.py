@@ -243,6 +243,7 @@ def test_placement(placement: str, count: int, nodes: list[Node], taken: list[st
     assert {name: found.count(name) for name in set(found)} == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [3, 2])
 def test_a_resumed_run_knows_whom_to_watch(workers: int, tmp_path: Path) -> None:
     """Workers that took over an engine state were sent no activation; bodies still meet across the border."""

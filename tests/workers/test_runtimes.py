@@ -133,6 +133,7 @@ def test_overlap_bodies_go_to_their_slots(start: Start, scene: Scene, fall: Call
     assert np.array_equal(runtime.states[SHARED], scene.states[SHARED]), "its row is the server's"
 
 
+@pytest.mark.slow
 def test_reset_sets_back_to_the_table(start: Start, scene: Scene) -> None:
     runtime = start()
     runtime.step([StepCommand(activate=ids(A, B)), StepCommand()])
@@ -153,6 +154,7 @@ def test_a_body_moves_from_worker_to_worker(start: Start, scene: Scene, fall: Ca
     assert np.array_equal(runtime.states[A], before), "nobody has it any more"
 
 
+@pytest.mark.slow
 def test_forces_last_one_step(start: Start, scene: Scene) -> None:
     runtime, mass = start(), scene.bodies.mass[A]
     push = StepCommand(activate=ids(A), force_ids=ids(A), forces=np.array([[0.0, mass * 100, 0.0, 0.0, 0.0, 0.0]]))
@@ -214,6 +216,7 @@ def test_states_that_are_not_finite_name_their_body(start: Start) -> None:
     assert answers[1].title == "worker 1: body 1: not finite after the step"
 
 
+@pytest.mark.slow
 def test_a_replaced_worker_is_fresh_and_empty(start: Start, scene: Scene, fall: Callable) -> None:
     runtime = start()
     runtime.step([StepCommand(activate=ids(A, SHARED)), StepCommand(activate=ids(B))])
@@ -228,6 +231,7 @@ def test_a_replaced_worker_is_fresh_and_empty(start: Start, scene: Scene, fall: 
     assert np.array_equal(runtime.states[[A, B]], [fall(1)[A], fall(3)[B]])
 
 
+@pytest.mark.slow
 def test_workers_come_and_go_at_the_end_of_the_list(start: Start, fall: Callable) -> None:
     runtime = start(2)
     runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B))])
@@ -265,6 +269,7 @@ def test_a_worker_that_cannot_start(runtime_name: str, scene: Scene) -> None:
     assert children() == []
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_runtime_that_nobody_closed(runtime_name: str, scene: Scene) -> None:
     gc.collect()
     descriptors, blocks = psutil.Process().num_fds(), memory_block_count()
@@ -326,6 +331,7 @@ def test_a_worker_that_died_while_idle_is_named_and_replaced(start_processes: St
     assert len(children()) == 3
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_while_it_steps_is_named(start_processes: Start) -> None:
     runtime = start_processes(3)
     pid = pid_of(runtime, 2)
@@ -343,6 +349,7 @@ def test_a_worker_that_is_told_to_end_is_named(start_processes: Start) -> None:
     assert answer_of(runtime, 0, 2) == killed(0, pid, "SIGTERM")
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_named_killed_and_replaced(scene: Scene) -> None:
     runtime = make_runtime(scene, Params(runtime="process", hang_limit=1.0), 3)
     try:
@@ -375,6 +382,7 @@ def test_the_limit_follows_the_usual_time() -> None:
     assert limits.limit_s(0) == 60.0
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_be_replaced(start_processes: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = start_processes(2)
     with monkeypatch.context() as patch:

@@ -195,6 +195,7 @@ def test_a_step_conserves_angular_momentum(make: type, rounds: int) -> None:
 # ---- at rest ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_wall_with_owners_at_random_stands_as_still_as_in_one_engine(precision: str) -> None:
     scene = wall(seed=1)

@@ -30,6 +30,7 @@ def test_the_same_bits_in_every_runtime_and_every_time(name: str) -> None:
     assert len(set(hashes)) == 1, hashes
 
 
+@pytest.mark.slow
 def test_the_same_bits_with_either_text_of_the_algorithms() -> None:
     assert final_hash("bowl", 110) == final_hash("bowl", 110, algorithms="reference")
 
@@ -74,6 +75,7 @@ def scattered(simulation: Simulation) -> None:
     simulation.repartition(partition)
 
 
+@pytest.mark.slow
 def test_bodies_move_and_a_wall_stays_at_rest(tmp_path: Path) -> None:
     """Scattered over the workers, bodies gather again in few steps. The wall feels nothing of it."""
     scene = wall()
@@ -101,6 +103,7 @@ def settled_wall() -> Simulation:
     return simulation
 
 
+@pytest.mark.slow
 def test_a_repartition_is_not_felt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Contacts and their impulses go with the bodies: without them the wall would give way for a moment."""
     with settled_wall() as simulation:
@@ -138,6 +141,7 @@ def test_nothing_is_forgotten_while_bodies_change_hands(name: str, runtime: str)
             assert np.array_equal(mine, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["building", "two-way-bridge"])
 def test_scattered_again_and_again(name: str) -> None:
     params = {**WALL, "iterations": 200, "rounds": 20, "repartition": 0}

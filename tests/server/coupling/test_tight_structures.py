@@ -88,6 +88,7 @@ def strip(length: int) -> Scene:
     return scene
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "rounds", "limit"), [(45, 2, 1e-8), (100, 10, 5e-3), (210, 10, 1.5e-2)])
 def test_wide_interfaces(length: int, rounds: int, limit: float) -> None:
     """One that the server answers for, one that is too much for it, and one that nobody tells masses of."""

@@ -102,6 +102,7 @@ def run_chain(workers: int, runtime: str = "inline", **push: Any) -> np.ndarray:
         return simulation.states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("push", "runtime"),
     [
