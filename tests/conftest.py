@@ -24,7 +24,11 @@ shared.console._width = None
 
 # The same examples on every machine, and no deadline on a busy one.
 settings.register_profile(
-    "lapjoint", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "lapjoint",
+    derandomize=True,
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("lapjoint")
 
