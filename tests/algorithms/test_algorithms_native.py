@@ -17,7 +17,7 @@ from parallel_support import WORKER_COUNTS, Case, pairs_array, random_cases, ran
 
 growth_depths = st.integers(0, 3)
 search_depths = st.integers(0, 6)
-many = settings(max_examples=80)
+many = settings(max_examples=50)
 
 
 def overlapping(case: Case, growth_depth: int) -> tuple[native.Graph, Membership]:

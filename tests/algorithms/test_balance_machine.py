@@ -70,7 +70,7 @@ class BalanceMachine(RuleBasedStateMachine):
             assert len(alone) == 0, f"body {alone[0]} touches nothing and has more than one worker"
 
 
-BalanceMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
+BalanceMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=25)
 TestBalance = pytest.mark.slow(BalanceMachine.TestCase)
 
 

@@ -198,7 +198,7 @@ def shapes_of_files(draw: st.DrawFn) -> dict[str, Any]:
 
 @pytest.mark.slow
 @given(shapes_of_files())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_any_data_comes_back_over_any_chunk_boundaries(
     tmp_path_factory: pytest.TempPathFactory, drawn: dict[str, Any]
 ) -> None:
