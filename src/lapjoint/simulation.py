@@ -41,7 +41,9 @@ from .workers.runtimes import make_runtime
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-ELSEWHERE = ("workers", "runtime", "address", "placement", "send")
+OF_RUNTIME = ("address", "placement", "send")
+"""Parameters that another runtime has no use for."""
+ELSEWHERE = ("workers", "runtime", *OF_RUNTIME)
 """Parameters of where bodies are simulated, not how."""
 
 

@@ -56,7 +56,7 @@ def go_on_alike(one: Engine, other: Engine, steps: int) -> None:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name == "chain-net" else ()) for name in SCENES]
 )
-def test_an_engine_goes_on_bit_for_bit_from_a_memory(make: Make, start: Make, name: str, prepared: bool) -> None:
+def test_an_engine_goes_on_bit_for_bit_from_a_state(make: Make, start: Make, name: str, prepared: bool) -> None:
     build, steps = SCENES[name]
     scene = build()
     engine = start(scene)

@@ -12,14 +12,12 @@ from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
-from ..simulation import Simulation
+from ..simulation import OF_RUNTIME, Simulation
 from .layout import checkpoint_files, read_checkpoint
 from .version1 import parts_of_version1
 
 FIXED = ("engine", "precision", "length_unit", "timestep", "coupling", "partition", "solver")
 """Parameters that cannot change from one step to the next."""
-OF_RUNTIME = ("address", "placement", "send")
-"""Parameters that another runtime has no use for."""
 
 
 def newest_checkpoint(path: Path) -> Path:
