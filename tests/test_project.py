@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -104,10 +105,50 @@ def run_python(code: str, *arguments: str) -> str:
 
 
 def test_public_names_are_pinned_and_sorted() -> None:
-    assert lapjoint.__all__ == PUBLIC
+    assert sorted(lapjoint.__all__) == sorted(PUBLIC) == dir(lapjoint)
     # As ruff's RUF022 sorts: constants, classes, the rest.
     assert sorted(PUBLIC, key=lambda name: (not name.isupper(), not name[0].isupper(), name)) == PUBLIC
     assert all(hasattr(lapjoint, name) for name in PUBLIC)
+    with pytest.raises(AttributeError, match="module 'lapjoint' has no attribute 'Skene'"):
+        lapjoint.Skene  # noqa: B018
+
+
+def test_type_checkers_find_the_public_names_where_they_are() -> None:
+    """The package imports them when they are named, its stub at once."""
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    places = {
+        name: f".{node.module}" for node in stub.body if isinstance(node, ast.ImportFrom) for name in names_of(node)
+    }
+    assert places.pop("scenes") == ".None"
+    assert places == lapjoint._PLACE_OF
+    (names,) = (ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign))
+    assert names == PUBLIC
+
+
+def names_of(node: ast.ImportFrom) -> list[str]:
+    return [alias.name for alias in node.names]
+
+
+def test_a_worker_loads_what_a_worker_needs() -> None:
+    """Half of the time in which a process starts was that of modules that no worker uses, and of a hull's mass."""
+    code = """
+        import os, sys
+        from lapjoint import Params, Simulation, scenes
+        with Simulation(scenes.build("bowl", 20), Params(workers=1, runtime="process")) as simulation:
+            print(*{line.split("/")[-1].strip() for line in open(f"/proc/{simulation._runtime.process_ids[0]}/maps")})
+    """
+    loaded = run_python(textwrap.dedent(code))
+    assert "_bullet_float32" in loaded
+    assert not re.search("_qhull|_ckdtree|zarr|_algorithms", loaded), loaded
+    loaded = run_python("import sys, lapjoint.workers.runtimes.process_worker; print(*sys.modules)").split()
+    too_much = (
+        "lapjoint.server",
+        "lapjoint.simulation",
+        "lapjoint.recording",
+        "lapjoint.checkpoint",
+        "lapjoint.scenes",
+    )
+    assert [name for name in loaded if name.startswith(too_much)] == []
 
 
 def test_the_version_is_that_of_the_metadata() -> None:

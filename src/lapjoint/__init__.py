@@ -1,80 +1,62 @@
-"""lapjoint: one rigid-body scene, simulated by many workers."""
+"""lapjoint: one rigid-body scene, simulated by many workers.
+
+What is here is imported when it is first named, so that a worker loads what a worker needs; `__init__.pyi` says the
+same to type checkers.
+"""
 
 from __future__ import annotations
 
-from . import scenes
-from .checkpoint import Checkpoint, CheckpointWriter
-from .engines import Contacts, Engine, engine_names, make_engine
-from .errors import EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
-from .measures.step import Measures
-from .params import Params
-from .recording import Recording, RecordingWriter
-from .scene import (
-    FREE,
-    LOCKED,
-    WORLD,
-    Ball,
-    Box,
-    Capsule,
-    Compound,
-    ConvexHull,
-    Cylinder,
-    Fixed,
-    Hinge,
-    Material,
-    Motor,
-    Part,
-    Plane,
-    Scene,
-    SixAxis,
-    Slider,
-    Sphere,
-    Spring,
-    TriangleMesh,
-)
-from .server.events import Event
-from .simulation import Simulation
+import importlib
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "FREE",
-    "LOCKED",
-    "WORLD",
-    "Ball",
-    "Box",
-    "Capsule",
-    "Checkpoint",
-    "CheckpointWriter",
-    "Compound",
-    "Contacts",
-    "ConvexHull",
-    "Cylinder",
-    "Engine",
-    "EngineWarning",
-    "Event",
-    "Fixed",
-    "Hinge",
-    "LapjointError",
-    "Material",
-    "Measures",
-    "Motor",
-    "Params",
-    "Part",
-    "PenetrationWarning",
-    "Plane",
-    "Recording",
-    "RecordingWriter",
-    "Scene",
-    "Simulation",
-    "SimulationStopped",
-    "SixAxis",
-    "Slider",
-    "Sphere",
-    "Spring",
-    "TriangleMesh",
-    "__version__",
-    "engine_names",
-    "make_engine",
-    "scenes",
-]
+_PLACES = {
+    ".checkpoint": ["Checkpoint", "CheckpointWriter"],
+    ".engines": ["Contacts", "Engine", "engine_names", "make_engine"],
+    ".errors": ["EngineWarning", "LapjointError", "PenetrationWarning", "SimulationStopped"],
+    ".measures.step": ["Measures"],
+    ".params": ["Params"],
+    ".recording": ["Recording", "RecordingWriter"],
+    ".scene": [
+        "FREE",
+        "LOCKED",
+        "WORLD",
+        "Ball",
+        "Box",
+        "Capsule",
+        "Compound",
+        "ConvexHull",
+        "Cylinder",
+        "Fixed",
+        "Hinge",
+        "Material",
+        "Motor",
+        "Part",
+        "Plane",
+        "Scene",
+        "SixAxis",
+        "Slider",
+        "Sphere",
+        "Spring",
+        "TriangleMesh",
+    ],
+    ".server.events": ["Event"],
+    ".simulation": ["Simulation"],
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+
+__all__ = ["__version__", "scenes", *_PLACE_OF]
+
+
+def __getattr__(name: str) -> object:
+    if name == "scenes":
+        return importlib.import_module(".scenes", __name__)
+    if name not in _PLACE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PLACE_OF[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -103,20 +103,21 @@ def describe_shape(shape: StaticShape, key: str, arrays: dict[str, NDArray[Any]]
     return {"kind": kind, "parts": parts}
 
 
-def restore_shape(entry: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StaticShape:
-    """The shape that `describe_shape` described."""
+def restore_shape(entry: dict[str, Any], arrays: dict[str, NDArray[Any]], trusted: bool = False) -> StaticShape:
+    """The shape that `describe_shape` described. What is trusted is neither checked nor is its mass computed again."""
     entry = dict(entry)
     kind = entry.pop("kind")
     if kind in PLAIN_SHAPES:
         return PLAIN_SHAPES[kind](**entry)
     if kind == "ConvexHull":
-        return ConvexHull(arrays[f"{entry['key']}/points"])
+        points = arrays[f"{entry['key']}/points"]
+        return ConvexHull.centred(points) if trusted else ConvexHull(points)
     if kind == "TriangleMesh":
         return TriangleMesh(arrays[f"{entry['key']}/vertices"], arrays[f"{entry['key']}/triangles"])
     if kind == "Compound":
         parts = [
-            Part(restore_shape(part["shape"], arrays), tuple(part["position"]), tuple(part["quaternion"]))  # type: ignore[arg-type]
+            Part(restore_shape(part["shape"], arrays, trusted), tuple(part["position"]), tuple(part["quaternion"]))  # type: ignore[arg-type]
             for part in entry["parts"]
         ]
-        return Compound(tuple(parts))
+        return Compound.centred(tuple(parts)) if trusted else Compound(tuple(parts))
     raise KeyError(f"shape {kind}")

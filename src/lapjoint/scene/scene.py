@@ -442,8 +442,9 @@ class Scene:
         return description, arrays
 
     @staticmethod
-    def restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Scene:
-        """The scene that `describe` described; its tables are these arrays, where they fit. Nothing is checked."""
+    def restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]], trusted: bool = False) -> Scene:
+        """The scene that `describe` described; its tables are these arrays, where they fit. Nothing is checked but
+        the shapes, and they are not either where the description is trusted."""
         scene = Scene(
             description["name"],
             gravity=arrays["gravity"],
@@ -454,7 +455,7 @@ class Scene:
         )
         camera = description["camera"]
         scene.camera = None if camera is None else (tuple(camera[0]), tuple(camera[1]))
-        scene.shapes = [restore_shape(entry, arrays) for entry in description["shapes"]]
+        scene.shapes = [restore_shape(entry, arrays, trusted) for entry in description["shapes"]]
         scene._shape_ids = {shape: i for i, shape in enumerate(scene.shapes)}
         for table_name in TABLES:
             columns = scene._table(table_name)

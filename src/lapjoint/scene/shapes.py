@@ -6,7 +6,7 @@ Capsules and cylinders stand along z. A shape is checked when it is made, never 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from ..arrays.checks import is_finite
 from ..errors import LapjointError
 
 Array = NDArray[np.float64]
+
+
+Shape = TypeVar("Shape")
 
 
 def _positive(owner: str, name: str, value: float) -> float:
@@ -43,6 +46,14 @@ def _array(owner: str, name: str, value: ArrayLike, columns: int, dtype: type = 
 def _snap(centre: Array, places: Array) -> Array:
     """A centre that is the origin but for rounding is the origin: centring twice changes nothing."""
     return np.zeros(3) if np.abs(centre).max() <= 1e-9 * np.abs(places).max() else centre
+
+
+def _unchecked(kind: type[Shape], **values: object) -> Shape:
+    """A shape that was checked before, with its fields as they are."""
+    shape = object.__new__(kind)
+    for name, value in values.items():
+        object.__setattr__(shape, name, value)
+    return shape
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,11 @@ class ConvexHull:
         object.__setattr__(self, "points", moved)
         object.__setattr__(self, "centre", centre)
 
+    @staticmethod
+    def centred(points: Array) -> ConvexHull:
+        """The hull that has these points. They are those of a hull, and nothing is checked or computed again."""
+        return _unchecked(ConvexHull, points=points, centre=np.zeros(3))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ConvexHull) and np.array_equal(self.points, other.points)
 
@@ -157,6 +173,11 @@ class Compound:
         )
         object.__setattr__(self, "parts", moved)
         object.__setattr__(self, "centre", centre)
+
+    @staticmethod
+    def centred(parts: tuple[Part, ...]) -> Compound:
+        """The compound that has these parts. They are those of a compound, and nothing is checked or computed again."""
+        return _unchecked(Compound, parts=parts, centre=np.zeros(3))
 
 
 @dataclass(frozen=True)

@@ -32,4 +32,4 @@ class SceneLayout:
 def read_scene(block: Any) -> Scene:
     """The scene in a buffer. Its tables are the buffer's memory, and can only be read."""
     arrays, description = unpack_arrays(memoryview(block).toreadonly())
-    return Scene.restore(description, arrays)
+    return Scene.restore(description, arrays, trusted=True)

@@ -1,0 +1,78 @@
+"""lapjoint: one rigid-body scene, simulated by many workers."""
+
+from . import scenes
+from .checkpoint import Checkpoint, CheckpointWriter
+from .engines import Contacts, Engine, engine_names, make_engine
+from .errors import EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
+from .measures.step import Measures
+from .params import Params
+from .recording import Recording, RecordingWriter
+from .scene import (
+    FREE,
+    LOCKED,
+    WORLD,
+    Ball,
+    Box,
+    Capsule,
+    Compound,
+    ConvexHull,
+    Cylinder,
+    Fixed,
+    Hinge,
+    Material,
+    Motor,
+    Part,
+    Plane,
+    Scene,
+    SixAxis,
+    Slider,
+    Sphere,
+    Spring,
+    TriangleMesh,
+)
+from .server.events import Event
+from .simulation import Simulation
+
+__version__: str
+
+__all__ = [
+    "FREE",
+    "LOCKED",
+    "WORLD",
+    "Ball",
+    "Box",
+    "Capsule",
+    "Checkpoint",
+    "CheckpointWriter",
+    "Compound",
+    "Contacts",
+    "ConvexHull",
+    "Cylinder",
+    "Engine",
+    "EngineWarning",
+    "Event",
+    "Fixed",
+    "Hinge",
+    "LapjointError",
+    "Material",
+    "Measures",
+    "Motor",
+    "Params",
+    "Part",
+    "PenetrationWarning",
+    "Plane",
+    "Recording",
+    "RecordingWriter",
+    "Scene",
+    "Simulation",
+    "SimulationStopped",
+    "SixAxis",
+    "Slider",
+    "Sphere",
+    "Spring",
+    "TriangleMesh",
+    "__version__",
+    "engine_names",
+    "make_engine",
+    "scenes",
+]
