@@ -70,7 +70,7 @@ class TwoNodes:
         self.start_ray(
             HEAD, "--head", "--port=6379", "--include-dashboard=false", f"--temp-dir={self._folder}", *common
         )
-        self.wait_for_nodes(1)
+        self.wait_for_the_head()
         self.start_other()
 
     def start_other(self) -> None:
@@ -103,6 +103,20 @@ class TwoNodes:
                     start_new_session=True,
                 )
             )
+
+    def wait_for_the_head(self) -> None:
+        """Until it answers: it is asked without Ray, which takes seconds to import."""
+        self.run(f"""
+            import socket, time
+            end = time.monotonic() + {LIMIT_S}
+            while True:
+                try:
+                    socket.create_connection(("{HEAD}", 6379)).close()
+                    break
+                except OSError:
+                    assert time.monotonic() < end
+                    time.sleep(0.1)
+        """)
 
     def wait_for_nodes(self, count: int) -> None:
         code = f"""

@@ -19,7 +19,7 @@ from lapjoint import Params, Recording, Simulation, scenes
 from lapjoint.run import run
 from lapjoint.view.page.balls import simulation_with_balls
 from lapjoint.view.page.live import LiveView
-from lapjoint.view.page.page import Page
+from lapjoint.view.page.page import Page, Visitor
 from lapjoint.view.page.playback import Playback, StillView
 from lapjoint.view.page.snapshot import Snapshot
 from view_support import LIMIT_S, live_view, wait_until
@@ -286,11 +286,19 @@ def test_every_control_explains_itself(tmp_path: Path) -> None:
                 )
                 assert [handle.label for handle in handles.values() if not handle.hint] == []
                 # The page itself shows no hints of buttons: they stand in a folder beside them.
-                containers = list(holder.client.gui._container_handle_from_uuid.values())
-                children = [child for container in containers for child in container._children.values()]
-                texts = "".join(child.content for child in children if isinstance(child, viser.GuiMarkdownHandle))
-                buttons = [handle for handle in handles.values() if isinstance(handle, viser.GuiButtonHandle)]
-                assert [button.label for button in buttons if button.hint not in texts] == []
+                wait_until(lambda: buttons_without_text(holder) == [], "the hints of all buttons")  # noqa: B023
+
+
+def buttons_without_text(holder: Visitor) -> list[str]:
+    """Labels of buttons whose hint stands nowhere on the page."""
+    gui = holder.client.gui
+    containers = list(gui._container_handle_from_uuid.values())
+    children = [child for container in containers for child in list(container._children.values())]
+    texts = "".join(child.content for child in children if isinstance(child, viser.GuiMarkdownHandle))
+    handles = list(gui._gui_input_handle_from_uuid.values())
+    return [
+        button.label for button in handles if isinstance(button, viser.GuiButtonHandle) and button.hint not in texts
+    ]
 
 
 def test_the_clicked_body_is_highlighted_for_the_browser_that_clicked_it(view: LiveView) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -69,51 +71,51 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
 RUN = f"""
 import json, sys
 from lapjoint import Params, Simulation, scenes
-from lapjoint.errors import LapjointError
-case = json.loads(sys.argv[1])
-params = Params(runtime="ray", address="{ADDRESS}", **case["params"])
-with Simulation(scenes.build(case["scene"], case["size"]), params) as simulation:
-    counts = []
-    for _ in range(case["steps"]):
-        simulation.step()
-        counts.append(simulation.profile.worker_body_count.tolist())
-        if counts[-1][1] < case["until"] * counts[-1][0]:
-            break
-    print(json.dumps({{
-        "hash": simulation.state_hash,
-        "nodes": [actor.node.address for actor in simulation._runtime._actors],
-        "shared": [actor.is_shared for actor in simulation._runtime._actors],
-        "counts": counts,
-    }}))
+for case in json.loads(sys.argv[1]):
+    params = Params(runtime="ray", address="{ADDRESS}", **case["params"])
+    with Simulation(scenes.build(case["scene"], case["size"]), params) as simulation:
+        counts = []
+        for _ in range(case["steps"]):
+            simulation.step()
+            counts.append(simulation.profile.worker_body_count.tolist())
+            if counts[-1][1] < case["until"] * counts[-1][0]:
+                break
+        print(json.dumps({{
+            "hash": simulation.state_hash,
+            "nodes": [actor.node.address for actor in simulation._runtime._actors],
+            "shared": [actor.is_shared for actor in simulation._runtime._actors],
+            "counts": counts,
+        }}))
 """
 
 
-def run(nodes: TwoNodes, scene: str, size: int, steps: int, until: float = 0.0, **params: Any) -> dict[str, Any]:
+def case(scene: str, size: int, steps: int, until: float = 0.0, **params: Any) -> dict[str, Any]:
     """So many steps, or fewer if the second worker comes to have fewer bodies than `until` times the first."""
-    case = {"scene": scene, "size": size, "steps": steps, "until": until, "params": params}
-    found: dict[str, Any] = json.loads(nodes.run(RUN, json.dumps(case)))
-    return found
+    return {"scene": scene, "size": size, "steps": steps, "until": until, "params": params}
 
 
-@pytest.mark.parametrize("send", ["all", "border"])
-def test_the_same_bits_as_on_one_machine(nodes: TwoNodes, send: str) -> None:
+def run(nodes: TwoNodes, *cases: dict[str, Any]) -> list[dict[str, Any]]:
+    """Simulations one after the other, in one program."""
+    return [json.loads(line) for line in nodes.run(RUN, json.dumps(cases)).splitlines() if line.startswith("{")]
+
+
+def test_the_same_bits_as_on_one_machine_and_where_workers_are_placed(nodes: TwoNodes) -> None:
     params: dict[str, Any] = {"workers": 3, "growth_depth": 0, "timestep": 0.005}
-    found = run(nodes, "bowl", 120, 60, send=send, **params)
-    assert sorted(found["nodes"]) == [HEAD, HEAD, OTHER]
-    assert found["shared"] == [address == HEAD for address in found["nodes"]]
+    sent = [case("bowl", 120, 60, send=send, **params) for send in ("all", "border")]
+    *found, packed = run(nodes, *sent, case("bowl", 60, 2, workers=3, placement="pack"))
     with Simulation(scenes.build("bowl", 120), Params(runtime="inline", **params)) as simulation:
         simulation.step(60)
-        assert found["hash"] == simulation.state_hash
-
-
-def test_pack_fills_the_server_s_node_first(nodes: TwoNodes) -> None:
-    found = run(nodes, "bowl", 60, 2, workers=3, placement="pack")
-    assert found["nodes"] == [HEAD, HEAD, OTHER]
+        wanted = simulation.state_hash
+    assert [one["hash"] for one in found] == [wanted, wanted]
+    for one in found:
+        assert sorted(one["nodes"]) == [HEAD, HEAD, OTHER]
+        assert one["shared"] == [address == HEAD for address in one["nodes"]]
+    assert packed["nodes"] == [HEAD, HEAD, OTHER], "the server's node first"
 
 
 def test_a_slower_node_has_fewer_bodies(nodes: TwoNodes) -> None:
     """Its engine does everything three times; loads are the measured times."""
-    found = run(nodes, "bowl", 400, 1500, until=0.7, workers=2, engine="twice", load="time", iterations=20)
+    (found,) = run(nodes, case("bowl", 400, 1500, until=0.7, workers=2, engine="twice", load="time", iterations=20))
     assert found["nodes"] == [HEAD, OTHER]
     fast, slow = found["counts"][-1]
     assert slow < 0.7 * fast
@@ -136,13 +138,15 @@ def test_a_node_with_another_lapjoint(nodes: TwoNodes) -> None:
     assert text.endswith("expected 9.9.9, as here")
 
 
-LOSE = f"""
+# ---- a node is lost ----------------------------------------------------------------------------------------------
+
+BLENDED = f"""
 import json, sys
 from lapjoint import Params, Simulation, scenes
 params = Params(workers=2, runtime="ray", address="{ADDRESS}", hang_limit=2.0)
 with Simulation(scenes.build("bowl", 120), params) as simulation:
     simulation.step(20)
-    print([actor.node.address for actor in simulation._runtime._actors], flush=True)
+    print("between steps", flush=True)
     sys.stdin.readline()
     simulation.step(20)
     print(json.dumps({{
@@ -152,20 +156,83 @@ with Simulation(scenes.build("bowl", 120), params) as simulation:
     }}))
 """
 
+TIGHT_PARAMS: dict[str, Any] = {"workers": 3, "timestep": 0.005, "iterations": 20, "rounds": 5, "coupling": "tight"}
+TIGHT = f"""
+import json, sys
+from lapjoint import Params, Simulation, scenes
+params = Params(runtime="ray", address="{ADDRESS}", hang_limit=2.0, **json.loads(sys.argv[1]))
+with Simulation(scenes.build("bridge", 106), params) as simulation:
+    simulation.step(25)
+    found = {{
+        "hash": simulation.state_hash,
+        "first nodes": [actor.node.address for actor in simulation._runtime._actors],
+        "shared": [actor.is_shared for actor in simulation._runtime._actors],
+    }}
+    runtime, links = simulation._runtime, simulation._runtime.links
+    def lost():
+        runtime.links = links
+        print("in rounds", flush=True)
+        sys.stdin.readline()
+        return links()
+    runtime.links = lost
+    simulation.step(5)
+    print(json.dumps({{
+        **found,
+        "nodes": [actor.node.address for actor in simulation._runtime._actors],
+        "events": [event.text for event in simulation.events],
+        "steps": simulation.step_count,
+        "gap": simulation.joint_gaps().max(),
+    }}))
+"""
 
-def test_a_node_that_is_lost(nodes: TwoNodes) -> None:
-    """Its worker is replaced on the node that is left, and the run goes on."""
-    program = nodes.popen(LOSE)
-    assert program.stdout is not None
-    line = program.stdout.readline()
-    assert line == f"['{HEAD}', '{OTHER}']\n", (line, program.communicate()[1])
-    nodes.kill(OTHER)
-    output, errors = program.communicate("\n", timeout=LIMIT_S)
-    assert program.returncode == 0, errors
-    # Ray itself may say, before and after that, that a raylet is gone.
-    (found,) = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+
+def test_runs_go_on_without_a_node_that_is_lost(nodes: TwoNodes) -> None:
+    """Its workers are replaced on the node that is left: in a blended run between two steps, in a tightly coupled one
+    in the middle of a step."""
+    with Simulation(scenes.build("bridge", 106), Params(runtime="inline", **TIGHT_PARAMS)) as simulation:
+        simulation.step(25)
+        wanted = simulation.state_hash
+    with running(nodes, BLENDED) as blended, running(nodes, TIGHT, json.dumps(TIGHT_PARAMS)) as tight:
+        wait_for_line(blended, "between steps")
+        wait_for_line(tight, "in rounds")
+        nodes.kill(OTHER)
+        found, tight_found = told_at_the_end(blended), told_at_the_end(tight)
     assert found["nodes"] == [HEAD, HEAD]
     assert found["steps"] == 40
     assert len(found["events"]) == 1
     assert "worker 1" in found["events"][0]
+    assert sorted(tight_found["first nodes"]) == [HEAD, HEAD, OTHER]
+    assert tight_found["shared"] == [address == HEAD for address in tight_found["first nodes"]]
+    assert tight_found["hash"] == wanted
+    assert tight_found["nodes"] == [HEAD, HEAD, HEAD]
+    assert tight_found["steps"] == 30
+    assert len(tight_found["events"]) == 1
+    assert tight_found["gap"] < 0.01
+
+
+@contextmanager
+def running(nodes: TwoNodes, code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    program = nodes.popen(code, *arguments)
+    try:
+        yield program
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def wait_for_line(program: subprocess.Popen[str], text: str) -> None:
+    assert program.stdout is not None
+    for line in program.stdout:  # Ray itself may say something before
+        if line == f"{text}\n":
+            return
+    raise AssertionError(program.communicate()[1])
+
+
+def told_at_the_end(program: subprocess.Popen[str]) -> dict[str, Any]:
+    """Let a program go on, and return what it says in the end."""
+    output, errors = program.communicate("\n", timeout=LIMIT_S)
+    assert program.returncode == 0, errors
     assert "Traceback" not in errors  # Ray's own core may say in a line that the node cannot be reached
+    (found,) = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    assert isinstance(found, dict)
+    return found

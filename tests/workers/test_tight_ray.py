@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -29,12 +27,11 @@ from lapjoint.workers.runtimes.ray_link import Entrance, connect
 from lapjoint.workers.runtimes.ray_worker import RayWorker
 from lapjoint.workers.runtimes.remote import RemoteStates
 from parallel_support import poll
-from ray_support import ADDRESS, HEAD, LIMIT_S, OTHER, two_nodes, why_not
+from ray_support import LIMIT_S
 from tight_runs import owner_of
 
 pytest.importorskip("ray")
 slow = pytest.mark.slow
-REASON = why_not()
 SIZES = {"bowl": 120, "bridge": 106}
 
 
@@ -326,77 +323,3 @@ def test_a_worker_gone_between_steps_and_another_number_of_workers(cluster: None
                 assert len(flags) == 3, "one connection for each worker"
                 assert not any(flag & 0x10000 for flag in flags), "nobody listens any more"
     assert hashes[0] == hashes[1]
-
-
-# ---- two nodes -------------------------------------------------------------------------------------------------------
-
-RUN = f"""
-import json, sys
-from lapjoint import Params, Simulation, scenes
-case = json.loads(sys.argv[1])
-params = Params(runtime="ray", address="{ADDRESS}", coupling="tight", hang_limit=2.0, **case["params"])
-with Simulation(scenes.build(case["name"], case["size"]), params) as simulation:
-    simulation.step(case["steps"])
-    told = {{
-        "hash": simulation.state_hash,
-        "nodes": [actor.node.address for actor in simulation._runtime._actors],
-        "shared": [actor.is_shared for actor in simulation._runtime._actors],
-    }}
-    print(json.dumps(told), flush=True)
-    if sys.stdin.readline():
-        runtime, links = simulation._runtime, simulation._runtime.links
-        def lost():
-            runtime.links = links
-            print("in rounds", flush=True)
-            sys.stdin.readline()
-            return links()
-        runtime.links = lost
-        simulation.step(5)
-        print(json.dumps({{
-            "nodes": [actor.node.address for actor in simulation._runtime._actors],
-            "events": [event.text for event in simulation.events],
-            "steps": simulation.step_count,
-            "gap": simulation.joint_gaps().max(),
-        }}))
-"""
-
-
-def tell(program: subprocess.Popen[str]) -> None:
-    assert program.stdin is not None
-    program.stdin.write("\n")
-    program.stdin.flush()
-
-
-def read_line(program: subprocess.Popen[str], start: str) -> str:
-    """The next line that begins so: Ray itself may say that a raylet is gone."""
-    assert program.stdout is not None
-    for line in program.stdout:
-        if line.startswith(start):
-            return line
-    raise AssertionError(program.communicate()[1])
-
-
-@slow
-@pytest.mark.skipif(bool(REASON), reason=REASON)
-def test_on_two_nodes_the_same_bits_until_one_is_lost() -> None:
-    """Its worker is replaced on the node that is left, in the middle of a step, and the run goes on."""
-    params: dict[str, Any] = {"workers": 3, "timestep": 0.005, "iterations": 20, "rounds": 5}
-    with two_nodes() as nodes:
-        program = nodes.popen(RUN, json.dumps({"name": "bridge", "size": 106, "steps": 25, "params": params}))
-        try:
-            found = json.loads(read_line(program, "{"))
-            assert sorted(found["nodes"]) == [HEAD, HEAD, OTHER]
-            assert found["shared"] == [address == HEAD for address in found["nodes"]]
-            assert found["hash"] == inline_hash("bridge", 25)
-            tell(program)
-            assert read_line(program, "in rounds") == "in rounds\n"
-            nodes.kill(OTHER)
-            tell(program)
-            found = json.loads(read_line(program, "{"))
-        finally:
-            program.kill()
-            errors = program.communicate()[1]
-    assert found["nodes"] == [HEAD, HEAD, HEAD], errors
-    assert found["steps"] == 30
-    assert len(found["events"]) == 1
-    assert found["gap"] < 0.01
