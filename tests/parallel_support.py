@@ -119,12 +119,13 @@ def running(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
 
 def poll(condition: Callable[[], Any], seconds: float) -> Any:
     """The first true value of `condition`, or its last one after that many seconds."""
-    end = time.monotonic() + seconds
+    end, pause_s = time.monotonic() + seconds, 0.02
     while True:
         value = condition()
         if value or time.monotonic() > end:
             return value
-        time.sleep(0.02)
+        time.sleep(pause_s)
+        pause_s = min(1.5 * pause_s, 0.2)  # to look through all processes takes a core
 
 
 def children(pid: int | None = None) -> list[psutil.Process]:

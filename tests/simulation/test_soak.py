@@ -12,7 +12,7 @@ import pytest
 
 from lapjoint import Box, Material, Params, Plane, Scene, Simulation, scenes
 
-STEPS = int(os.environ.get("LAPJOINT_SOAK_STEPS", "3000"))
+STEPS = int(os.environ.get("LAPJOINT_SOAK_STEPS", "2000"))
 COURSES, COLUMNS = 4, 8
 BRICK = (0.4, 0.4, 0.2)  # thickness, along the wall, height [m]
 WORKERS = 4

@@ -18,8 +18,9 @@ import pytest
 from lapjoint import LapjointError, Params, Plane, Scene, Sphere, make_engine
 from lapjoint.errors import WorkerError
 from lapjoint.workers.messages import StepCommand, StepReply, WorkerFailure
-from lapjoint.workers.runtimes import Runtime, make_runtime, runtime_names
+from lapjoint.workers.runtimes import Runtime, answer_limits, make_runtime, runtime_names
 from lapjoint.workers.runtimes.answer_limits import AnswerLimits
+from lapjoint.workers.runtimes.child import Child
 from lapjoint.workers.runtimes.process import ProcessRuntime
 from parallel_support import children, finish, poll
 
@@ -68,6 +69,12 @@ def runtime_name(request: pytest.FixtureRequest) -> str:
 def start(runtime_name: str, scene: Scene) -> Iterator[Start]:
     """`start(worker_count)`: a runtime that holds the scene's states, closed after the test."""
     yield from starter(runtime_name, scene)
+
+
+@pytest.fixture(params=["inline", "process"])
+def start_here(request: pytest.FixtureRequest, scene: Scene) -> Iterator[Start]:
+    """Without Ray: for what a worker does with its command, which is the same code everywhere."""
+    yield from starter(request.param, scene)
 
 
 @pytest.fixture
@@ -134,8 +141,8 @@ def test_overlap_bodies_go_to_their_slots(start: Start, scene: Scene, fall: Call
 
 
 @pytest.mark.slow
-def test_reset_sets_back_to_the_table(start: Start, scene: Scene) -> None:
-    runtime = start()
+def test_reset_sets_back_to_the_table(start_here: Start, scene: Scene) -> None:
+    runtime = start_here()
     runtime.step([StepCommand(activate=ids(A, B)), StepCommand()])
     runtime.states[[A, B], 2] = 50.0
     runtime.step([StepCommand(reset=ids(A)), StepCommand()])
@@ -143,8 +150,8 @@ def test_reset_sets_back_to_the_table(start: Start, scene: Scene) -> None:
     assert runtime.states[B, 2] == pytest.approx(5.0, abs=0.01), "without reset, the worker's own state goes on"
 
 
-def test_a_body_moves_from_worker_to_worker(start: Start, scene: Scene, fall: Callable) -> None:
-    runtime = start()
+def test_a_body_moves_from_worker_to_worker(start_here: Start, scene: Scene, fall: Callable) -> None:
+    runtime = start_here()
     runtime.step([StepCommand(activate=ids(A, B)), StepCommand()])
     runtime.step([StepCommand(deactivate=ids(A)), StepCommand(activate=ids(A))])
     assert runtime.states[[A, B]] == pytest.approx(fall(2)[[A, B]], abs=1e-6)
@@ -155,8 +162,8 @@ def test_a_body_moves_from_worker_to_worker(start: Start, scene: Scene, fall: Ca
 
 
 @pytest.mark.slow
-def test_forces_last_one_step(start: Start, scene: Scene) -> None:
-    runtime, mass = start(), scene.bodies.mass[A]
+def test_forces_last_one_step(start_here: Start, scene: Scene) -> None:
+    runtime, mass = start_here(), scene.bodies.mass[A]
     push = StepCommand(activate=ids(A), force_ids=ids(A), forces=np.array([[0.0, mass * 100, 0.0, 0.0, 0.0, 0.0]]))
     for command in (push, StepCommand(), StepCommand()):
         runtime.step([command, StepCommand()])
@@ -201,8 +208,8 @@ def test_a_worker_without_a_command_does_not_step(start: Start, fall: Callable) 
     assert np.array_equal(runtime.states[[A, B]], [fall(1)[A], fall(2)[B]])
 
 
-def test_states_that_are_not_finite_name_their_body(start: Start) -> None:
-    runtime, push = start(), np.full((1, 6), 3e30)
+def test_states_that_are_not_finite_name_their_body(start_here: Start) -> None:
+    runtime, push = start_here(), np.full((1, 6), 3e30)
     faster = StepCommand(activate=ids(A, B), force_ids=ids(B), forces=push)
     answers = runtime.step([StepCommand(activate=ids(RESTING)), faster])
     for _ in range(20):
@@ -367,19 +374,40 @@ def test_a_worker_that_hangs_is_named_killed_and_replaced(scene: Scene) -> None:
         runtime.close()
 
 
-def test_the_limit_follows_the_usual_time() -> None:
+def test_the_limit_follows_the_usual_time_between_bounds() -> None:
     limits = AnswerLimits(5.0)
     assert limits.limit_s(0) == 60.0, "the first step activates everything"
-    limits.answered(0, 0.01)
+    limits.note([StepReply(own_s=0.01)])
     assert limits.limit_s(0) == 5.0
-    limits.answered(0, 2.0)
+    limits.note([StepReply(own_s=2.0), WorkerFailure(1, "hung", ""), None])
     assert limits.limit_s(0) == 40.0
     assert limits.limit_s(1) == 60.0
+    limits.note([StepReply(own_s=100.0)])
+    assert limits.limit_s(0) == 60.0, "and no more"
     for _ in range(50):
-        limits.answered(0, 0.5)
+        limits.note([StepReply(own_s=0.5)])
     assert limits.limit_s(0) == 10.0, "what is long ago is forgotten"
     limits.forget(0)
     assert limits.limit_s(0) == 60.0
+    assert (limits.start_s, AnswerLimits(0.1).start_s) == (60.0, 10.0)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_stopped_while_it_starts(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is given up as the hang limit says, and named."""
+    monkeypatch.setattr(answer_limits, "START_LEAST_S", 1.0)
+    begin = Child.__init__
+
+    def stopped(child: Child, index: int, *arguments: Any) -> None:
+        begin(child, index, *arguments)
+        if index == 1:
+            os.kill(child.pid, signal.SIGSTOP)
+
+    monkeypatch.setattr(Child, "__init__", stopped)
+    before = set(children())
+    with pytest.raises(WorkerError, match=r"worker 1 .*has not answered within 1 s and was killed"):
+        make_runtime(scene, Params(runtime="process", hang_limit=0.05), 2)
+    assert poll(lambda: set(children()) <= before, 20.0)
 
 
 @pytest.mark.slow

@@ -72,6 +72,8 @@ class StepReply:
     """Contacts of the step, as in engines.Contacts."""
     contact_point_count: Ids = _array(np.int32)
     contact_depth: Array = _array(np.float64)
+    own_s: float = 0.0
+    """Wall time of the step, without what the worker waited for others in its exchange [s]."""
     cpu_s: float = 0.0
     """CPU time of the step [s]."""
     prepare_cpu_s: float = 0.0

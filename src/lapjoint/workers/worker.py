@@ -74,9 +74,16 @@ class Worker:
     def execute(self, command: Command, exchange: Callable[[], bool] | None = None) -> Reply:
         """Execute a command. `exchange` runs the worker's side of a step's exchange; false: the step is abandoned."""
         if isinstance(command, StepCommand):
+            start = time.perf_counter()
             self.begin(command)
-            completed = exchange() if isinstance(command, ExchangeCommand) and exchange is not None else True
-            return self.finish(completed)
+            waited_s, completed = 0.0, True
+            if isinstance(command, ExchangeCommand) and exchange is not None:
+                began = time.perf_counter()
+                completed = exchange()
+                waited_s = time.perf_counter() - began - (self._spent_cpu_s - self._begin_cpu_s)
+            reply = self.finish(completed)
+            reply.own_s = time.perf_counter() - start - waited_s
+            return reply
         self._has_stepped = False
         if isinstance(command, ReadState):
             return self._parts.read(command, lambda: self._state_of(command.bodies))

@@ -130,6 +130,8 @@ def test_a_stopped_worker_is_replaced_and_the_others_stay(when: str, undisturbed
         (event,) = simulation.events
         assert (event.kind, event.worker) == ("hung", 1)
         assert [old == new for old, new in zip(before, pids(simulation), strict=True)] == [True, False, True]
+        limits = simulation._runtime._limits  # type: ignore[attr-defined]
+        assert [limits.limit_s(worker) for worker in (0, 2)] == [1.0, 1.0], "they waited, and that is not their time"
         end(simulation, undisturbed[name])
 
 

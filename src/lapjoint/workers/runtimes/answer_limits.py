@@ -1,17 +1,20 @@
-"""How long a worker may take before it counts as hung: a limit that follows its usual time."""
+"""How long a worker may take before it counts as hung: a limit that follows its usual time, between bounds."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+
+from ..messages import Reply, StepReply, WorkerFailure
 
 MANY = 20
 """A worker hangs that takes so many times as long as the slowest of its recent steps."""
 RECENT = 50
 """Steps that are recent."""
-FIRST = 12
-"""A fresh worker activates all its bodies in its first step: it has so many times the least limit."""
-START_S = 120.0
-"""What a worker may take to start, until it reports that it is there [s]."""
+MOST = 12
+"""No limit is more than so many times the least one. A fresh worker activates all its bodies: it has that much."""
+START_LEAST_S = 10.0
+"""What a worker may take at least to start, until it reports that it is there [s]."""
 
 
 class AnswerLimits:
@@ -21,14 +24,26 @@ class AnswerLimits:
         self._least_s = least_s
         self._recent: dict[int, deque[float]] = {}
 
+    @property
+    def most_s(self) -> float:
+        return MOST * self._least_s
+
+    @property
+    def start_s(self) -> float:
+        """How long to wait for a worker that starts [s]."""
+        return max(START_LEAST_S, self.most_s)
+
     def limit_s(self, worker: int) -> float:
         """How long to wait for this worker's answer [s]."""
         recent = self._recent.get(worker)
-        return max(self._least_s, MANY * max(recent)) if recent else FIRST * self._least_s
+        return min(max(self._least_s, MANY * max(recent)), self.most_s) if recent else self.most_s
 
-    def answered(self, worker: int, seconds: float) -> None:
-        """Take note of a step's wall time, from command to answer."""
-        self._recent.setdefault(worker, deque(maxlen=RECENT)).append(seconds)
+    def note(self, answers: Sequence[Reply | WorkerFailure | None]) -> None:
+        """Take note of how long every worker took by itself. What it waited for others in a step is not its own time:
+        one that hangs would raise the limits of all."""
+        for worker, answer in enumerate(answers):
+            if isinstance(answer, StepReply):
+                self._recent.setdefault(worker, deque(maxlen=RECENT)).append(answer.own_s)
 
     def forget(self, worker: int) -> None:
         """A fresh worker takes its place."""

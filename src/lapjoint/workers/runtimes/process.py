@@ -19,7 +19,7 @@ from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
 from ..messages import Command, ExchangeCommand, Reply, WorkerFailure
-from .answer_limits import START_S, AnswerLimits
+from .answer_limits import AnswerLimits
 from .base import Array
 from .child import Child
 from .shared import SharedMemory
@@ -66,24 +66,25 @@ class ProcessRuntime:
                     child.send(command)
                     asked.append(child)
             start = time.thread_time()
-            sent = since = time.monotonic()
+            since = time.monotonic()
             if meanwhile is not None:
                 meanwhile()
             if any(isinstance(command, ExchangeCommand) for command in commands):
                 since = time.monotonic()  # they have answered until now, or been given up
-            limits_s = {child: self._limits.limit_s(child.index) for child in asked if child.failure is None}
-            self._gather(limits_s, sent, since)
+            self._gather({child: self._limits.limit_s(child.index) for child in asked if child.failure is None}, since)
             self.wait_cpu_s = time.thread_time() - start
-            return [
+            answers = [
                 None if command is None else child.failure or child.reply()
                 for child, command in zip(self._children, commands, strict=True)
             ]
+            self._limits.note(answers)
+            return answers
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
 
-    def _gather(self, limits_s: dict[Child, float], sent: float, since: float, is_step: bool = True) -> None:
-        """Wait until all of these have answered, or have taken too long since `since`; commands went out at `sent`."""
+    def _gather(self, limits_s: dict[Child, float], since: float) -> None:
+        """Wait until all of these have answered, or have taken too long since `since`."""
         poll = select.poll()
         waiting = {child.link.fileno(): child for child in limits_s}
         for fd in waiting:
@@ -101,8 +102,6 @@ class ProcessRuntime:
                     child.give_up(limits_s[child])
                     continue
                 child.receive()
-                if is_step:
-                    self._limits.answered(child.index, now - sent)
 
     def links(self) -> Links:
         children = self._children
@@ -149,8 +148,7 @@ class ProcessRuntime:
                 child = Child(index, self._params, self._blocks, mailbox_size(self._body_count), self._room)
                 started.append(child)
                 self._children[index : index + 1] = [child]
-            now = time.monotonic()
-            self._gather(dict.fromkeys(started, START_S), now, now, is_step=False)
+            self._gather(dict.fromkeys(started, self._limits.start_s), time.monotonic())
         except OSError as error:
             raise WorkerError(f"worker {index} cannot be started: {error.strerror or error}") from None
         except BaseException:

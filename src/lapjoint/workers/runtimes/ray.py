@@ -23,7 +23,7 @@ from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
 from ..messages import Command, Reply, WorkerFailure
-from .answer_limits import START_S, AnswerLimits
+from .answer_limits import AnswerLimits
 from .base import Array
 from .placement import place
 from .ray_actor import RayActor, connect_actors, end_actors, start_actor
@@ -43,6 +43,9 @@ from .remote import RemoteStates
 from .shared import SharedMemory
 
 ROW_BYTES = 8 * STATE_SIZE
+START_S = 60.0
+"""What an actor may take at least to start [s]: Ray itself takes most of a minute on a busy machine."""
+LATE = "no answer in {:.3g} s"
 
 
 class RayRuntime:
@@ -98,6 +101,7 @@ class RayRuntime:
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
+        self._limits.note(replies)
         return [
             None if command is None else reply or actor.failure
             for actor, command, reply in zip(self._actors, commands, replies, strict=True)
@@ -112,12 +116,11 @@ class RayRuntime:
         """Messages to the actors, and what they answer; nothing where there was none, or where the worker failed."""
         asked = [actor for actor in self._actors if messages[actor.index] and actor.failure is None]
         limit_s = max((self._limits.limit_s(actor.index) for actor in asked), default=0.0)
-        cpu_s, sent = time.thread_time(), time.monotonic()
+        cpu_s = time.thread_time()
         answers = [b""] * len(self._actors)
         was_sent = False
         try:
             self._compile()
-            sent = time.monotonic()
             self._graph[0].send([messages[actor.index] for actor in self._in_graph])
             cpu_s, was_sent = time.thread_time(), True
             if meanwhile is not None:
@@ -129,10 +132,9 @@ class RayRuntime:
         except GraphBroken:
             self._find_failures(asked, limit_s, was_sent)
             answers = self._ask_again(messages, limit_s, None if was_sent else meanwhile)
-        cpu_s, taken_s = time.thread_time() - cpu_s, time.monotonic() - sent
+        cpu_s = time.thread_time() - cpu_s
         for actor in asked:
             if actor.failure is None:
-                self._limits.answered(actor.index, taken_s)
                 actor.note_failure(answers[actor.index])
             if actor.failure is not None:
                 answers[actor.index] = b""
@@ -147,7 +149,7 @@ class RayRuntime:
             [actor.socket for actor in actors],
             limit_s,
             [not actor.is_shared for actor in actors],
-            give_up=lambda worker: actors[worker].fail("hung", f"no answer in {limit_s:.3g} s"),
+            give_up=lambda worker: actors[worker].fail("hung", LATE.format(limit_s)),
         )
 
     def _compile(self) -> None:
@@ -183,7 +185,7 @@ class RayRuntime:
             # Nobody is gone: those that have not answered hang.
             for actor in asked:
                 if actor.is_late:
-                    actor.fail("hung", f"no answer in {limit_s:.3g} s")
+                    actor.fail("hung", LATE.format(limit_s))
         self._break_up()
 
     def _ask_again(
@@ -204,7 +206,7 @@ class RayRuntime:
                 try:
                     answer = ray.get(call, timeout=max(0.0, end - time.monotonic()))
                 except ray.exceptions.GetTimeoutError:
-                    actor.fail("hung", f"no answer in {limit_s:.3g} s")
+                    actor.fail("hung", LATE.format(limit_s))
                 except ray.exceptions.RayError as error:
                     actor.fail("gone", last_line(error))
             answers.append(answer)
@@ -268,7 +270,7 @@ class RayRuntime:
                 "memory": list(map(_where, [*self._blocks, actor.exchange])) if node.is_server else [],
             }
             actor.begin(task, self._scene)
-        end, errors = time.monotonic() + START_S, []
+        end, errors = time.monotonic() + max(START_S, self._limits.start_s), []
         for actor in fresh:
             try:
                 actor.wait_until_there(end - time.monotonic())
