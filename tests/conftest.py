@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -35,6 +36,12 @@ settings.load_profile("lapjoint")
 # A background job of a script starts with Ctrl-C ignored, and so would the programs that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What all tests share stays: to look through it takes a second each time that a test collects garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:

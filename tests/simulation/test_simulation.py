@@ -97,7 +97,7 @@ def test_float64_too() -> None:
 def test_hundreds_of_workers() -> None:
     scene = scenes.build("bowl", 300)
     with Simulation(scene, Params(workers=256, runtime="inline", validate=True)) as simulation:
-        simulation.step(5)
+        simulation.step(3)
         assert (simulation.membership.load >= 1).all()
         assert np.array_equal(simulation.weights().sum(axis=1), np.ones(300))
 
@@ -106,7 +106,7 @@ def test_hundreds_of_workers() -> None:
     packed = Scene("packed", iterations=10)
     packed.add_bodies(Sphere(0.2), places)
     with Simulation(packed, Params(workers=256, runtime="inline", validate=True)) as simulation:
-        simulation.step(5)
+        simulation.step(3)
         assert len(simulation.overlap) > 100
         assert simulation.profile.contact_count > 500
         assert np.isfinite(simulation.states).all()

@@ -71,7 +71,7 @@ def end(simulation: Simulation, undisturbed: list[np.ndarray], near: float = 1e-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "worker", "when"),
-    [(NAMES[0], 0, "begin"), (NAMES[0], 0, "round"), (NAMES[1], 2, "round"), (NAMES[1], 2, "end")],
+    [(NAMES[0], 0, "begin"), (NAMES[0], 0, "round"), (NAMES[1], 2, "end")],
 )
 def test_a_killed_worker_is_replaced(
     name: str, when: str, worker: int, undisturbed: dict[str, list[np.ndarray]]
