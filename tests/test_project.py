@@ -129,6 +129,7 @@ def names_of(node: ast.ImportFrom) -> list[str]:
     return [alias.name for alias in node.names]
 
 
+@pytest.mark.slow
 def test_a_worker_loads_what_a_worker_needs() -> None:
     """Half of the time in which a process starts was that of modules that no worker uses, and of a hull's mass."""
     code = """
@@ -161,6 +162,7 @@ def test_the_version_is_that_of_the_metadata() -> None:
 # ---- imports -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["lapjoint", "lapjoint.cli"])
 def test_optional_packages_are_not_imported_before_they_are_needed(module: str) -> None:
     code = "import importlib, json, sys; importlib.import_module(sys.argv[1]); print(json.dumps(list(sys.modules)))"
@@ -213,6 +215,7 @@ def test_every_module_has_its_place_in_the_order() -> None:
     assert sorted({layer_of(path) for path in SOURCES}) == sorted(LAYERS)
 
 
+@pytest.mark.slow
 def test_modules_import_only_from_modules_above_them() -> None:
     seen = 0
     for path in SOURCES:
@@ -244,6 +247,7 @@ def test_pages_and_exports_do_not_know_each_other() -> None:
             assert not [other for other in imports_of(path) if other.is_relative_to(PACKAGE / "view/page")]
 
 
+@pytest.mark.slow
 def test_no_module_of_lapjoint_is_imported_inside_a_function() -> None:
     hidden = [
         f"{path.relative_to(PACKAGE)}:{node.lineno}"
@@ -256,6 +260,7 @@ def test_no_module_of_lapjoint_is_imported_inside_a_function() -> None:
     assert hidden == []
 
 
+@pytest.mark.slow
 def test_no_module_imports_itself_through_others() -> None:
     graphlib.TopologicalSorter({path: imports_of(path) for path in SOURCES}).prepare()  # raises CycleError
 

@@ -104,6 +104,7 @@ def test_weights_to_the_last_bit(name: str, case: Case, growth_depth: int, searc
     validate_weights(found[0], found[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", range(1, 12))
 @pytest.mark.parametrize("worker_count", [3, 6, 7, 10, 100])
 def test_compute_weights_of_a_star_to_the_last_bit(worker_count: int, length: int) -> None:
@@ -130,6 +131,7 @@ def test_compute_weights_of_a_star_to_the_last_bit(worker_count: int, length: in
     assert np.allclose(found[2], inverse / inverse.sum(), rtol=1e-14)
 
 
+@pytest.mark.slow
 @many
 @given(random_cases(), growth_depths, st.integers(0, 2**32 - 1))
 def test_blend_within_rounding(case: Case, growth_depth: int, seed: int) -> None:
@@ -170,6 +172,7 @@ def test_command_lists(case: Case, growth_depth: int, data: st.DataObject) -> No
         assert (worker[expected.slots[w]] == w).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worker_count", WORKER_COUNTS)
 def test_a_larger_scene_in_motion(worker_count: int) -> None:
     """Hundreds of bodies, joints, contacts that come and go, all three modes, all algorithms after one another."""

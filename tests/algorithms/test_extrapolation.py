@@ -132,6 +132,7 @@ def by_the_twin(scene: Scene, owner: NDArray[np.int32], plan: RoundPlan, steps: 
     return states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 3, 12])
 @pytest.mark.parametrize("make", [free_chain, wall, lambda: scenes.build("bridge")], ids=["chain", "wall", "bridge"])
 def test_the_readable_exchange_takes_the_same_step(make: type, rounds: int) -> None:

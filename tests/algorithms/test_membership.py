@@ -13,6 +13,7 @@ from lapjoint.algorithms.membership import validate_weights
 from parallel_support import WORKER_COUNTS, Case, members, random_cases
 
 
+@pytest.mark.slow
 @given(case=random_cases(), data=st.data())
 def test_it_is_a_table_of_sets(case: Case, data: st.DataObject) -> None:
     """Against the plainest model there is: a set of workers for each body."""

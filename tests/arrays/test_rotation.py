@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -24,6 +25,7 @@ def assert_same_turn(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-9) -> N
     assert min(np.abs(a - b).max(), np.abs(a + b).max()) < tolerance
 
 
+@pytest.mark.slow
 @given(quaternions(), vectors)
 def test_a_quaternion_and_its_matrix_turn_alike(q: np.ndarray, v: np.ndarray) -> None:
     matrix = rot.to_matrix(q)

@@ -114,6 +114,7 @@ def test_a_state_larger_than_a_message_comes_in_parts(
             assert second.state_hash == first.state_hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [
@@ -141,6 +142,7 @@ def test_whatever_the_parameters(more: dict[str, Any], tmp_path: Path) -> None:
             assert second.state_hash == first.state_hash
 
 
+@pytest.mark.slow
 def test_every_step_can_be_gone_on_from(tmp_path: Path) -> None:
     """Also before the first one, and from a resumed run."""
     with make("bowl", workers=3) as whole:
@@ -177,6 +179,7 @@ def test_what_a_user_has_changed_goes_on(tmp_path: Path) -> None:
             assert second.state_hash == first.state_hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [0, 1, 2])
 def test_while_the_number_of_workers_changes(moment: int, tmp_path: Path) -> None:
     """Asked for, in both, and done: two become four, four become three."""
@@ -284,6 +287,7 @@ def test_redistribution_loses_nothing(tmp_path: Path) -> None:
             assert second.state_hash == first.state_hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 5)])
 def test_another_number_of_workers_goes_on_without_a_jump(
     before: int, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -75,6 +75,7 @@ def test_a_file_torn_anywhere_is_refused(sample: Path, tmp_path: Path) -> None:
         Checkpoint(torn)
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_anywhere_is_refused(sample: Path, tmp_path: Path) -> None:
     whole, flipped = sample.read_bytes(), tmp_path / "flipped"
     flipped.write_bytes(whole)

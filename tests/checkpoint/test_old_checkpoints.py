@@ -22,6 +22,7 @@ def test_every_file_has_its_case() -> None:
     assert files == set(CASES) == set(CHECKPOINTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_checkpoint_of_version_1_goes_on_as_it_did_then(name: str) -> None:
     """With the workers it had, and with others."""

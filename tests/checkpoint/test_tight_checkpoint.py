@@ -214,6 +214,7 @@ def test_another_number_of_workers_goes_on_without_a_jolt(
         assert energy(second) > 20 * felt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 5), (4, 3)])
 @pytest.mark.parametrize("name", ["building", "two-way-bridge"])
 def test_nothing_is_forgotten_and_nothing_known_twice(name: str, before: int, after: int, tmp_path: Path) -> None:

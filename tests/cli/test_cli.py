@@ -64,6 +64,7 @@ def small_scene() -> Scene:
 # ---- scenes and help ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_scenes_lists_every_scene_with_its_counts() -> None:
     done = subprocess.run([*LAPJOINT, "scenes"], capture_output=True, text=True, check=True)
     assert done.stderr == ""

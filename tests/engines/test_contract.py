@@ -255,6 +255,7 @@ def test_forces_add_up_wait_for_the_step_and_last_for_its_first_timestep(start: 
     np.testing.assert_allclose(engine.get_states()[0, 7:10], [0.02, 0.02, 0.0], rtol=10 * rounding)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_preparing_changes_nothing(make: Make, seed: int) -> None:
     """Bodies of all shapes fall on a heap, some are moved between steps, some come and go."""
@@ -333,6 +334,7 @@ def test_forces_do_not_outlive_a_body(make: Make) -> None:
 # ---- steps -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_many_steps_at_once_are_many_steps(start: Make) -> None:
     one, many = start(four(start)), start(four(start))
     for _ in range(50):
@@ -352,6 +354,7 @@ def test_a_state_that_is_not_finite_names_the_body(start: Make, kind: tuple[str,
         engine.step()
 
 
+@pytest.mark.slow
 def test_equal_input_gives_equal_bits(start: Make) -> None:
     def run() -> bytes:
         engine = start(four(start))
@@ -384,6 +387,7 @@ def test_a_joint_is_live_when_both_its_bodies_are_active(make: Make, active: lis
     assert at_once.live_joint_ids.tolist() == []
 
 
+@pytest.mark.slow
 def test_a_live_joint_holds_and_a_dead_one_does_not(make: Make) -> None:
     scene = Scene()
     scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 5.0), (2.0, 0.0, 5.0)])

@@ -205,6 +205,7 @@ def test_cleared_contacts_are_found_again_without_their_impulses(start: Make) ->
     assert cold.contacts().bodies.tolist() == warm.contacts().bodies.tolist() == [[0, 1], [0, -1], [1, 2]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.3, 0.9, 1.4])
 def test_clearances_say_what_detection_would_and_leave_no_trace(make: Make, start: Make, gap: float) -> None:
     """For pairs at random places and turns, some of which touch, none of them active."""

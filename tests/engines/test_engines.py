@@ -288,6 +288,7 @@ def test_a_plug_in_runs_in_processes_of_its_own() -> None:
     assert states[:, 2].max() < scene.states[:, 2].max() - 0.2
 
 
+@pytest.mark.slow
 def test_the_server_detects_with_a_foreign_engine_too() -> None:
     installed("rapier")
     scene = scenes.build("plank", 30)

@@ -392,6 +392,7 @@ def test_every_worker_has_its_residual() -> None:
 # ---- one-step error ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size", "steps"), [("bowl", 80, 300), ("building", 75, 120), ("chain-net", 12, 40)])
 def test_one_worker_has_no_one_step_error(name: str, size: int, steps: int) -> None:
     """Bit for bit, with contacts that came and went: the engine remembers what the worker does."""
@@ -415,6 +416,7 @@ def test_the_one_step_error_falls_with_the_growth_depth() -> None:
     assert difference[2] < 0.5 * difference[1]
 
 
+@pytest.mark.slow
 def test_which_steps_are_compared() -> None:
     scene = scenes.build("chain", 12)
     exact = measured(scene, 60, "one_step_error", workers=2)["one_step_error"]

@@ -19,6 +19,7 @@ def test_every_file_has_its_case() -> None:
     assert files == set(CASES) == set(RECORDINGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_recording_of_version_1_is_read_as_it_was(name: str) -> None:
     found = json.loads(json.dumps(contents(DATA / f"recording-v1-{name}")))
@@ -31,6 +32,7 @@ def test_a_recording_of_version_1_is_read_as_it_was(name: str) -> None:
     assert found == expected
 
 
+@pytest.mark.slow
 def test_a_recording_of_version_1_makes_a_table() -> None:
     pytest.importorskip("pandas")
     table = Recording(DATA / "recording-v1-tight").to_pandas()

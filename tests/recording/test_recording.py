@@ -66,6 +66,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     return SimpleNamespace(path=path, scene=scene, params=params, frames=frames, profiles=profiles)
 
 
+@pytest.mark.slow
 def test_frames_are_what_the_simulation_had(run: SimpleNamespace) -> None:
     recording = Recording(run.path)
     assert len(recording) == recording.frame_count == len(run.frames) == 83
@@ -85,6 +86,7 @@ def test_frames_are_what_the_simulation_had(run: SimpleNamespace) -> None:
         assert np.array_equal(contacts.depth, had.contacts.depth.astype(np.float32))
 
 
+@pytest.mark.slow
 def test_contacts_of_a_worker_are_those_it_reported(run: SimpleNamespace) -> None:
     recording = Recording(run.path)
     reported = recording.profile["worker_contact_count"][2::3]

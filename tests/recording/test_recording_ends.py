@@ -233,6 +233,7 @@ def test_a_file_that_cannot_grow_is_told_by_the_next_step(tmp_path: Path) -> Non
     assert told == {"frame_count": 32, "right": True, "complete": False}
 
 
+@pytest.mark.slow
 def test_a_failure_at_the_end_is_told_by_close(tmp_path: Path) -> None:
     told = full_disk(tmp_path / "r", 1000, 10)
     (text,) = told.pop("told")

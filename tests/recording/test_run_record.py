@@ -81,6 +81,7 @@ def test_a_recording_holds_what_every_run_measures(tmp_path: Path) -> None:
     assert [summary[key] for key in ASKED_FOR] == [None] * len(ASKED_FOR)
 
 
+@pytest.mark.slow
 def test_everything_can_be_measured(tmp_path: Path) -> None:
     options = "bridge --workers 2 --coupling blend --steps 24 --measure all --one-step-every 4 --record-every 3"
     summary, shown = invoke(tmp_path, *options.split(), "--record", str(tmp_path / "r"))
@@ -143,6 +144,7 @@ def test_measuring_and_recording_leave_the_run_as_it_is(tmp_path: Path) -> None:
     assert {key: watched[key] for key in same} == {key: plain[key] for key in same}
 
 
+@pytest.mark.slow
 def test_how_the_scene_is_balanced_can_be_said(tmp_path: Path) -> None:
     options = "bowl --size 150 --workers 3 --steps 250 --iterations 5 --load bodies --linger 7 --repartition 1.01"
     summary, _ = invoke(tmp_path, *options.split(), "--record", str(tmp_path / "r"))

@@ -80,11 +80,13 @@ def test_compound_of_a_file_has_the_right_mass_and_place(tmp_path: Path) -> None
     Scene().add_body(shape, shape.centre)
 
 
+@pytest.mark.slow
 def test_decompose_takes_a_surface_inside_out() -> None:
     vertices, triangles = u_shape()
     assert mass_properties(decompose(vertices, triangles[:, ::-1]))[0] == pytest.approx(5.0, rel=0.03)
 
 
+@pytest.mark.slow
 def test_decompose_into_one_part_is_the_hull() -> None:
     shape = decompose(*u_shape(), max_parts=1)
     assert len(shape.parts) == 1

@@ -136,6 +136,7 @@ def test_a_cell_has_its_joints(cell: Cell, bodies: int, joints: int) -> None:
 # ---- in motion --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BRIDGES)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_bridge_holds_and_swings(name: str, precision: str) -> None:
@@ -155,6 +156,7 @@ def test_a_bridge_holds_and_swings(name: str, precision: str) -> None:
     assert upright.min() > np.cos(np.radians(35.0))
 
 
+@pytest.mark.slow
 def test_more_iterations_make_smaller_gaps() -> None:
     worst = []
     for iterations in (10, 50, 250):
@@ -197,6 +199,7 @@ def test_the_chain_comes_to_rest_as_a_catenary() -> None:
     assert np.abs(found[:, 2] - smooth).max() < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [None, 41])
 def test_the_plank_couples_two_standing_walls(size: int | None) -> None:
     scene = scenes.build("plank", size)

@@ -56,6 +56,7 @@ def random_scene(seed: int, count: int, spread: float) -> Scene:
     return scene
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
@@ -189,6 +190,7 @@ def test_no_contact_is_without_a_worker(name: str, size: int | None, workers: in
         assert simulation.profile.contact_count > 0
 
 
+@pytest.mark.slow
 def test_both_ways_find_the_same_contacts_between_workers() -> None:
     scene = scenes.build("bowl", 400)
     with Simulation(scene, Params(workers=4, runtime="inline", iterations=10)) as simulation:

@@ -144,6 +144,7 @@ def test_bits_of_other_numbers_of_workers() -> None:
 # ---- recordings and summaries ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(1, 3), (4, 2)])
 def test_a_recording_has_a_column_for_every_worker_that_there_was(
     bowl: Scene, tmp_path: Path, counts: tuple[int, int]

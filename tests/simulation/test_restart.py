@@ -11,6 +11,7 @@ from lapjoint import LapjointError, Params, Simulation, Sphere, scenes
 from lapjoint.checkpoint import Checkpoint, CheckpointWriter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("coupling", "runtime"), [("blend", "inline"), ("tight", "inline"), ("blend", "process")])
 def test_a_restart_is_bit_for_bit_a_new_simulation(coupling: str, runtime: str) -> None:
     scene = scenes.build("two-way-bridge", 106)

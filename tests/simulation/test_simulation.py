@@ -269,6 +269,7 @@ def test_a_worker_that_fails_is_named(runtime: str) -> None:
 # ---- the profile -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_runtime
 def test_profile(runtime: str) -> None:
     scene = scenes.build("building", 148)

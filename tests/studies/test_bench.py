@@ -400,6 +400,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) 
     monkeypatch.setattr(Simulation, "step", limited)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), WorkerError("worker 1 is gone")], ids=["ctrl-c", "error"])
 @pytest.mark.parametrize(
     ("steps", "repetitions"),

@@ -253,6 +253,7 @@ def test_compare_prints_writes_and_draws(tmp_path: Path) -> None:
     assert Recording(files[3]).worker_count == 1
 
 
+@pytest.mark.slow
 def test_a_figure_of_no_difference_and_of_one_frame_can_be_drawn(tmp_path: Path) -> None:
     a = write(tmp_path / "a", balls(2), [(1, states_of(balls(2)))])
     invoke(a.path, a.path, "--figure", tmp_path / "c.svg")

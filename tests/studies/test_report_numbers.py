@@ -92,6 +92,7 @@ def test_measured_times_count_only_where_every_worker_has_a_core() -> None:
     assert not has_cores(2, 64, "inline")
 
 
+@pytest.mark.slow
 def test_speed_up_is_against_one_worker_over_the_steps_that_both_have(chains: list[Path]) -> None:
     one, two = Run(Recording(chains[0])), Run(Recording(chains[1]))
     for run, factor in ((one, 6.0), (two, 2.0)):
@@ -108,6 +109,7 @@ def test_speed_up_is_against_one_worker_over_the_steps_that_both_have(chains: li
     assert compare_times(two, one) is None
 
 
+@pytest.mark.slow
 def test_lines_join_runs_that_differ_in_workers_alone(chains: list[Path]) -> None:
     lines = speedup_lines(open_material(chains))
     assert [line.label for line in lines] == [f"chain, growth depth {depth}" for depth in (0, 1, 2)]

@@ -75,6 +75,7 @@ def two_parts(**changed: Any) -> Plan:
 # ---- plans -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_the_paper_states_is_what_the_scenes_have() -> None:
     for paper in TABLE_2:
         scene = scenes.build(paper.name)
@@ -167,6 +168,7 @@ def test_parts_that_are_there_are_not_run_again(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [{"iterations": 4}, {"steps": 5}, {"size": 25}, {"one_step_every": 2}])
 def test_a_changed_part_is_run_again_and_the_others_are_kept(tmp_path: Path, changed: dict[str, Any]) -> None:
     run_into(tmp_path, two_parts())
@@ -204,6 +206,7 @@ def test_the_names_under_which_parts_are_kept_stay(tmp_path: Path) -> None:
     assert {row["rounds"] for row in kept["result"]["rows"]} == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["torn", "no recording", "open recording", "another's"])
 def test_what_is_damaged_is_run_again(tmp_path: Path, damage: str) -> None:
     run_into(tmp_path, two_parts())
@@ -219,6 +222,7 @@ def test_what_is_damaged_is_run_again(tmp_path: Path, damage: str) -> None:
     assert run_into(tmp_path, two_parts()) == {"bowl-speedup": True, "bowl-2-run": False}
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
     plan = two_parts()
 
@@ -255,6 +259,7 @@ def test_an_error_names_the_part(tmp_path: Path) -> None:
         run_into(tmp_path, plan)
 
 
+@pytest.mark.slow
 def test_means_are_over_the_late_steps(tmp_path: Path) -> None:
     record(tmp_path / "a", balls(3), 4)
     assert summed_up(Recording(tmp_path / "a"), 0) == {}

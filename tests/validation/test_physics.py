@@ -260,6 +260,7 @@ def test_the_length_unit_changes_nothing_but_rounding(start: Make, body: str) ->
 # ---- rest --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_stack_of_ten_boxes_stands(start: Make) -> None:
     scene = Scene()
     scene.add_static(Plane())

@@ -121,6 +121,7 @@ def test_frames_are_thinned_to_30_a_second_and_to_the_limit(run: Recording, tmp_
     assert small.byte_count <= usual.byte_count - 200
 
 
+@pytest.mark.slow
 def test_wrong_exports_are_refused(run: Recording, tmp_path: Path) -> None:
     for options, message in (
         ({"every": 0}, "every is 0"),

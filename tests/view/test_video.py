@@ -49,6 +49,7 @@ def check_frames(frames: np.ndarray, count: int) -> None:
 # ---- films -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_mp4_has_the_frames_the_size_and_the_motion(run: Recording, tmp_path: Path) -> None:
     done: list[tuple[int, int]] = []
     film = video(run, tmp_path / "a.mp4", size=SIZE, fps=20, on_frame=lambda i, n: done.append((i, n)))
@@ -180,6 +181,7 @@ def test_orbit_follow_zoom_and_numbers(run: Recording) -> None:
         assert np.allclose(np.subtract(near.eye, near.target), (5, 0, 0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", modes_of("blend"))
 def test_picture_of_a_frame_in_every_mode(run: Recording, tmp_path: Path, mode: str) -> None:
     path = frame_picture(run, tmp_path / "a.png", -1, size=SIZE, mode=mode)

@@ -116,6 +116,7 @@ def test_without_viser_one_line_names_what_to_install(words: str, what: str) -> 
     assert done.stderr.splitlines() == [f"error: {what} needs viser: pip install 'lapjoint[view]'"]
 
 
+@pytest.mark.slow
 def test_without_viser_pages_cannot_be_imported_and_the_rest_can() -> None:
     code = """
 import sys

@@ -134,6 +134,7 @@ def test_a_pull_across_workers_moves_a_body_until_it_is_removed(view: LiveView) 
     wait_until(lambda: view.simulation.states[body, 2] < start[2] + 0.2, "it falls back")
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_while_a_client_looks_on(view: LiveView) -> None:
     """Fewer, and as many as at the start again."""
     simulation, most = view.simulation, view.most_workers
@@ -178,6 +179,7 @@ def test_a_restart_is_bit_for_bit_a_new_simulation_and_keeps_the_settings() -> N
         assert simulation.params.partition_name == "array", "that of the scene, and of the balls"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_restarted_sums_up_the_steps_since() -> None:
     scene, params = scenes.build("chain"), Params(workers=2, runtime="inline", coupling="blend")
     with Simulation(scene, params) as simulation:
@@ -301,6 +303,7 @@ def buttons_without_text(holder: Visitor) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_clicked_body_is_highlighted_for_the_browser_that_clicked_it(view: LiveView) -> None:
     page = view.page
     with client(page), client(page):

@@ -51,6 +51,7 @@ def equal(a: Any, b: Any) -> bool:
     return type(a) is type(b) and repr(a) == repr(b)
 
 
+@pytest.mark.slow
 @every_kind
 @settings(max_examples=40)
 @given(data=st.data(), spare=st.integers(0, 40), dirt=st.integers(0, 255))
@@ -68,6 +69,7 @@ def test_there_and_back(kind: type, data: st.DataObject, spare: int, dirt: int) 
     assert equal(codec.from_bytes(codec.to_bytes(message)), message)
 
 
+@pytest.mark.slow
 @every_kind
 @settings(max_examples=40)
 @given(data=st.data())

@@ -111,6 +111,7 @@ def fall(scene: Scene) -> Callable[[int], np.ndarray]:
 # ---- every runtime ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_workers_start_empty(start: Start, scene: Scene) -> None:
     runtime = start()
     assert runtime.states.shape == (4, 13)
@@ -120,6 +121,7 @@ def test_workers_start_empty(start: Start, scene: Scene) -> None:
     assert np.array_equal(runtime.states, scene.states)
 
 
+@pytest.mark.slow
 def test_a_worker_writes_the_rows_of_its_own_bodies(start: Start, scene: Scene, fall: Callable) -> None:
     runtime = start()
     replies = runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B, RESTING))])
@@ -130,6 +132,7 @@ def test_a_worker_writes_the_rows_of_its_own_bodies(start: Start, scene: Scene, 
     assert np.array_equal(runtime.states[[A, B, RESTING]], fall(2)[[A, B, RESTING]])
 
 
+@pytest.mark.slow
 def test_overlap_bodies_go_to_their_slots(start: Start, scene: Scene, fall: Callable) -> None:
     runtime = start()
     overlap = {"activate": ids(SHARED), "overlap": ids(SHARED)}
@@ -150,6 +153,7 @@ def test_reset_sets_back_to_the_table(start_here: Start, scene: Scene) -> None:
     assert runtime.states[B, 2] == pytest.approx(5.0, abs=0.01), "without reset, the worker's own state goes on"
 
 
+@pytest.mark.slow
 def test_a_body_moves_from_worker_to_worker(start_here: Start, scene: Scene, fall: Callable) -> None:
     runtime = start_here()
     runtime.step([StepCommand(activate=ids(A, B)), StepCommand()])
@@ -170,6 +174,7 @@ def test_forces_last_one_step(start_here: Start, scene: Scene) -> None:
         assert runtime.states[A, 8] == pytest.approx(100 * scene.timestep, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_replies_have_contacts_and_measures(start: Start) -> None:
     runtime = start()
     empty, reply = runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B, RESTING))])
@@ -183,6 +188,7 @@ def test_replies_have_contacts_and_measures(start: Start) -> None:
         assert each.residual >= 0
 
 
+@pytest.mark.slow
 def test_an_exception_is_the_answer_of_its_worker_and_of_no_other(start: Start) -> None:
     runtime = start(3)
     runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B)), StepCommand()])
@@ -199,6 +205,7 @@ def test_an_exception_is_the_answer_of_its_worker_and_of_no_other(start: Start) 
     assert rest == [failure, None]
 
 
+@pytest.mark.slow
 def test_a_worker_without_a_command_does_not_step(start: Start, fall: Callable) -> None:
     runtime = start()
     runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B))])
@@ -208,6 +215,7 @@ def test_a_worker_without_a_command_does_not_step(start: Start, fall: Callable) 
     assert np.array_equal(runtime.states[[A, B]], [fall(1)[A], fall(2)[B]])
 
 
+@pytest.mark.slow
 def test_states_that_are_not_finite_name_their_body(start_here: Start) -> None:
     runtime, push = start_here(), np.full((1, 6), 3e30)
     faster = StepCommand(activate=ids(A, B), force_ids=ids(B), forces=push)
@@ -258,6 +266,7 @@ def test_workers_come_and_go_at_the_end_of_the_list(start: Start, fall: Callable
     assert reply.body_count == 0, "another worker than the one that went"
 
 
+@pytest.mark.slow
 def test_closing_twice_and_stepping_after(start: Start) -> None:
     runtime = start()
     runtime.step([StepCommand(activate=ids(A)), StepCommand()])
@@ -269,6 +278,7 @@ def test_closing_twice_and_stepping_after(start: Start) -> None:
         runtime.step([StepCommand(), StepCommand()])
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_start(runtime_name: str, scene: Scene) -> None:
     params = Params(runtime=runtime_name, engine="no-such-engine")
     with pytest.raises(LapjointError, match="no engine named 'no-such-engine'"):
@@ -326,6 +336,7 @@ def killed(worker: int, pid: int, by: str = "SIGKILL") -> WorkerFailure:
     return WorkerFailure(worker, "gone", f"process {pid} was killed by {by}")
 
 
+@pytest.mark.slow
 def test_a_worker_that_died_while_idle_is_named_and_replaced(start_processes: Start) -> None:
     runtime = start_processes(3)
     pid = pid_of(runtime, 1)
@@ -349,6 +360,7 @@ def test_a_worker_that_dies_while_it_steps_is_named(start_processes: Start) -> N
     killer.join()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_told_to_end_is_named(start_processes: Start) -> None:
     runtime = start_processes(2)
     pid = pid_of(runtime, 0)

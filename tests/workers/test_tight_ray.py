@@ -156,6 +156,7 @@ def throw(simulation: Simulation) -> None:
         simulation.repartition((owner_of(simulation) + 1) % 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [None, throw], ids=["alone", "thrown"])
 @pytest.mark.parametrize("name", SIZES)
 def test_the_same_bits_where_messages_travel(name: str, change: Callable[[Simulation], object] | None) -> None:

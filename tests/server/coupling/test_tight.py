@@ -162,6 +162,7 @@ def test_limits_and_motors_hold_across_interfaces() -> None:
 # ---- what is conserved -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("precision", "limit"), [("float64", 1e-12), ("float32", 1e-4)])
 @pytest.mark.parametrize("rounds", [1, 3, 10])
 @pytest.mark.parametrize("make", [free_chain, colliding])
@@ -259,6 +260,7 @@ def test_workers_of_different_precision_hand_bodies_over() -> None:
         assert np.abs(simulation.states - scene.states)[:, :3].max() < 1e-3
 
 
+@pytest.mark.slow
 def test_shares_are_looked_at_whenever_the_scene_was_divided() -> None:
     scene = scenes.build("chain")
     with Simulation(scene, Params(workers=2, runtime="inline", coupling="tight", iterations=2)) as simulation:

@@ -49,6 +49,7 @@ def velocity_error(states: np.ndarray, exact: np.ndarray, scene: Scene) -> float
     return float(np.linalg.norm(states[:, 7:] - exact[:, 7:]) / scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_structure_on_supports_converges(workers: int) -> None:
     scene = mat()
@@ -108,6 +109,7 @@ def test_pairs_between_workers_conserve_momentum(rounds: int) -> None:
     assert np.abs(change).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_pairs_between_workers_fall_as_in_one_engine() -> None:
     scene = pairs(gravity=9.81)
     one = simulate(scene, 150, rounds=60, iterations=600)

@@ -20,6 +20,7 @@ EXACT = {"timestep": 0.002, "iterations": 50, "rounds": 50}
 # ---- the number of workers -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(1, 3), (3, 1), (2, 4, 3, 1, 2)], ids=str)
 def test_a_wall_feels_nothing_of_workers_that_come_and_go(counts: tuple[int, ...]) -> None:
     with tight(wall(), workers=counts[0], repartition=0, **CALM) as simulation:
@@ -51,6 +52,7 @@ def test_processes_come_and_go_with_the_same_bits() -> None:
     assert hashes[0] == hashes[1]
 
 
+@pytest.mark.slow
 def test_a_bridge_hangs_on_while_workers_change() -> None:
     with tight("two-way-bridge", **EXACT) as simulation, tight("two-way-bridge", **EXACT) as undisturbed:
         for count in (2, 5, 1, 4):
@@ -71,6 +73,7 @@ def test_the_number_follows_the_load() -> None:
         assert [event.text for event in simulation.events] == ["workers: 3, before 1", "workers: 1, before 3"]
 
 
+@pytest.mark.slow
 def test_more_workers_than_bits_of_a_word() -> None:
     with tight("building", workers=70) as simulation:
         simulation.step(3)
