@@ -5,6 +5,9 @@ STAMP := .venv/.lapjoint-installed
 CXX_FILES := $(wildcard native/*/*.cpp native/*/*.h)
 NATIVE := $(CXX_FILES) $(wildcard cmake/*.cmake) CMakeLists.txt pyproject.toml
 
+# Tests start hundreds of programs. Each would compile every module if it could not find what the one before it compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Tests run in JOBS processes. Groups of tests stay together (tests/conftest.py); the longest group starts first.
 JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
