@@ -12,14 +12,13 @@ from ..checkpoint import CheckpointWriter
 from ..errors import LapjointError
 from ..run import run as run_simulation
 from ..simulation import Simulation
-from .extras import load
 from .outputs import Outputs, checkpoint_writer
 from .progress import step_progress
 from .shared import console, counted
 from .summary_table import summary_table
 
 if TYPE_CHECKING:
-    from ..view.page.live import LiveView
+    from .live import LiveRun
 
 
 def carry_out(
@@ -27,7 +26,7 @@ def carry_out(
     count: int | None,
     outputs: Outputs,
     checkpoints: CheckpointWriter | None,
-    live: LiveView | None = None,
+    live: LiveRun | None = None,
     coupling_reason: str | None = None,
 ) -> None:
     """Take `count` steps and write what was asked for. Exit code 130 if they were interrupted."""
@@ -45,7 +44,7 @@ def carry_out(
             gate=None if live is None else live.gate,
         )
     if live is not None:
-        summary = live.without_balls(summary)
+        summary = live.view.without_balls(summary)
     summary = replace(summary, coupling_reason=coupling_reason)
     console.print(summary_table(summary))
     if outputs.record is not None:
@@ -59,7 +58,7 @@ def carry_out(
         raise LapjointError(summary.stopped)
     if live is not None and summary.steps == count:
         console.print("the steps are done; the view stays until Ctrl-C")
-        load("--view").stay(live)
+        live.stay()
     if count is not None and summary.steps < count:
         console.print(f"interrupted after {summary.steps} of {counted(count, 'step', form='')}")
         raise typer.Exit(130)

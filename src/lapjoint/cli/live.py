@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ..params import Params
@@ -15,8 +15,31 @@ from .serving import PORT, announce, until_interrupted
 from .shared import console
 
 
+class LiveRun:
+    """A run that is watched in a browser."""
+
+    def __init__(self, view: LiveView, no_browser: bool) -> None:
+        self.view = view
+        self._no_browser = no_browser
+        self._is_announced = False
+
+    def gate(self, interrupted: Callable[[], bool]) -> bool:
+        """The view's gate. Before the first step it says where the view is: from then on Ctrl-C ends with a summary."""
+        if not self._is_announced:
+            self._is_announced = True
+            announce(self.view.page.address, self._no_browser)
+            if self.view.is_waiting:
+                console.print("waiting for the first page to open; --no-wait starts at once", markup=False)
+        return self.view.gate(interrupted)
+
+    def stay(self) -> None:
+        """Show the last state until Ctrl-C."""
+        with until_interrupted() as interrupted:
+            self.view.stay(interrupted)
+
+
 @contextmanager
-def open_live(scene: Scene, params: Params, options: LiveOptions) -> Iterator[LiveView]:
+def open_live(scene: Scene, params: Params, options: LiveOptions) -> Iterator[LiveRun]:
     """A simulation with a view on it."""
     access = Access.of(options.host or "localhost")
     port = PORT if options.port is None else options.port
@@ -31,13 +54,4 @@ def open_live(scene: Scene, params: Params, options: LiveOptions) -> Iterator[Li
             wait=not options.no_wait,
             can_restart=options.can_restart,
         ) as view:
-            announce(view.page.address, options.no_browser)
-            if view.is_waiting:
-                console.print("waiting for the first page to open; --no-wait starts at once", markup=False)
-            yield view
-
-
-def stay(view: LiveView) -> None:
-    """Show the last state until Ctrl-C."""
-    with until_interrupted() as interrupted:
-        view.stay(interrupted)
+            yield LiveRun(view, options.no_browser)

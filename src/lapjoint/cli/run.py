@@ -45,7 +45,7 @@ from .params_options import Change, Given, with_params
 from .shared import SceneArgument, SeedOption, SizeOption, console, open_scene
 
 if TYPE_CHECKING:
-    from ..view.page.live import LiveView
+    from .live import LiveRun
 
 STEPS = 500
 
@@ -138,11 +138,11 @@ def run(
 
 
 @contextmanager
-def _open(scene: Scene, params: Params, options: LiveOptions | None) -> Iterator[tuple[Simulation, LiveView | None]]:
+def _open(scene: Scene, params: Params, options: LiveOptions | None) -> Iterator[tuple[Simulation, LiveRun | None]]:
     """The simulation, and the view on it with --view."""
     if options is None:
         with Simulation(scene, params) as simulation:
             yield simulation, None
     else:
         with load("--view").open_live(scene, params, options) as live:
-            yield live.simulation, live
+            yield live.view.simulation, live
