@@ -147,12 +147,12 @@ class RunSummary:
     coupling_reason: str | None = None
     """Why the coupling is what it is, where the command line chose it."""
     penetration_interface: float | None = None
-    """Deepest penetration of bodies at interfaces, mean over steps [m]; so are the next three. None where nothing is at
-    an interface, or nothing inside a worker (see measures/interfaces.py)."""
+    """Penetration of bodies at interfaces: root mean square over contacts, mean over steps [m]; so are the next three.
+    None where nothing is at an interface, or nothing inside a worker (see measures/interfaces.py)."""
     penetration_interior: float | None = None
     """Of bodies inside workers: what one engine has in the same scene, in the same steps."""
     joint_gap_interface: float | None = None
-    """Largest joint gap."""
+    """Of joints with a body at an interface."""
     joint_gap_interior: float | None = None
 
     def to_dict(self) -> dict[str, object]:

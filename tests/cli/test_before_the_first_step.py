@@ -172,9 +172,9 @@ def test_an_error_that_is_many_times_what_one_engine_has_names_the_option_that_h
     blended = summary(coupling="blend")
     assert "at interfaces" not in text_of(blended)
     large = replace(blended, length_unit=0.5, penetration_interface=7.7e-3, penetration_interior=1.5e-3)
-    assert "penetration 7.7 mm, 5.1 times that inside workers: --coupling tight helps, or a larger" in text_of(large)
+    assert "penetration 7.7 mm rms, 5.1 times that inside workers: --coupling tight helps" in text_of(large)
     gap = replace(large, joint_gap_interface=0.02, joint_gap_interior=0.001, engine="mujoco:float64")
-    assert "; joint gap 20 mm, 20.0 times that inside workers: a larger --growth-depth helps" in text_of(gap)
+    assert "; joint gap 20 mm rms, 20.0 times that inside workers: a larger --growth-depth helps" in text_of(gap)
     tight = replace(summary(coupling="tight"), joint_gap_interface=0.02, joint_gap_interior=0.001)
     assert "more --rounds help" in text_of(tight)
     for harmless in ((1.5e-3, 1.5e-3), (4e-4, 1e-5), (None, None)):

@@ -95,7 +95,7 @@ def _excess_rows(summary: RunSummary) -> dict[str, str]:
     }
     found = [excess(what, *pair, summary.length_unit) for what, pair in pairs.items()]
     texts = [
-        f"{one.what} {one.interface * 1e3:.3g} mm, {one.times:.1f} times that inside workers"
+        f"{one.what} {one.interface * 1e3:.3g} mm rms, {one.times:.1f} times that inside workers"
         for one in found
         if one is not None
     ]
