@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
+import re
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -342,8 +346,82 @@ def test_damage_is_told_and_never_read_as_zeros(tmp_path: Path) -> None:
         Recording(tmp_path / "r").frame(3)
     root = tmp_path / "r" / "zarr.json"
     root.write_text(root.read_text().replace('"every"', '"evermore"'))
+    with pytest.raises(LapjointError, match=r"damaged recording \(zarr.json is not what was written"):
+        Recording(tmp_path / "r")
+    root.write_text(re.sub(r',\s*"checksum": \d+', "", root.read_text()))  # as the first recordings were
     with pytest.raises(LapjointError, match=r"damaged recording \(missing or wrong 'every'\)"):
         Recording(tmp_path / "r")
+
+
+@pytest.mark.slow
+def test_a_flipped_bit_is_never_read(tmp_path: Path) -> None:
+    """Wherever it is in a chunk, or in what the recording says of itself."""
+    steps = record(tmp_path / "r", balls(40), 40)
+    chance = random.Random(5)
+    for path in [
+        *(tmp_path / "r" / "states").glob("c.*"),
+        tmp_path / "r" / "zarr.json",
+        tmp_path / "r" / "scene" / "c.0",
+    ]:
+        content = path.read_bytes()
+        for _ in range(60):
+            flipped = bytearray(content)
+            flipped[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+            path.write_bytes(flipped)
+            try:
+                recording = Recording(tmp_path / "r")
+                states = [recording.frame(i).states for i in range(len(recording))]
+                found = len(recording), recording.timestep, recording.scene, recording.params
+            except LapjointError as error:
+                assert "damaged recording" in str(error) or "not a lapjoint recording" in str(error)  # noqa: PT017
+            else:  # a name that nobody reads, or space between words
+                assert path.name == "zarr.json"
+                assert found == (40, steps[0].timestep, steps[0].scene, recording.params)
+                assert np.array_equal(states[39], np.float32(steps[39].states))
+        path.write_bytes(content)
+    assert len(Recording(tmp_path / "r")) == 40
+
+
+FOREIGN: dict[str, Callable[[dict[str, Any]], object]] = {
+    "codec": lambda content: content["codecs"].insert(1, {"name": "numcodecs.pickle", "configuration": {}}),
+    "last codec": lambda content: content["codecs"].append({"name": "gzip", "configuration": {"level": 1}}),
+    "no codec": lambda content: content.update(codecs=[]),
+    "data type": lambda content: content.update(data_type="variable_length_utf8"),
+    "order": lambda content: content["codecs"][0]["configuration"].update(order=[0, 0, 0]),
+    "chunk": lambda content: content["chunk_grid"]["configuration"].update(chunk_shape=[1 << 20, 1 << 20, 13]),
+    "no chunk": lambda content: content["chunk_grid"]["configuration"].update(chunk_shape=[0, 2, 13]),
+    "shape": lambda content: content.update(shape=[-1, 2, 13]),
+    "transformer": lambda content: content.update(storage_transformers=[{"name": "x"}]),
+    "key": lambda content: content.update(chunk_key_encoding={"name": "v2", "configuration": {"separator": "/"}}),
+    "format": lambda content: content.update(zarr_format=2),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_an_array_that_was_not_written_here_is_not_opened(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / "r", balls(2), 3)
+    path = tmp_path / "r" / "states" / "zarr.json"
+    content = json.loads(path.read_text())
+    FOREIGN[name](content)
+    path.write_text(json.dumps(content))
+    monkeypatch.setattr("zarr.open_array", lambda *_, **__: pytest.fail("it was opened"))
+    with pytest.raises(LapjointError, match=r"r: damaged recording \(states: "):
+        Recording(tmp_path / "r").frame(0)
+
+
+def test_an_array_of_zarr_2_is_not_opened(tmp_path: Path) -> None:
+    """There an array may hold pickles, which run code when they are read."""
+    import zarr
+
+    record(tmp_path / "r", balls(2), 3)
+    folder = tmp_path / "r" / "states"
+    shape = zarr.open_array(folder, mode="r").shape
+    shutil.rmtree(folder)
+    zarr.create_array(folder, shape=shape, dtype="float32", chunks=(32, 2, 13), zarr_format=2)[:] = 1.0
+    with pytest.raises(LapjointError, match=r"r: damaged recording \(states: .*zarr.json"):
+        Recording(tmp_path / "r").frame(0)
 
 
 def test_contacts_that_were_not_recorded_are_not_made_up(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .description import LEVEL, describe_array, seal, with_checksum
 from .layout import ROOT, chunk_file
-
-LEVEL = 5
 
 
 def replace_file(path: str, content: Any) -> None:
@@ -38,7 +37,7 @@ def replace_file(path: str, content: Any) -> None:
 
 def write_group(folder: Path, attributes: dict[str, Any]) -> None:
     """Describe a directory as a Zarr group."""
-    content = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+    content = {"zarr_format": 3, "node_type": "group", "attributes": seal(attributes) if attributes else {}}
     replace_file(f"{folder}/{ROOT}", json.dumps(content, indent=1).encode())
 
 
@@ -110,7 +109,7 @@ class GrowingArray:
         for index, block in list(self._blocks())[first_block:]:
             if self._order is not None:
                 block = block.transpose(self._order)
-            content = self._blosc.encode(np.ascontiguousarray(block))
+            content = with_checksum(self._blosc.encode(np.ascontiguousarray(block)))
             replace_file(f"{self._folder}/{chunk_file(number, *index)}", content)
 
     def _blocks(self) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
@@ -129,33 +128,7 @@ class GrowingArray:
     def _describe(self, row_count: int) -> None:
         if row_count == self._described_count:
             return
-        dtype = self._buffer.dtype
-        codecs: list[dict[str, Any]] = [
-            {"name": "bytes", "configuration": {"endian": "little"}} if dtype.itemsize > 1 else {"name": "bytes"},
-            {
-                "name": "blosc",
-                "configuration": {
-                    "cname": "lz4",
-                    "clevel": LEVEL,
-                    "shuffle": "shuffle",
-                    "typesize": dtype.itemsize,
-                    "blocksize": 0,
-                },
-            },
-        ]
-        if self._order is not None:
-            codecs.insert(0, {"name": "transpose", "configuration": {"order": list(self._order)}})
-        content = {
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": [row_count, *self._row_shape],
-            "data_type": dtype.name,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(self._chunk)}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
-            "fill_value": 0 if dtype.kind in "iu" else 0.0,
-            "codecs": codecs,
-            "dimension_names": self._dimensions,
-            "attributes": {},
-        }
-        replace_file(f"{self._folder}/{ROOT}", json.dumps(content).encode())
+        shape = (row_count, *self._row_shape)
+        content = describe_array(shape, self._buffer.dtype, self._chunk, self._order, self._dimensions)
+        replace_file(f"{self._folder}/{ROOT}", content)
         self._described_count = row_count

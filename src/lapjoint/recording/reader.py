@@ -18,6 +18,7 @@ from ..params import Params
 from ..scene import Scene
 from ..server.events import Event
 from ..server.frame import Frame
+from .description import check_array, is_whole
 from .layout import (
     CHUNK_FRAMES,
     CONTACT_OFFSET,
@@ -220,7 +221,8 @@ class Recording:
             import zarr
 
             try:
-                self._opened[name] = zarr.open_array(self.path / name, mode="r")
+                check_array(self.path / name)
+                self._opened[name] = zarr.open_array(self.path / name, mode="r", zarr_format=3)
             except Exception as error:
                 raise LapjointError(f"{self.path}: damaged recording ({name}: {error})") from None
         return self._opened[name]
@@ -280,4 +282,6 @@ def _read_root(path: Path) -> dict[str, Any]:
         ) from None
     if attributes.get("version") != VERSION:
         raise LapjointError(f"{path}: recording version {attributes.get('version')}, this lapjoint reads {VERSION}")
+    if not is_whole(attributes):
+        raise LapjointError(f"{path}: damaged recording ({ROOT} is not what was written: its checksum is another)")
     return dict(attributes)
