@@ -5,7 +5,9 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "algorithms/balance.h"
 #include "algorithms/blend.h"
@@ -31,7 +33,18 @@ namespace {
 using lapjoint::Graph;
 using lapjoint::Membership;
 
+// What comes from Python may come from a file: it is checked here, once, and relied on behind.
+void expect(bool holds, const char* otherwise) {
+  if (!holds) throw std::invalid_argument(otherwise);
+}
+
+void expect_ids(const Input<int>& ids, int low, int high, const char* otherwise) {
+  const int* begin = ids.data();
+  expect(std::all_of(begin, begin + ids.size(), [=](int id) { return low <= id && id < high; }), otherwise);
+}
+
 Graph graph_view(const Input<int>& start, const Input<int>& neighbor) {
+  expect(start.size() > 0, "a graph without a first row");
   return {static_cast<int>(start.shape(0)) - 1, start.data(), neighbor.data()};
 }
 
@@ -39,17 +52,44 @@ using Bits = Output<std::uint64_t>;
 
 // To read only.
 Membership membership_view(const Bits& bits) {
+  expect(bits.ndim() == 2 && bits.shape(1) <= lapjoint::kMaxWords, "membership bits of a wrong shape");
   return {static_cast<int>(bits.shape(0)), static_cast<int>(bits.shape(1)), bits.data()};
+}
+
+// No bit stands for a worker that is not there.
+void expect_workers(const Bits& bits, int worker_count) {
+  const std::size_t words = bits.shape(1), last = static_cast<std::size_t>(worker_count) / 64;
+  expect(worker_count >= 0 && static_cast<std::size_t>(worker_count) <= 64 * words, "too few bits for all workers");
+  std::uint64_t beyond = 0;
+  for (std::size_t word = last; word < words; ++word) {
+    const std::uint64_t mask = word == last ? ~std::uint64_t{0} << (worker_count % 64) : ~std::uint64_t{0};
+    for (std::size_t body = 0; body < bits.shape(0); ++body) beyond |= bits.data()[body * words + word] & mask;
+  }
+  expect(beyond == 0, "membership bits of workers that do not exist");
 }
 
 Membership membership_view(const Bits& bits, const Output<std::int64_t>& load, const Input<std::int64_t>& rate,
                            const Input<std::int64_t>& cost) {
-  return {static_cast<int>(bits.shape(0)),
-          static_cast<int>(bits.shape(1)),
-          bits.data(),
-          load.data(),
-          rate.data(),
-          cost.data()};
+  Membership membership = membership_view(bits);
+  expect(rate.size() == load.size(), "loads and rates of different numbers of workers");
+  expect(cost.size() == bits.shape(0), "costs of a different number of bodies");
+  expect_workers(bits, static_cast<int>(load.size()));
+  membership.load = load.data();
+  membership.rate = rate.data();
+  membership.cost = cost.data();
+  return membership;
+}
+
+// The rows of overlap bodies, in each of their workers.
+void expect_rows(const Membership& membership, const Input<int>& overlap, const Input<int>& offset, std::size_t rows) {
+  expect(offset.size() == overlap.size() + 1, "offsets of a different number of bodies");
+  expect_ids(overlap, 0, membership.body_count, "overlap bodies that do not exist");
+  for (std::size_t i = 0; i < overlap.size(); ++i) {
+    const lapjoint::Workers workers(membership.row(overlap.data()[i]), membership.words);
+    expect(offset.data()[i + 1] - offset.data()[i] == workers.count(), "offsets of other workers");
+  }
+  expect(offset.data()[0] == 0 && static_cast<std::size_t>(offset.data()[overlap.size()]) == rows,
+         "offsets that do not end with the rows");
 }
 
 template <typename T>
@@ -84,7 +124,10 @@ NB_MODULE(_algorithms, m) {
       [](int body_count, Input<int> joints, const std::vector<Input<int>>& contacts) {
         lapjoint::GraphArrays arrays;
         std::vector<std::span<const int>> lists;
-        for (const auto& list : contacts) lists.emplace_back(list.data(), list.size());
+        for (const auto& list : contacts) {
+          expect(list.size() % 2 == 0, "contacts that are no pairs");
+          lists.emplace_back(list.data(), list.size());
+        }
         {
           nb::gil_scoped_release unlocked;
           arrays = lapjoint::build_graph(body_count, {joints.data(), joints.size()}, lists);
@@ -98,6 +141,7 @@ NB_MODULE(_algorithms, m) {
       [](int growth_depth, Input<int> start, Input<int> neighbor, Bits bits, Output<std::int64_t> load,
          Input<std::int64_t> rate, Input<std::int64_t> cost) {
         Membership membership = membership_view(bits, load, rate, cost);
+        expect(start.size() == bits.shape(0) + 1, "a graph of a different number of bodies");
         lapjoint::assign_overlap(growth_depth, graph_view(start, neighbor), membership);
       },
       "growth_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "load"_a.noconvert(), "rate"_a, "cost"_a,
@@ -108,6 +152,11 @@ NB_MODULE(_algorithms, m) {
          Output<std::int64_t> load, Input<std::int64_t> rate, Input<std::int64_t> cost, int mode, Input<bool> jointed,
          int linger, Output<int> must_wait, Output<int> since_left) {
         Membership membership = membership_view(bits, load, rate, cost);
+        const std::size_t bodies = bits.shape(0);
+        expect(start.size() == bodies + 1 && jointed.size() == bodies && must_wait.size() == bodies &&
+                   since_left.size() == bodies,
+               "a graph, or times, of a different number of bodies");
+        expect_ids(contacts, -1 << 30, membership.body_count, "contacts of bodies that do not exist");
         const lapjoint::BalanceRules rules{growth_depth,     static_cast<lapjoint::Balance>(mode),
                                            jointed.data(),   linger,
                                            must_wait.data(), since_left.data()};
@@ -125,7 +174,11 @@ NB_MODULE(_algorithms, m) {
       "compute_weights",
       [](int search_depth, Input<int> start, Input<int> neighbor, Bits bits, Input<int> overlap, Input<int> offset,
          Output<int> worker, Output<double> weight) {
-        lapjoint::compute_weights(search_depth, graph_view(start, neighbor), membership_view(bits), overlap.data(),
+        const Membership membership = membership_view(bits);
+        expect(start.size() == bits.shape(0) + 1, "a graph of a different number of bodies");
+        expect(worker.size() == weight.size(), "workers and weights of different numbers");
+        expect_rows(membership, overlap, offset, worker.size());
+        lapjoint::compute_weights(search_depth, graph_view(start, neighbor), membership, overlap.data(),
                                   static_cast<int>(overlap.shape(0)), offset.data(), worker.data(), weight.data());
       },
       "search_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "overlap"_a, "offset"_a, "worker"_a.noconvert(),
@@ -134,7 +187,11 @@ NB_MODULE(_algorithms, m) {
       "depth_weights",
       [](int search_depth, Input<int> start, Input<int> neighbor, Bits bits, Input<int> overlap, Input<int> offset,
          Output<int> worker, Output<double> weight) {
-        lapjoint::depth_weights(search_depth, graph_view(start, neighbor), membership_view(bits), overlap.data(),
+        const Membership membership = membership_view(bits);
+        expect(start.size() == bits.shape(0) + 1, "a graph of a different number of bodies");
+        expect(worker.size() == weight.size(), "workers and weights of different numbers");
+        expect_rows(membership, overlap, offset, worker.size());
+        lapjoint::depth_weights(search_depth, graph_view(start, neighbor), membership, overlap.data(),
                                 static_cast<int>(overlap.shape(0)), offset.data(), worker.data(), weight.data());
       },
       "search_depth"_a, "start"_a, "neighbor"_a, "bits"_a.noconvert(), "overlap"_a, "offset"_a, "worker"_a.noconvert(),
@@ -142,8 +199,15 @@ NB_MODULE(_algorithms, m) {
   m.def(
       "command_lists",
       [](Bits bits, Bits known, int worker_count, Input<int> reset, Input<int> worker) {
+        const Membership membership = membership_view(bits);
+        expect(known.ndim() == 2 && known.shape(0) == bits.shape(0) && known.shape(1) == bits.shape(1),
+               "bits of a different number of bodies or workers");
+        expect_workers(bits, worker_count);
+        expect_workers(known, worker_count);
+        expect_ids(reset, 0, membership.body_count, "bodies to set that do not exist");
+        expect_ids(worker, 0, worker_count, "rows of workers that do not exist");
         const auto lists =
-            lapjoint::command_lists(membership_view(bits), known.data(), worker_count, reset.data(),
+            lapjoint::command_lists(membership, known.data(), worker_count, reset.data(),
                                     static_cast<int>(reset.shape(0)), worker.data(), static_cast<int>(worker.shape(0)));
         nb::list out;
         for (const lapjoint::ByWorker* list : {&lists.activate, &lists.deactivate, &lists.reset, &lists.slot})
@@ -154,6 +218,12 @@ NB_MODULE(_algorithms, m) {
   m.def(
       "blend",
       [](Input<int> offset, Input<double> weight, Input<double> worker_states, Input<int> body, Output<double> states) {
+        expect(offset.size() == body.size() + 1, "offsets of a different number of bodies");
+        expect_ids(body, 0, static_cast<int>(states.shape(0)), "bodies to blend that do not exist");
+        const int rows = static_cast<int>(std::min<std::size_t>(weight.size(), worker_states.shape(0)));
+        expect(std::is_sorted(offset.data(), offset.data() + offset.size()) && offset.data()[0] >= 0 &&
+                   offset.data()[body.size()] <= rows,
+               "offsets beyond the rows");
         lapjoint::blend(static_cast<int>(body.shape(0)), offset.data(), weight.data(), worker_states.data(),
                         body.data(), states.data());
       },
@@ -183,6 +253,7 @@ NB_MODULE(_algorithms, m) {
           "find",
           [](lapjoint::PairFinder& finder, Input<double> states, Bits bits) {
             std::vector<lapjoint::PairFinder::Pair> found;
+            expect(states.shape(0) == bits.shape(0), "states of a different number of bodies");
             {
               nb::gil_scoped_release unlocked;
               found = finder.find(states.data(), membership_view(bits));

@@ -51,7 +51,7 @@ def runtime(cluster: None) -> Iterator[object]:
     scene = Scene("balls", iterations=10)
     scene.add_static(Plane())
     scene.add_bodies(Sphere(0.5), [[0, 0, 5], [3, 0, 5], [6, 0, 5], [9, 0, 0.499]], linear_velocities=[1.0, 0, 0])
-    made = make_runtime(scene, Params(runtime="ray", hang_limit=1.0).resolved(scene), 3)
+    made = make_runtime(scene, Params(runtime="ray", hang_limit=3.0).resolved(scene), 3)
     made.states[:] = scene.states
     yield made
     made.close()

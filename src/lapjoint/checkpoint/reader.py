@@ -13,6 +13,7 @@ from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
 from ..simulation import OF_RUNTIME, Simulation
+from .check import check_parts
 from .layout import checkpoint_files, read_checkpoint
 from .version1 import parts_of_version1
 
@@ -60,8 +61,11 @@ class Checkpoint:
             self.keep: int = description["keep"]
             self.versions: dict[str, str] = description["versions"]
             """Of what wrote it."""
-        except (KeyError, TypeError) as error:
-            raise LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})") from None
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise self._damaged(error) from None
+
+    def _damaged(self, error: Exception) -> LapjointError:
+        return LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})")
 
     def scene(self) -> Scene:
         return Scene.from_bytes(self._arrays["scene"].tobytes(), str(self.path))
@@ -78,14 +82,19 @@ class Checkpoint:
         params = Params.of(**{**kept, **changed})
         self.params.check_worker_count(params.workers)
         self._warn_of_other_versions()
+        scene = self.scene()
+        try:
+            check_parts(self._parts, scene, self.params.workers, self.params.coupling)
+        except (KeyError, ValueError, TypeError) as error:
+            raise self._damaged(error) from None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PenetrationWarning)  # that was at the start
-            simulation = Simulation(self.scene(), replace(params, partition="equal"))
+            simulation = Simulation(scene, replace(params, partition="equal"))
         try:
             simulation.restore(self._parts, self.params)
-        except (KeyError, TypeError, IndexError) as error:
+        except (KeyError, TypeError, IndexError, ValueError) as error:
             simulation.close()
-            raise LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})") from None
+            raise self._damaged(error) from None
         except BaseException:
             simulation.close()
             raise

@@ -1,0 +1,274 @@
+"""Whether what a checkpoint holds can be the state of a simulation of its scene.
+
+A checksum says that a file is what somebody wrote, not that it makes sense. Compiled code reads these arrays in place:
+with a body or a worker that does not exist it would read and write beyond them. So all is checked before any of it is
+restored: which arrays there are, their types and shapes, that numbers of bodies, workers and joints are in range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.state import PartState
+from ..engines import EngineState
+from ..scene import STATE_SIZE, Scene
+from ..workers.engine_states import from_bytes, to_bytes
+
+WORD = 64
+Symbol = str | int
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An array's type and shape, and what its numbers are. Of a shape, `bodies`, `workers` and `words` are known; any
+    other name stands for one number throughout its part."""
+
+    dtype: str
+    shape: tuple[Symbol, ...]
+    low: Symbol | None = None
+    high: Symbol | None = None
+    """From `low` up to, and without, `high`."""
+    optional: bool = False
+    is_ascending: bool = False
+
+
+def _ids(*shape: Symbol, is_ascending: bool = False) -> Rule:
+    return Rule("int32", shape, 0, "bodies", is_ascending=is_ascending)
+
+
+BITS = Rule("uint64", ("bodies", "words"))
+PAIRS = Rule("int32", ("pairs", 2), "statics", "bodies")
+"""Of bodies; -1 - s for the static body s."""
+COUNTS = Rule("int32", ("pairs",), 0)
+DEPTHS = Rule("float64", ("pairs",))
+CONTACTS = {"bodies": PAIRS, "point_count": COUNTS, "depth": DEPTHS}
+ENGINE = {
+    "body_ids": _ids("engine bodies", is_ascending=True),
+    "bodies": Rule("float", ("engine bodies", "body columns")),
+    "prepared": Rule("bool", ("engine bodies",)),
+    "point_bodies": Rule("int32", ("points", 2), "statics", "bodies"),
+    "point_numbers": Rule("int32", ("points", "number columns")),
+    "points": Rule("float", ("points", "point columns")),
+    "joint_ids": Rule("int32", ("live joints",), 0, "joints"),
+    "joint_bodies": Rule("int32", ("live joints", 2), -1, "bodies"),
+    "joint_impulses": Rule("float", ("live joints",)),
+}
+
+
+def _under(prefix: str, rules: Mapping[str, Rule]) -> dict[str, Rule]:
+    return {f"{prefix}/{name}": rule for name, rule in rules.items()}
+
+
+def _optional(rules: Mapping[str, Rule]) -> dict[str, Rule]:
+    return {name: Rule(rule.dtype, rule.shape, rule.low, rule.high, True) for name, rule in rules.items()}
+
+
+ARRAYS: dict[str, dict[str, Rule]] = {
+    "table": {
+        "states": Rule("float64", ("bodies", STATE_SIZE)),
+        "worker_states": Rule("float64", ("rows", STATE_SIZE)),
+    },
+    "membership": {
+        "bits": BITS,
+        "load": Rule("int64", ("workers",), 0),
+        "cost": Rule("int64", ("bodies",), 0),
+        "rate": Rule("int64", ("workers",), 0),
+        "since_left": Rule("int32", ("bodies",)),
+        "must_wait": Rule("int32", ("bodies",)),
+    },
+    "detection": {"contacts": PAIRS, **_optional(_under("engine", ENGINE))},
+    "commands": {
+        "known": BITS,
+        "set": _ids("set bodies"),
+        "removed": _ids("removed bodies"),
+        "force_ids": _ids("pushed bodies"),
+        "forces": Rule("float64", ("pushed bodies", 6)),
+    },
+    "loads": {"cpu_ms": Rule("float64", ("timed workers",), optional=True)},
+    "repartition": {
+        "requested": Rule("int32", ("requested bodies",), 0, optional=True),
+        "bits": Rule("uint64", ("bodies", "words"), optional=True),
+    },
+    "elastic": {},
+    "frozen": {"ids": _ids("frozen bodies"), "rows": Rule("float64", ("frozen bodies", STATE_SIZE))},
+    "recovery": {},
+}
+COUPLINGS: dict[str, dict[str, Rule]] = {
+    "blend": {
+        "bodies": _ids("overlap bodies", is_ascending=True),
+        "offset": Rule("int32", ("edges",), 0),
+        "worker": Rule("int32", ("rows",), 0, "workers"),
+        "weight": Rule("float64", ("rows",)),
+    },
+    "tight": {
+        "interface": _ids("interface bodies", is_ascending=True),
+        "needed_at": Rule("int64", ("bodies",)),
+        **_under("contacts", CONTACTS),
+        **_under("engine", ENGINE),
+    },
+}
+REPLY = {"contact_bodies": PAIRS, "contact_point_count": COUNTS, "contact_depth": DEPTHS}
+
+
+def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int, coupling: str) -> None:
+    """Refuse, with a ValueError that names what is wrong, parts that no simulation can have had. A part or value that
+    is missing is a KeyError."""
+    sizes = {
+        "bodies": scene.body_count,
+        "workers": worker_count,
+        "words": -(-worker_count // WORD),
+        "statics": -len(scene.statics),
+        "joints": scene.joint_count,
+    }
+    for name, rules in {**ARRAYS, "coupling": COUPLINGS[coupling]}.items():
+        _check_arrays(name, parts[name].arrays, rules, sizes)
+    for name, bits in (("membership", "bits"), ("commands", "known"), ("repartition", "bits")):
+        if bits in parts[name].arrays:
+            _check_workers(f"{name}/{bits}", parts[name].arrays[bits], worker_count)
+    row_count = _check_rows(parts["coupling"]) if coupling == "blend" else 0
+    if len(parts["table"].arrays["worker_states"]) != row_count:
+        raise ValueError(f"table/worker_states has other rows than {row_count}, those of overlap bodies")
+    _check_last_step(parts["last_step"], sizes)
+    _check_engines(parts["workers"], sizes)
+    _check_values(parts, sizes)
+
+
+def _check_last_step(part: PartState, sizes: Mapping[str, int]) -> None:
+    replies = part.values["replies"]
+    if not isinstance(replies, list):
+        raise ValueError("last_step/replies is no list")
+    rules: dict[str, Rule] = {}
+    for i in range(len(replies)):
+        _check_arrays(f"last_step/{i}", PartState(part.arrays).under(str(i)), REPLY, sizes)
+        rules |= _under(str(i), REPLY)
+    if part.arrays.keys() != rules.keys():
+        raise ValueError("last_step has other replies than it says")
+
+
+def _check_engines(part: PartState, sizes: Mapping[str, int]) -> None:
+    names = {str(worker) for worker in range(sizes["workers"])}
+    if part.arrays.keys() not in ({*()}, names):
+        raise ValueError(
+            f"workers has {', '.join(part.arrays) or 'nothing'}, expected the engine states of all workers"
+        )
+    for name, data in part.arrays.items():
+        if data.dtype != np.uint8 or data.ndim != 1:
+            raise ValueError(f"workers/{name} is no sequence of bytes")
+        try:
+            state = from_bytes(data)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"workers/{name}: {error}") from None
+        _check_arrays(f"workers/{name}", vars(state), ENGINE, sizes)
+        if len(to_bytes(state)) != len(data):
+            raise ValueError(f"workers/{name} goes on behind its end")
+
+
+def _check_arrays(
+    part: str, arrays: Mapping[str, NDArray[Any]], rules: Mapping[str, Rule], sizes: Mapping[str, int]
+) -> None:
+    bound = dict(sizes)
+    for name in (name for name in arrays if name not in rules):
+        raise ValueError(f"{part}/{name} is nothing that is known")
+    for name, rule in rules.items():
+        if name in arrays:
+            _check_array(f"{part}/{name}", arrays[name], rule, bound)
+        elif not rule.optional:
+            raise KeyError(f"{part}/{name}")
+
+
+def _check_array(title: str, array: NDArray[Any], rule: Rule, sizes: dict[str, int]) -> None:
+    if not (array.dtype.name in ("float32", "float64") if rule.dtype == "float" else array.dtype.name == rule.dtype):
+        raise ValueError(f"{title} is of {array.dtype.name}, expected {rule.dtype}")
+    if array.ndim != len(rule.shape):
+        raise ValueError(f"{title} has {array.ndim} dimensions, expected {len(rule.shape)}")
+    for size, symbol in zip(array.shape, rule.shape, strict=True):
+        expected = symbol if isinstance(symbol, int) else sizes.setdefault(symbol, size)
+        if size != expected:
+            raise ValueError(f"{title} has the shape {array.shape}, expected {expected} where it has {size}")
+    low, high = (sizes[end] if isinstance(end, str) else end for end in (rule.low, rule.high))
+    if array.size and ((low is not None and array.min() < low) or (high is not None and array.max() >= high)):
+        raise ValueError(f"{title} has numbers from {array.min()} to {array.max()}, expected {low} to {_last(high)}")
+    if rule.is_ascending and (np.diff(array) <= 0).any():
+        raise ValueError(f"{title} is not ascending")
+
+
+def _last(high: int | None) -> str:
+    return "any" if high is None else str(high - 1)
+
+
+def _check_workers(title: str, bits: NDArray[np.uint64], worker_count: int) -> None:
+    allowed = np.zeros(bits.shape[1], np.uint64)
+    for worker in range(worker_count):
+        allowed[worker // WORD] |= np.uint64(1) << np.uint64(worker % WORD)
+    if (bits & ~allowed).any():
+        raise ValueError(f"{title} names workers beyond {worker_count - 1}")
+
+
+def _check_rows(part: PartState) -> int:
+    """Every overlap body has its rows, in order. Returns how many there are."""
+    offset, bodies, workers = (part.arrays[name] for name in ("offset", "bodies", "worker"))
+    if len(offset) != len(bodies) + 1 or offset[0] != 0 or offset[-1] != len(workers) or (np.diff(offset) < 0).any():
+        raise ValueError("coupling/offset does not divide the rows among the bodies")
+    return len(workers)
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+def _is_count(value: Any, most: int | None = None) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0 and (most is None or value < most)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _check_values(parts: Mapping[str, PartState], sizes: Mapping[str, int]) -> None:
+    known = {field.name for field in fields(EngineState)}
+    assert known == ENGINE.keys(), "an engine's state has other arrays than are checked"
+
+    def is_reply(value: Any) -> bool:
+        return isinstance(value, dict) and all(map(_is_number, value.values()))
+
+    def is_failure(value: Any) -> bool:
+        return (
+            isinstance(value, list)
+            and len(value) == 2
+            and _is_count(value[0], sizes["workers"])
+            and isinstance(value[1], list)
+            and all(map(_is_count, value[1]))
+        )
+
+    def all_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        return lambda value: isinstance(value, list) and all(map(check, value))
+
+    checks: dict[str, dict[str, Callable[[Any], bool]]] = {
+        "last_step": {"step_count": _is_count, "replies": all_of(is_reply)},
+        "detection": {"is_unchanged": _is_bool},
+        "commands": {"iterations": lambda value: value is None or (_is_count(value) and value > 0)},
+        "loads": {"last_repartition": _is_number, "duplicated": _is_number},
+        "repartition": {name: lambda value: _is_count(value) and value > 0 for name in ("wanted_count", "last_count")},
+        "elastic": dict.fromkeys(("least", "most", "looks"), _is_count),
+        "recovery": {
+            "failed_at": all_of(is_failure),
+            "quarantined": all_of(lambda value: _is_count(value, sizes["bodies"])),
+        },
+        "coupling": {"is_settled": _is_bool, "cut_share": _is_number},
+    }
+    for name, own in checks.items():
+        for key, check in own.items():
+            if key not in parts[name].values:
+                if name == "coupling":
+                    continue  # each coupling has one of them
+                raise KeyError(f"{name}/{key}")
+            if not check(parts[name].values[key]):
+                raise ValueError(f"{name}/{key} is {parts[name].values[key]!r}")
