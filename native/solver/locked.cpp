@@ -121,6 +121,7 @@ void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const B
                          const std::vector<MassBlock>& masses, const std::vector<int>& interface,
                          const std::vector<int>& kept) {
   clear();
+  fell_back_ = false;
   collect(rows, bodies);
   if (rows_.empty()) return;
   jointed_elsewhere_ = !masses.empty();
@@ -148,7 +149,8 @@ void LockedRows::prepare(btAlignedObjectArray<btSolverConstraint>& rows, const B
     pairs_.swap(pairs);
     kept_.swap(keep);
   }
-  if (is_too_much_ || !factor(bodies, masses)) return clear();
+  fell_back_ = is_too_much_ || !factor(bodies, masses);
+  if (fell_back_) return clear();
   changed_.assign(velocities_.size(), 0.0);
   solved_lack_ = 0;
   for (const Row& row : rows_) row.row->m_overrideNumSolverIterations = 0;

@@ -35,6 +35,8 @@ class LockedRows {
 
   void clear();
   bool empty() const { return rows_.empty(); }
+  // Whether rows that could have been taken in the last `prepare` were left to sweeps.
+  bool fell_back() const { return fell_back_; }
   // Whether a joint's row was taken.
   static bool has(const btSolverConstraint& row) { return row.m_overrideNumSolverIterations == 0; }
   // Takes the rows that have no limits out of Bullet's sweeps; takes none if the factorization fails or is more work
@@ -86,6 +88,7 @@ class LockedRows {
   std::vector<char> kept_;
   BlockCholesky matrix_;
   bool is_too_much_ = false;  // to factor
+  bool fell_back_ = false;
   bool current_ = false, jointed_elsewhere_ = false;
   bool solved_ = false;  // all rows, in this step
   double solved_lack_ = 0;

@@ -21,6 +21,8 @@ class RoundSolver : public OpenSolver {
   RoundSolver(btScalar joint_warm_start, bool plain, bool joints_together)
       : joint_warm_start_(joint_warm_start), plain_(plain), joints_together_(joints_together) {}
 
+  // One where the joints of this engine were left to sweeps.
+  int fallback_count() const override { return joints_together_ && locked_.fell_back(); }
   void begin(btCollisionObject** bodies, int body_count, btPersistentManifold** manifolds, int manifold_count,
              btTypedConstraint** joints, int joint_count, const btContactSolverInfo& info);
   // A contribution is in units of which linear ones are so many metres long.

@@ -167,6 +167,7 @@ class Simulation:
                     error.add_note(str(own))
             raise
         profile.count_workers(commands, now.replies, now.commands.known)
+        profile.sent_bytes = self._runtime.byte_count
 
     # ---- what a user reads -----------------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ class Loopback:
         self.wait_cpu_s = 0.0
         self.fetch_count = 0
         self.row_bytes = 0
+        self.wire_bytes = 0
         memory = np.empty(SceneLayout(scene).size, np.uint8)
         SceneLayout(scene).write(memory)
         self.workers = []
@@ -45,6 +46,10 @@ class Loopback:
             self.remote.set_worker(index, False)
             self.workers.append(worker)
         Loopback.last = self
+
+    @property
+    def byte_count(self) -> int:
+        return self.remote.byte_count
 
     @property
     def states(self) -> np.ndarray:
@@ -58,11 +63,13 @@ class Loopback:
         self.remote.take([worker.step(ask) for worker, ask in zip(self.workers, self.remote.ask(), strict=True)])
 
     def step(self, commands: Sequence[Command], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
+        self.remote.byte_count = 0
         if self.remote.must_know_more(commands):
             self.fetch()
         requests = self.remote.pack(commands)
         answers = [worker.step(request) for worker, request in zip(self.workers, requests, strict=True)]
         assert [worker.step(request) for worker, request in zip(self.workers, requests, strict=True)] == answers
+        self.wire_bytes = sum(map(len, requests)) + sum(map(len, answers))
         self.row_bytes = sum(4 * from_bytes(answer).states.size for answer in answers)
         if meanwhile is not None:
             meanwhile()
@@ -127,10 +134,13 @@ def test_only_the_border_travels() -> None:
         simulation.step(5)
         full = 4 * STATE_SIZE * scene.body_count
         assert 0 < Loopback.last.row_bytes < full / 5
+        few = simulation.profile.byte_count
+        assert few == Loopback.last.wire_bytes
         assert Loopback.last.fetch_count == 0
         states = simulation.states
         assert Loopback.last.fetch_count == 1
         simulation.step()
+        assert simulation.profile.byte_count == Loopback.last.wire_bytes > few + 0.7 * full
         assert Loopback.last.row_bytes > 0.9 * full, "who looks at states will look again: they come with the step"
         assert not np.array_equal(simulation.states, states)
         assert Loopback.last.fetch_count == 1

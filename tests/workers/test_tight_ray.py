@@ -65,6 +65,7 @@ class Loopback:
         self.border_states = np.zeros((scene.body_count, STATE_SIZE))
         self.worker_states = np.zeros((scene.body_count * worker_count, STATE_SIZE))
         self.remote = RemoteStates(scene, params, self.border_states)
+        self.byte_count: int | None = None
         self.wait_cpu_s = 0.0
         self._scene, self._params, self._room = scene, params, exchange_room
         self._pool = ThreadPoolExecutor(worker_count)

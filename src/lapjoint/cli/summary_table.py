@@ -74,6 +74,8 @@ def _exchange_rows(summary: RunSummary) -> dict[str, str]:
     rows = {"coupling": f"{most}, tolerance {summary.tolerance:g} m/s" if summary.tolerance else most}
     if summary.rounds_max is not None:  # there was a step
         rows["rounds"] = f"{summary.rounds_mean:.1f} a step, {summary.rounds_max} at most"
+    if summary.fallback_count_mean:
+        rows["joints"] = f"left to sweeps in {counted(summary.fallback_count_mean, 'worker', form='.2g')} a step"
     if summary.residual_max is not None:
         rows["residual"] = (
             f"{summary.residual_mean:.2g} m/s, {summary.residual_max:.2g} m/s at most: largest velocity change of any "

@@ -65,6 +65,8 @@ class StepProfile:
     commands: Sequence[StepCommand] = field(default=(), repr=False)
     """What was sent to the workers, and what they replied."""
     replies: Sequence[StepReply] = field(default=(), repr=False)
+    sent_bytes: int | None = None
+    """What the runtime sent and received over a network, the exchange within the step apart."""
     contacts_between: Contacts | None = field(default=None, repr=False)
     """Contacts between workers, where only the server has them."""
     bits: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 1), np.uint64), repr=False)
@@ -95,8 +97,10 @@ class StepProfile:
 
     @cached_property
     def byte_count(self) -> int:
-        """Bytes of commands, replies and states that server and workers exchanged."""
-        return count_bytes(self.commands, self.replies) + self.exchange_bytes
+        """Bytes of commands, replies and states that server and workers exchanged: those that went over the network,
+        or, where memory is shared, those that the messages stand for."""
+        sent = count_bytes(self.commands, self.replies) if self.sent_bytes is None else self.sent_bytes
+        return sent + self.exchange_bytes
 
     @property
     def contact_count(self) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lapjoint import Ball, Box, Material, Params, Plane, Scene, Simulation
+from lapjoint import Ball, Box, Material, Params, Plane, Scene, Simulation, Sphere, scenes
 from lapjoint.measures import joint_gaps, linear_momentum
+from lapjoint.run import run
 from tight_support import simulate, start_from
 
 
@@ -139,3 +140,20 @@ def test_plain_rounds_push_as_the_plain_step_does(rounds: int) -> None:
     scene.add_bodies(Box((0.5, 0.5, 0.5)), [(0.45 * i, 0.0, 0.0) for i in range(6)])
     plain = simulate(scene, 10, coupling="blend", iterations=20)
     assert np.array_equal(simulate(scene, 10, iterations=20, rounds=rounds, acceleration=False), plain)
+
+
+def test_joints_that_are_too_much_work_to_solve_together_are_counted() -> None:
+    """A tangle has no good order: its factorization is nearly a full matrix, and its joints are swept."""
+    chance, count = np.random.default_rng(1), 500
+    places = 20 * chance.random((count, 3))
+    tangle = Scene("tangle", iterations=5, gravity=(0.0, 0.0, 0.0))
+    tangle.add_bodies(Sphere(0.01), places)
+    for order in (chance.permutation(count), chance.permutation(count)):
+        for a, b in zip(order.tolist(), np.roll(order, 1).tolist(), strict=True):
+            tangle.add_joint(Ball(), a, b, (places[a] + places[b]) / 2)
+    found = {}
+    for scene in (tangle, scenes.build("bridge", 106)):
+        with Simulation(scene, Params(runtime="inline", coupling="tight", rounds=2)) as simulation:
+            summary = run(simulation, 2)
+            found[scene.name] = simulation.profile.fallback_count, summary.fallback_count_mean
+    assert found == {"tangle": (1, 1.0), "bridge": (0, 0.0)}

@@ -37,6 +37,8 @@ class Runtime(Protocol):
         """`exchange_room` is how many numbers one direction of a worker's exchange within a step can have."""
         ...
 
+    byte_count: int | None
+    """Bytes that the last step sent and received; None where server and workers share memory."""
     wait_cpu_s: float
     """CPU time of the server in the last step while the workers stepped [s]: from the last command to the last reply.
     With workers in the server's own thread, theirs."""

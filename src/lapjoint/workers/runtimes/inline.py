@@ -24,6 +24,7 @@ class InlineRuntime:
         self._scene, self._params, self._room = scene, params, exchange_room
         self.states = self.border_states = self._table(scene.body_count)
         self.worker_states = self._table(0)
+        self.byte_count: int | None = None
         self.wait_cpu_s = 0.0
         self._workers: list[Worker] = []
         self._failures: dict[int, WorkerFailure] = {}

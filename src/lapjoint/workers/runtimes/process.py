@@ -43,6 +43,7 @@ class ProcessRuntime:
         self.states: Array = states.array((scene.body_count, STATE_SIZE), float)
         self.border_states = self.states
         self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
+        self.byte_count: int | None = None
         self.wait_cpu_s = 0.0
         self._blocks = [states, worker_states, scene_block]
         self._children: list[Child] = []

@@ -81,6 +81,10 @@ class RayRuntime:
         self._remote.want()
         return self.border_states
 
+    @property
+    def byte_count(self) -> int | None:
+        return self._remote.byte_count if self._remote.is_remote else None
+
     # ---- a step ------------------------------------------------------------------------------------------------------
 
     def step(
@@ -91,6 +95,7 @@ class RayRuntime:
             sent_commands = [
                 None if actor.failure else command for actor, command in zip(self._actors, commands, strict=True)
             ]
+            self._remote.byte_count = 0
             if self._remote.must_know_more(sent_commands):
                 self._fetch()
             messages = self._remote.pack(sent_commands)

@@ -122,7 +122,7 @@ class RemoteStates:
             b"" if command is None else worker.pack(self.number, self._wants, command, self.table, ids)
             for worker, command, ids in zip(self.workers, commands, watched, strict=True)
         ]
-        self.byte_count = sum(map(len, messages))
+        self.byte_count += sum(map(len, messages))
         return messages
 
     def unpack(
