@@ -1,13 +1,41 @@
 #include "bullet/world.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "bullet/errors.h"
 #include "bullet/frames.h"
 #include "bullet/slot.h"
 
 namespace lapjoint {
+
+namespace {
+
+constexpr btScalar kTreeMargin = btScalar(0.05);  // that Bullet's tree adds to a box that moves
+constexpr std::size_t kFirst = 512;               // bodies of a batch that show what becomes of the tree
+constexpr int kDeep = 100;                        // for so many, a list in the making
+
+// 0 to count - 1, each far from those before it: 0, 4, 2, 6, 1, 5, 3, 7.
+std::vector<std::uint32_t> scattered(std::uint32_t count) {
+  std::vector<std::uint32_t> places;
+  places.reserve(count);
+  const std::uint32_t size = std::bit_ceil(count);
+  for (std::uint32_t reversed = 0; places.size() < count;) {
+    if (reversed < count) places.push_back(reversed);
+    // Adds one from the other end: the highest bit that is not set, and none above it.
+    std::uint32_t bit = size >> 1;
+    while (reversed & bit) {
+      reversed ^= bit;
+      bit >>= 1;
+    }
+    reversed |= bit;
+  }
+  return places;
+}
+
+}  // namespace
 
 BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodies, const JointColumns& joints)
     : settings_(settings),
@@ -84,9 +112,12 @@ btVector3 BulletWorld::length(const double* xyz) const {
 
 // ---- into the world and out of it ----------------------------------------------------------------------------------
 
-void BulletWorld::enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask) {
+void BulletWorld::enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask,
+                                   btScalar room) {
   btVector3 low, high;
   body.getCollisionShape()->getAabb(body.getWorldTransform(), low, high);
+  low -= btVector3(room, room, room);
+  high += btVector3(room, room, room);
   broadphase_.m_gid = number - 1;  // the new proxy gets m_gid + 1: the body's own number, whenever it arrives
   body.setBroadphaseHandle(broadphase_.createProxy(low, high, body.getCollisionShape()->getShapeType(), &body,
                                                    static_cast<int>(group), static_cast<int>(mask), &dispatcher_));
@@ -180,7 +211,22 @@ void BulletWorld::activate(const int* ids, int count, const double* states) {
 
 // Bodies that have been made and placed.
 void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorted) {
-  for (const int id : sorted) enter_broadphase(slots_[id]->body, id, body_columns_.group[id], body_columns_.mask[id]);
+  const auto put = [&](int id, btScalar room) {
+    enter_broadphase(slots_[id]->body, id, body_columns_.group[id], body_columns_.mask[id], room);
+  };
+  // Bullet's tree grows downwards without turning: bodies along a line, one after the other, make it a list. Where the
+  // first ones do, the others enter far apart first, and the tree is built anew. Their boxes are as roomy as those of
+  // bodies that move: else the first step would take all of them out, and put them in again one after the other.
+  const std::size_t first = std::min<std::size_t>(sorted.size(), kFirst);
+  for (std::size_t i = 0; i < first; ++i) put(sorted[i], 0);
+  btDbvt& tree = broadphase_.m_sets[btDbvtBroadphase::DYNAMIC_SET];
+  if (first < sorted.size() && btDbvt::maxdepth(tree.m_root) > kDeep) {
+    for (const std::uint32_t place : scattered(static_cast<std::uint32_t>(sorted.size() - first)))
+      put(sorted[first + place], gContactBreakingThreshold + kTreeMargin);
+    tree.optimizeTopDown();
+  } else {
+    for (std::size_t i = first; i < sorted.size(); ++i) put(sorted[i], 0);
+  }
   const auto middle = bodies_.insert(bodies_.end(), sorted.begin(), sorted.end());
   std::inplace_merge(bodies_.begin(), middle, bodies_.end());
   connect_joints(ids, count);

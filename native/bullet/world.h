@@ -164,7 +164,7 @@ class BulletWorld {
   void enter(const int* ids, int count, const std::vector<int>& sorted);
   std::unique_ptr<Slot> make_body(int body_id) const;
   void place_body(Slot& slot, const double* state) const;
-  void enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask);
+  void enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask, btScalar room = 0);
   btCollisionObject* object(int number) const;  // of a body, or of a static body s: -1 - s
   btPersistentManifold* manifold_of(const int* bodies, const int* numbers);
   void connect_joints(const int* ids, int count);

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -438,3 +440,23 @@ def test_a_summary_has_no_number_that_json_does_not_know(tmp_path: Path) -> None
     summary = json.loads(file.read_text(), parse_constant=refuse)
     assert summary["residual_mean"] is None
     assert summary["worker_residual_mean"] == []
+
+
+@pytest.mark.slow
+def test_bodies_along_a_line_are_activated_in_no_time() -> None:
+    """One after the other they would make Bullet's tree a list: 60,000 spheres took a minute and more."""
+    code = """
+        import resource
+        import numpy as np
+        from lapjoint import Scene, Sphere, make_engine
+        resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+        count = 60_000
+        line = Scene("line")
+        line.add_bodies(Sphere(0.5), np.arange(count)[:, None] * [1.5, 0.0, 0.0])
+        engine = make_engine(line)
+        engine.activate(np.arange(count), line.states)
+        engine.step(3)
+        print(len(engine.contacts()), engine.get_states()[:, 9].max() < 0)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "0 True\n"), done.stderr
