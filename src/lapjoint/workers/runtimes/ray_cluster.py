@@ -8,7 +8,7 @@ import secrets
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -45,7 +45,7 @@ class NodeError(WorkerError):
 def join_cluster(address: str | None) -> None:
     """Connect this process to the cluster at `address`, or start one here; once for all who need it.
 
-    A cluster of our own listens on this machine only, takes no one without its token, and leaves nothing behind.
+    A cluster of our own listens at 127.0.0.1 only, takes no one without its token, and leaves nothing behind.
     """
     global _users, _joined, _ours
     if _users == 0 and not ray.is_initialized():
@@ -84,7 +84,7 @@ def _connect(address: str) -> None:
 
 def _start() -> None:
     _remove_remains()
-    settings = {
+    settings: dict[str, str | None] = {
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_enable_metrics_collection": "0",
@@ -92,7 +92,9 @@ def _start() -> None:
     # With a token of its own in the environment, Ray writes none into the home directory.
     if "RAY_AUTH_TOKEN_PATH" not in os.environ:
         settings["RAY_AUTH_TOKEN"] = os.environ.get("RAY_AUTH_TOKEN", _TOKEN)
-    with _quiet(), _environment(settings):
+    # Other users of this machine reach 127.0.0.1 too. Where no mode is set, Ray demands the token.
+    settings["RAY_AUTH_MODE"] = None
+    with _quiet(), _environment(settings), _on_loopback():
         ray.init(
             address="local",
             include_dashboard=False,
@@ -101,6 +103,29 @@ def _start() -> None:
             _node_ip_address=LOCALHOST,
             _temp_dir=str(_folder(os.getpid())),
         )
+    if (found := ray.util.get_node_ip_address()) != LOCALHOST:
+        with _quiet():
+            ray.shutdown()
+        raise LapjointError(
+            f"Ray {ray.__version__} listens at {found}, where other machines reach it, expected {LOCALHOST}: this "
+            "version cannot be kept to this machine; give the address of a cluster, or use runtime process"
+        )
+
+
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Let Ray take 127.0.0.1 for this machine's address; then all that it starts listens there and nowhere else.
+
+    By itself it replaces that address by one that other machines reach, except on systems where it has no clusters of
+    many machines. This is one of them for as long as our own cluster starts.
+    """
+    constants = ray._private.ray_constants
+    before = constants.ENABLE_RAY_CLUSTER
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
 
 
 def _folder(pid: int) -> Path:
@@ -116,17 +141,22 @@ def _remove_remains() -> None:
 
 
 @contextmanager
-def _environment(settings: dict[str, str]) -> Iterator[None]:
+def _environment(settings: Mapping[str, str | None]) -> Iterator[None]:
+    """Within it the environment has these variables; it does not have those that are None."""
     before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
+    _set(settings)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 @contextmanager
