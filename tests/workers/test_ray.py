@@ -211,9 +211,9 @@ def test_programs_leave_nothing_behind() -> None:
         for process in started:
             process.kill()
             process.communicate()
-    from lapjoint.workers.runtimes.ray_cluster import _remove_remains
+    from lapjoint.workers.runtimes.ray_remains import remove_remains
 
-    _remove_remains()
+    remove_remains()
     assert not Path(folder_of(dies.pid)).exists()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import shutil
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 from ...errors import LapjointError, WorkerError
 from .placement import Node
+from .ray_remains import FOLDER, end_processes, folder_of, remove, remove_remains
 
 try:
     import ray as ray  # the other modules take it from here, so that the error below is theirs too
@@ -24,8 +24,6 @@ except ImportError as error:
     raise LapjointError("the ray runtime needs Ray: pip install 'lapjoint[ray]'") from error
 
 LOCALHOST = "127.0.0.1"
-FOLDER = Path("/tmp")  # short, for Ray puts sockets there, whose paths may have 107 characters
-PREFIX = "lapjoint-ray-"
 CHECK_S = 60.0  # how long a node may take to report which lapjoint it has
 _TOKEN = secrets.token_hex(32)
 
@@ -67,23 +65,55 @@ def leave_cluster() -> None:
         _ours = False
         with _quiet():
             ray.shutdown()
-        shutil.rmtree(_folder(os.getpid()), ignore_errors=True)
+        remove(folder_of(os.getpid()))
 
 
 def _connect(address: str) -> None:
     try:
         with _quiet():
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
-    except (ConnectionError, RuntimeError, ValueError, AssertionError) as error:
-        reason = str(error).strip().splitlines()
+    except BaseException as error:
+        _undo()
+        if not isinstance(error, Exception):
+            raise
         raise LapjointError(
             f"address is {address!r}, but no Ray cluster can be joined there, expected one that this machine is part "
-            f"of (see docs/cluster.md): {reason[0] if reason else type(error).__name__}"
+            f"of (see docs/cluster.md): {first_line(error)}"
         ) from error
 
 
 def _start() -> None:
-    _remove_remains()
+    remove_remains()
+    folder = folder_of(os.getpid())
+    try:
+        _init_here(folder)
+        if (found := ray.util.get_node_ip_address()) != LOCALHOST:
+            raise LapjointError(
+                f"Ray {ray.__version__} listens at {found}, where other machines reach it, expected {LOCALHOST}: give "
+                "the address of a cluster, or use the process runtime"
+            )
+    except BaseException as error:
+        _undo()
+        end_processes(folder)
+        remove(folder)
+        if isinstance(error, LapjointError) or not isinstance(error, Exception):
+            raise
+        # Of many kinds, down to Exception itself; its first sentence has what failed.
+        reason = first_line(error).partition(". ")[0]
+        raise LapjointError(
+            f"no Ray cluster can be started on this machine: {reason}. Try it again when the machine has "
+            f"less to do and room in {FOLDER} and /dev/shm, without RAY_ variables in the environment; or use the "
+            "process runtime, which needs no Ray"
+        ) from error
+
+
+def _undo() -> None:
+    """Disconnect after Ray has failed halfway, so that it can be tried again."""
+    with suppress(Exception), _quiet():
+        ray.shutdown()
+
+
+def _init_here(folder: Path) -> None:
     settings: dict[str, str | None] = {
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -101,14 +131,7 @@ def _start() -> None:
             log_to_driver=False,
             logging_level=logging.CRITICAL,
             _node_ip_address=LOCALHOST,
-            _temp_dir=str(_folder(os.getpid())),
-        )
-    if (found := ray.util.get_node_ip_address()) != LOCALHOST:
-        with _quiet():
-            ray.shutdown()
-        raise LapjointError(
-            f"Ray {ray.__version__} listens at {found}, where other machines reach it, expected {LOCALHOST}: this "
-            "version cannot be kept to this machine; give the address of a cluster, or use runtime process"
+            _temp_dir=str(folder),
         )
 
 
@@ -126,18 +149,6 @@ def _on_loopback() -> Iterator[None]:
         yield
     finally:
         constants.ENABLE_RAY_CLUSTER = before
-
-
-def _folder(pid: int) -> Path:
-    return FOLDER / f"{PREFIX}{pid}"
-
-
-def _remove_remains() -> None:
-    """What Ray has written for programs that were killed."""
-    for folder in FOLDER.glob(f"{PREFIX}*"):
-        number = folder.name.removeprefix(PREFIX)
-        if number.isdigit() and not Path(f"/proc/{number}").exists():
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -214,6 +225,12 @@ def check_versions(nodes: Sequence[Node], limit_s: float = CHECK_S) -> None:
             raise NodeError(node, last_line(error)) from None
         if found != own:
             raise LapjointError(f"node {node.address} has lapjoint {found}, expected {own}, as here")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error, which has what failed."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 def last_line(error: BaseException) -> str:
