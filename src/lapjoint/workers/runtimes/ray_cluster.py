@@ -15,7 +15,7 @@ from typing import Any
 
 from ...errors import LapjointError, WorkerError
 from .placement import Node
-from .ray_remains import FOLDER, end_processes, folder_of, remove, remove_remains
+from .ray_remains import FOLDER, end_processes, folder_of, note_processes, remove, remove_remains
 
 try:
     import ray as ray  # the other modules take it from here, so that the error below is theirs too
@@ -74,8 +74,7 @@ def _connect(address: str) -> None:
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     except BaseException as error:
         _undo()
-        if not isinstance(error, Exception):
-            raise
+        _pass_on(error)
         raise LapjointError(
             f"address is {address!r}, but no Ray cluster can be joined there, expected one that this machine is part "
             f"of (see docs/cluster.md): {first_line(error)}"
@@ -96,8 +95,7 @@ def _start() -> None:
         _undo()
         end_processes(folder)
         remove(folder)
-        if isinstance(error, LapjointError) or not isinstance(error, Exception):
-            raise
+        _pass_on(error)
         # Of many kinds, down to Exception itself; its first sentence has what failed.
         reason = first_line(error).partition(". ")[0]
         raise LapjointError(
@@ -105,12 +103,21 @@ def _start() -> None:
             f"less to do and room in {FOLDER} and /dev/shm, without RAY_ variables in the environment; or use the "
             "process runtime, which needs no Ray"
         ) from error
+    note_processes(folder)
 
 
 def _undo() -> None:
     """Disconnect after Ray has failed halfway, so that it can be tried again."""
     with suppress(Exception), _quiet():
         ray.shutdown()
+
+
+def _pass_on(error: BaseException) -> None:
+    """Raise what is no failure of Ray's. SIGTERM, which it handles while it starts, goes to who handles it else."""
+    if isinstance(error, SystemExit) and error.code == signal.SIGTERM:
+        signal.raise_signal(signal.SIGTERM)
+    if isinstance(error, LapjointError) or not isinstance(error, Exception):
+        raise error
 
 
 def _init_here(folder: Path) -> None:
