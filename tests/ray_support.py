@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import shutil
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -41,12 +42,77 @@ def why_not() -> str:
     return f"veth links are not permitted here: {linked.stderr.strip()}" if linked.returncode else ""
 
 
+class Namespaces:
+    """Two machines with a cable between them, as far as the network goes."""
+
+    _numbers = itertools.count()
+
+    def __init__(self) -> None:
+        number = next(self._numbers)
+        self._names = {at: f"lapjoint-{os.getpid()}-{number}{letter}" for at, letter in ((HEAD, "a"), (OTHER, "b"))}
+
+    def __enter__(self) -> Namespaces:
+        a, b = self._names.values()
+        try:
+            for name in (a, b):
+                self._ip("netns", "add", name)
+            self._ip("-n", a, "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", b)
+            for address, name in self._names.items():
+                self._ip("-n", name, "address", "add", f"{address}/24", "dev", "veth0")
+                for device in ("lo", "veth0"):
+                    self._ip("-n", name, "link", "set", device, "up")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for address, name in self._names.items():
+            self.kill(address)
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+        names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout
+        assert not any(name in names for name in self._names.values())
+
+    def command(self, address: str, *words: str) -> list[str]:
+        """The command that runs these words on that machine."""
+        return ["ip", "netns", "exec", self._names[address], *words]
+
+    def run(self, address: str, code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+        """A Python program on that machine; returns what it printed."""
+        words = self.command(address, sys.executable, "-c", textwrap.dedent(code), *arguments)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, env=environment)
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def processes(self, address: str) -> list[psutil.Process]:
+        """All that runs on a machine."""
+        done = subprocess.run(["ip", "netns", "pids", self._names[address]], capture_output=True, text=True)
+        found = []
+        for pid in done.stdout.split():
+            with suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(int(pid)))
+        return found
+
+    def kill(self, address: str) -> None:
+        """As when a machine loses its power."""
+        while found := running(self.processes(address)):
+            for process in found:
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGKILL)
+            time.sleep(0.05)
+
+    @staticmethod
+    def _ip(*arguments: str) -> None:
+        done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
+        assert done.returncode == 0, f"ip {' '.join(arguments)}: {done.stderr}"
+
+
 class TwoNodes:
     """The server's node and another."""
 
     def __init__(self, folder: Path, path: str = "", other_environment: Mapping[str, str] | None = None) -> None:
         self._folder = folder
-        self._names = {HEAD: f"lapjoint-{os.getpid()}-a", OTHER: f"lapjoint-{os.getpid()}-b"}
+        self._namespaces = Namespaces()
         self._started: list[subprocess.Popen[bytes]] = []
         self._other_environment = other_environment or {}
         self.environment = {
@@ -58,14 +124,7 @@ class TwoNodes:
         }
 
     def start(self) -> None:
-        a, b = self._names.values()
-        for name in (a, b):
-            self._ip("netns", "add", name)
-        self._ip("-n", a, "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", b)
-        for address, name in self._names.items():
-            self._ip("-n", name, "address", "add", f"{address}/24", "dev", "veth0")
-            for device in ("lo", "veth0"):
-                self._ip("-n", name, "link", "set", device, "up")
+        self._namespaces.__enter__()
         common = ["--num-cpus=2", "--object-store-memory=100000000", "--disable-usage-stats", "--block"]
         self.start_ray(
             HEAD, "--head", "--port=6379", "--include-dashboard=false", f"--temp-dir={self._folder}", *common
@@ -86,16 +145,7 @@ class TwoNodes:
         with log:
             self._started.append(
                 subprocess.Popen(
-                    [
-                        "ip",
-                        "netns",
-                        "exec",
-                        self._names[address],
-                        ray,
-                        "start",
-                        f"--node-ip-address={address}",
-                        *options,
-                    ],
+                    self._namespaces.command(address, ray, "start", f"--node-ip-address={address}", *options),
                     env={**self.environment, **(environment or {})},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -151,7 +201,7 @@ class TwoNodes:
 
     def popen(self, code: str, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            ["ip", "netns", "exec", self._names[HEAD], sys.executable, "-c", textwrap.dedent(code), *arguments],
+            self._namespaces.command(HEAD, sys.executable, "-c", textwrap.dedent(code), *arguments),
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -164,34 +214,16 @@ class TwoNodes:
 
     def processes(self, address: str) -> list[psutil.Process]:
         """All that runs on a node."""
-        done = subprocess.run(["ip", "netns", "pids", self._names[address]], capture_output=True, text=True)
-        found = []
-        for pid in done.stdout.split():
-            with suppress(psutil.NoSuchProcess):
-                found.append(psutil.Process(int(pid)))
-        return found
+        return self._namespaces.processes(address)
 
     def kill(self, address: str) -> None:
         """As when a machine loses its power."""
-        while found := running(self.processes(address)):
-            for process in found:
-                with suppress(psutil.NoSuchProcess):
-                    process.send_signal(signal.SIGKILL)
-            time.sleep(0.05)
+        self._namespaces.kill(address)
 
     def stop(self) -> None:
-        for address, name in self._names.items():
-            self.kill(address)
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+        self._namespaces.__exit__()
         for process in self._started:
             process.wait(LIMIT_S)
-        names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout
-        assert not any(name in names for name in self._names.values())
-
-    @staticmethod
-    def _ip(*arguments: str) -> None:
-        done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
-        assert done.returncode == 0, f"ip {' '.join(arguments)}: {done.stderr}"
 
 
 @contextmanager
@@ -218,3 +250,9 @@ def ray_processes(folder: str) -> list[psutil.Process]:
 
 def gone(folder: str, seconds: float) -> bool:
     return bool(poll(lambda: not ray_processes(folder), seconds))
+
+
+def semaphores(pids: Iterable[int]) -> list[str]:
+    """Named semaphores of channels that these processes have made."""
+    found = [name for name in os.listdir("/dev/shm") if name.startswith(("sem.hdr", "sem.obj"))]
+    return [name for name in found if int(name[7:].partition("-")[0]) in set(pids)]

@@ -160,16 +160,22 @@ class RunSummary:
 
 
 class _Interrupt:
-    """Within it, Ctrl-C is noted and the step at hand ends whole; a second one interrupts at once."""
+    """Within it, Ctrl-C is noted and the step at hand ends whole; a second one interrupts at once.
+
+    So is SIGTERM where the program has made it an interrupt too, by a handler that raises KeyboardInterrupt.
+    """
 
     def __init__(self) -> None:
         self.came = False
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> _Interrupt:
-        ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a background job of a script: leave it so
-        self._ours = threading.current_thread() is threading.main_thread() and not ignored
-        if self._ours:
-            self._before = signal.signal(signal.SIGINT, self._note)
+        if threading.current_thread() is threading.main_thread():
+            # One that is ignored stays so: that of a background job of a script.
+            if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._note)
+            if callable(signal.getsignal(signal.SIGTERM)):
+                self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._note_termination)
         return self
 
     def _note(self, number: int, frame: FrameType | None) -> None:
@@ -177,9 +183,15 @@ class _Interrupt:
             raise KeyboardInterrupt
         self.came = True
 
+    def _note_termination(self, number: int, frame: FrameType | None) -> None:
+        try:
+            self._before[number](number, frame)
+        except KeyboardInterrupt:
+            self._note(number, frame)
+
     def __exit__(self, *_: object) -> None:
-        if self._ours:
-            signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
 
 Gate = Callable[[Callable[[], bool]], bool]

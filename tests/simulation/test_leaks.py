@@ -24,6 +24,22 @@ simulation.step(3)
 print("ready", flush=True)
 sys.stdin.readline()
 """
+START_IN_A_THREAD = f"""
+import os, sys, threading, time
+from lapjoint import Params, Simulation, scenes
+made = []
+thread = threading.Thread(target=lambda: made.append(Simulation(scenes.build("bowl", 60), Params(workers={WORKERS}))))
+thread.start()
+thread.join()
+while os.path.exists(f"/proc/self/task/{{thread.native_id}}"):
+    time.sleep(0.01)
+simulation = made.pop()
+pids = simulation._runtime.process_ids
+simulation.step(3)
+assert simulation._runtime.process_ids == pids, "none had to be replaced"
+print("ready", flush=True)
+sys.stdin.readline()
+"""
 
 
 @pytest.fixture
@@ -34,9 +50,9 @@ def memory_before() -> set[str]:
 class Program:
     """A Python program with three workers, stopped where its user would be sitting in front of it."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, start: str = START) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", START + code],
+            [sys.executable, "-c", start + code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -112,6 +128,25 @@ def test_a_server_that_is_killed_while_idle(
     programs.append(program)
     assert program.kill(number) == -number
     assert_nothing_left(program.workers, memory_before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a stopped worker stays until it goes on")
+@pytest.mark.parametrize("start", [START, START_IN_A_THREAD], ids=["made", "made-in-a-thread-that-has-ended"])
+def test_a_stopped_worker_of_a_server_that_is_killed(
+    programs: list[Program], memory_before: set[str], start: str
+) -> None:
+    """It cannot notice anything: the system kills it."""
+    program = Program("", start)
+    programs.append(program)
+    program.workers[1].suspend()
+    assert poll(lambda: program.workers[1].status() == psutil.STATUS_STOPPED, GONE_S)
+    program.kill(signal.SIGKILL)
+    try:
+        assert_nothing_left(program.workers, memory_before)
+    finally:
+        for worker in running(program.workers):
+            worker.kill()
 
 
 ENDLESS = """
@@ -198,14 +233,25 @@ def test_interrupt_while_workers_start(command_line: subprocess.Popen[str], memo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
-def test_death_of_the_command_line(
-    command_line: subprocess.Popen[str], memory_before: set[str], number: signal.Signals
-) -> None:
+def test_termination_of_the_command_line(command_line: subprocess.Popen[str], memory_before: set[str]) -> None:
+    """It ends as by Ctrl-C, and dies of the signal all the same."""
     workers = workers_of(command_line)
     wait_until_they_step(workers)
-    command_line.send_signal(number)
+    command_line.send_signal(signal.SIGTERM)
+    output, errors = command_line.communicate(timeout=60)
+    assert command_line.returncode == -signal.SIGTERM
+    assert "of 100000 steps" in output
+    assert "state hash" in output, "what was done is summed up"
+    assert errors == ""
+    assert_nothing_left(workers, memory_before)
+
+
+@pytest.mark.slow
+def test_death_of_the_command_line(command_line: subprocess.Popen[str], memory_before: set[str]) -> None:
+    workers = workers_of(command_line)
+    wait_until_they_step(workers)
+    command_line.kill()
     _, errors = command_line.communicate(timeout=60)
-    assert command_line.returncode == -number
+    assert command_line.returncode == -signal.SIGKILL
     assert errors == ""
     assert_nothing_left(workers, memory_before)

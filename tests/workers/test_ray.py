@@ -30,7 +30,7 @@ from lapjoint.errors import SimulationStopped
 from lapjoint.workers.messages import StepCommand, StepReply, WorkerFailure
 from lapjoint.workers.runtimes import make_runtime
 from parallel_support import finish, poll
-from ray_support import LIMIT_S, gone, ray_processes
+from ray_support import LIMIT_S, gone, ray_processes, semaphores
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
@@ -199,6 +199,8 @@ def test_programs_leave_nothing_behind() -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n", process.communicate()[1]
             assert len(ray_processes(folder_of(process.pid))) > 1
+        pids = [process.pid for process in ray_processes(folder_of(dies.pid))]
+        assert semaphores(pids)
         dies.kill()
         dies.wait()
         assert gone(folder_of(dies.pid), LIMIT_S), ray_processes(folder_of(dies.pid))
@@ -211,10 +213,11 @@ def test_programs_leave_nothing_behind() -> None:
         for process in started:
             process.kill()
             process.communicate()
-    from lapjoint.workers.runtimes.ray_cluster import _remove_remains
+    from lapjoint.workers.runtimes.ray_remains import remove_remains
 
-    _remove_remains()
+    remove_remains()
     assert not Path(folder_of(dies.pid)).exists()
+    assert semaphores(pids) == []
 
 
 def has_workers(pid: int) -> bool:
@@ -225,7 +228,12 @@ def has_workers(pid: int) -> bool:
     return False
 
 
-def test_interrupt_of_the_command_line() -> None:
+@pytest.mark.parametrize(
+    ("number", "exit_code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)],
+    ids=["interrupted", "terminated"],
+)
+def test_end_of_the_command_line(number: signal.Signals, exit_code: int) -> None:
     program = Path(sys.executable).with_name("lapjoint")
     arguments = ["run", "bowl", "--size", "200", "--workers", "2", "--runtime", "ray", "--steps", "100000"]
     process = subprocess.Popen(
@@ -239,12 +247,18 @@ def test_interrupt_of_the_command_line() -> None:
     try:
         folder = folder_of(process.pid)
         assert poll(lambda: has_workers(process.pid), LIMIT_S)
-        os.killpg(process.pid, signal.SIGINT)  # as the terminal does: to all of its process group
+        pids = [process.pid for process in ray_processes(folder)]
+        assert poll(lambda: semaphores(pids), LIMIT_S)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as the terminal does: to all of its process group
+        else:
+            process.send_signal(number)
         output, errors = process.communicate(timeout=LIMIT_S)
-        assert process.returncode == 130, errors
+        assert process.returncode == exit_code, errors
         assert "Traceback" not in output + errors
         assert gone(folder, LIMIT_S)
         assert not Path(folder).exists()
+        assert semaphores(pids) == []
     finally:
         process.kill()
         process.communicate()

@@ -21,6 +21,7 @@ from typer.core import TyperGroup
 from ..errors import LapjointError
 from .command import Command
 from .help_page import print_group_page
+from .termination import ended_in_order_by_sigterm
 
 COMMANDS = {
     "scenes": "List every scene with its counts.",
@@ -104,10 +105,11 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def main() -> None:
     """Entry point: every LapjointError is one line on stderr and exit code 2."""
     warnings.showwarning = _show_warning
-    try:
-        app()
-    except LapjointError as error:
-        Console(stderr=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    with ended_in_order_by_sigterm():
+        try:
+            app()
+        except LapjointError as error:
+            Console(stderr=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            sys.exit(130)

@@ -17,6 +17,7 @@ from ...params import Params
 from ..codec import from_bytes, read, to_bytes, write
 from ..messages import Command, Reply, WorkerFailure
 from .shared import DONE, FAILED, GO, SharedMemory
+from .starter import start_process
 
 READ_S = 10.0
 """What the rest of a failure may take to arrive [s]."""
@@ -47,7 +48,7 @@ class Child:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
         environment["OPENBLAS_NUM_THREADS"] = "1"
         try:
-            self._process = subprocess.Popen(
+            self._process = start_process(
                 [sys.executable, "-m", "lapjoint.workers.runtimes.process_worker", json.dumps(task)],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno(), *(block.fd for block in blocks), mailbox.fd, exchange.fd],

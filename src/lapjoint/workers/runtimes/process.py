@@ -2,7 +2,8 @@
 
 States, commands and replies lie in shared memory; a byte on a socket signals that they are ready. Sockets, not
 semaphores, because a socket also reports that the other side is gone: a worker that dies is noticed at once, and
-workers whose server dies, however it dies, end by themselves. The memory has no name, so nothing can be left behind.
+workers whose server dies, however it dies, end by themselves; Linux ends those that are stopped. The memory has no
+name, so nothing can be left behind.
 """
 
 from __future__ import annotations

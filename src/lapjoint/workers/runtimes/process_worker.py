@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import select
+import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from functools import partial
 
 from ...params import Params
@@ -20,6 +23,8 @@ from .base import Array
 from .child import pack_failure
 from .shared import DONE, GO, SharedMemory
 
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
 
 def leave_with_server(link: socket.socket) -> None:
     """End this process as soon as the server hangs up, in the middle of a step too."""
@@ -27,6 +32,13 @@ def leave_with_server(link: socket.socket) -> None:
     poll.register(link, getattr(select, "POLLRDHUP", 0) | select.POLLHUP)
     poll.poll()
     os._exit(1)
+
+
+def die_with_server() -> None:
+    """Let Linux kill this process when the server dies: where it is stopped, it cannot notice that by itself."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def overlap_table(block: SharedMemory) -> Array:
@@ -42,6 +54,7 @@ def needs_room(command: StepCommand, block: SharedMemory) -> bool:
 def main() -> None:
     task = json.loads(sys.argv[1])
     link = socket.socket(fileno=task["socket"])
+    die_with_server()
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
         states, worker_states, scene_block, mailbox, exchange = (SharedMemory(size, fd) for fd, size in task["memory"])

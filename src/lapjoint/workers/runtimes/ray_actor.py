@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 from collections.abc import Iterable, Sequence
@@ -14,6 +13,7 @@ from ..messages import RemoteReply, WorkerFailure
 from .placement import Node
 from .ray_cluster import kill, last_line, on_node, ray
 from .ray_link import CONNECT_S, Entrance
+from .ray_remains import is_running
 from .ray_worker import RayWorker, source_digest
 from .shared import SharedMemory
 
@@ -127,11 +127,3 @@ def end_actors(actors: Iterable[RayActor]) -> None:
     for actor in actors:
         while actor.node.is_server and actor.pid and is_running(actor.pid) and time.monotonic() < end:
             time.sleep(0.002)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import shutil
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from ...errors import LapjointError, WorkerError
 from .placement import Node
+from .ray_remains import FOLDER, end_processes, folder_of, note_processes, remove, remove_remains
 
 try:
     import ray as ray  # the other modules take it from here, so that the error below is theirs too
@@ -24,8 +24,6 @@ except ImportError as error:
     raise LapjointError("the ray runtime needs Ray: pip install 'lapjoint[ray]'") from error
 
 LOCALHOST = "127.0.0.1"
-FOLDER = Path("/tmp")  # short, for Ray puts sockets there, whose paths may have 107 characters
-PREFIX = "lapjoint-ray-"
 CHECK_S = 60.0  # how long a node may take to report which lapjoint it has
 _TOKEN = secrets.token_hex(32)
 
@@ -45,7 +43,7 @@ class NodeError(WorkerError):
 def join_cluster(address: str | None) -> None:
     """Connect this process to the cluster at `address`, or start one here; once for all who need it.
 
-    A cluster of our own listens on this machine only, takes no one without its token, and leaves nothing behind.
+    A cluster of our own listens at 127.0.0.1 only, takes no one without its token, and leaves nothing behind.
     """
     global _users, _joined, _ours
     if _users == 0 and not ray.is_initialized():
@@ -67,24 +65,63 @@ def leave_cluster() -> None:
         _ours = False
         with _quiet():
             ray.shutdown()
-        shutil.rmtree(_folder(os.getpid()), ignore_errors=True)
+        remove(folder_of(os.getpid()))
 
 
 def _connect(address: str) -> None:
     try:
         with _quiet():
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
-    except (ConnectionError, RuntimeError, ValueError, AssertionError) as error:
-        reason = str(error).strip().splitlines()
+    except BaseException as error:
+        _undo()
+        _pass_on(error)
         raise LapjointError(
             f"address is {address!r}, but no Ray cluster can be joined there, expected one that this machine is part "
-            f"of (see docs/cluster.md): {reason[0] if reason else type(error).__name__}"
+            f"of (see docs/cluster.md): {first_line(error)}"
         ) from error
 
 
 def _start() -> None:
-    _remove_remains()
-    settings = {
+    remove_remains()
+    folder = folder_of(os.getpid())
+    try:
+        _init_here(folder)
+        if (found := ray.util.get_node_ip_address()) != LOCALHOST:
+            raise LapjointError(
+                f"Ray {ray.__version__} listens at {found}, where other machines reach it, expected {LOCALHOST}: give "
+                "the address of a cluster, or use the process runtime"
+            )
+    except BaseException as error:
+        _undo()
+        end_processes(folder)
+        remove(folder)
+        _pass_on(error)
+        # Of many kinds, down to Exception itself; its first sentence has what failed.
+        reason = first_line(error).partition(". ")[0]
+        raise LapjointError(
+            f"no Ray cluster can be started on this machine: {reason}. Try it again when the machine has "
+            f"less to do and room in {FOLDER} and /dev/shm, without RAY_ variables in the environment; or use the "
+            "process runtime, which needs no Ray"
+        ) from error
+    note_processes(folder)
+
+
+def _undo() -> None:
+    """Disconnect after Ray has failed halfway, so that it can be tried again."""
+    with suppress(Exception), _quiet():
+        ray.shutdown()
+
+
+def _pass_on(error: BaseException) -> None:
+    """Raise what is no failure of Ray's. SIGTERM, which it handles while it starts, goes to who handles it else."""
+    if isinstance(error, SystemExit) and error.code == signal.SIGTERM:
+        signal.raise_signal(signal.SIGTERM)
+    if isinstance(error, LapjointError) or not isinstance(error, Exception):
+        raise error
+
+
+def _init_here(folder: Path) -> None:
+    settings: dict[str, str | None] = {
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_enable_metrics_collection": "0",
@@ -92,41 +129,52 @@ def _start() -> None:
     # With a token of its own in the environment, Ray writes none into the home directory.
     if "RAY_AUTH_TOKEN_PATH" not in os.environ:
         settings["RAY_AUTH_TOKEN"] = os.environ.get("RAY_AUTH_TOKEN", _TOKEN)
-    with _quiet(), _environment(settings):
+    # Other users of this machine reach 127.0.0.1 too. Where no mode is set, Ray demands the token.
+    settings["RAY_AUTH_MODE"] = None
+    with _quiet(), _environment(settings), _on_loopback():
         ray.init(
             address="local",
             include_dashboard=False,
             log_to_driver=False,
             logging_level=logging.CRITICAL,
             _node_ip_address=LOCALHOST,
-            _temp_dir=str(_folder(os.getpid())),
+            _temp_dir=str(folder),
         )
 
 
-def _folder(pid: int) -> Path:
-    return FOLDER / f"{PREFIX}{pid}"
-
-
-def _remove_remains() -> None:
-    """What Ray has written for programs that were killed."""
-    for folder in FOLDER.glob(f"{PREFIX}*"):
-        number = folder.name.removeprefix(PREFIX)
-        if number.isdigit() and not Path(f"/proc/{number}").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 @contextmanager
-def _environment(settings: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
+def _on_loopback() -> Iterator[None]:
+    """Let Ray take 127.0.0.1 for this machine's address; then all that it starts listens there and nowhere else.
+
+    By itself it replaces that address by one that other machines reach, except on systems where it has no clusters of
+    many machines. This is one of them for as long as our own cluster starts.
+    """
+    constants = ray._private.ray_constants
+    before = constants.ENABLE_RAY_CLUSTER
+    constants.ENABLE_RAY_CLUSTER = False
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        constants.ENABLE_RAY_CLUSTER = before
+
+
+@contextmanager
+def _environment(settings: Mapping[str, str | None]) -> Iterator[None]:
+    """Within it the environment has these variables; it does not have those that are None."""
+    before = {name: os.environ.get(name) for name in settings}
+    _set(settings)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 @contextmanager
@@ -184,6 +232,12 @@ def check_versions(nodes: Sequence[Node], limit_s: float = CHECK_S) -> None:
             raise NodeError(node, last_line(error)) from None
         if found != own:
             raise LapjointError(f"node {node.address} has lapjoint {found}, expected {own}, as here")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error, which has what failed."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 def last_line(error: BaseException) -> str:

@@ -1,0 +1,99 @@
+"""What a Ray cluster of our own has on this machine, and how it goes: processes, a folder, named semaphores."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import Path
+
+FOLDER = Path("/tmp")  # short, for Ray puts sockets there, whose paths may have 107 characters
+PREFIX = "lapjoint-ray-"
+PIDS = "lapjoint-pids"
+"""In the folder: the processes of the cluster, whose numbers are in the names of semaphores."""
+SEMAPHORES = Path("/dev/shm")
+SEMAPHORE = re.compile(r"sem\.(?:hdr|obj)(\d+)-\d+")
+"""Of a channel of a compiled graph. The number is that of the raylet that made it."""
+
+
+def folder_of(pid: int) -> Path:
+    """Where the cluster of program `pid` keeps its files."""
+    return FOLDER / f"{PREFIX}{pid}"
+
+
+def note_processes(folder: Path) -> None:
+    """Keep the numbers of the cluster's processes, for whoever removes what they leave."""
+    with suppress(OSError):
+        folder.joinpath(PIDS).write_text("\n".join(map(str, _processes_of(folder))))
+
+
+def remove(folder: Path) -> None:
+    """Remove the folder and the semaphores of a cluster whose processes have ended."""
+    with suppress(OSError):
+        pids = set(folder.joinpath(PIDS).read_text().split())
+        for file in SEMAPHORES.iterdir():
+            if (match := SEMAPHORE.fullmatch(file.name)) and match[1] in pids:
+                with suppress(OSError):
+                    file.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_remains() -> None:
+    """Remove what clusters of programs that were killed have left. Their processes leave by themselves."""
+    for folder in FOLDER.glob(f"{PREFIX}*"):
+        number = folder.name.removeprefix(PREFIX)
+        if number.isdigit() and not is_running(int(number)) and not _processes_of(folder):
+            remove(folder)
+
+
+def end_processes(folder: Path) -> None:
+    """Kill what this program has started for the cluster: after a start that failed nobody else does."""
+    children = defaultdict(list)
+    for pid in _all_processes():
+        children[_parent_of(pid)].append(pid)
+    direct = [pid for pid in _processes_of(folder) if pid in children[os.getpid()]]
+    doomed = list(direct)
+    for pid in doomed:  # it grows
+        doomed.extend(children[pid])
+    for pid in doomed:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for pid in direct:
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _processes_of(folder: Path) -> list[int]:
+    """Processes whose command line names the folder; where the system has no /proc, none."""
+    name = re.compile(re.escape(os.fsencode(folder)) + rb"(?!\d)")
+    return [pid for pid in _all_processes() if pid != os.getpid() and name.search(_read(pid, "cmdline"))]
+
+
+def _all_processes() -> list[int]:
+    with suppress(OSError):
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return []
+
+
+def _parent_of(pid: int) -> int:
+    words = _read(pid, "stat").rpartition(b")")[2].split()  # the name before it may have blanks and brackets
+    return int(words[1]) if words else 0
+
+
+def _read(pid: int, what: str) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/{what}").read_bytes()
+    return b""
