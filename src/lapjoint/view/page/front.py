@@ -59,12 +59,13 @@ class Front:
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
                 head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_S)
                 request = Request.parse(head)
-                refusal = "not an HTTP request" if request is None else self._access.refusal(request)
-                if request is None or refusal is not None:
-                    writer.write(_forbidden(str(refusal)))
-                    await writer.drain()
-                    return
-                await self._relay(request, head, reader, writer)
+                refusal = None if request is None else self._access.refusal(request)
+                if request is None:
+                    writer.write(_answer("400 Bad Request", "not an HTTP request"))
+                elif refusal is not None:
+                    writer.write(_answer("403 Forbidden", refusal))
+                else:
+                    await self._relay(request, head, reader, writer)
         finally:
             await _close(writer)
 
@@ -105,9 +106,9 @@ async def _close(writer: asyncio.StreamWriter) -> None:
         await writer.wait_closed()
 
 
-def _forbidden(reason: str) -> bytes:
+def _answer(status: str, reason: str) -> bytes:
     text = f"lapjoint: {reason}\n".encode()
-    head = f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
     return head.encode() + b"Connection: close\r\n\r\n" + text
 
 
