@@ -16,7 +16,10 @@ from .access import COOKIE, PASS_HEADER, Access, Request
 
 HEAD_SIZE = 32 << 10
 HEAD_S = 20.0
-"""How long a connection may take to send its head."""
+"""How long a connection may take to send its head [s]."""
+MOST_STRANGERS = 128
+"""How many connections may be open that have not been let in. One more closes the oldest of them: browsers send their
+heads at once, so it is silent ones that are closed, and they keep nobody out."""
 
 
 class Front:
@@ -28,6 +31,8 @@ class Front:
         self.port = int(self._socket.getsockname()[1])
         self._loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
+        self._strangers: dict[asyncio.StreamWriter, None] = {}
+        """Connections that have not been let in, oldest first."""
         self._thread = threading.Thread(target=self._work, name="lapjoint-front", daemon=True)
         self._thread.start()
 
@@ -54,6 +59,11 @@ class Front:
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
+        if len(self._strangers) >= MOST_STRANGERS:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.transport.abort()
+        self._strangers[writer] = None
         try:
             # A connection ends as it ends; cancelled, it is because the view is closed.
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
@@ -65,9 +75,11 @@ class Front:
                 elif refusal is not None:
                     writer.write(_answer("403 Forbidden", refusal))
                 else:
+                    self._strangers.pop(writer, None)
                     await self._relay(request, head, reader, writer)
         finally:
             await _close(writer)
+            self._strangers.pop(writer, None)
 
     async def _relay(
         self, request: Request, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
