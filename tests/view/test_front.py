@@ -42,6 +42,14 @@ def answer_to(front: Front, head: bytes) -> bytes:
     return answer
 
 
+@pytest.fixture
+def no_output(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Nothing is printed, nor logged, which without a test is printed."""
+    yield
+    assert capfd.readouterr() == ("", "")
+    assert [record.getMessage() for record in caplog.get_records("call")] == []
+
+
 @pytest.mark.parametrize("host", ["localhost", "0.0.0.0"])
 @pytest.mark.parametrize(
     "head",
@@ -56,10 +64,10 @@ def answer_to(front: Front, head: bytes) -> bytes:
         b"\r\n\r\n",
     ],
 )
-def test_what_cannot_be_read_is_a_bad_request(capfd: pytest.CaptureFixture[str], host: str, head: bytes) -> None:
+@pytest.mark.usefixtures("no_output")
+def test_what_cannot_be_read_is_a_bad_request(host: str, head: bytes) -> None:
     with front_of(Access.of(host)) as (front, _):
         assert answer_to(front, head).startswith(b"HTTP/1.1 400 Bad Request\r\n")
-    assert capfd.readouterr() == ("", "")
 
 
 def let_in(front: Front, inner: socket.socket, head: bytes) -> tuple[socket.socket, socket.socket]:
@@ -74,9 +82,8 @@ def let_in(front: Front, inner: socket.socket, head: bytes) -> tuple[socket.sock
     return link, behind
 
 
-def test_silent_strangers_are_few_and_keep_nobody_out(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("no_output")
+def test_silent_strangers_are_few_and_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front_module, "HEAD_S", 2 * LIMIT_S)
     access = Access.of("0.0.0.0")
     head = f"GET /?token={access.token} HTTP/1.1\r\nHost: box\r\nUpgrade: websocket\r\n\r\n".encode()
@@ -102,10 +109,17 @@ def test_silent_strangers_are_few_and_keep_nobody_out(
             link.close()
             behind.close()
         assert answer_to(front, b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 403 Forbidden\r\n")
-    assert capfd.readouterr() == ("", "")
 
 
 def test_a_head_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front_module, "HEAD_S", 0.1)
     with front_of(Access.of("localhost")) as (front, _):
         assert answer_to(front, b"GET / HTTP/1.1\r\nHost: loc") == b""
+
+
+@pytest.mark.usefixtures("no_output")
+def test_a_front_is_closed_while_connections_are() -> None:
+    for _ in range(20):
+        with front_of(Access.of("localhost")) as (front, _):
+            for link in [connect(front, b"GET / ") for _ in range(20)]:
+                link.close()

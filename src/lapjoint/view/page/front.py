@@ -31,6 +31,8 @@ class Front:
         self.port = int(self._socket.getsockname()[1])
         self._loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
+        self._links: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        """All connections, by the tasks that serve them."""
         self._strangers: dict[asyncio.StreamWriter, None] = {}
         """Connections that have not been let in, oldest first."""
         self._thread = threading.Thread(target=self._work, name="lapjoint-front", daemon=True)
@@ -49,13 +51,23 @@ class Front:
             self._loop.close()
 
     async def _serve(self) -> None:
-        server = await asyncio.start_server(self._meet, sock=self._socket, limit=HEAD_SIZE)
+        server = await asyncio.start_server(self._arrive, sock=self._socket, limit=HEAD_SIZE)
         await self._ended.wait()
+        # Accept no more; the server is closed last, else those that are just being accepted are never closed.
+        self._loop.remove_reader(self._socket)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in self._links:
+                task.cancel()
+            await asyncio.wait(others)
         server.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        for _ in range(3):  # so many turns of the loop until all sockets are closed
+            await asyncio.sleep(0)
+
+    def _arrive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection in a task of its own. asyncio's would print a traceback when cancelled."""
+        task = self._loop.create_task(self._meet(reader, writer))
+        self._links[task] = writer
+        task.add_done_callback(lambda task: self._links.pop(task).transport.abort())
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
@@ -114,7 +126,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
-    with suppress(OSError):
+    with suppress(OSError, asyncio.CancelledError):
         await writer.wait_closed()
 
 
