@@ -349,7 +349,7 @@ def test_damage_is_told_and_never_read_as_zeros(tmp_path: Path) -> None:
     with pytest.raises(LapjointError, match=r"damaged recording \(zarr.json is not what was written"):
         Recording(tmp_path / "r")
     root.write_text(re.sub(r',\s*"checksum": \d+', "", root.read_text()))  # as the first recordings were
-    with pytest.raises(LapjointError, match=r"damaged recording \(missing or wrong 'every'\)"):
+    with pytest.raises(LapjointError, match=r"damaged recording \(zarr\.json: every is missing, expected an"):
         Recording(tmp_path / "r")
 
 
@@ -422,6 +422,70 @@ def test_an_array_of_zarr_2_is_not_opened(tmp_path: Path) -> None:
     zarr.create_array(folder, shape=shape, dtype="float32", chunks=(32, 2, 13), zarr_format=2)[:] = 1.0
     with pytest.raises(LapjointError, match=r"r: damaged recording \(states: .*zarr.json"):
         Recording(tmp_path / "r").frame(0)
+
+
+def with_attribute(folder: Path, name: str, value: object) -> Path:
+    """A recording of five bodies on two workers, with one attribute changed."""
+    path = Path(shutil.copytree(V1, folder / "changed", dirs_exist_ok=True))
+    content = json.loads((path / "zarr.json").read_text())
+    content["attributes"][name] = value
+    (path / "zarr.json").write_text(json.dumps(content))
+    return path
+
+
+WRONG: dict[str, list[object]] = {
+    "frame_count": [-1, 1.5, "3", None, True, 10**30],
+    "profile_count": [-1, {}],
+    "body_count": [-1, "all", 2**31],
+    "worker_count": [-1, 0, 1.5, "two", None, [], 10**9],
+    "every": [0, -2, None],
+    "timestep": [0, -0.1, float("nan"), float("inf"), 10**400, "fast", None],
+    "complete": [1, "yes", None],
+    "contacts": ["no"],
+    "interface": [3],
+    "started": [5],
+    "versions": [[], "1.0"],
+    "machine": [7, {"core_count": "two"}],
+    "resumed_from": [4],
+    "params": [[], None],
+    "phases": ["solve", [1], [None]],
+    "profile": [{"a": 1}, ["../states"], ["/etc"], [""]],
+    "measures": [None, [[]]],
+    "events": [{}, [1], ["x"], [{}], [{"step_count": "x", "kind": "stop", "text": ""}]],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_attribute_is_named_with_its_file(tmp_path: Path, name: str) -> None:
+    for value in WRONG[name]:
+        path = with_attribute(tmp_path, name, value)
+        with pytest.raises(LapjointError) as caught:
+            Recording(path)
+        assert str(caught.value).startswith(f"{path}: damaged recording (zarr.json: {name} is ")
+        assert ", expected " in str(caught.value)
+
+
+def test_attributes_that_do_not_fit_the_arrays_are_told(tmp_path: Path) -> None:
+    cases: list[tuple[str, object, Callable[[Recording], object], str]] = [
+        ("worker_count", 1, lambda r: r.membership(0), r"_worker has 1, expected 0 to 0"),
+        ("worker_count", 1, lambda r: r.weights(0), r"_worker has 1, expected 0 to 0"),
+        (
+            "body_count",
+            10**9,
+            lambda r: r.membership(0),
+            r"first_worker has rows of \[5\] numbers, expected \[1000000000\]",
+        ),
+        ("body_count", 3, lambda r: r.frame(0), r"states has rows of \[5, 13\] numbers, expected \[3, 13\]"),
+        ("body_count", 3, lambda r: r.scene, r"body_count is 3, expected the scene's, 5"),
+        ("frame_count", 10**6, lambda r: r.times, r"time"),
+        ("phases", ["one"], lambda r: r.profile["phases_ms"], r"phases_ms has rows of"),
+        ("params", {"workers": "many"}, lambda r: r.params, r"zarr\.json: params: workers is many"),
+        ("params", {"coupling": ["tight"]}, lambda r: r.params, r"zarr\.json: params: coupling"),
+    ]
+    for number, (name, value, use, text) in enumerate(cases):
+        recording = Recording(with_attribute(tmp_path / str(number), name, value))
+        with pytest.raises(LapjointError, match=rf"changed: damaged recording \(.*{text}"):
+            use(recording)
 
 
 def test_contacts_that_were_not_recorded_are_not_made_up(tmp_path: Path) -> None:

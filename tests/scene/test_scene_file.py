@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import tracemalloc
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.lib import format as npy
 
 from lapjoint import (
     FREE,
@@ -240,6 +243,99 @@ def test_a_torn_file_is_refused(tmp_path: Path, share: float) -> None:
     path.write_bytes(content[: int(share * (len(content) - 1))])
     with pytest.raises(LapjointError, match=r"torn\.npz: not a lapjoint scene file"):
         Scene.load(path)
+
+
+def _peak_bytes(path: Path) -> int:
+    """What loading takes at most, whether it ends well or not."""
+    tracemalloc.start()
+    try:
+        with suppress(LapjointError):
+            Scene.load(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+HUGE = 1 << 27
+"""Bytes: more than any file may inflate to, and enough to be noticed."""
+
+
+def _bomb(folder: Path, name: str, header: tuple[int, ...] | None = None) -> Path:
+    """The file of the full scene with one more member, or another one in place of its own, that inflates to much."""
+    start = io.BytesIO()
+    if header is not None:
+        npy.write_array_header_1_0(start, {"descr": "|u1", "fortran_order": False, "shape": header})
+    path = folder / "bomb.npz"
+    with (
+        zipfile.ZipFile(io.BytesIO(full().to_bytes())) as source,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+    ):
+        for member in source.namelist():
+            if member != name:
+                archive.writestr(member, source.read(member))
+        with archive.open(name, "w") as file:
+            file.write(start.getvalue())
+            for _ in range(HUGE >> 20):
+                file.write(bytes(1 << 20))
+    return path
+
+
+@pytest.mark.slow
+def test_what_is_no_part_of_a_scene_is_never_inflated(tmp_path: Path) -> None:
+    for name in ("bomb.npy", "readme.txt", "bodies/more.npy", "shape/4/extra.npy", "shape/points.npy"):
+        path = _bomb(tmp_path, name, (HUGE,))
+        assert Scene.load(path) == full()
+        assert _peak_bytes(path) < HUGE // 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("bodies/mass.npy", (HUGE,)),
+        ("shape/99/points.npy", (HUGE,)),
+        ("description.npy", (HUGE,)),
+        ("bodies/mass.npy", (7,)),
+        ("bodies/mass.npy", None),
+    ],
+)
+def test_what_inflates_to_much_more_than_the_file_is_refused(
+    tmp_path: Path, name: str, header: tuple[int, ...] | None
+) -> None:
+    path = _bomb(tmp_path, name, header)
+    assert path.stat().st_size < HUGE // 200
+    with pytest.raises(LapjointError, match=r"bomb\.npz: not a lapjoint scene file \(it would inflate to 134,"):
+        Scene.load(path)
+    assert _peak_bytes(path) < HUGE // 8
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"), [((7, 10**12), "expected 7,000,"), ((6,), "expected"), ((10**30,), "expected")]
+)
+def test_a_member_must_be_as_large_as_its_header_says(tmp_path: Path, shape: tuple[int, ...], text: str) -> None:
+    header = io.BytesIO()
+    npy.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    path = tmp_path / "lying.npz"
+    path.write_bytes(_zip({"bodies/mass.npy": header.getvalue() + bytes(56)}))
+    with pytest.raises(LapjointError, match=rf"not a lapjoint scene file \(bodies/mass has 184 bytes, {text}"):
+        Scene.load(path)
+
+
+def test_a_scene_that_was_compressed_by_hand_is_read(tmp_path: Path) -> None:
+    scene = scenes.build("bridge", 400)
+    for way, is_read in ((zipfile.ZIP_DEFLATED, True), (zipfile.ZIP_LZMA, False)):
+        path = tmp_path / f"{way}.npz"
+        with (
+            zipfile.ZipFile(io.BytesIO(scene.to_bytes())) as source,
+            zipfile.ZipFile(path, "w", way) as archive,
+        ):
+            for member in source.namelist():
+                archive.writestr(member, source.read(member))
+        if is_read:
+            assert Scene.load(path) == scene
+        else:
+            with pytest.raises(LapjointError, match="in a way that is not read"):
+                Scene.load(path)
 
 
 def _npy(array: np.ndarray) -> bytes:

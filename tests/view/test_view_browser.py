@@ -8,7 +8,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from playwright.sync_api import Page as Tab
 from lapjoint import Box, Params, Plane, Recording, Scene, Simulation, Sphere
 from lapjoint.run import run
 from lapjoint.view.page.access import COOKIE, Access
+from lapjoint.view.page.live import LiveView
 from lapjoint.view.page.page import WIDE, Page
 from lapjoint.view.page.picking import project
 from lapjoint.view.page.playback import Playback, StillView
@@ -406,3 +407,41 @@ def test_the_page_needs_nothing_from_elsewhere(browser: Browser, shelf: Scene) -
         context.close()
         own = (f"http://localhost:{view.page.port}", "data:", "blob:")
         assert [url for url in asked if not url.startswith(own)] == []
+
+
+@pytest.mark.parametrize("kind", ["still", "live", "playback"])
+def test_names_and_paths_are_shown_as_they_are_written(browser: Browser, tmp_path: Path, kind: str) -> None:
+    name = "![one](http://evil.example/a.png) <img src='http://evil.example/b.png'> **c** &amp; ~~d~~\n# e"
+    shown = " ".join(name.split())
+    scene = Scene(name, timestep=0.005)
+    scene.add_static(Plane())
+    scene.add_body(Box((1.0, 1.0, 1.0)), (0.0, 0.0, 0.5), name=name)
+    scene.add_body(Box((1.0, 1.0, 1.0)), (0.0, 0.0, 1.5))
+    scene.camera = ((0.0, -5.0, 2.0), (0.0, 0.0, 0.8))
+    params = Params(workers=2, runtime="inline", partition="equal")
+    folder = tmp_path / name
+    asked: list[str] = []
+    with ExitStack() as stack:
+        view: StillView | Playback | LiveView
+        if kind == "still":
+            view = stack.enter_context(StillView(scene, params, port=0, folder=folder))
+        elif kind == "live":
+            view = stack.enter_context(live_view(scene, params, folder=folder))
+        else:
+            with Simulation(scene, params) as simulation:
+                run(simulation, 8, record=tmp_path / "run.zarr", record_every=4)
+            view = stack.enter_context(Playback(Recording(tmp_path / "run.zarr"), port=0, folder=folder))
+        tab = stack.enter_context(tab_on(browser, view.page.address))
+        tab.on("request", lambda request: asked.append(request.url))
+        ready(view.page, tab)
+        view.page.visitors()[0].body = 0
+        view.page.repaint()
+        tab.get_by_text(f"body 0 ({name!r})", exact=True).wait_for()
+        tab.get_by_text("Partition by hand", exact=True).click()
+        for title in tab.get_by_text("What the buttons do", exact=True).all():
+            title.click()
+        tab.get_by_text(" ".join(str(folder).split()), exact=False).first.wait_for()
+        if kind == "still":
+            tab.get_by_text(shown, exact=True).wait_for()
+        assert tab.locator("img[src*='evil']").count() == 0
+    assert [url for url in asked if "evil" in url] == []

@@ -18,6 +18,7 @@ from viser import _messages
 from lapjoint import Params, Recording, Simulation, scenes
 from lapjoint.run import run
 from lapjoint.view.page.balls import simulation_with_balls
+from lapjoint.view.page.escape import escaped
 from lapjoint.view.page.live import LiveView
 from lapjoint.view.page.page import Page, Visitor
 from lapjoint.view.page.playback import Playback, StillView
@@ -298,9 +299,8 @@ def buttons_without_text(holder: Visitor) -> list[str]:
     children = [child for container in containers for child in list(container._children.values())]
     texts = "".join(child.content for child in children if isinstance(child, viser.GuiMarkdownHandle))
     handles = list(gui._gui_input_handle_from_uuid.values())
-    return [
-        button.label for button in handles if isinstance(button, viser.GuiButtonHandle) and button.hint not in texts
-    ]
+    buttons = [handle for handle in handles if isinstance(handle, viser.GuiButtonHandle)]
+    return [button.label for button in buttons if escaped(str(button.hint)) not in texts]
 
 
 @pytest.mark.slow

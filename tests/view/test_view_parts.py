@@ -34,6 +34,7 @@ from lapjoint.view.page.access import COOKIE, Access, Request
 from lapjoint.view.page.balls import simulation_with_balls, with_balls
 from lapjoint.view.page.by_hand import Draft, interface_counts
 from lapjoint.view.page.controls import Controls
+from lapjoint.view.page.escape import escaped
 from lapjoint.view.page.hands import Pull, Pulls, spring_forces, thrown_state
 from lapjoint.view.page.picking import Picker, in_rectangle, project
 from lapjoint.view.page.snapshot import Snapshot, of_simulation
@@ -351,3 +352,12 @@ def test_overlap_bodies_have_their_workers_colours_mixed_by_weight(moment: Snaps
     assert 0 < mixed.sum() < len(mixed)
     np.testing.assert_allclose(colors[~mixed], exact[~mixed], atol=0.01)
     assert np.abs(colors - exact).max() < 0.06, "weights are rounded before they are mixed"
+
+
+# ---- texts -------------------------------------------------------------------------------------------------------
+
+
+def test_text_of_others_has_no_markup() -> None:
+    assert escaped("a name 7, äöü") == "a name 7\\, äöü"
+    assert escaped("![x](http://h/a.png)") == "\\!\\[x\\]\\(http\\:\\/\\/h\\/a\\.png\\)"
+    assert escaped("a\n\n# b\r\n<b>") == "a \\# b \\<b\\>", "one line"

@@ -23,7 +23,7 @@ from lapjoint.scene.shared import SceneLayout
 from lapjoint.workers.codec import from_bytes
 from lapjoint.workers.messages import Command, Reply, WorkerFailure
 from lapjoint.workers.runtimes import base
-from lapjoint.workers.runtimes.ray_link import Entrance, connect
+from lapjoint.workers.runtimes.ray_link import CONNECT_S, MOST_SILENT, Entrance, connect
 from lapjoint.workers.runtimes.ray_worker import RayWorker
 from lapjoint.workers.runtimes.remote import RemoteStates
 from parallel_support import poll
@@ -216,6 +216,26 @@ def test_only_tickets_are_let_in(address: str | None) -> None:
         connect(**second)
     for link in (*links[:2], *found.values()):
         link.close()
+
+
+@pytest.mark.parametrize("address", [None, "127.0.0.1"])
+def test_silent_connections_cost_nothing(address: str | None) -> None:
+    """Each once took a second, one after the other, so that a few kept all workers out."""
+    entrance = Entrance(address)
+    ticket = entrance.ticket(0)
+    with ThreadPoolExecutor(1) as pool:
+        received = pool.submit(entrance.receive, CONNECT_S)
+        silent = [connect(ticket["at"], part) for part in [b"", b"x"] * (MOST_SILENT // 2 + 20)]
+        worker = connect(ticket["at"], ticket["token"][:16])
+        silent[0].settimeout(LIMIT_S)
+        assert silent[0].recv(1) == b"", "the oldest are closed"
+        worker.sendall(ticket["token"][16:] + b"more")
+        found = received.result()
+    assert list(found) == [0]
+    assert found[0].recv(9) == b"more", "nothing beyond the token was read"
+    for link in (*silent, worker, found[0]):
+        link.close()
+    entrance.close()
 
 
 # ---- Ray on one machine ----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,10 @@ def _title(title: Title | str | None, row: int) -> str:
 
 def is_finite(value: Any) -> bool:
     """Whether a value is one finite number."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and bool(np.isfinite(value))
+    try:
+        return isinstance(value, (int, float, np.integer, np.floating)) and math.isfinite(value)
+    except OverflowError:  # an integer beyond all floating-point numbers
+        return False
 
 
 def table(name: str, value: ArrayLike, columns: int, title: Title | str | None = None) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -15,18 +14,17 @@ from ..arrays.checks import is_finite
 from ..engines import Contacts
 from ..errors import LapjointError
 from ..params import Params
-from ..scene import Scene
-from ..server.events import Event
+from ..scene import STATE_SIZE, Scene
 from ..server.frame import Frame
-from .description import check_array, is_whole
+from .attributes import MOST_BODIES, MOST_WORKERS, Attributes
+from .description import check_array
 from .layout import (
     CHUNK_FRAMES,
     CONTACT_OFFSET,
-    FORMAT,
+    FRAME_ARRAYS,
     INTERFACE_OFFSET,
     OVERLAP_OFFSET,
     ROOT,
-    VERSION,
     chunk_file,
 )
 
@@ -34,6 +32,12 @@ if TYPE_CHECKING:
     import pandas
 
 Array = NDArray[np.float64]
+_DIMENSIONS = {
+    "states": FRAME_ARRAYS["states"][1],
+    "first_worker": FRAME_ARRAYS["first_worker"][1],
+    "profile/phases_ms": ("phase",),
+}
+"""What must have as many columns as the attributes say."""
 
 
 class Recording:
@@ -46,35 +50,32 @@ class Recording:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        attributes = _read_root(self.path)
-        try:
-            self.frame_count = int(attributes["frame_count"])
-            self.body_count = int(attributes["body_count"])
-            self.worker_count = int(attributes["worker_count"])
-            self.every = int(attributes["every"])
-            """Steps from one frame to the next."""
-            self.timestep = float(attributes["timestep"])
-            """s"""
-            self.complete = bool(attributes["complete"])
-            """Whether the recording was closed. If not, it is still being written, or its end is missing."""
-            self.started = str(attributes["started"])
-            """When the recording began, by the clock, in ISO 8601."""
-            self.has_contacts = bool(attributes["contacts"])
-            self.has_interface = bool(attributes.get("interface", False))
-            """Whether the run was coupled tightly, so that its frames have an interface in place of an overlap."""
-            self.events = [Event.from_dict(event) for event in attributes.get("events", [])]
-            """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
-            self.versions: dict[str, str] = dict(attributes["versions"])
-            self.machine: dict[str, str | int] = dict(attributes["machine"])
-            self.resumed_from: dict[str, str | int] | None = attributes.get("resumed_from")
-            """Checkpoint and step that the run went on from, if it did not start with the scene."""
-            self._params = dict(attributes["params"])
-            self.phases = [str(name) for name in attributes["phases"]]
-            """What the columns of `profile["phases_ms"]` are."""
-            step_count = int(attributes["profile_count"])
-            profile, measures = list(attributes["profile"]), list(attributes["measures"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise LapjointError(f"{self.path}: damaged recording (missing or wrong {error})") from None
+        found = Attributes(self.path)
+        self.frame_count = found.count("frame_count")
+        self.body_count = found.count("body_count", 0, MOST_BODIES)
+        self.worker_count = found.count("worker_count", 1, MOST_WORKERS)
+        self.every = found.count("every", 1)
+        """Steps from one frame to the next."""
+        self.timestep = found.duration("timestep")
+        """s"""
+        self.complete = found.flag("complete")
+        """Whether the recording was closed. If not, it is still being written, or its end is missing."""
+        self.started = found.text("started")
+        """When the recording began, by the clock, in ISO 8601."""
+        self.has_contacts = found.flag("contacts")
+        self.has_interface = found.flag("interface", missing=False)
+        """Whether the run was coupled tightly, so that its frames have an interface in place of an overlap."""
+        self.events = found.events("events")
+        """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
+        self.versions: dict[str, str] = found.table("versions")
+        self.machine = found.machine("machine")
+        self.resumed_from: dict[str, str | int] | None = found.optional_table("resumed_from")
+        """Checkpoint and step that the run went on from, if it did not start with the scene."""
+        self._params = found.table("params")
+        self.phases = found.names("phases")
+        """What the columns of `profile["phases_ms"]` are."""
+        step_count = found.count("profile_count")
+        profile, measures = found.names("profile"), found.names("measures")
         self.profile: Mapping[str, NDArray[Any]] = _Columns(self, "profile", profile, step_count)
         """Times and counters by name, a row for every step."""
         self.measures: Mapping[str, NDArray[Any]] = _Columns(self, "measures", measures, step_count)
@@ -87,12 +88,19 @@ class Recording:
     @cached_property
     def scene(self) -> Scene:
         content = self._open("scene")
-        return Scene.from_bytes(self.read("scene", 0, content.shape[0]).tobytes(), str(self.path))
+        scene = Scene.from_bytes(self.read("scene", 0, content.shape[0]).tobytes(), str(self.path))
+        if scene.body_count != self.body_count:
+            raise self._damaged(f"{ROOT}: body_count is {self.body_count}, expected the scene's, {scene.body_count}")
+        return scene
 
     @property
     def params(self) -> Params:
         """Parameters of the run; those that this lapjoint does not know are left out."""
-        return Params.stored({name: self._params[name] for name in Params.__dataclass_fields__ if name in self._params})
+        known = {name: self._params[name] for name in Params.__dataclass_fields__ if name in self._params}
+        try:
+            return Params.stored(known)
+        except LapjointError as error:
+            raise self._damaged(f"{ROOT}: params: {error}") from None
 
     # ---- frames ------------------------------------------------------------------------------------------------------
 
@@ -133,27 +141,33 @@ class Recording:
     def membership(self, i: int) -> NDArray[np.bool_]:
         """Which workers simulated which bodies, (body_count, worker_count)."""
         i = self._index(i)
+        first = self._numbers("first_worker", i, i + 1, self.worker_count)[0]
+        body, worker = self._overlap(i)
         table = np.zeros((self.body_count, self.worker_count), bool)
-        table[np.arange(self.body_count), self.read("first_worker", i, i + 1)[0]] = True
-        start, stop = self.read(OVERLAP_OFFSET, i, i + 2)
-        table[self.read("overlap_body", start, stop), self.read("overlap_worker", start, stop)] = True
+        table[np.arange(self.body_count), first] = True
+        table[body, worker] = True
         return table
 
     def weights(self, i: int) -> Array:
         """Blend weights, (body_count, worker_count); rows sum to one."""
         i = self._index(i)
         table = self.membership(i).astype(float)
-        start, stop = self.read(OVERLAP_OFFSET, i, i + 2)
-        body, worker = self.read("overlap_body", start, stop), self.read("overlap_worker", start, stop)
-        table[body, worker] = self.read("overlap_weight", start, stop)
+        table[self._overlap(i)] = self.read("overlap_weight", *self.read(OVERLAP_OFFSET, i, i + 2))
         return table
+
+    def _overlap(self, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Overlap bodies and their workers, a row for each worker of each body."""
+        start, stop = self.read(OVERLAP_OFFSET, i, i + 2)
+        body = self._numbers("overlap_body", start, stop, self.body_count)
+        return body, self._numbers("overlap_worker", start, stop, self.worker_count)
 
     def interface(self, i: int) -> NDArray[np.int32]:
         """Interface bodies, ascending: those with constraints between workers. None with blend."""
         i = self._index(i)
         if not self.has_interface:
             return np.empty(0, np.int32)
-        return self.read("interface_body", *self.read(INTERFACE_OFFSET, i, i + 2))
+        start, stop = self.read(INTERFACE_OFFSET, i, i + 2)
+        return self._numbers("interface_body", start, stop, self.body_count)
 
     def contacts(self, i: int, worker: int | None = None) -> Contacts:
         """Contacts of the frame's step as it began, all or those of one worker: both bodies are active there."""
@@ -163,8 +177,8 @@ class Recording:
         if worker is not None and not 0 <= worker < self.worker_count:
             raise LapjointError(f"{self.path}: no worker {worker}, expected 0 to {self.worker_count - 1}")
         start, stop = self.read(CONTACT_OFFSET, i, i + 2)
-        names = ("contact_bodies", "contact_point_count", "contact_depth")
-        bodies, point_count, depth = (self.read(name, start, stop) for name in names)
+        bodies = self._numbers("contact_bodies", start, stop, self.body_count, -MOST_BODIES)
+        point_count, depth = self.read("contact_point_count", start, stop), self.read("contact_depth", start, stop)
         if worker is not None:
             active = self.membership(i)[:, worker]
             there = active[bodies[:, 0]] & ((bodies[:, 1] < 0) | active[bodies[:, 1]])
@@ -210,10 +224,18 @@ class Recording:
         try:
             rows = array[start:stop] if body is None else array[start:stop, body]
         except Exception as error:  # whatever Zarr and Blosc make of a torn or foreign file
-            raise LapjointError(f"{self.path}: damaged recording ({name}: {error})") from None
+            raise self._damaged(f"{name}: {error}") from None
         values = np.asarray(rows)
         if len(values) != stop - start:
-            raise LapjointError(f"{self.path}: damaged recording ({name} has {len(array)} rows, expected {stop})")
+            raise self._damaged(f"{name} has {len(array)} rows, expected {stop}")
+        return values
+
+    def _numbers(self, name: str, start: int, stop: int, end: int, low: int = 0) -> NDArray[Any]:
+        """Rows of an array of numbers of bodies or workers, which are below `end`."""
+        values = self.read(name, start, stop)
+        wrong = values[(values < low) | (values >= end)]
+        if wrong.size:
+            raise self._damaged(f"{name} has {wrong[0]}, expected {low} to {end - 1}")
         return values
 
     def _open(self, name: str) -> Any:
@@ -222,9 +244,14 @@ class Recording:
 
             try:
                 check_array(self.path / name)
-                self._opened[name] = zarr.open_array(self.path / name, mode="r", zarr_format=3)
+                array: Any = zarr.open_array(self.path / name, mode="r", zarr_format=3)
             except Exception as error:
-                raise LapjointError(f"{self.path}: damaged recording ({name}: {error})") from None
+                raise self._damaged(f"{name}: {error}") from None
+            sizes = {"body": self.body_count, "state": STATE_SIZE, "phase": len(self.phases)}
+            expected = [sizes[dimension] for dimension in _DIMENSIONS.get(name, ())]
+            if expected and list(array.shape[1:]) != expected:
+                raise self._damaged(f"{name} has rows of {list(array.shape[1:])} numbers, expected {expected}")
+            self._opened[name] = array
         return self._opened[name]
 
     def _check_files(self, name: str, array: Any, start: int, stop: int, body: int | None) -> None:
@@ -238,7 +265,10 @@ class Recording:
                 index = (number, block, *[0] * (len(rest) - 1)) if rest else (number,)
                 file = self.path / name / chunk_file(*index)
                 if not file.exists():
-                    raise LapjointError(f"{self.path}: damaged recording ({file.relative_to(self.path)} is missing)")
+                    raise self._damaged(f"{file.relative_to(self.path)} is missing")
+
+    def _damaged(self, reason: str) -> LapjointError:
+        return LapjointError(f"{self.path}: damaged recording ({reason})")
 
     def _index(self, i: int) -> int:
         count = self.frame_count
@@ -266,22 +296,3 @@ class _Columns(Mapping[str, NDArray[Any]]):
 
     def __repr__(self) -> str:
         return f"{self._group} of {self._row_count} steps: {', '.join(self._names)}"
-
-
-def _read_root(path: Path) -> dict[str, Any]:
-    try:
-        attributes = json.loads((path / ROOT).read_bytes())["attributes"]
-        if attributes["format"] != FORMAT:
-            raise KeyError("format")
-    except OSError as error:
-        reason = "it does not exist" if not path.exists() else f"{ROOT}: {error.strerror or error}"
-        raise LapjointError(f"{path}: not a lapjoint recording ({reason}), expected a directory of --record") from None
-    except (ValueError, KeyError, TypeError):
-        raise LapjointError(
-            f"{path}: not a lapjoint recording ({ROOT} is another's), expected a directory of --record"
-        ) from None
-    if attributes.get("version") != VERSION:
-        raise LapjointError(f"{path}: recording version {attributes.get('version')}, this lapjoint reads {VERSION}")
-    if not is_whole(attributes):
-        raise LapjointError(f"{path}: damaged recording ({ROOT} is not what was written: its checksum is another)")
-    return dict(attributes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError
+from .archive import read_archive
 from .shapes import (
     Box,
     Capsule,
@@ -29,9 +31,14 @@ from .shapes import (
     StaticShape,
     TriangleMesh,
 )
+from .tables import BODY_LAYOUT, JOINT_LAYOUT, STATIC_LAYOUT
 
 FORMAT = "lapjoint scene"
 VERSION = 1
+TABLES = {"bodies": BODY_LAYOUT, "statics": STATIC_LAYOUT, "joints": JOINT_LAYOUT}
+_COLUMNS = "|".join(f"{table}/{column}" for table, layout in TABLES.items() for column in layout)
+_MEMBER = re.compile(rf"description|gravity|ignored|{_COLUMNS}|shape(/\d+)+/(points|vertices|triangles)")
+"""Names of arrays that a scene can have."""
 PLAIN_SHAPES = {kind.__name__: kind for kind in (Sphere, Box, Capsule, Cylinder, Plane)}
 
 
@@ -51,8 +58,7 @@ def pack_scene(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> 
 def unpack_scene(content: bytes, source: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Description and arrays from the content of a scene file; `source` is what errors call it."""
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_archive(content, lambda name: _MEMBER.fullmatch(name) is not None)
         description = json.loads(arrays["description"].tobytes())
         if description["format"] != FORMAT:
             raise KeyError("format")

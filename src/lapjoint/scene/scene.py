@@ -27,7 +27,7 @@ from ..arrays.checks import (
 )
 from ..arrays.columns import Columns
 from ..errors import LapjointError
-from .file import describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
+from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
 from .joints import KINDS, WORLD, Ball, Fixed, Joint, axes_of
 from .materials import Material, surface_of
 from .shapes import STATIC_ONLY, MovingShape, StaticShape, bounding_radius, check_shape, mass_properties
@@ -37,7 +37,6 @@ from .tables import BODY_LAYOUT, JOINT_LAYOUT, STATIC_LAYOUT
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 ALL_GROUPS = 0xFFFFFFFF
-TABLES = ("bodies", "statics", "joints")
 SINGULAR = {"linear_velocity": "linear_velocities", "angular_velocity": "angular_velocities", "label": "labels"}
 BODY_OPTIONS = (*SINGULAR.values(), "mass", "density", "inertia", "material", "group", "mask")
 

@@ -27,12 +27,14 @@ class Request:
 
     @staticmethod
     def parse(head: bytes) -> Request | None:
-        """None if this is no HTTP request."""
+        """None if this is no HTTP request, or has an address that cannot be split, such as `//[`."""
         try:
             first, *lines = head.decode("latin-1").split("\r\n")
             method, target, version = first.split(" ")
             pairs = [line.split(":", 1) for line in lines if line]
             headers = {name.strip().lower(): value.strip() for name, value in pairs}
+            for address in (target, f"//{headers.get('host', '')}", headers.get("origin", "")):
+                urlsplit(address)
         except ValueError:
             return None
         return Request(method, target, headers) if version.startswith("HTTP/1.") else None

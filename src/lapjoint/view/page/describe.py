@@ -9,6 +9,7 @@ from ...scene import WORLD, Scene
 from ...scene.joints import JointKind
 from ...scene.measures import joint_gaps
 from ..draw.colors import worker_colors
+from .escape import escaped
 from .snapshot import Snapshot
 from .tints import Legend
 
@@ -33,7 +34,7 @@ def body_text(scene: Scene, snapshot: Snapshot, body: int) -> str:
         "contacts": _contacts(scene, snapshot, body),
         "joints": _joints(scene, snapshot, body),
     }
-    title = _escaped(scene.body_title(body))
+    title = escaped(scene.body_title(body))
     table = "\n".join(f"| **{name}** | {text} |" for name, text in rows.items())
     return f"**{title}**{held}{pulled}\n\n|  |  |\n|---|---|\n{table}"
 
@@ -55,7 +56,7 @@ def _contacts(scene: Scene, snapshot: Snapshot, body: int) -> str:
         return "not known"
     rows = np.flatnonzero((contacts.bodies == body).any(axis=1))
     others = contacts.bodies[rows].sum(axis=1) - body
-    names = [_escaped(scene.body_title(k)) if k >= 0 else f"static body {-1 - k}" for k in others[:MOST].tolist()]
+    names = [escaped(scene.body_title(k)) if k >= 0 else f"static body {-1 - k}" for k in others[:MOST].tolist()]
     depths = contacts.depth[rows]
     listed = [f"{name} ({1e3 * depth:.2g} mm)" for name, depth in zip(names, depths, strict=False)]
     return _listed(len(rows), listed)
@@ -68,7 +69,7 @@ def _joints(scene: Scene, snapshot: Snapshot, body: int) -> str:
     listed = []
     for row, gap in zip(rows[:MOST].tolist(), gaps, strict=True):
         other = int(joints.body_b[row] if joints.body_a[row] == body else joints.body_a[row])
-        name = "the world" if other == WORLD else _escaped(scene.body_title(other))
+        name = "the world" if other == WORLD else escaped(scene.body_title(other))
         kind = JointKind(joints.kind[row]).name.lower().replace("_", "-")
         listed.append(f"{kind} to {name} (gap {1e3 * gap:.2g} mm)")
     return _listed(len(rows), listed)
@@ -77,10 +78,6 @@ def _joints(scene: Scene, snapshot: Snapshot, body: int) -> str:
 def _listed(count: int, names: list[str]) -> str:
     more = f", and {count - len(names)} more" if count > len(names) else ""
     return f"{count}" + (f": {', '.join(names)}{more}" if names else "")
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"\\{c}" if c in "\\`*_{}[]<>|#" else c for c in text)
 
 
 # ---- HTML: numbers and colours only, nothing that a scene's author wrote ---------------------------------------------

@@ -16,7 +16,10 @@ from .access import COOKIE, PASS_HEADER, Access, Request
 
 HEAD_SIZE = 32 << 10
 HEAD_S = 20.0
-"""How long a connection may take to send its head."""
+"""How long a connection may take to send its head [s]."""
+MOST_STRANGERS = 128
+"""How many connections may be open that have not been let in. One more closes the oldest of them: browsers send their
+heads at once, so it is silent ones that are closed, and they keep nobody out."""
 
 
 class Front:
@@ -28,6 +31,10 @@ class Front:
         self.port = int(self._socket.getsockname()[1])
         self._loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
+        self._links: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        """All connections, by the tasks that serve them."""
+        self._strangers: dict[asyncio.StreamWriter, None] = {}
+        """Connections that have not been let in, oldest first."""
         self._thread = threading.Thread(target=self._work, name="lapjoint-front", daemon=True)
         self._thread.start()
 
@@ -44,29 +51,47 @@ class Front:
             self._loop.close()
 
     async def _serve(self) -> None:
-        server = await asyncio.start_server(self._meet, sock=self._socket, limit=HEAD_SIZE)
+        server = await asyncio.start_server(self._arrive, sock=self._socket, limit=HEAD_SIZE)
         await self._ended.wait()
+        # Accept no more; the server is closed last, else those that are just being accepted are never closed.
+        self._loop.remove_reader(self._socket)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in self._links:
+                task.cancel()
+            await asyncio.wait(others)
         server.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        for _ in range(3):  # so many turns of the loop until all sockets are closed
+            await asyncio.sleep(0)
+
+    def _arrive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection in a task of its own. asyncio's would print a traceback when cancelled."""
+        task = self._loop.create_task(self._meet(reader, writer))
+        self._links[task] = writer
+        task.add_done_callback(lambda task: self._links.pop(task).transport.abort())
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
+        if len(self._strangers) >= MOST_STRANGERS:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.transport.abort()
+        self._strangers[writer] = None
         try:
             # A connection ends as it ends; cancelled, it is because the view is closed.
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
                 head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_S)
                 request = Request.parse(head)
-                refusal = "not an HTTP request" if request is None else self._access.refusal(request)
-                if request is None or refusal is not None:
-                    writer.write(_forbidden(str(refusal)))
-                    await writer.drain()
-                    return
-                await self._relay(request, head, reader, writer)
+                refusal = None if request is None else self._access.refusal(request)
+                if request is None:
+                    writer.write(_answer("400 Bad Request", "not an HTTP request"))
+                elif refusal is not None:
+                    writer.write(_answer("403 Forbidden", refusal))
+                else:
+                    self._strangers.pop(writer, None)
+                    await self._relay(request, head, reader, writer)
         finally:
             await _close(writer)
+            self._strangers.pop(writer, None)
 
     async def _relay(
         self, request: Request, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -101,13 +126,13 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
-    with suppress(OSError):
+    with suppress(OSError, asyncio.CancelledError):
         await writer.wait_closed()
 
 
-def _forbidden(reason: str) -> bytes:
+def _answer(status: str, reason: str) -> bytes:
     text = f"lapjoint: {reason}\n".encode()
-    head = f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
     return head.encode() + b"Connection: close\r\n\r\n" + text
 
 

@@ -23,6 +23,7 @@ from ...server.profile import PHASES
 from .access import Access
 from .button_help import add_button_help
 from .by_hand import Draft
+from .escape import escaped
 from .look_panel import build_look_panel
 from .page import Page
 from .partition_panel import PartitionPanel
@@ -253,7 +254,8 @@ class StillView:
     def _status(self, snapshot: Snapshot) -> str:
         page = self.page
         return (
-            f"**{page.scene.name}** as it starts: {page.body_count:,} bodies, {page.scene.static_count:,} static, "
+            f"**{escaped(page.scene.name)}** as it starts: "
+            f"{page.body_count:,} bodies, {page.scene.static_count:,} static, "
             f"{page.scene.joint_count:,} joints, {len(snapshot.contacts or ()):,} contacts"
         )
 

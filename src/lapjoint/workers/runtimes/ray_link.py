@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import selectors
 import socket
 import time
+from collections.abc import Iterator
+from types import TracebackType
 from typing import Any
 
 TOKEN_SIZE = 32
-READ_S = 1.0
-"""What a token may take to arrive: who brings one has sent it before the server looks [s]."""
+MOST_SILENT = 256
+"""How many connections may wait with their tokens. One more closes the oldest: workers send theirs at once."""
 CONNECT_S = 20.0
 FAILED = bytes(8)
 """What a worker sends in place of an answer, whether messages travel on the socket or not: no answer begins with it."""
@@ -43,31 +46,84 @@ class Entrance:
         """The connections of all that have a ticket, by worker; of fewer, if some do not come in time."""
         found: dict[int, socket.socket] = {}
         end = time.monotonic() + limit_s
-        while self._tokens and time.monotonic() < end:
-            self._socket.settimeout(max(0.001, end - time.monotonic()))
-            try:
-                link, _ = self._socket.accept()
-            except TimeoutError:
-                break
-            index = self._owner(link)
-            if index is None:
-                link.close()
-            else:
-                del self._tokens[index]
-                found[index] = _made_fast(link)
+        with _Lobby(self._socket) as lobby:
+            while self._tokens and (left_s := end - time.monotonic()) > 0:
+                for link, token in lobby.arrivals(left_s):
+                    index = self._owner(token)
+                    if index is None:
+                        link.close()
+                    else:
+                        del self._tokens[index]
+                        found[index] = _made_fast(link)
         return found
 
-    def _owner(self, link: socket.socket) -> int | None:
-        link.settimeout(READ_S)
-        try:
-            token = link.recv(TOKEN_SIZE, socket.MSG_WAITALL)
-        except OSError:
-            return None
+    def _owner(self, token: bytes) -> int | None:
         owners = [index for index, known in self._tokens.items() if hmac.compare_digest(known, token)]
         return owners[0] if owners else None
 
     def close(self) -> None:
         self._socket.close()
+
+
+class _Lobby:
+    """Connections whose tokens have not come yet. None of them waits for another."""
+
+    def __init__(self, door: socket.socket) -> None:
+        door.setblocking(False)
+        self._door = door
+        self._parts: dict[socket.socket, bytes] = {}
+        """What has come of each connection's token, oldest first."""
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(door, selectors.EVENT_READ)
+
+    def arrivals(self, limit_s: float) -> Iterator[tuple[socket.socket, bytes]]:
+        """Connections whose tokens have come, and the tokens. Waits so long at most for any news."""
+        for key, _ in self._selector.select(limit_s):
+            link = self._accept() if key.fileobj is self._door else key.fileobj
+            if isinstance(link, socket.socket) and link in self._parts and self._read(link):
+                self._selector.unregister(link)
+                yield link, self._parts.pop(link)
+
+    def _accept(self) -> socket.socket | None:
+        try:
+            link, _ = self._door.accept()
+        except OSError:  # it has gone again
+            return None
+        link.setblocking(False)
+        if len(self._parts) >= MOST_SILENT:
+            self._send_away(next(iter(self._parts)))
+        self._parts[link] = b""
+        self._selector.register(link, selectors.EVENT_READ)
+        return link
+
+    def _read(self, link: socket.socket) -> bool:
+        """Whether the token is whole. Nothing beyond it is read: what follows is the worker's."""
+        try:
+            part = link.recv(TOKEN_SIZE - len(self._parts[link]))
+        except BlockingIOError:
+            return False
+        except OSError:
+            part = b""
+        if not part:
+            self._send_away(link)
+            return False
+        self._parts[link] += part
+        return len(self._parts[link]) == TOKEN_SIZE
+
+    def _send_away(self, link: socket.socket) -> None:
+        self._selector.unregister(link)
+        del self._parts[link]
+        link.close()
+
+    def __enter__(self) -> _Lobby:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for link in list(self._parts):
+            self._send_away(link)
+        self._selector.close()
 
 
 def connect(at: Any, token: bytes) -> socket.socket:
