@@ -62,6 +62,20 @@ def test_the_command_line_saves_a_stopped_run_that_has_no_place_for_checkpoints(
     assert (checkpoint.step_count, checkpoint.end) == (0, 12)
 
 
+def test_the_name_of_a_scene_leads_out_of_no_directory(
+    faulty: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = scenes.build("bowl", 300)
+    scene.name = "../../etc/a bowl"
+    scene.save(tmp_path / "bowl.npz")
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a" / "b")
+    tell("nan", BODY, times=100)
+    arguments = ["run", str(tmp_path / "bowl.npz"), "--workers", "2", "--runtime", "inline", "--engine", "faulty"]
+    assert CliRunner().invoke(app, [*arguments, "--steps", "12"]).exit_code == 1
+    assert [path.name for path in Path().iterdir()] == ["etc-a-bowl-stopped"]
+
+
 @pytest.mark.slow
 def test_a_worker_that_is_killed_before_a_checkpoint_costs_only_that_checkpoint(tmp_path: Path) -> None:
     with bowl() as inline:

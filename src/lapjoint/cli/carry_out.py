@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,7 +80,8 @@ def checked_count(steps: int | None, seconds: float | None, timestep: float) -> 
 
 def _rescue(simulation: Simulation, count: int | None) -> CheckpointWriter:
     """Of a run that a failure stopped and that has no place for checkpoints: one in the current directory."""
-    names = (Path(f"{simulation.scene.name}-stopped{suffix}") for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
+    name = re.sub(r"[^\w.-]+", "-", simulation.scene.name).strip(".-") or "run"  # a scene's name may be a stranger's
+    names = (Path(f"{name}-stopped{suffix}") for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
     writer = checkpoint_writer(next(name for name in names if not name.exists()), simulation, None, None, count)
     writer.save(simulation)
     return writer
