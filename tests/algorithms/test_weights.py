@@ -6,10 +6,13 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lapjoint.algorithms import Membership, native, reference
 from lapjoint.algorithms.membership import validate_weights
-from parallel_support import chain_edges, members
+from lapjoint.algorithms.weights import inverse_distances
+from parallel_support import Case, chain_edges, members, pairs_array, random_cases
 
 both = pytest.mark.parametrize("module", [native, reference], ids=["native", "reference"])
 
@@ -130,3 +133,24 @@ def test_a_weight_of_one_takes_that_state(module: ModuleType) -> None:
     rows = np.random.default_rng(0).normal(size=(2, 13))
     rows[:, 3:7] = turned(0.4), turned(0.5)
     assert blended(module, [0.0, 1.0], rows) == pytest.approx(rows[1], abs=1e-15)
+
+
+@pytest.mark.slow
+@given(random_cases(most_bodies=16), st.integers(0, 3), st.sampled_from([1, 2, 16]))
+def test_depth_is_algorithm_5_between_two_workers_within_reach(
+    case: Case, growth_depth: int, search_depth: int
+) -> None:
+    """A worker that has no body of its own within reach gets nothing by Algorithm 5, and something by depth."""
+    graph = native.Graph(case.body_count, pairs_array(case.joints))
+    membership = Membership([worker % 2 for worker in case.partition], 2)
+    native.assign_overlap(growth_depth, graph, membership)
+    overlap = membership.overlap()
+    offset, _, computed = native.compute_weights(search_depth, graph, membership, overlap)
+    _, _, by_depth = native.depth_weights(search_depth, graph, membership, overlap)
+    for k, body in enumerate(overlap.tolist()):
+        rows = slice(offset[k], offset[k + 1])
+        reached = inverse_distances(body, search_depth, graph, membership)
+        if all(reached.values()):
+            assert by_depth[rows] == pytest.approx(computed[rows], abs=1e-15)
+        else:
+            assert (by_depth[rows] > 0).all()

@@ -38,10 +38,11 @@ def depth_weights(
 ) -> tuple[Ids, Ids, Array]:
     """Weights by how deep a body lies in each worker: its geodesic to the nearest body that the worker does not have.
 
-    Between two workers that is Algorithm 5: the nearest body that worker 1 lacks is the nearest that worker 2 has
-    alone, so w_1 = D_2 / (D_1 + D_2), the same as 1/D_1 over 1/D_1 + 1/D_2. Among more, or where the overlap has
-    left a worker no body of its own, Algorithm 5 gives a worker zero weight in the middle of its own bodies; depth does
-    not. Beyond the search depth all is equally deep. Returns what compute_weights returns.
+    Between two workers that is Algorithm 5, where both have a body of their own within the search depth: the nearest
+    body that worker 1 lacks is the nearest that worker 2 has alone, so w_1 = D_2 / (D_1 + D_2), the same as 1/D_1 over
+    1/D_1 + 1/D_2. Among more, or where the overlap has left a worker no body of its own, Algorithm 5 gives a worker
+    zero weight in the middle of its own bodies; depth does not. Beyond the search depth all is equally deep. Returns
+    what compute_weights returns.
     """
     offset, worker, weight = [0], [], []
     for body in np.asarray(overlap).tolist():

@@ -156,7 +156,7 @@ class Params:
     weights: Annotated[str, COUPLING, Of("blend"), OneOf("depth", "computed", "equal")] = "depth"
     """Blend: weights of workers: depth, computed (Algorithm 5), or equal.
 
-    Depth is the same as Algorithm 5 between two workers, and sound among more."""
+    Depth is Algorithm 5 between two workers that are both within the search depth, and sound among more."""
     algorithms: Annotated[str, WORKERS, OneOf("native", "reference")] = "native"
     """native, or reference: the readable Python, for study."""
     validate: Annotated[bool, FAILURES] = False

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from lapjoint import Ball, Box, Material, Params, Plane, Scene, Simulation, Sphere, scenes
-from lapjoint.measures import joint_gaps, linear_momentum
+from lapjoint import WORLD, Ball, Box, Material, Params, Plane, Scene, Simulation, Sphere, scenes
+from lapjoint.measures import angular_momentum, joint_gaps, linear_momentum
 from lapjoint.run import run
 from tight_support import simulate, start_from
 
@@ -157,3 +159,55 @@ def test_joints_that_are_too_much_work_to_solve_together_are_counted() -> None:
             summary = run(simulation, 2)
             found[scene.name] = simulation.profile.fallback_count, summary.fallback_count_mean
     assert found == {"tangle": (1, 1.0), "bridge": (0, 0.0)}
+
+
+def sheet(side: int) -> Scene:
+    """Boxes joined edge to edge, held at two sides."""
+    scene = Scene("sheet", iterations=20, timestep=0.004)
+    places = np.array([(0.5 * x, 0.5 * y, 0.0) for x in range(side) for y in range(side)])
+    scene.add_bodies(Box((0.4, 0.4, 0.05)), places, density=300.0)
+    for body, (x, y, _) in enumerate(places.tolist()):
+        if body + side < side**2:
+            scene.add_joint(Ball(), body, body + side, (x + 0.25, y, 0.0))
+        if (body + 1) % side:
+            scene.add_joint(Ball(), body, body + 1, (x, y + 0.25, 0.0))
+        if not side <= body < side * (side - 1):
+            scene.add_joint(Ball(), body, WORLD, (x - 0.25 if body < side else x + 0.25, y, 0.0))
+    return scene
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("side", "off"), [(20, 1e-9), (60, 1e-3)])
+def test_a_sheet_cut_in_the_middle_moves_as_one_engine_or_nearly_so(side: int, off: float) -> None:
+    """Nearly, where the cut is so wide that its interface masses are not sent (docs/coupling.md)."""
+    scene, half = sheet(side), (np.arange(side**2) >= side**2 // 2).astype(int)
+    states, gaps = [], []
+    for more in ({"workers": 1}, {"workers": 2, "partition": half}):
+        params = Params(runtime="inline", coupling="tight", rounds=5, precision="float64", **more)
+        with Simulation(scene, params) as simulation:
+            simulation.step(3)
+            states.append(simulation.states)
+            gaps.append(simulation.joint_gaps().max())
+    assert np.abs(states[1] - states[0])[:, :3].max() < off
+    assert max(gaps) < 1e-5
+
+
+@pytest.mark.slow
+def test_angular_momentum_changes_as_in_one_engine_and_linear_momentum_not_at_all() -> None:
+    chance, count = np.random.default_rng(0), 40
+    scene = Scene("cloud", gravity=(0.0, 0.0, 0.0), iterations=20, timestep=0.005)
+    places = 0.52 * np.stack(np.unravel_index(np.arange(count), (4, 4, 3)), axis=1) + 0.01 * chance.random((count, 3))
+    velocities = chance.normal(size=(2, count, 3))
+    scene.add_bodies(Box((0.5, 0.4, 0.3)), places, linear_velocities=velocities[0], angular_velocities=velocities[1])
+    turned = []
+    for params in (Params(), Params(workers=3, coupling="tight")):
+        with Simulation(scene, replace(params, runtime="inline", precision="float64")) as simulation:
+            before, spin, changes = linear_momentum(scene, scene.states), angular_momentum(scene, scene.states), []
+            for _ in range(40):
+                simulation.step()
+                now = angular_momentum(scene, simulation.states)
+                changes.append(np.linalg.norm(now - spin) / np.linalg.norm(spin))
+                spin = now
+            assert linear_momentum(scene, simulation.states) == pytest.approx(before, rel=1e-11)
+            turned.append(max(changes))
+    assert turned[1] < 1.5 * turned[0] < 1e-3
