@@ -72,6 +72,7 @@ def put(row: Any, value: int) -> Callable[[NDArray[Any]], None]:
 
 NUMBERS: list[tuple[str, Callable[[NDArray[Any]], None], str]] = [
     ("membership/bits", put((5, 0), 1 << 40), "membership/bits names workers beyond 2"),
+    ("membership/bits", put((5, 0), 0), "membership/bits has no worker for body 5"),
     ("commands/known", put((5, 0), 1 << WORKERS), "commands/known names workers beyond 2"),
     ("detection/contacts", put((0, 1), BODIES), "detection/contacts has numbers"),
     ("last_step/1/contact_bodies", put((0, 0), 1 << 30), "contact_bodies has numbers"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import signal
 import subprocess
@@ -160,6 +161,31 @@ def test_an_address_is_for_ray() -> None:
 def test_an_unknown_placement() -> None:
     with pytest.raises(LapjointError, match="placement is 'heap', expected one of spread, pack"):
         Params(placement="heap")
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches it; IPv4 addresses may be written as those of IPv6."""
+    found = ipaddress.ip_address(address)
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
+    return found.is_loopback
+
+
+def listening(process: psutil.Process) -> Iterator[tuple[str, int]]:
+    """Where it takes TCP connections."""
+    for one in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            for connection in one.net_connections("tcp"):
+                if connection.status == psutil.CONN_LISTEN:
+                    yield connection.laddr
+
+
+def test_all_of_it_listens_on_loopback(cluster: None) -> None:
+    with Simulation(scenes.build("bowl", 60), Params(workers=2, runtime="ray")) as simulation:
+        simulation.step(3)
+        found = list(listening(psutil.Process()))
+    assert len(found) >= 6, "the server, the workers, the raylet's two, the GCS and an agent"
+    assert [address for address in found if not is_loopback(address[0])] == []
 
 
 # ---- the end of programs ---------------------------------------------------------------------------------------------

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 
-from lapjoint import Params, Simulation, scenes
 from ray_support import HEAD, LIMIT_S, OTHER, Namespaces, why_not
 
 pytest.importorskip("ray")
@@ -52,31 +47,6 @@ try:
 except ray.exceptions.AuthenticationError:
     print("refused")
 """
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches it; IPv4 addresses may be written as those of IPv6."""
-    found = ipaddress.ip_address(address)
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    return found.is_loopback
-
-
-def listening(process: psutil.Process) -> Iterator[tuple[str, int]]:
-    """Where it takes TCP connections."""
-    for one in (process, *process.children(recursive=True)):
-        with suppress(psutil.NoSuchProcess):
-            for connection in one.net_connections("tcp"):
-                if connection.status == psutil.CONN_LISTEN:
-                    yield connection.laddr
-
-
-def test_all_of_it_listens_on_loopback() -> None:
-    with Simulation(scenes.build("bowl", 60), Params(workers=2, runtime="ray")) as simulation:
-        simulation.step(3)
-        found = list(listening(psutil.Process()))
-    assert len(found) >= 6, "the server, the workers, the raylet's two, the GCS and an agent"
-    assert [address for address in found if not is_loopback(address[0])] == []
 
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,6 +36,10 @@ def test_every_kind_of_error(monkeypatch: pytest.MonkeyPatch, address: str | Non
     assert "\n" not in str(caught.value)
 
 
+def not_found(*_: object) -> None:
+    raise RuntimeError("no such node")
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_start_that_fails_leaves_nothing_and_can_be_tried_again(tmp_path: Path) -> None:
     """Ray has let go of the processes that it started: Python warns that nobody has waited for them."""
@@ -42,6 +48,10 @@ def test_a_start_that_fails_leaves_nothing_and_can_be_tried_again(tmp_path: Path
     folder = f"/tmp/lapjoint-ray-{os.getpid()}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ray._private.services.RAYLET_EXECUTABLE", "/bin/false")
+        # Ray would look for it for half a minute.
+        hurried = SimpleNamespace(**{**vars(time), "monotonic": lambda: 1000 * time.monotonic()})
+        patch.setattr("ray._private.node.time", hurried)
+        patch.setattr("ray._private.services.get_node", not_found)
         with pytest.raises(LapjointError, match=NOT_STARTED.format("The current node timed out during startup")):
             join_cluster(None)
     assert ray_processes(folder) == []

@@ -130,6 +130,10 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
     for name, bits in (("membership", "bits"), ("commands", "known"), ("repartition", "bits")):
         if bits in parts[name].arrays:
             _check_workers(f"{name}/{bits}", parts[name].arrays[bits], worker_count)
+    is_there = np.asarray(parts["membership"].arrays["bits"].any(axis=1))
+    is_there[parts["commands"].arrays["removed"]] = True
+    if not is_there.all():
+        raise ValueError(f"membership/bits has no worker for body {int(np.argmin(is_there))}")
     row_count = _check_rows(parts["coupling"]) if coupling == "blend" else 0
     if len(parts["table"].arrays["worker_states"]) != row_count:
         raise ValueError(f"table/worker_states has other rows than {row_count}, those of overlap bodies")
