@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import time
+import re
+import subprocess
+import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from lapjoint import LapjointError
-from ray_support import ray_processes
+from ray_support import LIMIT_S
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
@@ -36,33 +37,56 @@ def test_every_kind_of_error(monkeypatch: pytest.MonkeyPatch, address: str | Non
     assert "\n" not in str(caught.value)
 
 
-def not_found(*_: object) -> None:
+FAILS = """
+import os, sys, time
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
+from lapjoint import LapjointError
+from lapjoint.workers.runtimes.ray_cluster import find_nodes, join_cluster, leave_cluster
+from ray_support import ray_processes
+
+folder = f"/tmp/lapjoint-ray-{os.getpid()}"
+
+def not_found(*_):
     raise RuntimeError("no such node")
 
+def fails():
+    try:
+        join_cluster(None)
+    except LapjointError as error:
+        print(error)
+    assert ray_processes(folder) == [] and not Path(folder).exists()
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+hurried = SimpleNamespace(**{**vars(time), "monotonic": lambda: 1000 * time.monotonic()})
+with (
+    patch("ray._private.services.RAYLET_EXECUTABLE", "/bin/false"),
+    patch("ray._private.node.time", hurried),  # Ray would look for it for half a minute
+    patch("ray._private.services.get_node", not_found),
+):
+    fails()
+with patch("lapjoint.workers.runtimes.ray_remains.FOLDER", Path(sys.argv[1])):
+    fails()
+join_cluster(None)
+print(len(find_nodes()))
+leave_cluster()
+assert ray_processes(folder) == [] and not Path(folder).exists()
+"""
+
+
 def test_a_start_that_fails_leaves_nothing_and_can_be_tried_again(tmp_path: Path) -> None:
-    """Ray has let go of the processes that it started: Python warns that nobody has waited for them."""
-    from lapjoint.workers.runtimes.ray_cluster import find_nodes, join_cluster, leave_cluster
-
-    folder = f"/tmp/lapjoint-ray-{os.getpid()}"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ray._private.services.RAYLET_EXECUTABLE", "/bin/false")
-        # Ray would look for it for half a minute.
-        hurried = SimpleNamespace(**{**vars(time), "monotonic": lambda: 1000 * time.monotonic()})
-        patch.setattr("ray._private.node.time", hurried)
-        patch.setattr("ray._private.services.get_node", not_found)
-        with pytest.raises(LapjointError, match=NOT_STARTED.format("The current node timed out during startup")):
-            join_cluster(None)
-    assert ray_processes(folder) == []
-    assert not Path(folder).exists()
+    """In a program of its own: Ray lets go of processes that it started, and Python warns of them at any time later."""
     tmp_path.joinpath("file").touch()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lapjoint.workers.runtimes.ray_remains.FOLDER", tmp_path / "file")
-        with pytest.raises(LapjointError, match=NOT_STARTED.format(".*Not a directory.*")):
-            join_cluster(None)
-    join_cluster(None)
-    assert len(find_nodes()) == 1
-    leave_cluster()
-    assert ray_processes(folder) == []
-    assert not Path(folder).exists()
+    path = os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, "-c", FAILS, str(tmp_path / "file")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stderr
+    first, second, count = done.stdout.splitlines()
+    assert re.fullmatch(NOT_STARTED.format("The current node timed out during startup") + ".*", first)
+    assert re.fullmatch(NOT_STARTED.format(".*Not a directory.*") + ".*", second)
+    assert count == "1"
