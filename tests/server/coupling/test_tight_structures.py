@@ -179,7 +179,7 @@ def sheet(side: int) -> Scene:
 @pytest.mark.slow
 @pytest.mark.parametrize(("side", "off"), [(20, 1e-9), (60, 1e-3)])
 def test_a_sheet_cut_in_the_middle_moves_as_one_engine_or_nearly_so(side: int, off: float) -> None:
-    """Nearly, where the cut is so wide that its interface masses are not sent (docs/coupling.md)."""
+    """Nearly, where the cut is so wide that a worker sends no interface masses (docs/coupling.md)."""
     scene, half = sheet(side), (np.arange(side**2) >= side**2 // 2).astype(int)
     states, gaps = [], []
     for more in ({"workers": 1}, {"workers": 2, "partition": half}):
