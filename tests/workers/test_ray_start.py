@@ -90,3 +90,18 @@ def test_a_start_that_fails_leaves_nothing_and_can_be_tried_again(tmp_path: Path
     assert re.fullmatch(NOT_STARTED.format("The current node timed out during startup") + ".*", first)
     assert re.fullmatch(NOT_STARTED.format(".*Not a directory.*") + ".*", second)
     assert count == "1"
+
+
+def test_remains_of_another_user_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody can make a folder of that name in /tmp."""
+    from lapjoint.workers.runtimes import ray_remains
+
+    monkeypatch.setattr(ray_remains, "FOLDER", tmp_path)
+    folder = tmp_path / f"{ray_remains.PREFIX}999999999"
+    folder.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+        ray_remains.remove_remains()
+    assert folder.exists()
+    ray_remains.remove_remains()
+    assert not folder.exists()

@@ -8,18 +8,18 @@ restored: which arrays there are, their types and shapes, that numbers of bodies
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms.membership import WORD
 from ..arrays.state import PartState
 from ..engines import EngineState
 from ..scene import STATE_SIZE, Scene
 from ..workers.engine_states import from_bytes, to_bytes
 
-WORD = 64
 Symbol = str | int
 
 
@@ -65,7 +65,7 @@ def _under(prefix: str, rules: Mapping[str, Rule]) -> dict[str, Rule]:
 
 
 def _optional(rules: Mapping[str, Rule]) -> dict[str, Rule]:
-    return {name: Rule(rule.dtype, rule.shape, rule.low, rule.high, True) for name, rule in rules.items()}
+    return {name: replace(rule, optional=True) for name, rule in rules.items()}
 
 
 ARRAYS: dict[str, dict[str, Rule]] = {
@@ -156,7 +156,7 @@ def _check_last_step(part: PartState, sizes: Mapping[str, int]) -> None:
 
 def _check_engines(part: PartState, sizes: Mapping[str, int]) -> None:
     names = {str(worker) for worker in range(sizes["workers"])}
-    if part.arrays.keys() not in ({*()}, names):
+    if part.arrays.keys() not in (set(), names):
         raise ValueError(
             f"workers has {', '.join(part.arrays) or 'nothing'}, expected the engine states of all workers"
         )

@@ -45,8 +45,17 @@ def remove_remains() -> None:
     """Remove what clusters of programs that were killed have left. Their processes leave by themselves."""
     for folder in FOLDER.glob(f"{PREFIX}*"):
         number = folder.name.removeprefix(PREFIX)
-        if number.isdigit() and not is_running(int(number)) and not _processes_of(folder):
+        if not (number.isdigit() and _is_ours(folder)):
+            continue
+        if not is_running(int(number)) and not _processes_of(folder):
             remove(folder)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether this user made it: anybody can make a folder of that name, and name processes in it."""
+    with suppress(OSError):
+        return folder.lstat().st_uid == os.getuid()
+    return False
 
 
 def end_processes(folder: Path) -> None:
