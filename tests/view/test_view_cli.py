@@ -9,14 +9,14 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from lapjoint.cli import app
+from lapjoint.cli import app, live
 from lapjoint.errors import LapjointError
 from view_support import LIMIT_S
 
@@ -87,6 +87,15 @@ def test_a_run_of_so_many_steps_keeps_its_view_until_ctrl_c(tmp_path: Path) -> N
     assert code == 0, told
     summary = json.loads((tmp_path / "run.json").read_text())
     assert (summary["steps"], summary["body_count"], summary["frozen_ids"]) == (20, 40, [])
+
+
+def test_ctrl_c_that_comes_with_the_word_that_the_view_stays_ends_it_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    class View:
+        def stay(self, interrupted: Callable[[], bool]) -> None:
+            assert interrupted()
+
+    monkeypatch.setattr(live.console, "print", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    live.LiveRun(View(), no_browser=True).stay()  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

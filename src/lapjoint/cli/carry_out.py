@@ -58,7 +58,6 @@ def carry_out(
     if summary.stopped is not None:
         raise LapjointError(summary.stopped)
     if live is not None and summary.steps == count:
-        console.print("the steps are done; the view stays until Ctrl-C")
         live.stay()
     if count is not None and summary.steps < count:
         console.print(f"interrupted after {summary.steps} of {counted(count, 'step', form='')}")

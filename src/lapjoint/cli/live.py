@@ -33,8 +33,9 @@ class LiveRun:
         return self.view.gate(interrupted)
 
     def stay(self) -> None:
-        """Show the last state until Ctrl-C."""
+        """Show the last state until Ctrl-C, which from the moment this is said ends in order."""
         with until_interrupted() as interrupted:
+            console.print("the steps are done; the view stays until Ctrl-C")
             self.view.stay(interrupted)
 
 
