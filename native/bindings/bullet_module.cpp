@@ -172,6 +172,12 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           [](WorldSettings& s, const std::array<double, 3>& g) { std::copy(g.begin(), g.end(), s.gravity); })
       .def_rw("solver", &WorldSettings::solver)
       .def_rw("solver_rows", &WorldSettings::solver_rows)
+      .def_rw("substeps", &WorldSettings::substeps)
+      .def_rw("joints", &WorldSettings::joints)
+      .def_rw("contact_share", &WorldSettings::contact_share)
+      .def_rw("contact_damping", &WorldSettings::contact_damping)
+      .def_rw("joint_share", &WorldSettings::joint_share)
+      .def_rw("joint_damping", &WorldSettings::joint_damping)
       .def_rw("in_rounds", &WorldSettings::in_rounds)
       .def_rw("accelerated", &WorldSettings::accelerated)
       .def_rw("joints_together", &WorldSettings::joints_together)
@@ -408,6 +414,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.merge_joint_cache(joint_ids.data(), impulses.data(), rows(joint_ids));
           },
           "joint_ids"_a, "impulses"_a, Unlocked())
+      .def("substep_profile", &BulletWorld::substep_profile)
       .def("residual", &BulletWorld::residual)
       .def("fallback_count", &BulletWorld::fallback_count);
 }

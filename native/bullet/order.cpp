@@ -15,6 +15,17 @@ std::uint64_t pair_key(int a, int b) {
 
 }  // namespace
 
+std::pair<std::uint64_t, std::uint64_t> manifold_key(const btPersistentManifold& manifold) {
+  int id0 = body_number(manifold.getBody0()), id1 = body_number(manifold.getBody1());
+  const btManifoldPoint& point = manifold.getContactPoint(0);
+  int part0 = point.m_index0, part1 = point.m_index1;
+  if (id0 > id1) {  // Bullet names the compound first, whatever its number
+    std::swap(id0, id1);
+    std::swap(part0, part1);
+  }
+  return {pair_key(id0, id1), pair_key(part0, part1)};
+}
+
 void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out) {
   out.clear();
   const int count = dispatcher.getNumManifolds();
@@ -22,14 +33,8 @@ void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out) {
   for (int i = 0; i < count; ++i) {
     btPersistentManifold* manifold = manifolds[i];
     if (manifold->getNumContacts() == 0) continue;
-    int id0 = body_number(manifold->getBody0()), id1 = body_number(manifold->getBody1());
-    const btManifoldPoint& point = manifold->getContactPoint(0);
-    int part0 = point.m_index0, part1 = point.m_index1;
-    if (id0 > id1) {  // Bullet names the compound first, whatever its number
-      std::swap(id0, id1);
-      std::swap(part0, part1);
-    }
-    out.push_back({pair_key(id0, id1), pair_key(part0, part1), manifold});
+    const auto [bodies, parts] = manifold_key(*manifold);
+    out.push_back({bodies, parts, manifold});
   }
   std::sort(out.begin(), out.end());
 }
@@ -187,6 +192,13 @@ void OrderedWorld::order_contacts() {
   collect_contacts(*m_dispatcher1, contacts_);
   manifolds_.clear();
   for (const ContactKey& contact : contacts_) manifolds_.push_back(contact.manifold);
+}
+
+void OrderedWorld::begin_own_step(btScalar timestep) {
+  applyGravity();
+  getDispatchInfo().m_timeStep = timestep;
+  getDispatchInfo().m_stepCount = 0;
+  performDiscreteCollisionDetection();
 }
 
 void OrderedWorld::begin_step(btScalar timestep, RoundSolver& solver) {

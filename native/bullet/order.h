@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "solver/rounds.h"
@@ -26,6 +27,9 @@ struct ContactKey {
     return bodies != other.bodies ? bodies < other.bodies : parts < other.parts;
   }
 };
+
+// Its bodies, lower number first, and their parts; as in a ContactKey.
+std::pair<std::uint64_t, std::uint64_t> manifold_key(const btPersistentManifold& manifold);
 
 // All manifolds that hold at least one point, in canonical order.
 void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out);
@@ -67,6 +71,9 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
 
   // One step of exactly this length; without motion states and interpolation.
   void step_once(btScalar timestep);
+
+  // Forces and contacts for a step of this length that another solver takes; it ends with clearForces.
+  void begin_own_step(btScalar timestep);
 
   // The same in rounds: everything up to the rows; then the solver's rounds; then everything after them.
   void begin_step(btScalar timestep, RoundSolver& solver);

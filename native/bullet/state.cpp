@@ -54,6 +54,7 @@ int number_of(const btCollisionObject* object) {
 }  // namespace
 
 int BulletWorld::cached_point_count() {
+  if (substeps_) substeps_->save_to_points(dispatcher_);
   collect_contacts(dispatcher_, contact_keys_);
   contacts_solved_ = false;
   int count = 0;
@@ -148,6 +149,7 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
 
   merge_contact_cache(point_count, point_bodies, point_numbers, points);
   if (rounds_) rounds_->clear_cache();
+  if (substeps_) substeps_->forget_joints();
 
   std::vector<btRigidBody*> done;
   for (int i = 0; i < count; ++i) {
@@ -164,6 +166,7 @@ void BulletWorld::merge_contact_cache(int point_count, const int* point_bodies, 
                                       const btScalar* points) {
   commit();
   contacts_solved_ = false;
+  if (substeps_) substeps_->save_to_points(dispatcher_);
   btPersistentManifold* manifold = nullptr;
   for (int i = 0; i < point_count; ++i, point_bodies += 2, point_numbers += kPointNumbers, points += kPointValues) {
     const int place = point_numbers[0];
@@ -182,10 +185,17 @@ void BulletWorld::merge_contact_cache(int point_count, const int* point_bodies, 
     manifold->setNumContacts(place + 1);
     manifold->getContactPoint(place) = point;
   }
+  if (substeps_) substeps_->load_from_points(dispatcher_);
+}
+
+int BulletWorld::joint_impulse_count() const {
+  if (rounds_) return rounds_->cached_count();
+  return substeps_ ? substeps_->joint_impulse_count(live_joints()) : 0;
 }
 
 void BulletWorld::read_joint_impulses(int* joint_ids, btScalar* impulses) const {
   if (rounds_) rounds_->read_cached(joint_ids, impulses);
+  if (substeps_) substeps_->read_joint_impulses(live_joints(), joint_ids, impulses);
 }
 
 void BulletWorld::merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count) {
@@ -193,6 +203,7 @@ void BulletWorld::merge_joint_cache(const int* joint_ids, const btScalar* impuls
     if (joint_ids[i] < 0 || joint_ids[i] >= joint_columns_.count)
       throw std::invalid_argument("joint " + std::to_string(joint_ids[i]) + " does not exist");
   if (rounds_) rounds_->cache(joint_ids, impulses, count);
+  if (substeps_) substeps_->set_joint_impulses(joint_ids, impulses, count);
 }
 
 }  // namespace lapjoint

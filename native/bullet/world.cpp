@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 
@@ -47,7 +48,21 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
       slots_(bodies.count),
       joint_live_(joints.count, 0),
       mark_(bodies.count, 0) {
-  if (settings.in_rounds) {
+  if (settings.solver == "substeps") {
+    SubstepSettings own;
+    own.substeps = settings.substeps;
+    own.joints = settings.joints == "direct"  ? JointChoice::kDirect
+                 : settings.joints == "swept" ? JointChoice::kSwept
+                                              : JointChoice::kAuto;
+    own.contact_share = Real(settings.contact_share);
+    own.contact_damping = Real(settings.contact_damping);
+    own.joint_share = Real(settings.joint_share);
+    own.joint_damping = Real(settings.joint_damping);
+    own.push_speed /= Real(settings.length_unit);
+    own.bounce_speed /= Real(settings.length_unit);
+    substeps_ = std::make_unique<SubstepWorld>(own, joints, settings.length_unit, settings.mass_unit);
+    solver_ = std::make_unique<OpenSolver>();  // the world wants one
+  } else if (settings.in_rounds) {
     auto solver = std::make_unique<RoundSolver>(btScalar(settings.joint_warm_start), !settings.accelerated,
                                                 settings.accelerated && settings.joints_together);
     rounds_ = solver.get();
@@ -243,6 +258,10 @@ void BulletWorld::connect_joints(const int* ids, int count) {
       if (joint_live_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) continue;
       if (!filter_.is_between_owners(a, b)) continue;
       joint_live_[joint] = 1;
+      if (substeps_) {
+        joints_.push_back({joint, nullptr});
+        continue;
+      }
       const btQuaternion none = btQuaternion::getIdentity();
       joints_.push_back(
           {joint, make_joint(joint_columns_, joint, slot(a).body, b == kWorld ? *anchor_ : slot(b).body, slot(a).turn,
@@ -271,8 +290,10 @@ void BulletWorld::deactivate(const int* ids, int count) {
     const bool gone = leaving(joint_columns_.body_a[joint.id]) || leaving(joint_columns_.body_b[joint.id]);
     if (gone) joint_live_[joint.id] = 0;
     if (gone && rounds_) rounds_->drop_cached(joint.id);
+    if (gone && substeps_) substeps_->forget_joint(joint.id);
     return gone;
   });
+  if (substeps_) substeps_->forget_contacts_of(mark_);
   pairs_.remove_pairs_of(mark_, dispatcher_);
   std::erase_if(bodies_, leaving);
   for (int i = 0; i < count; ++i) {
@@ -298,18 +319,38 @@ void BulletWorld::wake_neighbours() {
 
 void BulletWorld::commit() {
   if (!members_changed_) return;
-  std::vector<btRigidBody*> statics, bodies;
+  std::vector<btRigidBody*> statics;
+  movers_.clear();
   std::vector<btTypedConstraint*> joints;
   for (Static& item : statics_) statics.push_back(item.body.get());
-  for (const int id : bodies_) bodies.push_back(&slot(id).body);
-  for (LiveJoint& joint : joints_) joints.push_back(joint.constraint.get());
-  world_->set_members(statics, bodies, joints);
+  for (const int id : bodies_) {
+    slot(id).body.setUserIndex2(static_cast<int>(movers_.size()));
+    movers_.push_back(&slot(id).body);
+  }
+  for (LiveJoint& joint : joints_)
+    if (joint.constraint) joints.push_back(joint.constraint.get());
+  world_->set_members(statics, movers_, joints);
+  if (substeps_) {
+    std::vector<SubstepWorld::LiveJoint> live;
+    const int fixed = static_cast<int>(movers_.size());
+    for (const LiveJoint& joint : joints_) {
+      const int a = joint_columns_.body_a[joint.id], b = joint_columns_.body_b[joint.id];
+      const bool to_world = b == kWorld;
+      live.push_back({joint.id, slot(a).body.getUserIndex2(), to_world ? fixed : slot(b).body.getUserIndex2(),
+                      slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
+    }
+    substeps_->set_joints(live, fixed);
+  }
   members_changed_ = false;
 }
 
 void BulletWorld::clear_contacts() {
   contacts_solved_ = false;
   if (rounds_) rounds_->clear_cache();
+  if (substeps_) {
+    substeps_->forget_contacts();
+    substeps_->forget_joints();
+  }
   struct Every : btOverlapCallback {
     bool processOverlap(btBroadphasePair&) override { return true; }
   } every;
@@ -374,13 +415,29 @@ void BulletWorld::live_joint_ids(int* ids) const {
   for (std::size_t i = 0; i < joints_.size(); ++i) ids[i] = joints_[i].id;
 }
 
+std::vector<int> BulletWorld::live_joints() const {
+  std::vector<int> ids(joints_.size());
+  live_joint_ids(ids.data());
+  return ids;
+}
+
 // ---- time ----------------------------------------------------------------------------------------------------------
 
 void BulletWorld::step(double timestep, int count) {
   commit();
   solver_->begin_step();
-  for (int i = 0; i < count; ++i) world_->step_once(btScalar(timestep));
-  contacts_solved_ = count > 0 && !settings_.sleeping;
+  for (int i = 0; i < count; ++i) {
+    if (!substeps_) {
+      world_->step_once(btScalar(timestep));
+      continue;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    world_->begin_own_step(btScalar(timestep));
+    detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    substeps_->step(movers_, dispatcher_, btScalar(timestep));
+    world_->clearForces();
+  }
+  contacts_solved_ = count > 0 && !settings_.sleeping && !substeps_;
   check_finite();
 }
 
@@ -410,7 +467,7 @@ void BulletWorld::check_finite() const {
   }
 }
 
-const std::vector<Contact>& BulletWorld::contacts() {
+const std::vector<ContactPair>& BulletWorld::contacts() {
   if (!contacts_solved_) collect_contacts(dispatcher_, contact_keys_);
   const std::vector<ContactKey>& keys = contacts_solved_ ? world_->solved_contacts() : contact_keys_;
   contacts_.clear();
@@ -436,7 +493,23 @@ const std::vector<Contact>& BulletWorld::contacts() {
   return contacts_;
 }
 
+std::array<double, 9> BulletWorld::substep_profile() const {
+  if (!substeps_) return {};
+  const SubstepSolver& solver = substeps_->solver();
+  const SubstepTimes& times = solver.times();
+  return {detection_time_,
+          substeps_->detection_order_time(),
+          times.colouring,
+          times.preparing,
+          times.sweeps,
+          times.direct,
+          times.moving,
+          static_cast<double>(solver.row_updates()),
+          static_cast<double>(solver.direct_joints.joint_count())};
+}
+
 double BulletWorld::residual() const {
+  if (substeps_) return static_cast<double>(substeps_->solver().residual()) * settings_.length_unit;
   return std::sqrt(static_cast<double>(solver_->residual_squared())) * settings_.length_unit;
 }
 

@@ -5,6 +5,7 @@
 // absolute and tuned for bodies of about one unit.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "bullet/joints.h"
 #include "bullet/order.h"
 #include "bullet/shapes.h"
+#include "bullet/substeps.h"
 #include "solver/direct.h"
 #include "solver/open_solver.h"
 #include "solver/rounds.h"
@@ -26,12 +28,18 @@ struct WorldSettings {
   double length_unit = 1;             // m; a power of two keeps conversions exact
   double mass_unit = 1;               // kg; the same
   double gravity[3] = {0, 0, -9.81};  // m/s^2
-  std::string solver = "sequential";  // dantzig, lemke
-  bool in_rounds = false;             // steps can be taken in rounds; with the sequential solver
-  bool accelerated = true;            // in rounds: not plain sweeps
-  bool joints_together = true;        // in rounds: solve joints without limits at once
-  double joint_warm_start = 0;        // in rounds: share of a joint's last impulses that it starts from
-  int solver_rows = 300;              // rows with bounds that a direct solver takes on at once
+  std::string solver = "sequential";  // substeps, dantzig, lemke
+  int substeps = 4;                   // with the solver of that name; so the next four
+  std::string joints = "auto";        // direct, swept
+  double contact_share = 0.25;        // frequency of a contact's spring, as a share of 1 / substep
+  double contact_damping = 1;         // its damping ratio
+  double joint_share = 0.25;          // the same of joints
+  double joint_damping = 2;
+  bool in_rounds = false;       // steps can be taken in rounds; with the sequential solver
+  bool accelerated = true;      // in rounds: not plain sweeps
+  bool joints_together = true;  // in rounds: solve joints without limits at once
+  double joint_warm_start = 0;  // in rounds: share of a joint's last impulses that it starts from
+  int solver_rows = 300;        // rows with bounds that a direct solver takes on at once
   int iterations = 50;
   double residual_threshold = 0;  // m/s
   double joint_erp = 0.2;
@@ -65,7 +73,7 @@ struct StaticBody {
   std::uint32_t group, mask;
 };
 
-struct Contact {
+struct ContactPair {
   int body_a;
   int body_b;  // of a static body s: -1 - s
   int point_count;
@@ -140,8 +148,9 @@ class BulletWorld {
                const int* point_bodies, const int* point_numbers, const btScalar* points);
   // Merge contact points of active bodies from another world's contact cache; they replace those of the same pairs.
   void merge_contact_cache(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points);
-  // Warm-start data of joints, in rounds: their last impulses, one after the other, each with its joint.
-  int joint_impulse_count() const { return rounds_ ? rounds_->cached_count() : 0; }
+  // Warm-start data of joints, in rounds and in substeps: their last impulses, one after the other, each with its
+  // joint.
+  int joint_impulse_count() const;
   void read_joint_impulses(int* joint_ids, btScalar* impulses) const;
   void merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count);
 
@@ -149,9 +158,12 @@ class BulletWorld {
   void active_ids(int* ids) const;
   int live_joint_count() const { return static_cast<int>(joints_.size()); }
   void live_joint_ids(int* ids) const;
-  const std::vector<Contact>& contacts();  // of the last step or detect, in order of body numbers
-  const std::vector<Contact>& collected_contacts() const { return contacts_; }
+  const std::vector<ContactPair>& contacts();  // of the last step or detect, in order of body numbers
+  const std::vector<ContactPair>& collected_contacts() const { return contacts_; }
   double residual() const;  // m/s
+  // Where the time of the last step went, in substeps [s]: detection, order, colours, rows, sweeps, direct joints,
+  // motion; its updates of rows, and joints that are solved directly.
+  std::array<double, 9> substep_profile() const;
   int fallback_count() const { return solver_->fallback_count(); }
 
  private:
@@ -159,6 +171,7 @@ class BulletWorld {
 
   Slot& slot(int body_id) const;
   RoundSolver& rounds() const;
+  std::vector<int> live_joints() const;
   void require(const int* ids, int count, bool active) const;
   std::vector<int> require_new(const int* ids, int count) const;
   void enter(const int* ids, int count, const std::vector<int>& sorted);
@@ -185,7 +198,8 @@ class BulletWorld {
   BatchPairCache pairs_;
   btDbvtBroadphase broadphase_;
   std::unique_ptr<OpenSolver> solver_;
-  RoundSolver* rounds_ = nullptr;  // the solver, if it can
+  RoundSolver* rounds_ = nullptr;           // the solver, if it can
+  std::unique_ptr<SubstepWorld> substeps_;  // in place of the solver
   btScalar begun_timestep_ = 0;
   std::vector<MassBlock> interface_masses_;  // sent with the first round
   std::unique_ptr<OrderedWorld> world_;
@@ -198,6 +212,7 @@ class BulletWorld {
   std::vector<Static> statics_;
   std::vector<std::unique_ptr<Slot>> slots_;  // by body number; empty: not active
   std::vector<int> bodies_;                   // active body numbers, ascending
+  std::vector<btRigidBody*> movers_;          // the same, as the world has them
   struct LiveJoint {
     int id;
     std::unique_ptr<btTypedConstraint> constraint;
@@ -206,8 +221,9 @@ class BulletWorld {
   std::vector<char> joint_live_;
   std::vector<char> mark_;  // scratch, by body number, all zero between calls
   std::vector<ContactKey> contact_keys_;
-  std::vector<Contact> contacts_;
+  std::vector<ContactPair> contacts_;
   bool members_changed_ = false;
+  double detection_time_ = 0;     // of the last step [s]
   bool contacts_solved_ = false;  // the world has the contacts of the last step, in order
 
   struct Probe {  // a body's shape, kept for `clearances`

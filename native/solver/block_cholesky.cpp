@@ -182,4 +182,48 @@ void BlockCholesky::solve(double* values) const {
   }
 }
 
+void BlockCholesky::solve_two(double* values) const {
+  constexpr int kPair = 2 * kSide;
+  // out -= factor * in, for both.
+  const auto subtract_both = [](double factor, const double* in, double* out) {
+    out[0] -= factor * in[0];
+    out[1] -= factor * in[1];
+  };
+  for (int at = 0; at < row_count_; ++at) {
+    const double* l = &diagonal_[static_cast<std::size_t>(kBlock) * at];
+    double* own = values + kPair * static_cast<std::size_t>(row_at_[at]);
+    for (int i = 0; i < kSide; ++i) {
+      for (int k = 0; k < i; ++k) subtract_both(l[kSide * i + k], own + 2 * k, own + 2 * i);
+      own[2 * i] *= l[kSide * i + i];
+      own[2 * i + 1] *= l[kSide * i + i];
+    }
+    for (int b = start_[at]; b < start_[at + 1]; ++b) {
+      const double* block = &upper_[static_cast<std::size_t>(kBlock) * b];
+      double* other = values + kPair * static_cast<std::size_t>(row_at_[later_[b]]);
+      double left[kPair];
+      std::copy(other, other + kPair, left);
+      for (int k = 0; k < kSide; ++k)
+        for (int i = 0; i < kSide; ++i) subtract_both(block[kSide * k + i], own + 2 * k, left + 2 * i);
+      std::copy(left, left + kPair, other);
+    }
+  }
+  for (int at = row_count_ - 1; at >= 0; --at) {
+    const double* l = &diagonal_[static_cast<std::size_t>(kBlock) * at];
+    double* own = values + kPair * static_cast<std::size_t>(row_at_[at]);
+    double sums[kPair];
+    std::copy(own, own + kPair, sums);
+    for (int b = start_[at]; b < start_[at + 1]; ++b) {
+      const double* block = &upper_[static_cast<std::size_t>(kBlock) * b];
+      const double* other = values + kPair * static_cast<std::size_t>(row_at_[later_[b]]);
+      for (int k = 0; k < kSide; ++k)
+        for (int i = 0; i < kSide; ++i) subtract_both(block[kSide * k + i], other + 2 * i, sums + 2 * k);
+    }
+    for (int i = kSide - 1; i >= 0; --i) {
+      for (int k = i + 1; k < kSide; ++k) subtract_both(l[kSide * k + i], own + 2 * k, sums + 2 * i);
+      own[2 * i] = sums[2 * i] * l[kSide * i + i];
+      own[2 * i + 1] = sums[2 * i + 1] * l[kSide * i + i];
+    }
+  }
+}
+
 }  // namespace lapjoint

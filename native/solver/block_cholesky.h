@@ -24,6 +24,8 @@ class BlockCholesky {
   // False if the matrix is not positive definite.
   bool factor();
   void solve(double* values) const;  // 6 per row, in place
+  // Two of them side by side: 6 pairs per row.
+  void solve_two(double* values) const;
 
   // Blocks of what is left for the kept rows.
   std::size_t kept_count() const {

@@ -91,6 +91,7 @@ class BulletEngine:
         settings.gravity = self.scene.gravity.tolist()
         settings.solver = params.solver
         settings.solver_rows = params.solver_rows
+        settings.substeps = params.substeps
         settings.in_rounds = params.coupling == "tight"
         settings.accelerated = params.acceleration
         settings.joints_together = params.joints_together

@@ -176,6 +176,9 @@ class Params:
 
     Direct solvers are exact where masses differ a thousandfold, but the time grows with the third power of a group's
     contacts."""
+    substeps: Annotated[int, SOLVER, Count(1, 1000)] = 4
+    """Parts that `solver` substeps divides a step into, each with two sweeps. Twice as many: a quarter of the
+    penetration and of the gaps of swept joints, twice the time of the sweeps."""
     solver_rows: Annotated[int, SOLVER, InPythonOnly(), Count(1, 10_000)] = 300
     """The most rows with bounds that a direct solver takes on in one group of connected bodies.
 

@@ -9,7 +9,7 @@ from ..errors import LapjointError
 from ..scene import Scene
 from .worker_choice import WorkerChoice, parse_choice
 
-SOLVERS = ("sequential", "dantzig", "lemke")
+SOLVERS = ("sequential", "substeps", "dantzig", "lemke")
 EXPECTED = f"expected {', '.join(SOLVERS)}, or several as in sequential,1=dantzig or sequential,label:1=dantzig"
 
 

@@ -1,0 +1,309 @@
+#include "bullet/substeps.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <tuple>
+
+namespace lapjoint {
+
+namespace {
+
+constexpr btScalar kSameNormal = btScalar(0.9998);  // cosine: points whose normals differ by less are one contact
+
+void put(const btVector3& from, Real* into) {
+  for (int k = 0; k < 3; ++k) into[k] = from[k];
+}
+
+btVector3 get(const Real* from) { return {from[0], from[1], from[2]}; }
+
+// Where a manifold's first point keeps a pair's impulses while the world's state is read or written.
+template <typename Visit>
+void each_kept(btManifoldPoint& point, Visit&& visit) {
+  int k = 0;
+  for (btScalar* value : {&point.m_contactMotion1, &point.m_contactMotion2, &point.m_contactCFM, &point.m_contactERP,
+                          &point.m_frictionCFM, &point.m_prevRHS})
+    visit(k++, *value);
+}
+
+}  // namespace
+
+SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, double length_unit,
+                           double mass_unit)
+    : columns_(joints), length_unit_(length_unit), mass_unit_(mass_unit) {
+  solver_.settings = settings;
+  for (int j = 0; j < joints.count; ++j) {
+    std::uint8_t locked = 0;
+    first_axis_.push_back(static_cast<int>(axes_.size()));
+    for (int axis = 0; axis < 6; ++axis) {
+      const int at = 6 * j + axis;
+      const bool angular = axis >= 3;
+      const double lower = joints.lower[at], upper = joints.upper[at];
+      if (lower == 0 && upper == 0) {
+        locked = static_cast<std::uint8_t>(locked | 1 << axis);
+        continue;
+      }
+      const double length = angular ? 1 : length_unit;
+      const double force = mass_unit * (angular ? length_unit * length_unit : length_unit);
+      const double stiffness = mass_unit * (angular ? length_unit * length_unit : 1);
+      const auto add = [&](int kind, double value) -> AxisDefinition& {
+        AxisDefinition& made = axes_.emplace_back();
+        made.kind = kind;
+        made.axis = axis;
+        made.value = Real(value / length);
+        return made;
+      };
+      if (joints.spring_stiffness[at] > 0) {
+        AxisDefinition& spring = add(AxisDefinition::kSpring, joints.spring_rest[at]);
+        spring.stiffness = Real(joints.spring_stiffness[at] / stiffness);
+        spring.damping = Real(joints.spring_damping[at] / stiffness);
+      }
+      if (joints.motor_max_force[at] > 0)
+        add(AxisDefinition::kMotor, joints.motor_velocity[at]).force = Real(joints.motor_max_force[at] / force);
+      if (!std::isinf(lower)) add(AxisDefinition::kLower, lower);
+      if (!std::isinf(upper)) add(AxisDefinition::kUpper, upper);
+    }
+    locked_.push_back(locked);
+    first_impulse_.push_back(6 * j + first_axis_.back());
+  }
+  first_axis_.push_back(static_cast<int>(axes_.size()));
+  first_impulse_.push_back(6 * joints.count + first_axis_.back());
+  solver_.joint_impulses.assign(first_impulse_.back(), 0);
+}
+
+void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int fixed) {
+  std::vector<JointDefinition> joints;
+  const auto put_frame = [&](const double* frame, const btQuaternion& turn, Real* place, Real* axes) {
+    const double unit = length_unit_;
+    const btVector3 origin(btScalar(frame[0] / unit), btScalar(frame[1] / unit), btScalar(frame[2] / unit));
+    const btQuaternion own{btScalar(frame[4]), btScalar(frame[5]), btScalar(frame[6]), btScalar(frame[3])};
+    const btTransform in_body = btTransform(turn.inverse()) * btTransform(own, origin);
+    put(in_body.getOrigin(), place);
+    for (int k = 0; k < 9; ++k) axes[k] = in_body.getBasis()[k / 3][k % 3];
+  };
+  for (const LiveJoint& from : live) {
+    JointDefinition& joint = joints.emplace_back();
+    joint.id = from.id;
+    joint.a = from.a;
+    joint.b = from.b;
+    joint.locked = locked_[from.id];
+    put_frame(columns_.frame_a + 7 * from.id, from.turn_a, joint.place_a, joint.axes_a);
+    put_frame(columns_.frame_b + 7 * from.id, from.turn_b, joint.place_b, joint.axes_b);
+    joint.first_axis = first_axis_[from.id];
+    joint.axis_count = first_axis_[from.id + 1] - joint.first_axis;
+    joint.first_impulse = first_impulse_[from.id];
+  }
+  solver_.direct_joints.choose(joints, solver_.settings.joints, fixed);
+  solver_.joints.define(std::move(joints), axes_, fixed);
+}
+
+// ---- contacts ------------------------------------------------------------------------------------------------------
+
+bool SubstepWorld::Source::operator<(const Source& other) const {
+  return std::tie(key, bodies, parts, part) < std::tie(other.key, other.bodies, other.parts, other.part);
+}
+
+void SubstepWorld::collect(btDispatcher& dispatcher, std::vector<Source>& out) const {
+  out.clear();
+  const int count = dispatcher.getNumManifolds();
+  btPersistentManifold** manifolds = dispatcher.getInternalManifoldPointer();
+  for (int i = 0; i < count; ++i) {
+    btPersistentManifold* manifold = manifolds[i];
+    const int points = manifold->getNumContacts();
+    if (points == 0) continue;
+    Source source;
+    std::tie(source.bodies, source.parts) = manifold_key(*manifold);
+    source.key = scattered_key(source.bodies ^ scattered_key(source.parts));
+    source.manifold = manifold;
+    unsigned left = (1u << points) - 1;
+    for (source.part = 0; left != 0; ++source.part) {
+      source.count = 0;
+      const btVector3* normal = nullptr;
+      for (int p = 0; p < points; ++p) {
+        if (!(left >> p & 1)) continue;
+        const btVector3& own = manifold->getContactPoint(p).m_normalWorldOnB;
+        if (normal && normal->dot(own) < kSameNormal) continue;
+        if (!normal) normal = &own;
+        source.points[source.count++] = p;
+        left &= ~(1u << p);
+      }
+      out.push_back(source);
+    }
+  }
+  std::sort(out.begin(), out.end());
+}
+
+void SubstepWorld::read_contacts(int fixed) {
+  std::vector<Contact>& contacts = solver_.contacts;
+  contacts.resize(sources_.size());
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const Source& source = sources_[i];
+    const btPersistentManifold& manifold = *source.manifold;
+    const btCollisionObject *a = manifold.getBody0(), *b = manifold.getBody1();
+    Contact& contact = contacts[i];
+    contact.a = a->isStaticObject() ? fixed : a->getUserIndex2();
+    contact.b = b->isStaticObject() ? fixed : b->getUserIndex2();
+    contact.point_count = source.count;
+    contact.rolling = a->getRollingFriction() + b->getRollingFriction();
+    btVector3 normal(0, 0, 0);
+    for (int k = 0; k < source.count; ++k) {
+      const btManifoldPoint& point = manifold.getContactPoint(source.points[k]);
+      normal += point.m_normalWorldOnB;
+      put(point.getPositionWorldOnB(), contact.place[k]);
+      contact.distance[k] = point.getDistance();
+      contact.impulse[k] = point.m_appliedImpulse;
+      if (k == 0) {
+        contact.friction = point.m_combinedFriction;
+        contact.restitution = point.m_combinedRestitution;
+      }
+    }
+    put(source.count == 1 ? normal : normal.normalized(), contact.normal);
+    // Both lists are in the same order.
+    const auto before = [&](const Kept& kept) {
+      return std::tie(kept.key, kept.bodies, kept.parts, kept.part) <
+             std::tie(source.key, source.bodies, source.parts, source.part);
+    };
+    while (at < kept_.size() && before(kept_[at])) ++at;
+    const bool same = at < kept_.size() && kept_[at].bodies == source.bodies && kept_[at].parts == source.parts &&
+                      kept_[at].part == source.part;
+    for (int k = 0; k < 3; ++k) {
+      contact.tangential[k] = same ? kept_[at].tangential[k] : 0;
+      contact.angular[k] = same ? kept_[at].angular[k] : 0;
+    }
+  }
+}
+
+void SubstepWorld::write_back(const std::vector<btRigidBody*>& bodies) {
+  kept_.resize(sources_.size());
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const Source& source = sources_[i];
+    const Contact& contact = solver_.contacts[i];
+    for (int k = 0; k < source.count; ++k)
+      source.manifold->getContactPoint(source.points[k]).m_appliedImpulse = contact.impulse[k];
+    Kept& kept = kept_[i];
+    kept.key = source.key;
+    kept.bodies = source.bodies;
+    kept.parts = source.parts;
+    kept.part = source.part;
+    std::copy(contact.tangential, contact.tangential + 3, kept.tangential);
+    std::copy(contact.angular, contact.angular + 3, kept.angular);
+  }
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const BodyState& state = solver_.bodies.start[i];
+    btTransform& place = bodies[i]->getWorldTransform();
+    place.setOrigin(get(state.position));
+    for (int k = 0; k < 3; ++k) place.getBasis()[k] = get(state.axes + 3 * k);
+    bodies[i]->setLinearVelocity(get(state.linear));
+    bodies[i]->setAngularVelocity(get(state.angular));
+  }
+}
+
+void SubstepWorld::save_to_points(btDispatcher& dispatcher) const {
+  std::vector<Source> sources;
+  collect(dispatcher, sources);
+  std::size_t at = 0;
+  for (const Source& source : sources) {
+    const auto key = std::tie(source.key, source.bodies, source.parts, source.part);
+    while (at < kept_.size() && std::tie(kept_[at].key, kept_[at].bodies, kept_[at].parts, kept_[at].part) < key) ++at;
+    const bool same =
+        at < kept_.size() && std::tie(kept_[at].key, kept_[at].bodies, kept_[at].parts, kept_[at].part) == key;
+    each_kept(source.manifold->getContactPoint(source.points[0]), [&](int k, btScalar& value) {
+      value = !same ? 0 : k < 3 ? kept_[at].tangential[k] : kept_[at].angular[k - 3];
+    });
+  }
+}
+
+void SubstepWorld::load_from_points(btDispatcher& dispatcher) {
+  std::vector<Source> sources;
+  collect(dispatcher, sources);
+  kept_.clear();
+  for (const Source& source : sources) {
+    Kept& kept = kept_.emplace_back();
+    kept.key = source.key;
+    kept.bodies = source.bodies;
+    kept.parts = source.parts;
+    kept.part = source.part;
+    each_kept(source.manifold->getContactPoint(source.points[0]),
+              [&](int k, btScalar& value) { (k < 3 ? kept.tangential[k] : kept.angular[k - 3]) = value; });
+  }
+}
+
+void SubstepWorld::forget_contacts_of(const std::vector<char>& marked_by_id) {
+  std::erase_if(kept_, [&](const Kept& kept) {
+    for (const std::uint64_t end : {kept.bodies >> 32, kept.bodies & 0xFFFFFFFFu})
+      if (end < static_cast<std::uint64_t>(kStaticBase) && marked_by_id[end]) return true;
+    return false;
+  });
+}
+
+// ---- joints' impulses ----------------------------------------------------------------------------------------------
+
+int SubstepWorld::joint_impulse_count(const std::vector<int>& live) const {
+  int count = 0;
+  for (const int id : live) count += first_impulse_[id + 1] - first_impulse_[id];
+  return count;
+}
+
+void SubstepWorld::read_joint_impulses(const std::vector<int>& live, int* joint_ids, btScalar* impulses) const {
+  for (const int id : live)
+    for (int k = first_impulse_[id]; k < first_impulse_[id + 1]; ++k) {
+      *joint_ids++ = id;
+      *impulses++ = solver_.joint_impulses[k];
+    }
+}
+
+void SubstepWorld::set_joint_impulses(const int* joint_ids, const btScalar* impulses, int count) {
+  for (int i = 0; i < count;) {
+    const int id = joint_ids[i], size = first_impulse_[id + 1] - first_impulse_[id];
+    int length = 0;
+    while (i + length < count && joint_ids[i + length] == id) ++length;
+    if (length == size) std::copy(impulses + i, impulses + i + size, &solver_.joint_impulses[first_impulse_[id]]);
+    i += length;
+  }
+}
+
+void SubstepWorld::forget_joint(int id) {
+  std::fill(solver_.joint_impulses.begin() + first_impulse_[id],
+            solver_.joint_impulses.begin() + first_impulse_[id + 1], Real(0));
+}
+
+void SubstepWorld::forget_joints() { std::fill(solver_.joint_impulses.begin(), solver_.joint_impulses.end(), Real(0)); }
+
+// ---- a step --------------------------------------------------------------------------------------------------------
+
+void SubstepWorld::read_bodies(const std::vector<btRigidBody*>& bodies, btScalar timestep) {
+  solver_.bodies.resize(static_cast<int>(bodies.size()));
+  const btScalar h = timestep / btScalar(solver_.settings.substeps);
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    btRigidBody& body = *bodies[i];
+    body.setUserIndex2(static_cast<int>(i));
+    BodyState& state = solver_.bodies.start[i];
+    const btTransform& place = body.getWorldTransform();
+    put(place.getOrigin(), state.position);
+    for (int k = 0; k < 3; ++k) put(place.getBasis()[k], state.axes + 3 * k);
+    put(body.getLinearVelocity(), state.linear);
+    put(body.getAngularVelocity(), state.angular);
+    BodyTraits& traits = solver_.bodies.traits[i];
+    traits.inverse_mass = body.getInvMass();
+    put(body.getInvInertiaDiagLocal(), traits.inverse_inertia);
+    put(body.getTotalForce(), traits.force);
+    put(body.getTotalTorque(), traits.torque);
+    const btScalar linear = body.getLinearDamping(), angular = body.getAngularDamping();
+    traits.linear_kept = linear == 0 ? 1 : std::pow(1 - linear, h);
+    traits.angular_kept = angular == 0 ? 1 : std::pow(1 - angular, h);
+    traits.gyroscopic = body.getFlags() != 0;
+  }
+}
+
+void SubstepWorld::step(const std::vector<btRigidBody*>& bodies, btDispatcher& dispatcher, btScalar timestep) {
+  const auto start = std::chrono::steady_clock::now();
+  read_bodies(bodies, timestep);
+  collect(dispatcher, sources_);
+  read_contacts(static_cast<int>(bodies.size()));
+  ordering_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  solver_.step(timestep);
+  write_back(bodies);
+}
+
+}  // namespace lapjoint

@@ -1,0 +1,79 @@
+// Bullet's bodies and contacts, and the scene's joints, as the substep solver has them.
+//
+// Impulses of normal rows stay with Bullet's contact points from step to step. Those of friction belong to a pair as a
+// whole, and are kept here.
+#pragma once
+
+#include <vector>
+
+#include "bullet/joints.h"
+#include "bullet/order.h"
+#include "substeps/solver.h"
+
+namespace lapjoint {
+
+class SubstepWorld {
+ public:
+  SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, double length_unit, double mass_unit);
+
+  // A joint that holds its bodies; `turn`: from the scene's body frame to Bullet's. Places of bodies are their places
+  // in the world's list; `fixed` is one past the last.
+  struct LiveJoint {
+    int id, a, b;
+    btQuaternion turn_a, turn_b;
+  };
+  void set_joints(const std::vector<LiveJoint>& joints, int fixed);
+
+  // From contacts as the dispatcher has them. `bodies` in the world's order.
+  void step(const std::vector<btRigidBody*>& bodies, btDispatcher& dispatcher, btScalar timestep);
+
+  // Impulses that are kept here go to the contact points for as long as these are read or written, and come back.
+  void save_to_points(btDispatcher& dispatcher) const;
+  void load_from_points(btDispatcher& dispatcher);
+  void forget_contacts() { kept_.clear(); }
+  void forget_contacts_of(const std::vector<char>& marked_by_id);
+
+  // Warm-start data of joints.
+  int joint_impulse_count(const std::vector<int>& live) const;
+  void read_joint_impulses(const std::vector<int>& live, int* joint_ids, btScalar* impulses) const;
+  void set_joint_impulses(const int* joint_ids, const btScalar* impulses, int count);
+  void forget_joint(int joint_id);
+  void forget_joints();
+
+  const SubstepSolver& solver() const { return solver_; }
+  double detection_order_time() const { return ordering_; }
+
+ private:
+  // One contact of the solver: some points of a manifold, with one normal.
+  struct Source {
+    std::uint64_t key;  // decides the order
+    std::uint64_t bodies, parts;
+    btPersistentManifold* manifold;
+    int part;  // of the manifold's points
+    int points[Contact::kPoints];
+    int count;
+    bool operator<(const Source& other) const;
+  };
+  struct Kept {
+    std::uint64_t key, bodies, parts;
+    int part;
+    Real tangential[3], angular[3];
+  };
+  void collect(btDispatcher& dispatcher, std::vector<Source>& out) const;
+  void read_bodies(const std::vector<btRigidBody*>& bodies, btScalar timestep);
+  void read_contacts(int fixed);
+  void write_back(const std::vector<btRigidBody*>& bodies);
+
+  JointColumns columns_;
+  double length_unit_, mass_unit_;
+  std::vector<int> first_impulse_;  // of each joint of the scene
+  std::vector<AxisDefinition> axes_;
+  std::vector<int> first_axis_;
+  std::vector<std::uint8_t> locked_;
+  std::vector<Source> sources_;
+  std::vector<Kept> kept_;
+  SubstepSolver solver_;
+  double ordering_ = 0;
+};
+
+}  // namespace lapjoint

@@ -1,0 +1,187 @@
+#include "substeps/bodies.h"
+
+namespace lapjoint {
+
+namespace {
+
+constexpr Real kTurnAtOnce = Real(0.1);  // rad by which gyroscopic motion is taken at once
+constexpr int kMostTurns = 64;
+
+// Euler's equations along principal axes; what angular velocities change by in a second.
+void euler(const Real* inertia, const Real* w, Real* out) {
+  for (int k = 0; k < 3; ++k) {
+    const int i = (k + 1) % 3, j = (k + 2) % 3;
+    out[k] = (inertia[i] - inertia[j]) / inertia[k] * w[i] * w[j];
+  }
+}
+
+// A free body's own turning, by Runge and Kutta's method of fourth order, and scaled to keep its energy.
+void turn_freely(const Real* inverse_inertia, Real duration, Real* w) {
+  Real inertia[3];
+  for (int k = 0; k < 3; ++k) inertia[k] = 1 / inverse_inertia[k];
+  const auto energy = [&] { return inertia[0] * w[0] * w[0] + inertia[1] * w[1] * w[1] + inertia[2] * w[2] * w[2]; };
+  const Real before = energy();
+  if (!(before > 0)) return;
+  const Real speed = std::sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]);
+  const int count =
+      std::clamp(static_cast<int>(std::min(Real(kMostTurns), speed * duration / kTurnAtOnce)) + 1, 1, kMostTurns);
+  const Real h = duration / Real(count);
+  for (int turn = 0; turn < count; ++turn) {
+    Real k1[3], k2[3], k3[3], k4[3], at[3];
+    euler(inertia, w, k1);
+    for (int k = 0; k < 3; ++k) at[k] = w[k] + h / 2 * k1[k];
+    euler(inertia, at, k2);
+    for (int k = 0; k < 3; ++k) at[k] = w[k] + h / 2 * k2[k];
+    euler(inertia, at, k3);
+    for (int k = 0; k < 3; ++k) at[k] = w[k] + h * k3[k];
+    euler(inertia, at, k4);
+    for (int k = 0; k < 3; ++k) w[k] += h / 6 * (k1[k] + 2 * k2[k] + 2 * k3[k] + k4[k]);
+  }
+  const Real after = energy();
+  if (!(after > 0)) return;
+  const Real scale = std::sqrt(before / after);
+  for (int k = 0; k < 3; ++k) w[k] *= scale;
+}
+
+// in = axes^T world, out of columns
+void into_axes(const Real* axes, const Real* world, Real* own) {
+  for (int k = 0; k < 3; ++k) own[k] = axes[k] * world[0] + axes[3 + k] * world[1] + axes[6 + k] * world[2];
+}
+
+void out_of_axes(const Real* axes, const Real* own, Real* world) {
+  for (int k = 0; k < 3; ++k) world[k] = axes[3 * k] * own[0] + axes[3 * k + 1] * own[1] + axes[3 * k + 2] * own[2];
+}
+
+// axes = rotation by the vector `turn` times axes; columns are made orthogonal again.
+void turn_axes(const Real* turn, Real* axes) {
+  const double square = double(turn[0]) * turn[0] + double(turn[1]) * turn[1] + double(turn[2]) * turn[2];
+  const double angle = std::sqrt(square);
+  // Quaternion of the rotation.
+  const double half = angle / 2, share = angle > 1e-4 ? std::sin(half) / angle : 0.5 - square / 48;
+  const double w = std::cos(half), x = share * turn[0], y = share * turn[1], z = share * turn[2];
+  const double r[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
+                       2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+                       2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
+  double m[9];
+  for (int i = 0; i < 3; ++i)
+    for (int k = 0; k < 3; ++k)
+      m[3 * i + k] = r[3 * i] * axes[k] + r[3 * i + 1] * axes[3 + k] + r[3 * i + 2] * axes[6 + k];
+  // One step towards the nearest rotation: m (3 - m^T m) / 2.
+  double s[9];
+  for (int i = 0; i < 3; ++i)
+    for (int k = 0; k < 3; ++k) {
+      const double product = m[i] * m[k] + m[3 + i] * m[3 + k] + m[6 + i] * m[6 + k];
+      s[3 * i + k] = (i == k ? 1.5 : 0.0) - 0.5 * product;
+    }
+  for (int i = 0; i < 3; ++i)
+    for (int k = 0; k < 3; ++k)
+      axes[3 * i + k] = Real(m[3 * i] * s[k] + m[3 * i + 1] * s[3 + k] + m[3 * i + 2] * s[6 + k]);
+}
+
+}  // namespace
+
+void Bodies::resize(int count) {
+  motion.resize(count + 1);
+  frame.resize(count + 1);
+  start.resize(count + 1);
+  traits.resize(count + 1);
+  pushed_.resize(count + 1);
+  carried_.resize(count + 1);
+  before_.resize(count + 1);
+  start[count] = {{0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}, {0, 0, 0}};
+  traits[count] = {};
+}
+
+void Bodies::begin(Real timestep, int substeps) {
+  const Real h = timestep / Real(substeps);
+  for (std::size_t i = 0; i < motion.size(); ++i) {
+    const BodyState& state = start[i];
+    const BodyTraits& own = traits[i];
+    const Real root = std::sqrt(own.inverse_mass);
+    Real angular[3], torque[3];
+    into_axes(state.axes, state.angular, angular);
+    into_axes(state.axes, own.torque, torque);
+    if (own.gyroscopic) turn_freely(own.inverse_inertia, timestep / 2, angular);
+    Motion& now = motion[i];
+    Pushed& push = pushed_[i];
+    now.linear = now.angular = now.moved = now.turned = push.linear = push.angular = all(0);
+    for (int k = 0; k < 3; ++k) {
+      const Real turn_root = std::sqrt(own.inverse_inertia[k]);
+      now.linear[k] = root > 0 ? state.linear[k] / root : 0;
+      now.angular[k] = turn_root > 0 ? angular[k] / turn_root : 0;
+      push.linear[k] = h * own.force[k] * root;
+      push.angular[k] = h * torque[k] * turn_root;
+      Lanes& row = frame[i].rows[k];
+      for (int j = 0; j < 3; ++j) row[j] = turn_root * state.axes[3 * j + k];
+      row[3] = state.position[k];
+    }
+    push.linear[3] = own.linear_kept;
+    push.angular[3] = own.angular_kept;
+    frame[i].root = Lanes{root, 0, 0, 0};
+    carried_[i] = {all(0), all(0)};
+  }
+}
+
+void Bodies::take_carried() {
+  // What rows did so far is taken back, and comes again with each substep.
+  for (std::size_t i = 0; i < motion.size(); ++i) {
+    carried_[i].linear = motion[i].moved;
+    carried_[i].angular = motion[i].turned;
+    motion[i].moved = motion[i].turned = all(0);
+  }
+}
+
+void Bodies::begin_substep() {
+  for (std::size_t i = 0; i < motion.size(); ++i) {
+    Motion& now = motion[i];
+    const Pushed& push = pushed_[i];
+    Lanes linear = (now.linear + push.linear) * push.linear[3],
+          angular = (now.angular + push.angular) * push.angular[3];
+    linear[3] = angular[3] = 0;
+    before_[i] = {linear, angular};
+    now.linear = linear + carried_[i].linear;
+    now.angular = angular + carried_[i].angular;
+  }
+}
+
+void Bodies::move(Real h) {
+  const Lanes duration = all(h);
+  for (Motion& now : motion) {
+    now.moved += duration * now.linear;
+    now.turned += duration * now.angular;
+  }
+}
+
+void Bodies::end_substep() {
+  for (std::size_t i = 0; i < motion.size(); ++i) {
+    carried_[i].linear = motion[i].linear - before_[i].linear;
+    carried_[i].angular = motion[i].angular - before_[i].angular;
+  }
+}
+
+void Bodies::finish(Real timestep) {
+  for (int i = 0; i < fixed(); ++i) {
+    BodyState& state = start[i];
+    const BodyTraits& own = traits[i];
+    const Motion& now = motion[i];
+    const Real root = std::sqrt(own.inverse_mass);
+    Real angular[3], turned[3], world_turn[3];
+    for (int k = 0; k < 3; ++k) {
+      const Real turn_root = std::sqrt(own.inverse_inertia[k]);
+      state.linear[k] = now.linear[k] * root;
+      state.position[k] += now.moved[k] * root;
+      angular[k] = now.angular[k] * turn_root;
+      turned[k] = now.turned[k] * turn_root;
+    }
+    out_of_axes(state.axes, turned, world_turn);
+    out_of_axes(state.axes, angular, state.angular);
+    turn_axes(world_turn, state.axes);
+    if (own.gyroscopic) {
+      into_axes(state.axes, state.angular, angular);
+      turn_freely(own.inverse_inertia, timestep / 2, angular);
+      out_of_axes(state.axes, angular, state.angular);
+    }
+  }
+}
+
+}  // namespace lapjoint

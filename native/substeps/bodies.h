@@ -1,0 +1,123 @@
+// What a step moves, in coordinates in which every body has the mass one.
+//
+// A velocity is held multiplied by the root of the mass, an angular velocity along the body's principal axes (as they
+// lie when the step begins) and multiplied by the roots of the moments of inertia. A constraint's Jacobian is divided
+// by the same: an impulse then changes a velocity by itself, without any inertia, and what cannot move has a Jacobian
+// of zero. How far a body has moved since the step began is held alike, so the same Jacobian gives what became of a
+// gap.
+#pragma once
+
+#include <vector>
+
+#include "substeps/lanes.h"
+
+namespace lapjoint {
+
+// Of a body, from where Bullet has it to where Bullet takes it back.
+struct BodyState {
+  Real position[3];
+  Real axes[9];  // row-major: columns are the principal axes in the world
+  Real linear[3], angular[3];
+};
+
+// What does not change in a step.
+struct BodyTraits {
+  Real inverse_mass = 0, inverse_inertia[3] = {0, 0, 0};
+  Real force[3] = {0, 0, 0}, torque[3] = {0, 0, 0};
+  Real linear_kept = 1, angular_kept = 1;  // share of its velocity that damping leaves after a substep
+  bool gyroscopic = false;
+};
+
+struct alignas(64) Motion {
+  Lanes linear, angular;  // velocity; the fourth lane is zero, here and below
+  Lanes moved, turned;    // since the step began
+};
+
+// From a world's vector to the body's own coordinates.
+struct alignas(64) Frame {
+  Lanes rows[3];  // of the matrix for angular Jacobians; the fourth lane: a coordinate of the position
+  Lanes root;     // its first lane: 1 / root of the mass
+};
+
+// The same for four bodies.
+struct Frames {
+  Lanes3 rows[3], position;
+  Lanes root;
+
+  LAPJOINT_INLINE Lanes3 own(const Lanes3& world) const {
+    return {dot(rows[0], world), dot(rows[1], world), dot(rows[2], world)};
+  }
+  // A rotation vector back in the world.
+  LAPJOINT_INLINE Lanes3 world(const Lanes3& own) const {
+    Lanes3 out = own.x * rows[0];
+    add(own.y, rows[1], out);
+    add(own.z, rows[2], out);
+    return out;
+  }
+};
+
+struct Bodies {
+  std::vector<Motion> motion;  // one more than there are bodies: the last cannot move
+  std::vector<Frame> frame;
+  std::vector<BodyState> start;
+  std::vector<BodyTraits> traits;
+
+  void resize(int count);
+  int fixed() const { return static_cast<int>(motion.size()) - 1; }
+
+  // From `start` and `traits`. Half of what gyroscopic torques do comes before the step, half after it.
+  void begin(Real timestep, int substeps);
+  // Adds what forces do in a substep, and what all constraints did in the last one.
+  void begin_substep();
+  void move(Real h);
+  void end_substep();
+  // Into `start`.
+  void finish(Real timestep);
+  // Rows have given bodies velocities before the first substep: what they carry on with.
+  void take_carried();
+
+ private:
+  struct alignas(64) Pushed {
+    Lanes linear, angular;  // by forces in a substep; the fourth lane: share of velocity that is kept
+  };
+  struct alignas(64) Pair {
+    Lanes linear, angular;
+  };
+  std::vector<Pushed> pushed_;
+  std::vector<Pair> carried_;  // by all constraints in the last substep
+  std::vector<Pair> before_;   // velocities of a substep before any constraint
+};
+
+template <Lanes Motion::* Row>
+LAPJOINT_INLINE Lanes3 gather(const Motion* motion, const int* places) {
+  Lanes a = motion[places[0]].*Row, b = motion[places[1]].*Row, c = motion[places[2]].*Row, d = motion[places[3]].*Row;
+  transpose(a, b, c, d);
+  return {a, b, c};
+}
+
+// Places that cannot move may be there several times, all others once.
+template <Lanes Motion::* Row>
+LAPJOINT_INLINE void scatter(const Lanes3& values, Motion* motion, const int* places) {
+  Lanes a = values.x, b = values.y, c = values.z, d = all(0);
+  transpose(a, b, c, d);
+  motion[places[0]].*Row = a;
+  motion[places[1]].*Row = b;
+  motion[places[2]].*Row = c;
+  motion[places[3]].*Row = d;
+}
+
+inline Frames gather_frames(const Frame* frames, const int* places) {
+  Frames out;
+  Lanes* position[3] = {&out.position.x, &out.position.y, &out.position.z};
+  for (int k = 0; k < 3; ++k) {
+    Lanes a = frames[places[0]].rows[k], b = frames[places[1]].rows[k], c = frames[places[2]].rows[k],
+          d = frames[places[3]].rows[k];
+    transpose(a, b, c, d);
+    out.rows[k] = {a, b, c};
+    *position[k] = d;
+  }
+  for (int i = 0; i < kLanes; ++i) out.root[i] = frames[places[i]].root[0];
+  return out;
+}
+
+}  // namespace lapjoint

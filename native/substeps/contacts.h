@@ -1,0 +1,107 @@
+// Contacts in substeps: normal rows that are springs while they overlap, friction and twist for each manifold as a
+// whole, rolling friction, restitution. See docs/solvers.md for the method.
+#pragma once
+
+#include <vector>
+
+#include "substeps/bodies.h"
+#include "substeps/colours.h"
+
+namespace lapjoint {
+
+// A spring that a substep of length h takes in one go: how much of a row's error it takes back as velocity a second,
+// and what is left of a hard row's impulse.
+struct Softness {
+  Real rate = 0, mass_scale = 1, impulse_scale = 0;
+  // `share`: the frequency, as a share of 1 / h.
+  static Softness of(Real share, Real damping_ratio, Real h);
+};
+
+// Points of two bodies that touch, or nearly, with one normal.
+struct Contact {
+  static constexpr int kPoints = 4;
+
+  int a, b;  // places of bodies
+  int point_count;
+  Real friction, restitution, rolling;  // the last: an arm
+  Real normal[3];                       // from b to a
+  Real place[kPoints][3], distance[kPoints];
+  // Of the last step, and then of this one; sums over its substeps.
+  Real impulse[kPoints];
+  Real tangential[3], angular[3];  // of friction at the middle; of twist and rolling friction
+};
+
+struct ContactSettings {
+  Softness soft, soft_fixed;  // between bodies; with one that cannot move
+  Real push_speed = 0;        // most that an overlap is taken back by [length/s]
+  Real bounce_speed = 0;      // from which there is restitution
+  Real h = 0;
+  int substeps = 1;
+};
+
+class ContactSweeps {
+ public:
+  // In the order of `contacts`, which decides colours. `colour` comes first.
+  void colour(const std::vector<Contact>& contacts, int fixed);
+  void prepare(const std::vector<Contact>& contacts, const Bodies& bodies, const ContactSettings& settings);
+  // Adds last step's impulses to `moved` and `turned`.
+  void warm_start(Bodies& bodies) const;
+  void solve(Bodies& bodies);
+  // The largest change of a row's velocity, where it is asked for.
+  void relax(Bodies& bodies);
+  Real relax_measured(Bodies& bodies);
+  void bounce(Bodies& bodies);
+  void store(std::vector<Contact>& contacts) const;
+  long row_count() const { return row_count_; }
+
+ private:
+  struct Point {
+    Lanes3 own_a, own_b;
+    Lanes gap, response, impulse;
+  };
+  // Two rows across, with one bound on both.
+  struct Across {
+    Lanes3 first_a, first_b, second_a, second_b;
+    Lanes inverse[3];
+    Lanes impulse[2];
+  };
+  struct alignas(64) Group {
+    int a[kLanes], b[kLanes];
+    int first_point, point_count;
+    int rolling = -1, bounce = -1;  // places of what few groups have
+    Lanes3 normal, tangent;
+    Lanes root_a, root_b, squares;
+    Lanes rate, mass_scale, impulse_scale;
+    Lanes friction, lever;
+    Across slide;
+    Lanes3 twist_a, twist_b;
+    Lanes twist_response, twist;
+  };
+  struct Rolling {
+    Lanes arm;
+    Across across;
+  };
+  struct Bounce {
+    Lanes restitution, approach[Contact::kPoints], most[Contact::kPoints];
+  };
+  struct Velocities;
+
+  void prepare_group(Group& group, const std::vector<Contact>& contacts, const int* members, const Bodies& bodies);
+  template <bool kBias, bool kMeasured>
+  Real sweep(Bodies& bodies);
+  template <bool kBias>
+  Lanes sweep_normals(Group& group, Velocities& v, const Bodies& bodies, Lanes& sum);
+  void sweep_across(const Lanes3* along, Lanes root_a, Lanes root_b, Lanes limit, Across& rows, Velocities& v);
+
+  ContactSettings settings_;
+  Colours colours_;
+  std::vector<ConstraintEnds> ends_;
+  std::vector<std::uint8_t> kinds_;
+  std::vector<Group> groups_;
+  std::vector<Point> points_;
+  std::vector<Rolling> rolling_;
+  std::vector<Bounce> bounces_;
+  long row_count_ = 0;
+};
+
+}  // namespace lapjoint

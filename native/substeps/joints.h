@@ -1,0 +1,118 @@
+// Joints in substeps: locked axes in blocks of up to three rows, and rows for limits, motors and springs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "substeps/bodies.h"
+#include "substeps/colours.h"
+#include "substeps/contacts.h"
+
+namespace lapjoint {
+
+// Something on one of a joint's six axes that is not locked.
+struct AxisDefinition {
+  enum Kind { kLower, kUpper, kMotor, kSpring };
+  int kind, axis;
+  Real value;      // the limit, the motor's velocity, the spring's rest
+  Real force = 0;  // of a motor, at most
+  Real stiffness = 0, damping = 0;
+};
+
+struct JointDefinition {
+  int id = 0;
+  int a = 0, b = 0;         // places of bodies
+  std::uint8_t locked = 0;  // a bit for each of the six axes
+  bool direct = false;      // its locked axes are not swept
+  // The joint's frame in each body's.
+  Real place_a[3], axes_a[9], place_b[3], axes_b[9];
+  int first_axis = 0, axis_count = 0;  // in the list of axes
+  int first_impulse = 0;               // in the list of impulses: six for the locked axes, one for each axis
+
+  bool is_point() const { return (locked & 7) == 7; }
+};
+
+// A joint as it is when a step begins: its locked rows, each with a Jacobian in the bodies' own coordinates.
+struct JointRow {
+  Real along[3];  // zero for one that turns
+  Real own_a[3], own_b[3];
+  Real error;
+};
+
+struct JointSettings {
+  Softness soft;
+  Real push_speed = 0;
+  Real h = 0;
+  int substeps = 1;
+};
+
+class JointSweeps {
+ public:
+  // Anew whenever joints or places of bodies change.
+  void define(std::vector<JointDefinition> joints, std::vector<AxisDefinition> axes, int fixed);
+  const std::vector<JointDefinition>& joints() const { return joints_; }
+  bool empty() const { return joints_.empty(); }
+
+  // `impulses`: of the last step, sums over its substeps.
+  void prepare(const Bodies& bodies, const JointSettings& settings, const std::vector<Real>& impulses);
+  void warm_start(Bodies& bodies) const;
+  void solve(Bodies& bodies);
+  void relax(Bodies& bodies);
+  Real relax_measured(Bodies& bodies);
+  void store(std::vector<Real>& impulses) const;
+  long row_count() const { return row_count_; }
+
+  // Rows of a joint's locked axes, in their order.
+  static int rows_of(const JointDefinition& joint, const Bodies& bodies, JointRow* rows);
+
+ private:
+  struct alignas(64) Block {
+    int a[kLanes], b[kLanes];
+    bool is_point;
+    Lanes root_a, root_b;
+    Lanes3 along[3];  // not of points: theirs are the world's axes
+    Lanes3 own_a[3], own_b[3];
+    Lanes inverse[6];
+    Lanes start_error[3], error[3], impulse[3];
+    Lanes3 arm_a, arm_b;      // of points
+    Lanes3 place_a, place_b;  // of points, in the bodies' frames
+  };
+  struct alignas(64) AxisRow {
+    int a[kLanes], b[kLanes];
+    Lanes root_a, root_b;
+    Lanes3 along, own_a, own_b;
+    Lanes start_error, response, impulse, low, high;
+    // impulse = kept * impulse - mass * velocity - extra
+    Lanes kept, mass, extra;
+  };
+  struct Axis {  // of a lane
+    int joint = -1, axis = -1;
+    Real rate = 0, inertia = 0, kept_share = 0;  // of a spring: see prepare_axes
+  };
+
+  void define_blocks(const Colours& colours, const std::vector<int>& joint_of, int first_axis, bool is_point,
+                     std::vector<Block>& blocks, std::vector<int>& lanes);
+  void prepare_points(const Bodies& bodies);
+  void prepare_blocks(std::vector<Block>& blocks, const std::vector<int>& lanes, int first_axis, const Bodies& bodies);
+  void prepare_axes(const Bodies& bodies);
+  void update_errors(const Bodies& bodies);
+  template <bool kBias>
+  void update_axes(const Bodies& bodies);
+  template <bool kBias, bool kMeasured>
+  Real sweep_blocks(std::vector<Block>& blocks, Bodies& bodies);
+  Real sweep_axes(Bodies& bodies);
+  template <bool kBias, bool kMeasured>
+  Real sweep(Bodies& bodies);
+
+  JointSettings settings_;
+  std::vector<JointDefinition> joints_;
+  std::vector<AxisDefinition> axes_;
+  // Blocks that turn, blocks along some axes, points; each with the joint of every lane.
+  std::vector<Block> turns_, slides_, points_;
+  std::vector<int> turn_lanes_, slide_lanes_, point_lanes_;
+  std::vector<AxisRow> axis_rows_;
+  std::vector<Axis> axis_lanes_;
+  long row_count_ = 0;
+};
+
+}  // namespace lapjoint

@@ -1,0 +1,78 @@
+#include "substeps/solver.h"
+
+#include <chrono>
+
+namespace lapjoint {
+
+void SubstepSolver::step(Real timestep) {
+  using Clock = std::chrono::steady_clock;
+  auto last = Clock::now();
+  const auto lap = [&](double& into) {
+    const auto now = Clock::now();
+    into += std::chrono::duration<double>(now - last).count();
+    last = now;
+  };
+  times_ = {};
+  const int substeps = settings.substeps;
+  const Real h = timestep / Real(substeps);
+  sweeps_.colour(contacts, bodies.fixed());
+  lap(times_.colouring);
+
+  bodies.begin(timestep, substeps);
+  ContactSettings of_contacts;
+  of_contacts.soft = Softness::of(settings.contact_share, settings.contact_damping, h);
+  of_contacts.soft_fixed = Softness::of(2 * settings.contact_share, settings.contact_damping / 2, h);
+  of_contacts.push_speed = settings.push_speed;
+  of_contacts.bounce_speed = settings.bounce_speed;
+  of_contacts.h = h;
+  of_contacts.substeps = substeps;
+  sweeps_.prepare(contacts, bodies, of_contacts);
+  JointSettings of_joints;
+  of_joints.soft = Softness::of(settings.joint_share, settings.joint_damping, h);
+  of_joints.push_speed = settings.push_speed;
+  of_joints.h = h;
+  of_joints.substeps = substeps;
+  if (!joints.empty()) joints.prepare(bodies, of_joints, joint_impulses);
+  lap(times_.preparing);
+  if (!direct_joints.empty()) direct_joints.prepare(bodies, h, substeps, joint_impulses);
+  lap(times_.direct);
+  joints.warm_start(bodies);
+  direct_joints.warm_start(bodies);
+  sweeps_.warm_start(bodies);
+  bodies.take_carried();
+  lap(times_.preparing);
+
+  for (int substep = 0; substep < substeps; ++substep) {
+    bodies.begin_substep();
+    lap(times_.moving);
+    joints.solve(bodies);
+    sweeps_.solve(bodies);
+    lap(times_.sweeps);
+    direct_joints.solve(bodies);
+    lap(times_.direct);
+    bodies.move(h);
+    lap(times_.moving);
+    if (substep + 1 < substeps) {
+      joints.relax(bodies);
+      sweeps_.relax(bodies);
+    } else {
+      residual_ = joints.relax_measured(bodies);
+      residual_ = std::max(residual_, sweeps_.relax_measured(bodies));
+    }
+    lap(times_.sweeps);
+    direct_joints.relax(bodies);
+    lap(times_.direct);
+    bodies.end_substep();
+    lap(times_.moving);
+  }
+  sweeps_.bounce(bodies);
+  lap(times_.sweeps);
+  sweeps_.store(contacts);
+  joints.store(joint_impulses);
+  direct_joints.store(joint_impulses);
+  bodies.finish(timestep);
+  lap(times_.moving);
+  row_updates_ = substeps * (2 * sweeps_.row_count() + 3 * static_cast<long>(contacts.size()) + 2 * joints.row_count());
+}
+
+}  // namespace lapjoint

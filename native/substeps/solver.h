@@ -1,0 +1,57 @@
+// A step in substeps: contacts and joints are springs stiff enough for a substep, solved by one sweep; bodies move; a
+// second sweep takes back the velocity that the springs gave. Many short steps with one sweep converge better than one
+// long step with many (Macklin et al. 2019, "Small Steps in Physics Simulation"; Catto 2024, "Solver2D").
+//
+// It knows no engine. Bodies, contacts and joints are put in, in an order that decides the result; what became of them
+// is there after `step`.
+#pragma once
+
+#include <vector>
+
+#include "substeps/bodies.h"
+#include "substeps/contacts.h"
+#include "substeps/direct_joints.h"
+#include "substeps/joints.h"
+
+namespace lapjoint {
+
+struct SubstepSettings {
+  int substeps = 4;
+  JointChoice joints = JointChoice::kAuto;
+  // Springs: frequency as a share of 1 / substep, and damping ratio.
+  Real contact_share = Real(0.25), contact_damping = 1;
+  Real joint_share = Real(0.25), joint_damping = 2;
+  Real push_speed = 3;            // m/s in the world's units
+  Real bounce_speed = Real(0.2);  // the same
+};
+
+// Where a step's time goes [s].
+struct SubstepTimes {
+  double colouring = 0, preparing = 0, sweeps = 0, direct = 0, moving = 0;
+};
+
+class SubstepSolver {
+ public:
+  SubstepSettings settings;
+  Bodies bodies;
+  std::vector<Contact> contacts;  // in the order that decides colours
+  JointSweeps joints;
+  DirectJoints direct_joints;
+  std::vector<Real> joint_impulses;
+
+  void step(Real timestep);
+
+  // The largest change of a row's velocity in the last sweep.
+  Real residual() const { return residual_; }
+  const SubstepTimes& times() const { return times_; }
+  // Updates of rows in the last step.
+  long row_updates() const { return row_updates_; }
+
+ private:
+  ContactSweeps sweeps_;
+  Real residual_ = 0;
+  SubstepTimes times_;
+  long row_updates_ = 0;
+};
+
+}  // namespace lapjoint
