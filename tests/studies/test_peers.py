@@ -48,7 +48,7 @@ from lapjoint.studies.peers import PEER_NAMES, Peer, PeerPlan, Side, StateError,
 from lapjoint.studies.peers.rows import SideTurn, compared_rows
 from lapjoint.studies.report.bench_file import read_bench
 
-PACKAGES = {"pybullet": "pybullet", "mujoco": "mujoco", "rapier": "rapier3d"}
+PACKAGES = {"pybullet": "pybullet", "mujoco": "mujoco", "rapier": "rapier3d", "box3d": "robox3d"}
 EXTRA_KEYS = [
     "peer",
     "version",
@@ -206,7 +206,7 @@ def test_two_boxes_stack(name: str) -> None:
     peer.close()
 
 
-@pytest.mark.parametrize("peer", ["pybullet", "rapier"])
+@pytest.mark.parametrize("peer", ["pybullet", "rapier", "box3d"])
 def test_a_box_rests_on_a_mesh(peer: str) -> None:
     scene = Scene("mesh")
     corners = [(-3, -3, 0), (3, -3, 0), (3, 3, 0), (-3, 3, 0)]
@@ -307,7 +307,7 @@ def test_a_fixed_joint_makes_one_of_two(name: str) -> None:
     peer.close()
 
 
-@pytest.mark.parametrize("peer", ["pybullet", "rapier"])
+@pytest.mark.parametrize("peer", ["pybullet", "rapier", "box3d"])
 def test_a_slider_slides(peer: str) -> None:
     scene = Scene("slider", gravity=(1.0, 0, -9.81))
     scene.add_body(Box((0.5, 0.3, 0.2)), (0, 0, 0))
@@ -320,13 +320,14 @@ def test_a_slider_slides(peer: str) -> None:
     world.close()
 
 
-def test_rapier_keeps_limits() -> None:
+@pytest.mark.parametrize("name", ["rapier", "box3d"])
+def test_limits_are_kept(name: str) -> None:
     scene = Scene("limits")
     scene.add_body(Box((1, 0.1, 0.1)), (0.5, 0, 0))
     scene.add_joint(Hinge(axis=(0, 1, 0), limits=(-0.2, 0.2)), 0, WORLD, (0, 0, 0))
     scene.add_body(Box((0.2, 0.2, 0.2)), (0, 5, 0))
     scene.add_joint(Slider(axis=(0, 0, 1), limits=(-0.3, 0.5)), 1, WORLD, (0, 5, 0))
-    peer = start(installed("rapier"), scene)
+    peer = start(installed(name), scene)
     peer.step(500)
     states = peer.states()
     assert np.arctan2(-states[0, 2], states[0, 0]) == pytest.approx(0.2, abs=0.02)

@@ -30,6 +30,7 @@ class MujocoPeer:
     name = "mujoco"
     package = "mujoco"
     precision = "float64"
+    has_threads = False
 
     @staticmethod
     def check(scene: Scene) -> None:

@@ -33,6 +33,7 @@ class PyBulletPeer:
     name = "pybullet"
     package = "pybullet"
     precision = "float64"
+    has_threads = False
 
     @staticmethod
     def check(scene: Scene) -> None:
