@@ -21,6 +21,8 @@ _MODULES = {
     "chain-net": "chain_net",
     "plank": "plank",
     "cable": "cable",
+    "pyramid": "pyramid",
+    "joint-grid": "joint_grid",
 }
 
 
