@@ -35,9 +35,7 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
 
     scene = Scene("pyramid", growth_depth=0, search_depth=4)
     scene.add_static(Plane(), material=ROUGH)
-    scene.add_bodies(
-        Box((SIDE, SIDE, SIDE)), places[order], density=DENSITY, material=ROUGH, labels=labels[order]
-    )
+    scene.add_bodies(Box((SIDE, SIDE, SIDE)), places[order], density=DENSITY, material=ROUGH, labels=labels[order])
     reach = (base + 1) * SIDE
     scene.camera = ((-0.75 * reach, -1.35 * reach, 0.6 * reach), (0.0, 0.0, 0.46 * reach))
     return scene
