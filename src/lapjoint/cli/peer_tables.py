@@ -41,7 +41,8 @@ def print_peers(rows: Sequence[ComparedRow], notes: Mapping[str, Sequence[str]])
         "All: as many threads for a peer as the workers that it is compared with, but no more than cores, and one "
         "where it can have no more; the same timestep; peers, and lapjoint's settings on 1 worker, start from the "
         "states of 1 worker without the impulses of its last step; the error is measured by lapjoint from the states, "
-        "the same way for all, after each repetition. Reading states (read) is no part of a peer's step; lapjoint's steps include it. "
+        "the same way for all, after each repetition. Reading states (read) is no part of a peer's step; lapjoint's "
+        "steps include it. "
         f"Equal to workers: no sum larger than theirs by more than {SUM_ALLOWANCE:.0%} of their penetration and gaps, "
         f"no largest by more than {MAX_ALLOWANCE:.0%} of their largest.",
         style="dim",
