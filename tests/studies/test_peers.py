@@ -358,6 +358,48 @@ def test_limits_are_kept(name: str) -> None:
     peer.close()
 
 
+def test_box3d_has_the_masses_of_the_scene() -> None:
+    scene = weightless()
+    scene.add_body(irregular(), (0, 0, 0), mass=3.5)
+    scene.add_body(Compound((Part(Sphere(0.1), (0.5, 0, 0)), Part(Sphere(0.2), (-0.1, 0, 0)))), (3, 0, 0))
+    peer: Any = start(installed("box3d"), scene)
+    for body in range(2):
+        data = peer._lib.b3Body_GetMassData(peer._ids[body])
+        inertia = [
+            [getattr(column, axis) for axis in "xyz"] for column in (data.inertia.cx, data.inertia.cy, data.inertia.cz)
+        ]
+        assert data.mass == pytest.approx(scene.bodies.mass[body])
+        np.testing.assert_allclose(inertia, scene.bodies.inertia[body], rtol=1e-5, atol=1e-7)
+        assert (data.center.x, data.center.y, data.center.z) == (0, 0, 0)
+    peer.close()
+    peer.close()  # once more is nothing
+
+
+def test_a_library_of_box3d_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> Any:
+        raise OSError("libbox3d.so not found")
+
+    installed("box3d")
+    monkeypatch.setattr("lapjoint.studies.peers.box3d.import_module", fail)
+    with pytest.raises(
+        LapjointError, match=r"peer box3d: the package robox3d has no library .*: libbox3d.so not found"
+    ):
+        start("box3d", shaped(Sphere(1)))
+
+
+def test_box3d_simplifies_hulls_of_many_corners_and_says_so() -> None:
+    random = np.random.default_rng(0).normal(size=(90, 3))
+    hull = ConvexHull(0.3 * random / np.linalg.norm(random, axis=1, keepdims=True))
+    scene = Scene("round")
+    scene.add_static(Plane())
+    scene.add_body(hull, (0, 0, 0.35))
+    assert "1 hulls of more than 44 corners are simplified to so many" in load_peer(installed("box3d")).unfair(scene)
+    peer = start("box3d", scene)
+    peer.step(100)
+    assert peer.states()[0, 2] == pytest.approx(0.28, abs=0.03)
+    peer.close()
+
+
 # ---- refusals ----------------------------------------------------------------------------------------------------
 
 
@@ -535,7 +577,6 @@ def test_workers_are_compared_with_as_many_threads() -> None:
 def test_threads_are_as_many_as_workers_but_not_more_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lapjoint.studies.peers.plan.core_count", lambda: 4)
     plan = PeerPlan(BenchPlan([scenes.build("chain", 16)], [1, 2, 8]), [installed("rapier"), installed("mujoco")])
-    assert plan.thread_counts == [1, 2, 4]
     threads = {peer.name: set[int]() for peer, _ in plan.rungs(plan.plan.scenes[0], 10)}
     for peer, setting in plan.rungs(plan.plan.scenes[0], 10):
         threads[peer.name].add(setting.threads)
@@ -596,7 +637,7 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
     begun: list[Any] = []
 
     class FakePeer:
-        name, package, precision, has_threads = "rapier", "numpy", "float64", True
+        name, package, precision, most_threads = "rapier", "numpy", "float64", 8
 
         @staticmethod
         def check(scene: Scene) -> None: ...

@@ -48,8 +48,8 @@ class Peer(Protocol):
     package: ClassVar[str]
     """In the registry, and the module that is imported."""
     precision: ClassVar[str]
-    has_threads: ClassVar[bool]
-    """Whether several threads can share a step; `Setting.threads` is 1 if not."""
+    most_threads: ClassVar[int]
+    """How many threads can share a step."""
 
     def __init__(self, scene: Scene, states: Array, params: Params, setting: Setting) -> None: ...
 

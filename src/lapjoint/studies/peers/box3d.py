@@ -21,8 +21,9 @@ LADDER = (
     *((n, True, fresh) for fresh in (False, True) for n in (1, 2, 4, 8)),
 )
 """Substeps; whether contacts and joints are as stiff as it lets them be; and whether contacts are found again in every
-step, where by default it recycles those of bodies that have moved by less than 5 cm. With four substeps, fresh ones leave
-a tenth of the penetration in the bowl at the same cost; the pyramid takes a third longer and is no better for it."""
+step, where by default it recycles those of bodies that have moved by less than 5 cm. With four substeps, fresh ones
+leave a tenth of the penetration in the bowl at the same cost; the pyramid takes a third longer and is no better for
+it."""
 STIFFEST = 1e6
 """Hz: Box3D takes less, an eighth of its substeps' rate for contacts (a quarter with static bodies), a quarter for
 joints. Damping ratios are left at their defaults, 10 and 2: from 1 to 10 none is better on all scenes."""
@@ -40,7 +41,7 @@ class Box3DPeer:
     name = "box3d"
     package = "robox3d"
     precision = "float32"
-    has_threads = True
+    most_threads = 32
 
     @staticmethod
     def check(scene: Scene) -> None:

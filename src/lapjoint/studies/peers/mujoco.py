@@ -30,7 +30,7 @@ class MujocoPeer:
     name = "mujoco"
     package = "mujoco"
     precision = "float64"
-    has_threads = False
+    most_threads = 1
 
     @staticmethod
     def check(scene: Scene) -> None:

@@ -39,11 +39,10 @@ class PeerPlan:
     def params(self, scene: Scene, iterations: int) -> Params:
         return replace(self.plan.params, iterations=iterations).resolved(scene)
 
-    @property
-    def thread_counts(self) -> list[int]:
-        """Of peers that can have several threads: as many as lapjoint has workers, but not more than there are cores;
-        their threads wait for each other in loops."""
-        return sorted({threads_beside(count) for count in self.plan.counts})
+    def thread_counts(self, peer: type[Peer]) -> list[int]:
+        """As many as lapjoint has workers, but not more than the peer can have, nor than there are cores: threads wait
+        for each other in loops."""
+        return sorted({min(count, peer.most_threads, core_count()) for count in self.plan.counts})
 
     def rungs(self, scene: Scene, iterations: int) -> list[tuple[type[Peer], Setting]]:
         """Every setting of every peer, on every count of threads that it can have."""
@@ -51,7 +50,7 @@ class PeerPlan:
         return [
             (peer, replace(setting, threads=threads))
             for peer in map(load_peer, self.peers)
-            for threads in (self.thread_counts if peer.has_threads else [1])
+            for threads in self.thread_counts(peer)
             for setting in peer.ladder(scene, params)
         ]
 
@@ -80,8 +79,3 @@ class PeerPlan:
             lines = [line for scene in self.plan.scenes for line in load_peer(name).unfair(scene)]
             found[name] = list(dict.fromkeys(lines))
         return found
-
-
-def threads_beside(workers: int) -> int:
-    """How many threads a peer has that is compared with so many workers."""
-    return min(workers, core_count())

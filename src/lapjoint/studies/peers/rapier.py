@@ -24,7 +24,7 @@ class RapierPeer:
     name = "rapier"
     package = "rapier3d"
     precision = "float32"
-    has_threads = True
+    most_threads = 1024
 
     @staticmethod
     def check(scene: Scene) -> None:
