@@ -40,8 +40,8 @@ class PeerPlan:
         return replace(self.plan.params, iterations=iterations).resolved(scene)
 
     def thread_counts(self, peer: type[Peer]) -> list[int]:
-        """As many as lapjoint has workers, but not more than the peer can have, nor than there are cores: threads wait
-        for each other in loops."""
+        """As many as lapjoint has workers, but not more than the peer can have, nor than there are cores: more would
+        only take turns."""
         return sorted({min(count, peer.most_threads, core_count()) for count in self.plan.counts})
 
     def rungs(self, scene: Scene, iterations: int) -> list[tuple[type[Peer], Setting]]:
