@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +44,19 @@ from lapjoint.arrays import rotation
 from lapjoint.cli import app, main
 from lapjoint.cli.peer_tables import verdicts
 from lapjoint.measures import joint_gaps
+from lapjoint.params.solver_choice import SOLVERS
 from lapjoint.studies.bench import BenchPlan, BenchRow
 from lapjoint.studies.peers import PEER_NAMES, Peer, PeerPlan, Side, StateError, load_peer, measure_peers, state_error
+from lapjoint.studies.peers.own_ladder import own_ladder
 from lapjoint.studies.peers.rows import SideTurn, compared_rows
 from lapjoint.studies.report.bench_file import read_bench
 
-PACKAGES = {"pybullet": "pybullet", "mujoco": "mujoco", "rapier": "rapier3d"}
+PACKAGES = {"pybullet": "pybullet", "mujoco": "mujoco", "rapier": "rapier3d", "box3d": "robox3d"}
 EXTRA_KEYS = [
     "peer",
     "version",
     "setting",
+    "threads",
     "cpu_ms",
     "read_ms",
     "penetration_max",
@@ -206,7 +210,7 @@ def test_two_boxes_stack(name: str) -> None:
     peer.close()
 
 
-@pytest.mark.parametrize("peer", ["pybullet", "rapier"])
+@pytest.mark.parametrize("peer", ["pybullet", "rapier", "box3d"])
 def test_a_box_rests_on_a_mesh(peer: str) -> None:
     scene = Scene("mesh")
     corners = [(-3, -3, 0), (3, -3, 0), (3, 3, 0), (-3, 3, 0)]
@@ -216,6 +220,25 @@ def test_a_box_rests_on_a_mesh(peer: str) -> None:
     world.step(250)
     assert world.states()[0, 2] == pytest.approx(1.5, abs=0.005)
     world.close()
+
+
+@pytest.mark.parametrize(("friction", "slides"), [(0.5, True), (0.65, False)])
+def test_friction_holds_a_box_on_a_slope(name: str, friction: float, slides: bool) -> None:
+    """Of 30 degrees, whose tangent is 0.577; the slope has another friction, and the geometric mean counts."""
+    if name == "mujoco":
+        friction = friction if slides else 0.8  # the larger one counts, and its friction creeps
+    turn = rotation.from_axis_angle([0, 1, 0], np.array(np.radians(30)))
+    scene = Scene("slope")
+    other = friction if name == "mujoco" else 0.9
+    scene.add_static(Box((20, 4, 1)), rotation.rotate(turn, [0, 0, -0.5]), turn, material=Material(friction=other))
+    surface = Material(friction=friction**2 / other)
+    scene.add_body(Box((0.4, 0.4, 0.2)), rotation.rotate(turn, [0, 0, 0.1]), turn, material=surface)
+    peer = start(name, scene)
+    peer.step(150)
+    along = float(np.linalg.norm(peer.states()[0, :3] - scene.states[0, :3]))
+    free = 9.81 * (np.sin(np.radians(30)) - friction * np.cos(np.radians(30))) * (150 * scene.timestep) ** 2 / 2
+    assert along == pytest.approx(free if slides else 0.0, abs=0.01)
+    peer.close()
 
 
 def test_friction_stops_a_sliding_box(name: str) -> None:
@@ -307,7 +330,7 @@ def test_a_fixed_joint_makes_one_of_two(name: str) -> None:
     peer.close()
 
 
-@pytest.mark.parametrize("peer", ["pybullet", "rapier"])
+@pytest.mark.parametrize("peer", ["pybullet", "rapier", "box3d"])
 def test_a_slider_slides(peer: str) -> None:
     scene = Scene("slider", gravity=(1.0, 0, -9.81))
     scene.add_body(Box((0.5, 0.3, 0.2)), (0, 0, 0))
@@ -320,17 +343,60 @@ def test_a_slider_slides(peer: str) -> None:
     world.close()
 
 
-def test_rapier_keeps_limits() -> None:
+@pytest.mark.parametrize("name", ["rapier", "box3d"])
+def test_limits_are_kept(name: str) -> None:
     scene = Scene("limits")
     scene.add_body(Box((1, 0.1, 0.1)), (0.5, 0, 0))
     scene.add_joint(Hinge(axis=(0, 1, 0), limits=(-0.2, 0.2)), 0, WORLD, (0, 0, 0))
     scene.add_body(Box((0.2, 0.2, 0.2)), (0, 5, 0))
     scene.add_joint(Slider(axis=(0, 0, 1), limits=(-0.3, 0.5)), 1, WORLD, (0, 5, 0))
-    peer = start(installed("rapier"), scene)
+    peer = start(installed(name), scene)
     peer.step(500)
     states = peer.states()
     assert np.arctan2(-states[0, 2], states[0, 0]) == pytest.approx(0.2, abs=0.02)
     assert states[1, 2] == pytest.approx(-0.3, abs=0.005)
+    peer.close()
+
+
+def test_box3d_has_the_masses_of_the_scene() -> None:
+    scene = weightless()
+    scene.add_body(irregular(), (0, 0, 0), mass=3.5)
+    scene.add_body(Compound((Part(Sphere(0.1), (0.5, 0, 0)), Part(Sphere(0.2), (-0.1, 0, 0)))), (3, 0, 0))
+    peer: Any = start(installed("box3d"), scene)
+    for body in range(2):
+        data = peer._lib.b3Body_GetMassData(peer._ids[body])
+        inertia = [
+            [getattr(column, axis) for axis in "xyz"] for column in (data.inertia.cx, data.inertia.cy, data.inertia.cz)
+        ]
+        assert data.mass == pytest.approx(scene.bodies.mass[body])
+        np.testing.assert_allclose(inertia, scene.bodies.inertia[body], rtol=1e-5, atol=1e-7)
+        assert (data.center.x, data.center.y, data.center.z) == (0, 0, 0)
+    peer.close()
+    peer.close()  # once more is nothing
+
+
+def test_a_library_of_box3d_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> Any:
+        raise OSError("libbox3d.so not found")
+
+    installed("box3d")
+    monkeypatch.setattr("lapjoint.studies.peers.box3d.import_module", fail)
+    with pytest.raises(
+        LapjointError, match=r"peer box3d: the package robox3d has no library .*: libbox3d.so not found"
+    ):
+        start("box3d", shaped(Sphere(1)))
+
+
+def test_box3d_simplifies_hulls_of_many_corners_and_says_so() -> None:
+    random = np.random.default_rng(0).normal(size=(90, 3))
+    hull = ConvexHull(0.3 * random / np.linalg.norm(random, axis=1, keepdims=True))
+    scene = Scene("round")
+    scene.add_static(Plane())
+    scene.add_body(hull, (0, 0, 0.35))
+    assert "1 hulls of more than 44 corners are simplified to so many" in load_peer(installed("box3d")).unfair(scene)
+    peer = start("box3d", scene)
+    peer.step(100)
+    assert peer.states()[0, 2] == pytest.approx(0.28, abs=0.03)
     peer.close()
 
 
@@ -384,6 +450,12 @@ REFUSED = {
     ),
     "rapier motor": ("rapier", jointed(Slider(motor=Motor(1, 1))), "joint 0 is a Slider with a motor, which the peer"),
     "rapier spring": ("rapier", jointed(SPRUNG), "joint 0 is a SixAxis with a spring, which the peer rapier"),
+    "box3d six axes": ("box3d", jointed(SixAxis()), "joint 0 is a SixAxis, which the peer box3d does not have"),
+    "box3d motor": (
+        "box3d",
+        jointed(Hinge(motor=Motor(1, 1))),
+        "joint 0 is a Hinge with a motor, which the peer box3d",
+    ),
     "rapier angles": ("rapier", jointed(HALF), "joint 0 is a SixAxis with limits on one of several free rotations"),
 }
 
@@ -405,7 +477,7 @@ def test_mujoco_refuses_groups_that_differ_from_side_to_side() -> None:
 
 def test_unknown_doubled_and_missing_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = BenchPlan([scenes.build("chain", 8)], [1])
-    with pytest.raises(LapjointError, match="no peer named 'havok'; known peers: pybullet, mujoco, rapier"):
+    with pytest.raises(LapjointError, match="no peer named 'havok'; known peers: pybullet, mujoco, rapier, box3d"):
         PeerPlan(plan, ["havok"])
     with pytest.raises(LapjointError, match="peer rapier is given more than once"):
         PeerPlan(plan, ["rapier", "rapier"])
@@ -460,14 +532,15 @@ def test_an_error_is_within_another_but_for_the_allowances() -> None:
     assert not StateError(*(np.inf,) * 4).is_within(one)
 
 
-def fake_rows(*peers: tuple[str, float, float]) -> list[Any]:
-    """Rows of one worker (10 ms, an error of 1), of two (12 ms, 2), and of peers (title, ms, error)."""
+def fake_rows(*peers: Any) -> list[Any]:
+    """Rows of one worker (10 ms, an error of 1), of two (12 ms, 2), and of peers (title, ms, error, threads or 1)."""
     plan = BenchPlan(
         [scenes.build("chain", 8)], [1, 2], Params(runtime="inline"), [3], steps=1, repetitions=1, warmup=0
     )
     benches = bench_rows(plan)
     sides = {Side(1): (10.0, 1.0), Side(2): (12.0, 2.0)}
-    sides |= {Side(None, "rapier", title, "0", "float32"): (ms, size) for title, ms, size in peers}
+    for title, ms, size, *threads in peers:
+        sides[Side(None, "rapier", title, "0", "float32", *(threads or [1]))] = (ms, size)
     repetitions = [
         {side: SideTurn(ms * k, ms * k, 0.5, StateError(*(size,) * 4), size) for side, (ms, size) in sides.items()}
         for k in (1, 2, 1)
@@ -489,6 +562,50 @@ def test_the_cheapest_setting_of_equal_error_is_marked() -> None:
         "rapier against 1 worker: 16: 0.90 of the CPU time, 0.90 of the wall time",
         "rapier against 2 workers: 8: 0.50 of the CPU time, 0.50 of the wall time",
     ]
+
+
+def test_workers_are_compared_with_as_many_threads() -> None:
+    rows = fake_rows(("4", 5.0, 0.5), ("4", 3.0, 0.5, 2), ("8", 4.0, 0.1, 2))
+    assert [row.cheapest_for for row in rows] == [None, None, (1,), (2,), ()]
+    assert verdicts(rows)[1:] == [
+        "rapier against 1 worker: 4: 0.50 of the CPU time, 0.50 of the wall time",
+        "rapier against 2 workers: 4, 2 threads: 0.25 of the CPU time, 0.25 of the wall time",
+    ]
+    assert [row.to_dict()["threads"] for row in rows] == [None, None, 1, 2, 2]
+
+
+def test_threads_are_as_many_as_workers_but_not_more_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lapjoint.studies.peers.plan.core_count", lambda: 4)
+    plan = PeerPlan(BenchPlan([scenes.build("chain", 16)], [1, 2, 8]), [installed("rapier"), installed("mujoco")])
+    threads = {peer.name: set[int]() for peer, _ in plan.rungs(plan.plan.scenes[0], 10)}
+    for peer, setting in plan.rungs(plan.plan.scenes[0], 10):
+        threads[peer.name].add(setting.threads)
+    assert threads == {"rapier": {1, 2, 4}, "mujoco": {1}}
+
+
+@pytest.mark.parametrize("peer", ["rapier", "box3d"])
+def test_threads_do_not_change_what_a_pile_does(peer: str) -> None:
+    scene = scenes.build("bowl", 60)
+    found = []
+    for threads in (1, 2):
+        made, params = load_peer(installed(peer)), Params(iterations=50).resolved(scene)
+        world = made(scene, scene.states, params, replace(made.ladder(scene, params)[-1], threads=threads))
+        world.step(60)
+        found.append(world.states())
+        world.close()
+    np.testing.assert_allclose(found[0], found[1], atol=1e-4)
+
+
+def test_own_ladder_has_the_solvers_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    params = Params(workers=4, runtime="inline", timestep=0.001)
+    titles = [rung.title for rung in own_ladder(params)]
+    assert titles[-3:] == ["10 iterations", "50 iterations", "200 iterations"]
+    assert titles[:-3] == [f"{n} substeps" for n in (1, 2, 4, 8)] * ("substeps" in SOLVERS)
+    last = own_ladder(params)[-1].params
+    assert last == Params(runtime="inline", timestep=0.001, solver="sequential", iterations=200)
+    monkeypatch.setattr("lapjoint.studies.peers.own_ladder.SOLVERS", ("sequential",))
+    assert len(own_ladder(params)) == 3
+    assert [rung.title for rung in own_ladder(Params(engine="rapier"))] == titles[-3:], "its own solver"
 
 
 def test_where_no_setting_reaches_it_that_is_said() -> None:
@@ -520,7 +637,7 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
     begun: list[Any] = []
 
     class FakePeer:
-        name, package, precision = "rapier", "numpy", "float64"
+        name, package, precision, most_threads = "rapier", "numpy", "float64", 8
 
         @staticmethod
         def check(scene: Scene) -> None: ...
@@ -537,7 +654,7 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
 
         def __init__(self, scene: Scene, states: Any, params: Params, setting: Any) -> None:
             begun.append(states)
-            self.now, self.title = states, setting.title
+            self.now, self.title = states, f"{setting.title} on {setting.threads}"
 
         def step(self, count: int = 1) -> None:
             taken.append(self.title)
@@ -554,18 +671,32 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
     step = Simulation.step
 
     def record(self: Simulation, count: int = 1) -> None:
-        taken.append(f"{self.params.workers}")
+        taken.append(f"{self.params.workers}" if self.params.iterations != 7 else "rung")
+        if self.params.iterations == 7 and self.step_count == 0:
+            begun.append(self.states.copy())
         step(self, count)
 
     monkeypatch.setattr(Simulation, "step", record)
     monkeypatch.setattr("lapjoint.studies.peers.plan.load_peer", lambda _: FakePeer)
+    monkeypatch.setattr("lapjoint.studies.peers.plan.core_count", lambda: 2)
+    monkeypatch.setattr("lapjoint.studies.peers.own_ladder.LADDER", {"sequential": (7,), "unheard of": (1,)})
     bench = BenchPlan([scenes.build("chain", 8)], [2], Params(runtime="inline"), [5], steps=3, repetitions=2, warmup=1)
     shares: list[float] = []
     rows = list(measure_peers(PeerPlan(bench, ["rapier"]), lambda doing, share: shares.append(share)))
-    turn = ["1"] * 3 + ["2"] * 3 + ["low"] * 3 + ["high"] * 3
-    assert taken == ["1", "2", *turn, *turn, *turn[3:], *turn[:3], "high closed", "low closed"]
-    assert np.array_equal(begun[0], begun[1])
-    assert [row.side.workers for row in rows] == [1, 2, None, None]
+    peers = [f"{title} on {threads}" for threads in (1, 2) for title in ("low", "high")]
+    turn = [one for one in ("1", "2", "rung", *peers) for _ in range(3)]
+    assert taken == ["1", "2", *turn, *turn, *turn[3:], *turn[:3], *(f"{one} closed" for one in peers[::-1])]
+    assert len(begun) == 5
+    assert all(np.array_equal(one, begun[0]) for one in begun)
+    assert [(row.side.workers, row.side.setting, row.side.threads) for row in rows] == [
+        (1, None, None),
+        (2, None, None),
+        (1, "7 iterations", None),
+        (None, "low", 1),
+        (None, "high", 1),
+        (None, "low", 2),
+        (None, "high", 2),
+    ]
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1)
 
@@ -579,8 +710,11 @@ def test_bench_prints_and_writes_peers(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, command.split(), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     rows = json.loads(files[0].read_text())
-    assert [(row["workers"], row["peer"]) for row in rows[:2]] == [(1, None), (2, None)]
-    assert sorted({row["peer"] for row in rows[2:]}) == sorted(INSTALLED)
+    assert [(row["workers"], row["peer"], row["setting"]) for row in rows[:2]] == [(1, None, None), (2, None, None)]
+    own = [row for row in rows[2:] if row["peer"] is None]
+    assert [row["setting"] for row in own][-3:] == ["10 iterations", "50 iterations", "200 iterations"]
+    assert {(row["workers"], row["threads"], row["server_ms"]) for row in own} == {(1, None, None)}
+    assert {row["peer"] for row in rows[2 + len(own) :]} == set(INSTALLED)
     assert all(row["cpu_ms"] > 0 and row["step_ms"] > 0 and row["joint_gap_sum"] is not None for row in rows)
     with files[1].open(newline="") as file:
         assert [list(line) for line in csv.DictReader(file)] == [list(row) for row in rows]

@@ -101,7 +101,7 @@ def bench(
     """Measure scenes on several counts of workers, side by side.
 
     Prints ms per step, the speed-up against one worker and, where there are more workers than cores, the projected one.
-    With --peer also speed and error of other engines, at several settings each.
+    With --peer also speed and error of other engines, at several settings each, and of lapjoint's own solvers.
 
     Example: lapjoint bench bowl building --workers 1 2 4 8 --iterations 1000 50 --json bench.json
 
@@ -109,7 +109,7 @@ def bench(
 
     Example: lapjoint bench bridge --workers 1 2 4 --iterations 100 --coupling blend tight --step-rounds 20
 
-    Example: lapjoint bench bowl --workers 1 2 --iterations 50 --peer pybullet mujoco rapier
+    Example: lapjoint bench bowl --workers 1 2 --iterations 50 --peer pybullet mujoco rapier box3d
     """
     repetitions = repetitions if rounds is None else rounds
     workers, iterations = given.take("workers", WORKERS), given.take("iterations", ITERATIONS)
@@ -153,7 +153,7 @@ def bench(
             for row in measure_all(plans, draw) if beside is None else measure_peers(beside, draw):
                 if isinstance(row, ComparedRow):
                     compared.append(row)
-                if isinstance(row, BenchRow) or row.side.peer is None:
+                if isinstance(row, BenchRow) or row.side.is_benched:
                     rows.append(row if isinstance(row, BenchRow) else row.bench)
                 if json_file is not None:
                     write_json(compared or rows, json_file)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..studies.peers import ComparedRow
+from ..studies.peers import ComparedRow, Side
 from ..studies.peers.error import MAX_ALLOWANCE, SUM_ALLOWANCE
 from ..studies.titles import count_of
 from .bench_tables import WIDTH
@@ -38,9 +38,11 @@ def print_peers(rows: Sequence[ComparedRow], notes: Mapping[str, Sequence[str]])
     for peer, lines in notes.items():
         out.print(f"{peer} {versions.get(peer)}: {'; '.join(lines)}.", highlight=False, markup=False)
     out.print(
-        "All: one thread for each peer and each worker; the same timestep; peers start from the states of one worker "
-        "without the impulses of its last step; the error is measured by lapjoint from the states, the same way for "
-        "all, after each repetition. Reading states (read) is no part of a peer's step; lapjoint's steps include it. "
+        "All: as many threads for a peer as the workers that it is compared with, but no more than cores, and one "
+        "where it can have no more; the same timestep; peers, and lapjoint's settings on 1 worker, start from the "
+        "states of 1 worker without the impulses of its last step; the error is measured by lapjoint from the states, "
+        "the same way for all, after each repetition. Reading states (read) is no part of a peer's step; lapjoint's "
+        "steps include it. "
         f"Equal to workers: no sum larger than theirs by more than {SUM_ALLOWANCE:.0%} of their penetration and gaps, "
         f"no largest by more than {MAX_ALLOWANCE:.0%} of their largest.",
         style="dim",
@@ -57,12 +59,15 @@ def _table(rows: Sequence[ComparedRow]) -> Table:
     for heading in ("CPU\ntime", "wall\ntime", *measures, "read"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("equal to\nworkers", no_wrap=True)
-    last: str | None = ""
+    last: tuple[str | None, int] | None = None
     for row in rows:
-        side = row.side
-        if last != "" and side.peer != last:
-            table.add_row()
-        title = "" if side.peer == last else side.peer or "lapjoint"
+        side, threads = row.side, row.side.threads or 1
+        title = side.peer or "lapjoint"
+        if last is not None:
+            if side.peer != last[0]:
+                table.add_row()
+            else:
+                title = "" if threads == last[1] else count_of(threads, "thread")
         metres = row.error.values if has_joints else row.error.values[:2]
         table.add_row(
             title,
@@ -70,14 +75,14 @@ def _table(rows: Sequence[ComparedRow]) -> Table:
             *map(_number, (row.cpu_ms, row.step_ms, *(1e3 * length for length in metres), row.read_ms)),
             ", ".join(map(str, row.cheapest_for or ())),
         )
-        last = side.peer
+        last = side.peer, threads
     return table
 
 
 def verdicts(rows: Sequence[ComparedRow]) -> list[str]:
     """For each peer and count of workers: the cheapest setting of equal error, or that there is none."""
     lines = []
-    ours = {row.side.workers: row for row in rows if row.side.workers is not None}
+    ours = {row.side.workers: row for row in rows if row.side.workers is not None and row.side.is_benched}
     one = ours[1].error
     for count, row in ours.items():
         if not row.error.is_within(one):
@@ -91,9 +96,14 @@ def verdicts(rows: Sequence[ComparedRow]) -> list[str]:
             what = "no setting of the ladder has as little error: the times do not compare"
             if equal:
                 cpu, wall = equal[0].cpu_ms / max(row.cpu_ms, 1e-9), equal[0].step_ms / max(row.step_ms, 1e-9)
-                what = f"{equal[0].side.setting}: {cpu:.2f} of the CPU time, {wall:.2f} of the wall time"
+                what = f"{setting_title(equal[0].side)}: {cpu:.2f} of the CPU time, {wall:.2f} of the wall time"
             lines.append(f"{peer} against {count_of(count, 'worker')}: {what}")
     return lines
+
+
+def setting_title(side: Side) -> str:
+    """What sets a peer's side apart from its others."""
+    return f"{side.setting}, {side.threads} threads" if (side.threads or 1) > 1 else str(side.setting)
 
 
 def _number(value: float) -> str:

@@ -25,7 +25,7 @@ SizeOption = Annotated[
     typer.Option(
         "--size",
         metavar="N",
-        help="About how many bodies. [default: the paper's count]",
+        help="About how many bodies; of pyramid and joint-grid, a side. [default: the paper's count]",
         rich_help_panel=SIMULATED.title,
     ),
 ]

@@ -1,4 +1,4 @@
-"""The paper's scenes and one more, by name. Tests, benchmarks, examples and the documentation all use these builders.
+"""The paper's scenes and three more, by name. Tests, benchmarks, examples and the documentation all use these builders.
 
 Every scene is one module with a `build(size, seed)`; the first line of its docstring is what `lapjoint scenes` shows.
 """
@@ -21,6 +21,8 @@ _MODULES = {
     "chain-net": "chain_net",
     "plank": "plank",
     "cable": "cable",
+    "pyramid": "pyramid",
+    "joint-grid": "joint_grid",
 }
 
 
@@ -35,10 +37,11 @@ def summary(name: str) -> str:
 
 
 def build(name: str, size: int | None = None, seed: int = 0) -> Scene:
-    """Build a scene with the paper's counts, or with about `size` bodies. `seed` matters where the scene is random."""
+    """Build a scene with the paper's counts, or with about `size` bodies; pyramid and joint-grid have sides of `size`.
+    `seed` matters where the scene is random."""
     module = _module(name)
     if size is not None and size < 1:
-        raise LapjointError(f"size is {size}, expected about how many bodies the scene shall have")
+        raise LapjointError(f"size is {size}, expected about how many bodies the scene shall have, or along a side")
     scene = module.build(size=size, seed=seed)
     assert isinstance(scene, Scene)
     return scene

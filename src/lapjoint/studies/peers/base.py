@@ -25,7 +25,7 @@ from ...scene.shapes import StaticShape
 Array = NDArray[np.float64]
 
 INSTALL = "pip install lapjoint[peers]"
-_PEERS = {"pybullet": "PyBulletPeer", "mujoco": "MujocoPeer", "rapier": "RapierPeer"}
+_PEERS = {"pybullet": "PyBulletPeer", "mujoco": "MujocoPeer", "rapier": "RapierPeer", "box3d": "Box3DPeer"}
 PEER_NAMES = tuple(_PEERS)
 
 
@@ -37,6 +37,8 @@ class Setting:
     work: int
     """About how many sweeps a step takes; only the time left depends on it."""
     values: dict[str, Any] = field(default_factory=dict)
+    threads: int = 1
+    """That share a step."""
 
 
 class Peer(Protocol):
@@ -46,6 +48,8 @@ class Peer(Protocol):
     package: ClassVar[str]
     """In the registry, and the module that is imported."""
     precision: ClassVar[str]
+    most_threads: ClassVar[int]
+    """How many threads can share a step."""
 
     def __init__(self, scene: Scene, states: Array, params: Params, setting: Setting) -> None: ...
 

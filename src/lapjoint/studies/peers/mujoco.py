@@ -30,6 +30,7 @@ class MujocoPeer:
     name = "mujoco"
     package = "mujoco"
     precision = "float64"
+    most_threads = 1
 
     @staticmethod
     def check(scene: Scene) -> None:

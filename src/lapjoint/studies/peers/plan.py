@@ -9,7 +9,9 @@ from ...errors import LapjointError
 from ...params import Params
 from ...scene import Scene
 from ..bench.plan import SETTLE_STEPS, BenchPlan, step_work
+from ..bench.rows import core_count
 from .base import Peer, Setting, load_peer
+from .own_ladder import OwnRung, own_ladder
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,25 @@ class PeerPlan:
     def params(self, scene: Scene, iterations: int) -> Params:
         return replace(self.plan.params, iterations=iterations).resolved(scene)
 
+    def thread_counts(self, peer: type[Peer]) -> list[int]:
+        """As many as lapjoint has workers, but not more than the peer can have, nor than there are cores: more would
+        only take turns."""
+        return sorted({min(count, peer.most_threads, core_count()) for count in self.plan.counts})
+
     def rungs(self, scene: Scene, iterations: int) -> list[tuple[type[Peer], Setting]]:
-        """Every setting of every peer."""
+        """Every setting of every peer, on every count of threads that it can have."""
         params = self.params(scene, iterations)
-        return [(peer, setting) for peer in map(load_peer, self.peers) for setting in peer.ladder(scene, params)]
+        return [
+            (peer, replace(setting, threads=threads))
+            for peer in map(load_peer, self.peers)
+            for threads in self.thread_counts(peer)
+            for setting in peer.ladder(scene, params)
+        ]
+
+    @property
+    def own_rungs(self) -> list[OwnRung]:
+        """lapjoint's own ladder, on one worker."""
+        return own_ladder(self.plan.params)
 
     @property
     def work(self) -> float:
@@ -52,6 +69,7 @@ class PeerPlan:
             for iterations in map(int, plan.iterations):
                 total += len(plan.counts) * measured * step_work(scene, iterations)
                 total += sum(measured * step_work(scene, rung.work) for _, rung in self.rungs(scene, iterations))
+                total += sum(measured * step_work(scene, rung.work) for rung in self.own_rungs)
         return total
 
     def notes(self) -> dict[str, list[str]]:

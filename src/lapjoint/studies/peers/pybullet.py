@@ -33,6 +33,7 @@ class PyBulletPeer:
     name = "pybullet"
     package = "pybullet"
     precision = "float64"
+    most_threads = 1
 
     @staticmethod
     def check(scene: Scene) -> None:

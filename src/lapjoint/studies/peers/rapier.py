@@ -24,6 +24,7 @@ class RapierPeer:
     name = "rapier"
     package = "rapier3d"
     precision = "float32"
+    most_threads = 1024
 
     @staticmethod
     def check(scene: Scene) -> None:
@@ -45,7 +46,6 @@ class RapierPeer:
             "its contacts are springs: at the default of 30 Hz bodies sink in; it is not tuned for stiff ones",
             "float32; one friction constraint for all points of a contact, where lapjoint has two a point",
             "its Python interface reads states body by body",
-            "more threads would make it faster; it gets one",
         ]
         return [*notes, *rolling_note(scene)]
 
@@ -55,7 +55,7 @@ class RapierPeer:
         assert params.timestep is not None
         self._rapier, self._scene = rapier3d, scene
         self._world = world = rapier3d.PhysicsWorld(gravity=tuple(scene.gravity))
-        world.set_num_threads(1)
+        world.set_num_threads(setting.threads)
         options = world.integration_parameters
         options.dt, options.length_unit = params.timestep, typical_length(scene)
         options.num_solver_iterations = setting.values["iterations"]

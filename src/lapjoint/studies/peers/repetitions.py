@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
 
+import numpy as np
+
 from ...errors import LapjointError
 from ...scene import Scene
 from ...simulation import Simulation
@@ -24,9 +26,9 @@ from .sides import Contestant, OurSide, PeerSide
 def measure_peers(plan: PeerPlan, on_progress: OnProgress | None = None) -> Iterator[ComparedRow]:
     """Rows as they are complete, scene by scene.
 
-    Simulations are started and warmed up as for `lapjoint bench`. Every setting of every peer starts from the states of
-    the simulation with one worker. In each repetition every side takes its steps in turn; its error is measured after
-    them.
+    Simulations are started and warmed up as for `lapjoint bench`. Every setting of every peer, and of lapjoint's own
+    ladder, starts from the states of the simulation with one worker. In each repetition every side takes its steps in
+    turn; its error is measured after them.
     """
     meter = WorkMeter(plan.work, on_progress)
     for scene in plan.plan.scenes:
@@ -46,7 +48,8 @@ def _repeat(
         for simulation in simulations.values():
             simulation.set_iterations(iterations)
         peers = _start_peers(plan, scene, iterations, simulations[1].states, worlds, meter)
-        sides: dict[Side, Contestant] = {**ours, **peers}
+        rungs = _start_rungs(plan, scene, simulations[1].states, worlds, meter)
+        sides: dict[Side, Contestant] = {**ours, **rungs, **peers}
         for side, contestant in sides.items():
             doing = f"{scene.name}, {_title(side)}: settling"
             contestant.settle(plan.settle_steps, partial(meter.add, contestant.work, doing))
@@ -70,7 +73,7 @@ def _start_peers(
 ) -> dict[Side, PeerSide]:
     params, sides = plan.params(scene, iterations), {}
     for peer, setting in plan.rungs(scene, iterations):
-        side = Side(None, peer.name, setting.title, version(peer.package), peer.precision)
+        side = Side(None, peer.name, setting.title, version(peer.package), peer.precision, setting.threads)
         meter.report(f"{scene.name}: starting {_title(side)}")
         world = peer(scene, states, params, setting)
         worlds.callback(world.close)
@@ -78,5 +81,22 @@ def _start_peers(
     return sides
 
 
+def _start_rungs(
+    plan: PeerPlan, scene: Scene, states: Array, worlds: ExitStack, meter: WorkMeter
+) -> dict[Side, OurSide]:
+    """lapjoint's own ladder, from the same states as the peers and, as these, without impulses of an earlier step."""
+    sides = {}
+    every = np.arange(scene.body_count)
+    for rung in plan.own_rungs:
+        side = Side(1, setting=rung.title)
+        meter.report(f"{scene.name}: starting {_title(side)}")
+        simulation = worlds.enter_context(Simulation(scene, rung.params))
+        simulation.set_states(every, states)
+        sides[side] = OurSide(simulation, step_work(scene, rung.work))
+    return sides
+
+
 def _title(side: Side) -> str:
-    return f"{side.peer}, {side.setting}" if side.workers is None else count_of(side.workers, "worker")
+    if side.workers is not None:
+        return ", ".join(filter(None, [count_of(side.workers, "worker"), side.setting]))
+    return f"{side.peer}, {side.setting}, {count_of(side.threads or 1, 'thread')}"

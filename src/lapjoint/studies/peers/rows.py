@@ -13,13 +13,20 @@ from .error import StateError
 
 @dataclass(frozen=True)
 class Side:
-    """Who takes part: lapjoint on some workers, or a setting of a peer."""
+    """Who takes part: lapjoint on some workers, a rung of its own ladder on one, or a setting of a peer."""
 
     workers: int | None
     peer: str | None = None
     setting: str | None = None
     version: str | None = None
     precision: str | None = None
+    threads: int | None = None
+    """Of a peer."""
+
+    @property
+    def is_benched(self) -> bool:
+        """Whether it is lapjoint as the benchmark has it: neither a peer nor a rung of its own ladder."""
+        return self.peer is None and self.setting is None
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class ComparedRow:
     """
 
     bench: BenchRow
-    """The row of lapjoint; for a peer, that of one worker beside which it was measured."""
+    """The row of lapjoint; for a peer or a rung, that of one worker beside which it was measured."""
     side: Side
     step_ms: float
     """Wall time."""
@@ -57,20 +64,23 @@ class ComparedRow:
 
     @property
     def params(self) -> dict[str, object]:
-        return self.bench.params if self.side.peer is None else {}
+        return self.bench.params if self.side.is_benched else {}
 
     def to_dict(self) -> dict[str, object]:
-        """The row of a file: all keys of a BenchRow, null where a peer has no such thing, and those of a comparison."""
+        """The row of a file: all keys of a BenchRow, null where a peer or a rung has no such thing, and those of a
+        comparison."""
         row, side = self.bench.to_dict(), self.side
-        if side.peer is not None:
+        if not side.is_benched:
             same = ("scene", "iterations", "body_count", "joint_count", "rounds", "steps", "warmup", "cores")
             row = {name: value if name in same else None for name, value in row.items()}
             row |= {"step_ms": self.step_ms, "speedup": self.bench.step_ms / max(self.step_ms, 1e-9)}
-            row |= {"engine": side.peer, "precision": side.precision, "params": {}}
+            row |= {"workers": side.workers, "params": {}}
+            row |= {"engine": side.peer or self.bench.engine, "precision": side.precision or self.bench.precision}
         row |= {
             "peer": side.peer,
             "version": side.version,
             "setting": side.setting,
+            "threads": side.threads,
             "cpu_ms": self.cpu_ms,
             "read_ms": self.read_ms,
             "penetration_max": self.error.penetration_max,
@@ -86,7 +96,7 @@ class ComparedRow:
 def compared_rows(
     bench_rows: Sequence[BenchRow], repetitions: Sequence[dict[Side, SideTurn]], sides: Sequence[Side]
 ) -> list[ComparedRow]:
-    """Sum up complete repetitions: a row for each side, lapjoint's first."""
+    """Sum up complete repetitions: a row for each side, in their order."""
     if not repetitions:
         return []
     benches = {row.workers: row for row in bench_rows}
@@ -97,9 +107,11 @@ def compared_rows(
         cpu_ms[side] = median(turn.cpu_ms for turn in turns)
     cheapest: dict[Side, list[int]] = {side: [] for side in sides}
     for ours in sides:
-        for peer in {side.peer for side in sides} if ours.workers is not None else ():
-            fitting = [side for side in sides if side.peer == peer and errors[side].is_within(errors[ours])]
-            if peer is not None and fitting and ours.workers is not None:
+        if not ours.is_benched or ours.workers is None:
+            continue
+        for peer in {side.peer for side in sides if side.peer is not None}:
+            fitting = [side for side in _beside(sides, peer, ours.workers) if errors[side].is_within(errors[ours])]
+            if fitting:
                 cheapest[min(fitting, key=lambda side: cpu_ms[side])].append(ours.workers)
     rows = []
     for side in sides:
@@ -118,6 +130,13 @@ def compared_rows(
             )
         )
     return rows
+
+
+def _beside(sides: Sequence[Side], peer: str, workers: int) -> list[Side]:
+    """Sides of a peer that have as many threads as there are workers, or as many as they can."""
+    of_peer = [(side.threads or 1, side) for side in sides if side.peer == peer]
+    most = max(threads for threads, _ in of_peer if threads <= workers)
+    return [side for threads, side in of_peer if threads == most]
 
 
 def _plain(value: object) -> object:

@@ -34,7 +34,7 @@ FACTS = ("body_count", "joint_count", "engine", "precision", "coupling")
 
 
 def read_bench(path: Path) -> list[BenchPoint]:
-    """The rows of a file, in their order; those of peers are left out."""
+    """The rows of a file, in their order; those of peers and of lapjoint's own ladder are left out."""
     try:
         content = json.loads(path.read_text())
     except OSError as error:
@@ -43,7 +43,11 @@ def read_bench(path: Path) -> list[BenchPoint]:
         raise LapjointError(f"{path}: no JSON, expected a file of `lapjoint bench --json`") from None
     if not (isinstance(content, list) and content and all(isinstance(row, dict) for row in content)):
         raise LapjointError(f"{path}: no rows of a benchmark, expected a file of `lapjoint bench --json`")
-    return [_point(path, number, row) for number, row in enumerate(content) if row.get("peer") is None]
+    return [
+        _point(path, number, row)
+        for number, row in enumerate(content)
+        if row.get("peer") is None and row.get("setting") is None
+    ]
 
 
 def _point(path: Path, number: int, row: dict[str, Any]) -> BenchPoint:

@@ -1,0 +1,41 @@
+"""lapjoint's own ladder: its solvers on one worker, from cheap to accurate, beside those of the peers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...params import Params
+from ...params.solver_choice import SOLVERS
+
+LADDER = {"substeps": (1, 2, 4, 8), "sequential": (10, 50, 200)}
+"""Rungs of each solver: its substeps, or its iterations."""
+FIELDS = {"substeps": "substeps", "sequential": "iterations"}
+"""What of Params they are."""
+SUBSTEP_WORK = 5
+"""About how many sweeps a substep costs; only the time left depends on it."""
+
+
+@dataclass(frozen=True)
+class OwnRung:
+    """One solver with so much work."""
+
+    title: str
+    work: int
+    """About how many sweeps a step takes; only the time left depends on it."""
+    params: Params
+
+
+def own_ladder(params: Params) -> list[OwnRung]:
+    """Rungs on one worker with all else as in `params`: of the solvers that there are and that the engine has. Those
+    of Bullet are `SOLVERS`; another engine has its own, and iterations mean what they mean there."""
+    rungs = []
+    for solver, amounts in LADDER.items():
+        if solver not in SOLVERS or (solver != "sequential" and params.engine != "bullet"):
+            continue
+        for amount in amounts:
+            changed: dict[str, Any] = {"workers": 1, "solver": solver, FIELDS[solver]: amount}
+            work = SUBSTEP_WORK * amount if solver == "substeps" else amount
+            title = f"{amount} substeps" if solver == "substeps" else f"{amount} iterations"
+            rungs.append(OwnRung(title, work, replace(params, **changed)))
+    return rungs
