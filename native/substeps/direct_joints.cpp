@@ -15,9 +15,7 @@ constexpr long kWork = 12;
 constexpr long kAnyWork = 1'000'000'000;
 
 double product(const double* a, const double* b) {
-  double sum = 0;
-  for (int k = 0; k < 6; ++k) sum += a[k] * b[k];
-  return sum;
+  return (a[0] * b[0] + a[2] * b[2] + a[4] * b[4]) + (a[1] * b[1] + a[3] * b[3] + a[5] * b[5]);
 }
 
 void add(double factor, const double* a, double* out) {
@@ -26,13 +24,6 @@ void add(double factor, const double* a, double* out) {
 
 void add_product(double factor, const double* a, const double* b, double* block) {
   for (int i = 0; i < 6; ++i) add(factor * a[i], b, block + 6 * i);
-}
-
-void read(const Lanes& linear, const Lanes& angular, double* out) {
-  for (int k = 0; k < 3; ++k) {
-    out[k] = linear[k];
-    out[3 + k] = angular[k];
-  }
 }
 
 int locked_rows(const JointDefinition& joint) {
@@ -45,15 +36,6 @@ int locked_rows(const JointDefinition& joint) {
 
 // ---- which
 // -----------------------------------------------------------------------------------------------------------
-
-std::shared_ptr<BlockCholesky> DirectJoints::matrix_for(int body_count, const Pairs& pairs, long limit) {
-  const auto found = matrices_.find({body_count, pairs});
-  if (found != matrices_.end()) return found->second;
-  auto matrix = std::make_shared<BlockCholesky>();
-  if (!matrix->analyse(std::vector<char>(body_count, 0), pairs, limit)) matrix.reset();
-  matrices_[{body_count, pairs}] = matrix;
-  return matrix;
-}
 
 void DirectJoints::choose(std::vector<JointDefinition>& joints, JointChoice choice, int fixed) {
   joints_.clear();
@@ -76,46 +58,61 @@ void DirectJoints::choose(std::vector<JointDefinition>& joints, JointChoice choi
   for (std::size_t i = 0; i < joints.size(); ++i)
     if (joints[i].locked)
       of_group[find(joints[i].a < fixed ? joints[i].a : joints[i].b)].push_back(static_cast<int>(i));
+  used_.clear();
+  for (const auto& [first, members] : of_group) choose_structure(joints, members, choice, fixed);
+  patterns_.swap(used_);
+}
 
-  std::map<std::pair<int, Pairs>, std::shared_ptr<BlockCholesky>> used;
-  std::vector<int> number(fixed, -1);
-  for (const auto& [first, members] : of_group) {
-    Structure structure;
-    long row_count = 0;
-    Pairs pairs;
-    for (const int i : members)
-      for (const int place : {joints[i].a, joints[i].b})
-        if (place < fixed && number[place] < 0) {
-          number[place] = 0;
-          structure.places.push_back(place);
-        }
-    std::sort(structure.places.begin(), structure.places.end());
-    for (std::size_t k = 0; k < structure.places.size(); ++k) number[structure.places[k]] = static_cast<int>(k);
-    for (const int i : members) {
-      const JointDefinition& joint = joints[i];
-      row_count += locked_rows(joint);
-      if (joint.a >= fixed || joint.b >= fixed) continue;
-      const auto pair = std::minmax(number[joint.a], number[joint.b]);
-      pairs.emplace_back(pair.first, pair.second);
-    }
-    std::sort(pairs.begin(), pairs.end());
-    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-    for (const int place : structure.places) number[place] = -1;
-    const long limit = choice == JointChoice::kDirect ? kAnyWork : kWork * row_count;
-    const int body_count = static_cast<int>(structure.places.size());
-    structure.matrix = matrix_for(body_count, pairs, limit);
-    used[{body_count, pairs}] = structure.matrix;
-    if (!structure.matrix) continue;
-    // Structures of one pattern share what is known of it, and not the numbers.
-    structure.matrix = std::make_shared<BlockCholesky>(*structure.matrix);
-    for (const int i : members) {
-      joints[i].direct = true;
-      structure.joints.push_back(static_cast<int>(joints_.size()));
-      joints_.push_back(joints[i]);
-    }
-    structures_.push_back(std::move(structure));
+void DirectJoints::choose_structure(std::vector<JointDefinition>& joints, const std::vector<int>& members,
+                                    JointChoice choice, int fixed) {
+  Structure structure;
+  for (const int i : members)
+    for (const int place : {joints[i].a, joints[i].b})
+      if (place < fixed) structure.places.push_back(place);
+  std::sort(structure.places.begin(), structure.places.end());
+  structure.places.erase(std::unique(structure.places.begin(), structure.places.end()), structure.places.end());
+  const int body_count = static_cast<int>(structure.places.size());
+  const auto number = [&](int place) {
+    if (place >= fixed) return body_count;
+    return static_cast<int>(std::lower_bound(structure.places.begin(), structure.places.end(), place) -
+                            structure.places.begin());
+  };
+  long row_count = 0;
+  Pairs pairs;
+  for (const int i : members) {
+    row_count += locked_rows(joints[i]);
+    Link& link = structure.links.emplace_back();
+    link.a = number(joints[i].a);
+    link.b = number(joints[i].b);
+    if (link.a != body_count && link.b != body_count)
+      pairs.emplace_back(std::min(link.a, link.b), std::max(link.a, link.b));
   }
-  matrices_.swap(used);
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+
+  const std::pair<int, Pairs> key(body_count, std::move(pairs));
+  auto known = patterns_.find(key);
+  if (known == patterns_.end()) {
+    auto pattern = std::make_shared<BlockCholesky>();
+    const long limit = choice == JointChoice::kDirect ? kAnyWork : kWork * row_count;
+    if (!pattern->analyse(std::vector<char>(body_count, 0), key.second, limit)) pattern.reset();
+    known = patterns_.emplace(key, std::move(pattern)).first;
+  }
+  used_.insert(*known);
+  if (!known->second) return;
+  structure.matrix = std::make_unique<BlockCholesky>(*known->second);
+  for (std::size_t k = 0; k < members.size(); ++k) {
+    Link& link = structure.links[k];
+    link.joint = static_cast<int>(joints_.size());
+    joints[members[k]].direct = true;
+    joints_.push_back(joints[members[k]]);
+    if (link.a != body_count) link.of_a = structure.matrix->block(link.a, link.a);
+    if (link.b != body_count) link.of_b = structure.matrix->block(link.b, link.b);
+    if (!link.of_a || !link.of_b) continue;
+    link.b_first = !structure.matrix->stored(link.a, link.b);
+    link.of_both = link.b_first ? structure.matrix->block(link.b, link.a) : structure.matrix->block(link.a, link.b);
+  }
+  structures_.push_back(std::move(structure));
 }
 
 // ---- a step's rows
@@ -126,46 +123,33 @@ void DirectJoints::prepare(const Bodies& bodies, Real h, int substeps, const std
   substeps_ = substeps;
   failed_ = 0;
   rows_.clear();
-  first_row_.assign(joints_.size() + 1, 0);
-  std::vector<int> number(bodies.motion.size(), -1);
   for (Structure& structure : structures_) {
-    for (std::size_t k = 0; k < structure.places.size(); ++k) number[structure.places[k]] = static_cast<int>(k);
-    structure.first_row = static_cast<int>(rows_.size());
-    for (const int j : structure.joints) {
-      const JointDefinition& joint = joints_[j];
-      first_row_[j] = static_cast<int>(rows_.size());
+    for (Link& link : structure.links) {
+      const JointDefinition& joint = joints_[link.joint];
       JointRow made[6];
-      const int count = JointSweeps::rows_of(joint, bodies, made);
+      link.first_row = static_cast<int>(rows_.size());
+      link.row_count = JointSweeps::rows_of(joint, bodies, made);
+      const double root_a = bodies.frame[joint.a].root[0], root_b = bodies.frame[joint.b].root[0];
       int axis = -1;
-      for (int k = 0; k < count; ++k) {
+      for (int k = 0; k < link.row_count; ++k) {
         do ++axis;
         while (!(joint.locked >> axis & 1));
         Row& row = rows_.emplace_back();
-        row.place_a = joint.a;
-        row.place_b = joint.b;
-        row.a = number[joint.a];
-        row.b = number[joint.b];
-        const double root_a = bodies.frame[joint.a].root[0], root_b = bodies.frame[joint.b].root[0];
         for (int i = 0; i < 3; ++i) {
-          row.along[i] = made[k].along[i];
           row.own_a[i] = root_a * made[k].along[i];
           row.own_b[i] = -root_b * made[k].along[i];
           row.own_a[3 + i] = made[k].own_a[i];
           row.own_b[3 + i] = -made[k].own_b[i];
         }
         row.error = made[k].error;
-        row.curve = 0;
         row.stiffness = kHold / std::max(product(row.own_a, row.own_a) + product(row.own_b, row.own_b), 1e-300);
         row.target = joint.first_impulse + axis;
         row.impulse = double(impulses[row.target]) / substeps;
       }
     }
-    structure.row_count = static_cast<int>(rows_.size()) - structure.first_row;
     structure.works = factor(structure);
     failed_ += !structure.works;
-    for (const int place : structure.places) number[place] = -1;
   }
-  lack_.resize(2 * rows_.size());
 }
 
 bool DirectJoints::factor(Structure& structure) {
@@ -173,28 +157,32 @@ bool DirectJoints::factor(Structure& structure) {
   matrix.clear();
   for (int i = 0; i < static_cast<int>(structure.places.size()); ++i)
     for (int k = 0; k < 6; ++k) matrix.block(i, i)[7 * k] = 1;
-  for (int r = structure.first_row; r < structure.first_row + structure.row_count; ++r) {
-    const Row& row = rows_[r];
-    if (row.a >= 0) add_product(row.stiffness, row.own_a, row.own_a, matrix.block(row.a, row.a));
-    if (row.b >= 0) add_product(row.stiffness, row.own_b, row.own_b, matrix.block(row.b, row.b));
-    if (row.a < 0 || row.b < 0) continue;
-    if (matrix.stored(row.a, row.b))
-      add_product(row.stiffness, row.own_a, row.own_b, matrix.block(row.a, row.b));
-    else
-      add_product(row.stiffness, row.own_b, row.own_a, matrix.block(row.b, row.a));
-  }
+  for (const Link& link : structure.links)
+    for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
+      const Row& row = rows_[r];
+      if (link.of_a) add_product(row.stiffness, row.own_a, row.own_a, link.of_a);
+      if (link.of_b) add_product(row.stiffness, row.own_b, row.own_b, link.of_b);
+      if (!link.of_both) continue;
+      if (link.b_first)
+        add_product(row.stiffness, row.own_b, row.own_a, link.of_both);
+      else
+        add_product(row.stiffness, row.own_a, row.own_b, link.of_both);
+    }
   return matrix.factor();
 }
 
 void DirectJoints::warm_start(Bodies& bodies) const {
   for (const Structure& structure : structures_) {
     if (!structure.works) continue;
-    for (int r = structure.first_row; r < structure.first_row + structure.row_count; ++r) {
-      const Row& row = rows_[r];
-      for (const auto& [place, own] : {std::pair(row.place_a, row.own_a), std::pair(row.place_b, row.own_b)})
+    for (const Link& link : structure.links) {
+      const JointDefinition& joint = joints_[link.joint];
+      for (int r = link.first_row; r < link.first_row + link.row_count; ++r)
         for (int k = 0; k < 3; ++k) {
-          bodies.motion[place].moved[k] += Real(row.impulse * own[k]);
-          bodies.motion[place].turned[k] += Real(row.impulse * own[3 + k]);
+          const Row& row = rows_[r];
+          bodies.motion[joint.a].moved[k] += Real(row.impulse * row.own_a[k]);
+          bodies.motion[joint.a].turned[k] += Real(row.impulse * row.own_a[3 + k]);
+          bodies.motion[joint.b].moved[k] += Real(row.impulse * row.own_b[k]);
+          bodies.motion[joint.b].turned[k] += Real(row.impulse * row.own_b[3 + k]);
         }
     }
   }
@@ -207,8 +195,23 @@ void DirectJoints::store(std::vector<Real>& impulses) const {
 // ---- substeps
 // ----------------------------------------------------------------------------------------------------------
 
+void DirectJoints::read_motion(const Structure& structure, const Bodies& bodies) {
+  const std::size_t count = structure.places.size();
+  velocity_.assign(6 * (count + 1), 0.0);
+  displacement_.assign(6 * (count + 1), 0.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Motion& motion = bodies.motion[structure.places[i]];
+    for (int k = 0; k < 3; ++k) {
+      velocity_[6 * i + k] = motion.linear[k];
+      velocity_[6 * i + 3 + k] = motion.angular[k];
+      displacement_[6 * i + k] = motion.moved[k];
+      displacement_[6 * i + 3 + k] = motion.turned[k];
+    }
+  }
+}
+
 // What rotations do to the arms of points beyond the first order: see JointSweeps::update_errors.
-void DirectJoints::update_curves(const Bodies& bodies) {
+void DirectJoints::add_curves(const Structure& structure, const Bodies& bodies) {
   const auto curve = [&](int place, const Real* local, double sign, double* out) {
     if (place == bodies.fixed()) return;
     const Frame& frame = bodies.frame[place];
@@ -218,127 +221,124 @@ void DirectJoints::update_curves(const Bodies& bodies) {
     for (int k = 0; k < 3; ++k) {
       turn[k] = 0;
       for (int i = 0; i < 3; ++i) turn[k] += double(motion.turned[i]) * frame.rows[i][k];
-      arm[k] = double(axes[3 * k]) * local[0] + double(axes[3 * k + 1]) * local[1] + double(axes[3 * k + 2]) * local[2];
       square += turn[k] * turn[k];
     }
+    if (square == 0) return;
+    for (int k = 0; k < 3; ++k)
+      arm[k] = double(axes[3 * k]) * local[0] + double(axes[3 * k + 1]) * local[1] + double(axes[3 * k + 2]) * local[2];
     const auto cross = [](const double* x, const double* y, double* z) {
-      for (int k = 0; k < 3; ++k) z[k] = x[(k + 1) % 3] * y[(k + 2) % 3] - x[(k + 2) % 3] * y[(k + 1) % 3];
+      z[0] = x[1] * y[2] - x[2] * y[1];
+      z[1] = x[2] * y[0] - x[0] * y[2];
+      z[2] = x[0] * y[1] - x[1] * y[0];
     };
     cross(turn, arm, once);
     cross(turn, once, twice);
-    const double angle = std::sqrt(square);
-    const double second = angle > 1e-3 ? (1 - std::cos(angle)) / square : 0.5 - square / 24;
-    const double first = angle > 1e-3 ? std::sin(angle) / angle - 1 : -square / 6;
+    // Of the cosine and the sine; four terms are right to a hundred-millionth at a fifth of a radian.
+    const double second = 1.0 / 2 - square * (1.0 / 24 - square * (1.0 / 720 - square / 40320));
+    const double first = -square * (1.0 / 6 - square * (1.0 / 120 - square / 5040));
     for (int k = 0; k < 3; ++k) out[k] += sign * (second * twice[k] + first * once[k]);
   };
-  for (std::size_t j = 0; j < joints_.size(); ++j) {
-    const JointDefinition& joint = joints_[j];
+  for (const Link& link : structure.links) {
+    const JointDefinition& joint = joints_[link.joint];
     if (!joint.is_point()) continue;
     double more[3] = {0, 0, 0};
     curve(joint.a, joint.place_a, 1, more);
     curve(joint.b, joint.place_b, -1, more);
-    for (int k = 0; k < 3; ++k) rows_[first_row_[j] + k].curve = more[k];
+    for (int k = 0; k < 3; ++k) rows_[link.first_row + k].wanted += more[k];
   }
 }
 
 void DirectJoints::solve(Bodies& bodies) {
-  update_curves(bodies);
-  for (Structure& structure : structures_) {
+  const double per_h = -1 / double(h_);
+  for (const Structure& structure : structures_) {
     if (!structure.works) continue;
-    const std::size_t size = 6 * structure.places.size();
-    const int first = structure.first_row, last = first + structure.row_count;
-    const auto velocity = [&](int place, const double* own) {
-      double now[6];
-      read(bodies.motion[place].linear, bodies.motion[place].angular, now);
-      return product(own, now);
-    };
-    const auto displacement = [&](int place, const double* own) {
-      double now[6];
-      read(bodies.motion[place].moved, bodies.motion[place].turned, now);
-      return product(own, now);
-    };
+    const std::size_t count = structure.places.size();
+    read_motion(structure, bodies);
+    for (const Link& link : structure.links)
+      for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
+        Row& row = rows_[r];
+        row.lack = -row.impulse / row.stiffness - product(row.own_a, &velocity_[6 * link.a]) -
+                   product(row.own_b, &velocity_[6 * link.b]);
+        row.wanted =
+            row.error + product(row.own_a, &displacement_[6 * link.a]) + product(row.own_b, &displacement_[6 * link.b]);
+      }
+    add_curves(structure, bodies);
     // Side by side: what velocities lack, and what errors ask for.
-    values_.assign(2 * size, 0.0);
-    for (int r = first; r < last; ++r) {
-      const Row& row = rows_[r];
-      double lack = -row.impulse / row.stiffness, error = row.error + row.curve;
-      lack -= velocity(row.place_a, row.own_a) + velocity(row.place_b, row.own_b);
-      error += displacement(row.place_a, row.own_a) + displacement(row.place_b, row.own_b);
-      lack_[2 * r] = lack;
-      lack_[2 * r + 1] = -error / h_;
-      for (const auto& [number, own] : {std::pair(row.a, row.own_a), std::pair(row.b, row.own_b)}) {
-        if (number < 0) continue;
-        double* out = &values_[12 * static_cast<std::size_t>(number)];
-        for (int k = 0; k < 6; ++k)
-          for (int side = 0; side < 2; ++side) out[2 * k + side] += row.stiffness * lack_[2 * r + side] * own[k];
+    values_.assign(12 * (count + 1), 0.0);
+    for (const Link& link : structure.links) {
+      double *at_a = &values_[12 * link.a], *at_b = &values_[12 * link.b];
+      for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
+        Row& row = rows_[r];
+        row.wanted *= per_h;
+        const double lack = row.stiffness * row.lack, wanted = row.stiffness * row.wanted;
+        for (int k = 0; k < 6; ++k) {
+          at_a[2 * k] += lack * row.own_a[k];
+          at_a[2 * k + 1] += wanted * row.own_a[k];
+          at_b[2 * k] += lack * row.own_b[k];
+          at_b[2 * k + 1] += wanted * row.own_b[k];
+        }
       }
     }
+    std::fill(values_.end() - 12, values_.end(), 0.0);
     structure.matrix->solve_two(values_.data());
     double most = 0;
-    for (std::size_t i = 0; i < structure.places.size(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Real* inverse_inertia = bodies.traits[structure.places[i]].inverse_inertia;
       double square = 0;
       for (int k = 0; k < 3; ++k) {
-        const double turn = values_[12 * i + 2 * (3 + k) + 1] *
-                            std::sqrt(double(bodies.traits[structure.places[i]].inverse_inertia[k]));
-        square += turn * turn;
+        const double turn = values_[12 * i + 2 * (3 + k) + 1];
+        square += turn * turn * double(inverse_inertia[k]);
       }
       most = std::max(most, square);
     }
-    most = std::sqrt(most) * h_;
+    most = std::sqrt(most) * double(h_);
     const double share = most > kMostTurn ? kMostTurn / most : 1;
-    for (int r = first; r < last; ++r) {
-      Row& row = rows_[r];
-      double left[2] = {lack_[2 * r], lack_[2 * r + 1]};
-      for (const auto& [number, own] : {std::pair(row.a, row.own_a), std::pair(row.b, row.own_b)}) {
-        if (number < 0) continue;
-        const double* in = &values_[12 * static_cast<std::size_t>(number)];
-        for (int k = 0; k < 6; ++k)
-          for (int side = 0; side < 2; ++side) left[side] -= own[k] * in[2 * k + side];
+    for (std::size_t i = 0; i < 6 * count; ++i) values_[i] = values_[2 * i] + share * values_[2 * i + 1];
+    std::fill(values_.begin() + static_cast<std::ptrdiff_t>(6 * count), values_.end(), 0.0);
+    for (const Link& link : structure.links)
+      for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
+        Row& row = rows_[r];
+        row.impulse += row.stiffness * (row.lack + share * row.wanted - product(row.own_a, &values_[6 * link.a]) -
+                                        product(row.own_b, &values_[6 * link.b]));
       }
-      row.impulse += row.stiffness * (left[0] + share * left[1]);
-    }
-    for (std::size_t i = 0; i < structure.places.size(); ++i) {
-      Motion& motion = bodies.motion[structure.places[i]];
-      const double* in = &values_[12 * i];
-      for (int k = 0; k < 3; ++k) {
-        motion.linear[k] += Real(in[2 * k] + share * in[2 * k + 1]);
-        motion.angular[k] += Real(in[2 * (3 + k)] + share * in[2 * (3 + k) + 1]);
-      }
-    }
+    write_velocities(structure, bodies);
   }
 }
 
 void DirectJoints::relax(Bodies& bodies) {
-  for (Structure& structure : structures_) {
+  for (const Structure& structure : structures_) {
     if (!structure.works) continue;
-    const int first = structure.first_row, last = first + structure.row_count;
-    values_.assign(6 * structure.places.size(), 0.0);
-    for (int r = first; r < last; ++r) {
-      const Row& row = rows_[r];
-      double lack = -row.impulse / row.stiffness;
-      for (const auto& [place, own] : {std::pair(row.place_a, row.own_a), std::pair(row.place_b, row.own_b)}) {
-        double now[6];
-        read(bodies.motion[place].linear, bodies.motion[place].angular, now);
-        lack -= product(own, now);
+    const std::size_t count = structure.places.size();
+    read_motion(structure, bodies);
+    values_.assign(6 * (count + 1), 0.0);
+    for (const Link& link : structure.links) {
+      double *at_a = &values_[6 * link.a], *at_b = &values_[6 * link.b];
+      for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
+        Row& row = rows_[r];
+        row.lack = -row.impulse / row.stiffness - product(row.own_a, &velocity_[6 * link.a]) -
+                   product(row.own_b, &velocity_[6 * link.b]);
+        add(row.stiffness * row.lack, row.own_a, at_a);
+        add(row.stiffness * row.lack, row.own_b, at_b);
       }
-      lack_[r] = lack;
-      if (row.a >= 0) add(row.stiffness * lack, row.own_a, &values_[6 * row.a]);
-      if (row.b >= 0) add(row.stiffness * lack, row.own_b, &values_[6 * row.b]);
     }
+    std::fill(values_.end() - 6, values_.end(), 0.0);
     structure.matrix->solve(values_.data());
-    for (int r = first; r < last; ++r) {
-      Row& row = rows_[r];
-      double left = lack_[r];
-      if (row.a >= 0) left -= product(row.own_a, &values_[6 * row.a]);
-      if (row.b >= 0) left -= product(row.own_b, &values_[6 * row.b]);
-      row.impulse += row.stiffness * left;
-    }
-    for (std::size_t i = 0; i < structure.places.size(); ++i) {
-      Motion& motion = bodies.motion[structure.places[i]];
-      for (int k = 0; k < 3; ++k) {
-        motion.linear[k] += Real(values_[6 * i + k]);
-        motion.angular[k] += Real(values_[6 * i + 3 + k]);
+    for (const Link& link : structure.links)
+      for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
+        Row& row = rows_[r];
+        row.impulse += row.stiffness *
+                       (row.lack - product(row.own_a, &values_[6 * link.a]) - product(row.own_b, &values_[6 * link.b]));
       }
+    write_velocities(structure, bodies);
+  }
+}
+
+void DirectJoints::write_velocities(const Structure& structure, Bodies& bodies) const {
+  for (std::size_t i = 0; i < structure.places.size(); ++i) {
+    Motion& motion = bodies.motion[structure.places[i]];
+    for (int k = 0; k < 3; ++k) {
+      motion.linear[k] += Real(values_[6 * i + k]);
+      motion.angular[k] += Real(values_[6 * i + 3 + k]);
     }
   }
 }

@@ -42,31 +42,41 @@ class DirectJoints {
 
  private:
   struct Row {
-    int a, b;  // rows of the structure's matrix; -1: cannot move
-    int place_a, place_b;
-    double along[3], own_a[6], own_b[6];  // the last two with the linear part
-    double error, curve, stiffness, impulse;
+    double own_a[6], own_b[6];  // Jacobian: along, about
+    double error, stiffness, impulse, lack, wanted;
     int target;  // where its impulse is kept
   };
-  struct Structure {
-    std::vector<int> joints;  // places in joints_
-    std::vector<int> places;  // of its bodies
-    std::shared_ptr<BlockCholesky> matrix;
+  // A joint's rows, and the blocks of the matrix that they are part of.
+  struct Link {
+    int joint;
+    int a, b;  // rows of the structure's matrix; one past the last: cannot move
     int first_row = 0, row_count = 0;
+    double *of_a = nullptr, *of_b = nullptr, *of_both = nullptr;
+    bool b_first = false;  // in the block of both
+  };
+  struct Structure {
+    std::vector<Link> links;
+    std::vector<int> places;  // of its bodies
+    std::unique_ptr<BlockCholesky> matrix;
     bool works = true;
   };
   using Pairs = std::vector<std::pair<int, int>>;
 
-  std::shared_ptr<BlockCholesky> matrix_for(int body_count, const Pairs& pairs, long limit);
-  void update_curves(const Bodies& bodies);
+  void choose_structure(std::vector<JointDefinition>& joints, const std::vector<int>& members, JointChoice choice,
+                        int fixed);
   bool factor(Structure& structure);
+  void read_motion(const Structure& structure, const Bodies& bodies);
+  void add_curves(const Structure& structure, const Bodies& bodies);
+  void write_velocities(const Structure& structure, Bodies& bodies) const;
 
   std::vector<JointDefinition> joints_;
   std::vector<Structure> structures_;
-  std::map<std::pair<int, Pairs>, std::shared_ptr<BlockCholesky>> matrices_;  // null: too much work
+  // By how bodies are joined: what is known of it, or nothing where it is too much work. Kept while it is used.
+  using Patterns = std::map<std::pair<int, Pairs>, std::shared_ptr<const BlockCholesky>>;
+  Patterns patterns_, used_;
   std::vector<Row> rows_;
-  std::vector<int> first_row_;  // of each joint
-  std::vector<double> lack_, values_;
+  // Six numbers for each body of a structure and one more that stays zero.
+  std::vector<double> velocity_, displacement_, values_;
   Real h_ = 0;
   int substeps_ = 1, failed_ = 0;
 };
