@@ -47,6 +47,8 @@ class BulletEngine:
             raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
         if params.coupling == "tight" and params.solver != "sequential":
             raise LapjointError(f"coupling is tight and solver is {params.solver}, expected sequential")
+        if params.solver == "substeps" and params.sleeping:
+            raise LapjointError("solver is substeps and sleeping is on, expected one of them")
         if params.coupling == "tight" and params.sleeping:
             raise LapjointError("coupling is tight and sleeping is on, expected one of them")
 
@@ -92,6 +94,7 @@ class BulletEngine:
         settings.solver = params.solver
         settings.solver_rows = params.solver_rows
         settings.substeps = params.substeps
+        settings.joints = params.joints
         settings.in_rounds = params.coupling == "tight"
         settings.accelerated = params.acceleration
         settings.joints_together = params.joints_together

@@ -41,6 +41,13 @@ class Of:
 
 
 @dataclass(frozen=True)
+class OfSolver:
+    """The solver that a field belongs to: any other has no use for it."""
+
+    solver: str
+
+
+@dataclass(frozen=True)
 class InPythonOnly:
     """Marks a field without an option of its own on the command line."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from .fields import RULES, Group, InPythonOnly, Of, OneOf, Rule, Unset
+from .fields import RULES, Group, InPythonOnly, Of, OfSolver, OneOf, Rule, Unset
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Field:
     rule: Rule | None
     coupling: str | None
     """The coupling it belongs to, if not to all."""
+    solver: str | None
+    """The solver it belongs to, if not to all."""
     unset: str | None
     """What None stands for, where it is the default."""
     has_option: bool
@@ -64,6 +66,7 @@ def _field(name: str, hint: Any, default: Any) -> Field:
         next(note for note in notes if isinstance(note, Group)),
         next((note for note in notes if isinstance(note, RULES)), None),
         next((note.coupling for note in notes if isinstance(note, Of)), None),
+        next((note.solver for note in notes if isinstance(note, OfSolver)), None),
         next((note.text for note in notes if isinstance(note, Unset)), None),
         not any(isinstance(note, InPythonOnly) for note in notes),
     )

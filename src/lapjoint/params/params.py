@@ -24,6 +24,7 @@ from .fields import (
     InPythonOnly,
     NotNegative,
     Of,
+    OfSolver,
     OneOf,
     Positive,
     Share,
@@ -32,7 +33,7 @@ from .fields import (
 )
 from .options import fields_of
 from .partition_choice import PartitionLike, checked_partition
-from .solver_choice import is_uniform, parse_solvers, solvers_of_workers
+from .solver_choice import AUTO, SolverChoice, choose_solver, is_uniform, parse_solvers, solvers_of_workers
 
 ROUNDS = 10
 """Exchanges in a tight step, if nothing else is set."""
@@ -170,36 +171,41 @@ class Params:
     31 to 40% slower on the bowl, twice as slow on the net's hulls."""
     timestep: Annotated[float | None, SIMULATED, Positive(), Unset("the scene's")] = None
     """Seconds per step. Smaller: smaller gaps and penetration, more steps."""
-    solver: Annotated[str, SOLVER] = "sequential"
-    """sequential impulses, or a direct solver: dantzig or lemke; one for each worker as in sequential,1=dantzig, or for
-    a label as in sequential,label:1=dantzig. See docs/solvers.md.
+    solver: Annotated[str, SOLVER] = "auto"
+    """substeps: a step in parts, each with two sweeps; sequential: the paper's, `iterations` sweeps of a whole step; or
+    a direct solver: dantzig or lemke. One for each worker as in substeps,1=dantzig, or for a label as in
+    substeps,label:1=dantzig. auto: substeps, or sequential where something is asked for that only this has. See
+    docs/solvers.md.
 
     Direct solvers are exact where masses differ a thousandfold, but the time grows with the third power of a group's
     contacts."""
-    substeps: Annotated[int, SOLVER, Count(1, 1000)] = 4
-    """Parts that `solver` substeps divides a step into, each with two sweeps. Twice as many: a quarter of the
-    penetration and of the gaps of swept joints, twice the time of the sweeps."""
+    substeps: Annotated[int, SOLVER, OfSolver("substeps"), Count(1, 1000)] = 4
+    """Substeps: parts of a step. Twice as many: a quarter of the penetration and of the gaps of swept joints, in twice
+    the time of the sweeps."""
+    joints: Annotated[str, SOLVER, OfSolver("substeps"), OneOf("auto", "direct", "swept")] = "auto"
+    """Substeps: direct solves whole structures of joints at once, without gaps; swept goes joint by joint. auto: direct
+    for structures where that is little work (chains, bridges), not for dense ones (wide grids)."""
     solver_rows: Annotated[int, SOLVER, InPythonOnly(), Count(1, 10_000)] = 300
     """The most rows with bounds that a direct solver takes on in one group of connected bodies.
 
     Contacts, friction, limits. Larger groups are swept, and counted in `fallback_count`."""
-    iterations: Annotated[int | None, SOLVER, Count(1, 1_000_000), Unset("the scene's")] = None
-    """Sweeps of the solver per step. More: smaller residual, joint gap and penetration, slower."""
-    residual_threshold: Annotated[float, SOLVER, InPythonOnly(), NotNegative()] = 0.0
+    iterations: Annotated[int | None, SOLVER, OfSolver("sequential"), Count(1, 1_000_000), Unset("the scene's")] = None
+    """Sequential: sweeps of the solver per step. More: smaller residual, joint gap and penetration, slower."""
+    residual_threshold: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), NotNegative()] = 0.0
     """m/s. Sweeps end early once none changes a constraint's velocity by more than this. 0: never."""
     length_unit: Annotated[float | None, SOLVER, InPythonOnly(), Positive()] = None
     """Metres per engine length. None: a power of two near the scene's typical body size, because Bullet's margins
     (0.02 and 0.04) are absolute: bodies much smaller than the unit are slow, much larger ones are stiff."""
-    joint_erp: Annotated[float, SOLVER, InPythonOnly(), Share()] = 0.2
+    joint_erp: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.2
     """Share of a joint's gap that one step tries to close, 0 to 1. More: smaller gaps, more jerk."""
-    contact_erp: Annotated[float, SOLVER, InPythonOnly(), Share()] = 0.05
+    contact_erp: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.05
     """Share of a penetration that one step tries to resolve, 0 to 1. More: less sinking, more shaking. The default
     suits timesteps of a few milliseconds: at 0.2 the standing building moves eight times as much."""
-    warm_start: Annotated[float, SOLVER, InPythonOnly(), Share()] = 0.85
+    warm_start: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.85
     """Share of the last step's contact impulses that the solver starts from, 0 to 1."""
-    split_impulse: Annotated[bool, SOLVER, InPythonOnly()] = True
+    split_impulse: Annotated[bool, SOLVER, OfSolver("sequential"), InPythonOnly()] = True
     """Resolve deep penetration by moving bodies without giving them velocity."""
-    friction_directions: Annotated[int, SOLVER, InPythonOnly(), OneOf(1, 2)] = 2
+    friction_directions: Annotated[int, SOLVER, OfSolver("sequential"), InPythonOnly(), OneOf(1, 2)] = 2
     """Friction rows per contact point: 2 holds on every slope; 1 follows the sliding direction alone, is about
     a third faster per sweep, and lets resting bodies creep on slopes."""
     sleeping: Annotated[bool, SOLVER, InPythonOnly()] = False
@@ -256,12 +262,15 @@ class Params:
         """The same, with everything the scene decides filled in. An option that the coupling has no use for is
         refused."""
         choice = self.coupling_choice(scene)
+        solver = replace(self, coupling=choice.coupling).solver_choice()
+        self._check_solver(solver, scene)
         of_scene = {name: getattr(scene, name) for name in ("growth_depth", "search_depth")}
         as_scene = [name for name, value in of_scene.items() if getattr(self, name) == value]
         self._check_coupling(choice.coupling, choice.reason, as_scene)
         return replace(
             self,
             coupling=choice.coupling,
+            solver=solver.solver,
             growth_depth=scene.growth_depth if self.growth_depth is None else self.growth_depth,
             search_depth=scene.search_depth if self.search_depth is None else self.search_depth,
             timestep=scene.timestep if self.timestep is None else self.timestep,
@@ -281,7 +290,8 @@ class Params:
         obstacles = {
             "engine": not is_open,
             "sleeping": self.sleeping,
-            "solver": self.solver != "sequential",
+            "solver": self.solver not in (AUTO, "sequential"),
+            **{name: True for name in self.given_of_solver("substeps")},
             "send": self.send != "all",
         }
         set_here = [name for name, is_set in obstacles.items() if is_set]
@@ -303,6 +313,39 @@ class Params:
         for name, of in others(coupling).items():
             if name in self.given(of) and name not in but:
                 raise LapjointError(mismatch(name, coupling, of, reason))
+
+    # ---- solver --------------------------------------------------------------------------------------------------
+
+    def solver_choice(self) -> SolverChoice:
+        """The solver that a simulation takes, and where `solver` is auto, why if it is not the substep solver."""
+        if self.solver != AUTO:
+            return SolverChoice(self.solver, None)
+        obstacles = {
+            "engine": set(EngineChoice.parse(self.engine).names) != {"bullet"},
+            "sleeping": self.sleeping,
+            "coupling": self.coupling == "tight",
+        }
+        set_here = [name for name, is_set in obstacles.items() if is_set]
+        return choose_solver(self.given_of_solver("sequential"), set_here)
+
+    def given_of_solver(self, solver: str) -> list[str]:
+        """Fields of a solver that are not at their defaults."""
+        own = (field for field in fields_of(Params) if field.solver == solver)
+        return [field.name for field in own if getattr(self, field.name) != field.default]
+
+    def _check_solver(self, choice: SolverChoice, scene: Scene) -> None:
+        """Raise a LapjointError for a parameter of another solver."""
+        solvers = parse_solvers(choice.solver)
+        named = {str(solvers.default), *solvers.by_worker.values(), *solvers.by_label.values()}
+        for other in {"substeps", "sequential"} - named:
+            for name in self.given_of_solver(other):
+                if name == "iterations" and (self.iterations == scene.iterations or named != {"substeps"}):
+                    continue  # the scene's own; or a direct solver's
+                why = "" if choice.reason is None else f" ({choice.reason})"
+                raise LapjointError(
+                    f"`{name}` is given, but the solver is {choice.solver}, expected {other}{why}: leave `{name}` out, "
+                    f"or take `solver` {other}"
+                )
 
     # ---- workers -------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,10 @@
-"""Which solver each worker has, from one text: `dantzig`, `sequential,1=dantzig`, `sequential,label:1=dantzig`."""
+"""Which solver each worker has, from one text: `dantzig`, `substeps,1=dantzig`, `substeps,label:1=dantzig`; and which
+one `auto` takes, and why."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +13,34 @@ from ..errors import LapjointError
 from ..scene import Scene
 from .worker_choice import WorkerChoice, parse_choice
 
-SOLVERS = ("sequential", "substeps", "dantzig", "lemke")
-EXPECTED = f"expected {', '.join(SOLVERS)}, or several as in sequential,1=dantzig or sequential,label:1=dantzig"
+SOLVERS = ("substeps", "sequential", "dantzig", "lemke")
+AUTO = "auto"
+EXPECTED = f"expected {', '.join((AUTO, *SOLVERS))}, or several as in substeps,1=dantzig or substeps,label:1=dantzig"
+
+
+@dataclass(frozen=True)
+class SolverChoice:
+    """A solver and, where `auto` chose it, the reason if it is not the substep solver. Names of fields are in
+    backticks there."""
+
+    solver: str
+    reason: str | None
+
+
+def choose_solver(of_sequential: Sequence[str], without_substeps: Sequence[str]) -> SolverChoice:
+    """What auto takes. `of_sequential` are fields of the sequential solver that are set, `without_substeps` those with
+    a value that the substep solver does not have."""
+    if of_sequential:
+        return SolverChoice("sequential", f"`{of_sequential[0]}` is given, which the solver sequential has")
+    if without_substeps:
+        return SolverChoice("sequential", f"`{without_substeps[0]}` is given, with which only sequential works")
+    return SolverChoice("substeps", None)
 
 
 def parse_solvers(text: str) -> WorkerChoice[str]:
-    """The choice that a text makes; without a solver for all workers, the rest have the sequential one."""
-    choice = parse_choice("solver", text, EXPECTED, lambda word: word if word in SOLVERS else None, labels=True)
+    """The choice that a text makes; without a solver for all workers, the rest have the first of SOLVERS."""
+    known = (AUTO, *SOLVERS)
+    choice = parse_choice("solver", text, EXPECTED, lambda word: word if word in known else None, labels=True)
     if choice.default is not None:
         return choice
     return WorkerChoice("solver", text, SOLVERS[0], choice.by_worker, choice.by_label)
