@@ -14,6 +14,7 @@ namespace lapjoint {
 namespace {
 
 constexpr btScalar kTreeMargin = btScalar(0.05);  // that Bullet's tree adds to a box that moves
+constexpr btScalar kFarthest = btScalar(1e9);     // that a plane's box reaches
 constexpr std::size_t kFirst = 512;               // bodies of a batch that show what becomes of the tree
 constexpr int kDeep = 100;                        // for so many, a list in the making
 
@@ -118,6 +119,11 @@ void BulletWorld::enter_broadphase(btRigidBody& body, int number, std::uint32_t 
   body.getCollisionShape()->getAabb(body.getWorldTransform(), low, high);
   low -= btVector3(room, room, room);
   high += btVector3(room, room, room);
+  if (body.getCollisionShape()->getShapeType() == STATIC_PLANE_PROXYTYPE) {
+    // A plane's box is so large that its volume overflows, and Bullet's tree writes outside of its lists.
+    low.setMax(btVector3(-kFarthest, -kFarthest, -kFarthest));
+    high.setMin(btVector3(kFarthest, kFarthest, kFarthest));
+  }
   broadphase_.m_gid = number - 1;  // the new proxy gets m_gid + 1: the body's own number, whenever it arrives
   body.setBroadphaseHandle(broadphase_.createProxy(low, high, body.getCollisionShape()->getShapeType(), &body,
                                                    static_cast<int>(group), static_cast<int>(mask), &dispatcher_));
