@@ -31,11 +31,8 @@ const Polyhedron& polyhedron_of(const Wrapper& wrapper) {
 // uses the two for triangles alone, and they are part of a world's state. Parts of compounds are in m_index0 and 1.
 
 PatchHistory history_of(const btPersistentManifold& manifold) {
-  PatchHistory history;
-  history.count = manifold.getNumContacts();
-  for (int k = 0; k < history.count; ++k) history.features[k] = manifold.getContactPoint(k).m_partId1;
-  if (history.count > 0) history.faces = manifold.getContactPoint(0).m_partId0;
-  return history;
+  const btManifoldPoint& first = manifold.getContactPoint(0);
+  return {manifold.getNumContacts(), &first.m_partId0, &first.m_partId1, sizeof(btManifoldPoint)};
 }
 
 bool has_features(const btPersistentManifold& manifold, const Patch& patch) {
@@ -172,12 +169,9 @@ class BoxAlgorithm : public ExactAlgorithm {
     };
     Patch patch;
     const bool touch = touch_boxes(half(a), a->getWorldTransform(), half(b), b->getWorldTransform(),
-                                   reach_of(*manifold_), history_of(*manifold_), hint_, patch);
+                                   reach_of(*manifold_), history_of(*manifold_), patch);
     show(touch, patch, *a, *b, out);
   }
-
- private:
-  int hint_ = -1;
 };
 
 class PolyhedronAlgorithm : public ExactAlgorithm {

@@ -11,7 +11,7 @@ bool find_last(const Candidate* candidates, int count, btScalar deepest, btScala
   btScalar least = BT_LARGE_FLOAT;
   for (int k = 0; k < history.count; ++k) {
     int found = 0;
-    while (found < count && candidates[found].feature != history.features[k]) ++found;
+    while (found < count && candidates[found].feature != history.feature(k)) ++found;
     if (found == count) return false;
     chosen[k] = found;
     least = std::min(least, candidates[found].distance);
@@ -30,7 +30,7 @@ int choose_points(const Candidate* candidates, int count, const btVector3& norma
   int deepest = 0;
   for (int i = 1; i < count; ++i)
     if (candidates[i].distance < candidates[deepest].distance) deepest = i;
-  if (history.count == kPatchSize && history.faces == faces &&
+  if (history.count == kPatchSize && history.faces(0) == faces &&
       find_last(candidates, count, candidates[deepest].distance, slack, history, chosen))
     return kPatchSize;
 

@@ -3,6 +3,8 @@
 
 #include <LinearMath/btTransform.h>
 
+#include <cstddef>
+
 namespace lapjoint {
 
 constexpr int kPatchSize = 4;
@@ -20,11 +22,18 @@ struct Patch {
   PatchPoint points[kPatchSize];
 };
 
-// What a pair's last patch was, as far as the next one may depend on it.
+// What a pair's last patch was, as far as the next one may depend on it; read where it is.
 struct PatchHistory {
-  int faces = 0;
   int count = 0;
-  int features[kPatchSize];
+  const int* first_faces = nullptr;  // and those of the next points a stride further each
+  const int* first_feature = nullptr;
+  std::size_t stride = 0;  // in bytes
+
+  int faces(int k) const { return at(first_faces, k); }
+  int feature(int k) const { return at(first_feature, k); }
+  int at(const int* first, int k) const {
+    return *reinterpret_cast<const int*>(reinterpret_cast<const char*>(first) + k * stride);
+  }
 };
 
 // A corner of the contact area, in the frame of the face that it is clipped to.

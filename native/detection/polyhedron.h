@@ -52,7 +52,7 @@ bool touch_polyhedra(const Polyhedron& a, const btTransform& at_a, const Polyhed
 
 // The same for two boxes with these half edges.
 bool touch_boxes(const btVector3& a, const btTransform& at_a, const btVector3& b, const btTransform& at_b,
-                 btScalar reach, const PatchHistory& history, int& hint, Patch& patch);
+                 btScalar reach, const PatchHistory& history, Patch& patch);
 
 // Names of what touches, to find a point again in the next step. A point is a corner of the clipped face, or where a
 // side cuts it on the way in or out.
