@@ -36,8 +36,8 @@ struct View {
   btVector3 shift;
 };
 
-bool touch_face(const View& view, bool is_b, int axis, btScalar separation, btScalar reach, const PatchHistory& history,
-                Patch& patch) {
+// Nothing, if the two faces pass each other by: apart, or because two edges separate a little more.
+bool touch_face(const View& view, bool is_b, int axis, btScalar reach, const PatchHistory& history, Patch& patch) {
   const btScalar sign = view.shift[axis] < 0 ? btScalar(-1) : btScalar(1);
   // The face of Q that faces this one most.
   const btVector3& seen = view.rows[axis];
@@ -70,14 +70,7 @@ bool touch_face(const View& view, bool is_b, int axis, btScalar separation, btSc
     if (kept < i) now[kept] = now[i];
     ++kept;
   }
-  if (kept == 0) {
-    // Apart they pass each other by. Inside each other, the corner that is deepest has been cut off by rounding.
-    if (separation > 0) return false;
-    int deepest = 0;
-    for (int i = 1; i < 4; ++i)
-      if (sign * at[i][axis] < sign * at[deepest][axis]) deepest = i;
-    now[kept++] = {at[deepest], separation, deepest};
-  }
+  if (kept == 0) return false;
   patch.faces = name_faces(is_b, 2 * axis + int(sign < 0), 2 * across + int(towards < 0));
 
   int chosen[kPatchSize] = {0, 1, 2, 3};
@@ -95,9 +88,40 @@ bool touch_face(const View& view, bool is_b, int axis, btScalar separation, btSc
   return true;
 }
 
-// The two edges along axis i of P and axis j of Q that are nearest along the normal.
-bool touch_edges(const View& view, int i, int j, const btVector3& normal, btScalar separation, btScalar reach,
-                 Patch& patch) {
+struct EdgeAxis {
+  btScalar separation;
+  int a = -1, b = -1;  // axes of the two boxes
+};
+
+// The edges that separate most, if by more than this. The three axes of an edge of P with each edge of Q at once, times
+// the sine of the two edges: what separates by less than zero separates by no more than that.
+EdgeAxis best_edges(const btVector3& p, const btVector3& q, const btVector3* rows, const btVector3* size,
+                    const btVector3& shift, btScalar least) {
+  EdgeAxis best{least};
+  for (int i = 0; i < 3; ++i) {
+    const int i1 = i == 2 ? 0 : i + 1, i2 = i == 0 ? 2 : i - 1;
+    const btVector3 around(q.y() * size[i].z() + q.z() * size[i].y(), q.z() * size[i].x() + q.x() * size[i].z(),
+                           q.x() * size[i].y() + q.y() * size[i].x());
+    const btVector3 apart =
+        (rows[i1] * shift[i2] - rows[i2] * shift[i1]).absolute() - size[i2] * p[i1] - size[i1] * p[i2] - around;
+    for (int j = 0; j < 3; ++j) {
+      if (apart[j] <= best.separation && apart[j] <= 0) continue;
+      const btScalar sine2 = 1 - rows[i][j] * rows[i][j];
+      if (sine2 < kParallel) continue;
+      const btScalar separation = apart[j] / btSqrt(sine2);
+      if (separation > best.separation) best = {separation, i, j};
+    }
+  }
+  return best;
+}
+
+bool touch_edges(const View& view, const EdgeAxis& edges, btScalar reach, Patch& patch) {
+  const int i = edges.a, j = edges.b;
+  const btScalar separation = edges.separation;
+  btVector3 axis(0, 0, 0);
+  axis[i] = 1;
+  btVector3 normal = axis.cross(view.columns[j]).normalized();
+  if (normal.dot(view.shift) < 0) normal = -normal;
   btVector3 on_p(0, 0, 0), on_q = view.shift;
   int name_p = i, name_q = j;
   for (int k = 0; k < 3; ++k) {
@@ -152,37 +176,21 @@ bool touch_boxes(const btVector3& a, const btTransform& at_a, const btVector3& b
   const auto preferred = [&](btScalar separation) {
     return separation + kPreference * reach + kRelativePreference * btFabs(separation);
   };
-  btScalar edges = preferred(std::max(face_a, face_b));
-  int edge_a = -1, edge_b = -1;
-  for (int i = 0; i < 3; ++i) {
-    // The three axes with each edge of Q at once, times the sine of the two edges: what separates by less than zero
-    // separates by no more than that.
-    const int i1 = i == 2 ? 0 : i + 1, i2 = i == 0 ? 2 : i - 1;
-    const btVector3 around(b.y() * size[i].z() + b.z() * size[i].y(), b.z() * size[i].x() + b.x() * size[i].z(),
-                           b.x() * size[i].y() + b.y() * size[i].x());
-    const btVector3 apart =
-        (r[i1] * shift[i2] - r[i2] * shift[i1]).absolute() - size[i2] * a[i1] - size[i1] * a[i2] - around;
-    for (int j = 0; j < 3; ++j) {
-      if (apart[j] <= edges && apart[j] <= 0) continue;
-      const btScalar sine2 = 1 - r[i][j] * r[i][j];
-      if (sine2 < kParallel) continue;
-      const btScalar separation = apart[j] / btSqrt(sine2);
-      if (separation > edges) edges = separation, edge_a = i, edge_b = j;
-    }
-  }
-  if (edges > reach && edge_a >= 0) return false;
+  EdgeAxis edges = best_edges(a, b, r, size, shift, preferred(std::max(face_a, face_b)));
+  if (edges.a >= 0 && edges.separation > reach) return false;
   const btMatrix3x3 back = turn.transpose();
   const View view{a, b, {r[0], r[1], r[2]}, {back[0], back[1], back[2]}, shift};
-  if (edge_a >= 0) {
-    btVector3 axis(0, 0, 0);
-    axis[edge_a] = 1;
-    btVector3 normal = axis.cross(view.columns[edge_b]).normalized();
-    if (normal.dot(shift) < 0) normal = -normal;
-    return touch_edges(view, edge_a, edge_b, normal, edges, reach, patch);
+  if (edges.a >= 0) return touch_edges(view, edges, reach, patch);
+  const bool is_b = face_b > preferred(face_a);
+  if (!is_b) {
+    if (touch_face(view, false, axis_a, reach, history, patch)) return true;
+  } else {
+    const View other{b, a, {back[0], back[1], back[2]}, {r[0], r[1], r[2]}, -seen};
+    if (touch_face(other, true, axis_b, reach, history, patch)) return true;
   }
-  if (face_b <= preferred(face_a)) return touch_face(view, false, axis_a, face_a, reach, history, patch);
-  const View other{b, a, {back[0], back[1], back[2]}, {r[0], r[1], r[2]}, -seen};
-  return touch_face(other, true, axis_b, face_b, reach, history, patch);
+  if ((is_b ? face_b : face_a) > 0) return false;
+  edges = best_edges(a, b, r, size, shift, -BT_LARGE_FLOAT);
+  return edges.a >= 0 && touch_edges(view, edges, reach, patch);
 }
 
 }  // namespace lapjoint

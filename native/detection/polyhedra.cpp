@@ -170,6 +170,7 @@ void clip(const View& view, int reference, int& incident, btScalar widen) {
   }
 }
 
+// Nothing, if the two faces pass each other by: apart, or because two edges separate a little more.
 bool touch_face(const View& view, bool is_b, const FaceAxis& axis, btScalar reach, const PatchHistory& history,
                 Patch& patch) {
   std::vector<Candidate>& area = workspace().area;
@@ -177,12 +178,7 @@ bool touch_face(const View& view, bool is_b, const FaceAxis& axis, btScalar reac
   int incident;
   clip(view, axis.face, incident, kWiden * reach);
   std::erase_if(area, [&](const Candidate& point) { return point.distance > reach; });
-  if (area.empty()) {
-    // Apart they pass each other by. Inside each other, the corner that is deepest has been cut off by rounding.
-    if (axis.separation > 0) return false;
-    const int corner = view.q.corner_along(view.to_q(normal));
-    area.push_back({view.turn * view.q.corners[corner] + view.shift, axis.separation, corner});
-  }
+  if (area.empty()) return false;
   patch.faces = name_faces(is_b, axis.face, incident);
   int chosen[kPatchSize];
   patch.count =
@@ -234,8 +230,12 @@ bool touch_polyhedra(const Polyhedron& a, const btTransform& at_a, const Polyhed
   const EdgeAxis edges = best_edges(from_a, preferred(face), reach);
   if (edges.separation > reach && edges.a >= 0) return false;
   if (edges.a >= 0) return touch_edges(from_a, edges, reach, patch);
-  if (face_b.separation > preferred(face_a.separation)) return touch_face(from_b, true, face_b, reach, history, patch);
-  return touch_face(from_a, false, face_a, reach, history, patch);
+  const bool is_b = face_b.separation > preferred(face_a.separation);
+  const FaceAxis& axis = is_b ? face_b : face_a;
+  if (touch_face(is_b ? from_b : from_a, is_b, axis, reach, history, patch)) return true;
+  if (axis.separation > 0) return false;
+  const EdgeAxis any = best_edges(from_a, -BT_LARGE_FLOAT, reach);
+  return any.a >= 0 && touch_edges(from_a, any, reach, patch);
 }
 
 }  // namespace lapjoint
