@@ -48,6 +48,7 @@ class ShapeLibrary {
   static Key key(int shape_id, const btQuaternion& turn);
   btCollisionShape* build(const ShapeDefinition& definition, Built& into) const;
   btCollisionShape* build_hull(const ShapeDefinition& definition, Built& into) const;
+  btCollisionShape* build_turned_hull(const ShapeDefinition& definition, const btQuaternion& turn, Built& into) const;
   btCollisionShape* build_exact(const ShapeDefinition& definition, bool is_part, Built& into) const;
   btVector3 vector(const double* xyz) const;
 
