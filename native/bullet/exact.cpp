@@ -284,8 +284,9 @@ class TriangleAlgorithm : public btCollisionAlgorithm {
     Patch patch;
     int hint = -1;
     const btTransform& at = a->getWorldTransform();
-    if (!touch_polyhedra(polyhedron_of(*a), at, triangle, b->getWorldTransform(),
-                         reach_of(*out->getPersistentManifold()), PatchHistory(), hint, patch))
+    const btScalar reach = reach_of(*out->getPersistentManifold());
+    if (!touch_polyhedra(polyhedron_of(*a), at, triangle, b->getWorldTransform(), reach, PatchHistory(), hint, patch,
+                         reach))
       return;
     const btVector3 normal = at.getBasis() * patch.normal;
     for (int k = 0; k < patch.count; ++k)
@@ -293,14 +294,54 @@ class TriangleAlgorithm : public btCollisionAlgorithm {
   }
 };
 
-// Bullet's, for round shapes: a mesh's margin is how far it looks for triangles, and none of their thickness.
-class ThinTriangleAlgorithm : public btConvexConvexAlgorithm {
+// Passes on the contacts that have a triangle's normal.
+struct AlongNormal : btManifoldResult {
+  AlongNormal(btManifoldResult& all, const btVector3& up)
+      : btManifoldResult(all.getBody0Wrap(), all.getBody1Wrap()), result(all), normal(up) {}
+  void addContactPoint(const btVector3& found, const btVector3& at, btScalar distance) override {
+    if (found.dot(normal) > btScalar(0.99)) result.addContactPoint(found, at, distance);
+  }
+  btManifoldResult& result;
+  btVector3 normal;
+};
+
+// A cylinder or capsule and one triangle of a mesh. Its lowest points over the triangle, as over a plane; closest
+// points where there are none, or where it is so deep inside that it is another side that it touches.
+class RoundTriangleAlgorithm : public btConvexConvexAlgorithm {
  public:
   using btConvexConvexAlgorithm::btConvexConvexAlgorithm;
   void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo& info,
                         btManifoldResult* out) override {
-    const_cast<btCollisionShape*>(b->getCollisionShape())->setMargin(0);
-    btConvexConvexAlgorithm::processCollision(a, b, info, out);
+    auto& triangle = *static_cast<btTriangleShape*>(const_cast<btCollisionShape*>(b->getCollisionShape()));
+    triangle.setMargin(0);  // a mesh's is how far it looks for triangles
+    const btTransform &at = a->getWorldTransform(), &mesh_at = b->getWorldTransform();
+    btVector3 corner[3];
+    for (int k = 0; k < 3; ++k) corner[k] = mesh_at(triangle.m_vertices1[k]);
+    btVector3 normal = (corner[1] - corner[0]).cross(corner[2] - corner[0]);
+    if (normal.fuzzyZero()) return;
+    normal.normalize();
+    const btScalar turn = normal.dot(at.getOrigin() - corner[0]) < 0 ? btScalar(-1) : btScalar(1);
+    const btVector3 up = normal * turn;
+    const btScalar reach = reach_of(*out->getPersistentManifold());
+    static thread_local std::vector<Candidate> lowest;
+    find_lowest(*a->getCollisionShape(), up * at.getBasis(), up.dot(at.getOrigin() - corner[0]), reach, lowest);
+    if (lowest.empty()) return;
+    for (const Candidate& point : lowest)
+      if (point.distance < -reach) return btConvexConvexAlgorithm::processCollision(a, b, info, out);
+    bool found = false;
+    for (const Candidate& point : lowest) {
+      const btVector3 on = at(point.at) - up * point.distance;
+      bool inside = true;
+      for (int k = 0; k < 3; ++k) {
+        const btVector3 edge = corner[(k + 1) % 3] - corner[k];
+        inside &= edge.cross(normal).dot(on - corner[k]) <= kWiden * reach * edge.length();
+      }
+      if (inside) out->addContactPoint(up, on, point.distance);
+      found |= inside;
+    }
+    if (found) return;
+    AlongNormal along(*out, up);
+    btConvexConvexAlgorithm::processCollision(a, b, info, &along);
   }
 };
 
@@ -342,9 +383,9 @@ WorldConfiguration::WorldConfiguration(bool exact) {
   });
   triangle_ = creator<TriangleAlgorithm>(
       [](void* room, const Info& info, const Wrapper&, const Wrapper&) { return new (room) TriangleAlgorithm(info); });
-  thin_triangle_ =
-      creator<ThinTriangleAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
-        return new (room) ThinTriangleAlgorithm(info.m_manifold, info, &a, &b, m_pdSolver, 0, 3);
+  round_triangle_ =
+      creator<RoundTriangleAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+        return new (room) RoundTriangleAlgorithm(info.m_manifold, info, &a, &b, m_pdSolver, 0, 3);
       });
 }
 
@@ -361,7 +402,7 @@ btCollisionAlgorithmCreateFunc* WorldConfiguration::getCollisionAlgorithmCreateF
     if (type0 == STATIC_PLANE_PROXYTYPE && btBroadphaseProxy::isConvex(type1)) return swapped_plane_.get();
     if (is_polyhedron(type0) && type1 == TRIANGLE_SHAPE_PROXYTYPE) return triangle_.get();
     if ((type0 == CAPSULE_SHAPE_PROXYTYPE || type0 == CYLINDER_SHAPE_PROXYTYPE) && type1 == TRIANGLE_SHAPE_PROXYTYPE)
-      return thin_triangle_.get();
+      return round_triangle_.get();
   }
   return btDefaultCollisionConfiguration::getCollisionAlgorithmCreateFunc(type0, type1);
 }

@@ -16,7 +16,8 @@ class WorldConfiguration : public btDefaultCollisionConfiguration {
   btCollisionAlgorithmCreateFunc* getCollisionAlgorithmCreateFunc(int type0, int type1) override;
 
  private:
-  std::unique_ptr<btCollisionAlgorithmCreateFunc> boxes_, polyhedra_, plane_, swapped_plane_, triangle_, thin_triangle_;
+  std::unique_ptr<btCollisionAlgorithmCreateFunc> boxes_, polyhedra_, plane_, swapped_plane_, triangle_,
+      round_triangle_;
 };
 
 // A part of a compound. Bullet compares the boxes around parts as they are: these reach as far as contacts do.

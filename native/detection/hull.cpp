@@ -257,15 +257,33 @@ Polyhedron Polyhedron::box(const btVector3& half) {
 }
 
 void Polyhedron::make_triangle(const btVector3* corner, Polyhedron& into) {
-  into.corners.assign(corner, corner + 3);
   const btVector3 across = (corner[1] - corner[0]).cross(corner[2] - corner[0]);
   const btVector3 normal = across.length2() > 0 ? across.normalized() : btVector3(0, 0, 1);
-  const btScalar offset = normal.dot(corner[0]);
-  into.faces = {{normal, offset, 0, 3}, {-normal, -offset, 3, 3}};
-  into.loops = {0, 1, 2, 0, 2, 1};
-  into.edges.clear();
-  into.sides.clear();
-  into.finish();
+  if (into.corners.empty()) {
+    into.corners.assign(corner, corner + 3);
+    into.faces = {{normal, 0, 0, 3}, {-normal, 0, 3, 3}};
+    into.loops = {0, 1, 2, 0, 2, 1};
+    into.finish();
+  }
+  into.edges.resize(3);
+  into.centre = (corner[0] + corner[1] + corner[2]) / 3;
+  into.faces[0].normal = normal;
+  into.faces[0].offset = normal.dot(corner[0]);
+  into.faces[1].normal = -normal;
+  into.faces[1].offset = -into.faces[0].offset;
+  for (int k = 0; k < 3; ++k) {
+    const btVector3 edge = corner[(k + 1) % 3] - corner[k];
+    const btScalar length = edge.length();
+    const btVector3 along = length > 0 ? edge / length : btVector3(0, 0, 0), side = along.cross(normal);
+    into.corners[k] = corner[k];
+    into.edges[k] = {corner[k], along, normal, -normal, length};
+    into.sides[k] = side;
+    into.sides[3 + (5 - k) % 3] = side;  // the other face goes round the other way
+  }
+  for (int i = 0; i < 8; ++i) {
+    const btVector3& p = corner[std::min(i, 2)];
+    into.x[i] = p.x(), into.y[i] = p.y(), into.z[i] = p.z();
+  }
 }
 
 void Polyhedron::finish() {

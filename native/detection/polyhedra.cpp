@@ -212,7 +212,7 @@ bool touch_edges(const View& view, const EdgeAxis& axis, btScalar reach, Patch& 
 }  // namespace
 
 bool touch_polyhedra(const Polyhedron& a, const btTransform& at_a, const Polyhedron& b, const btTransform& at_b,
-                     btScalar reach, const PatchHistory& history, int& hint, Patch& patch) {
+                     btScalar reach, const PatchHistory& history, int& hint, Patch& patch, btScalar lean) {
   const btMatrix3x3 turn = at_a.getBasis().transposeTimes(at_b.getBasis());
   const btVector3 shift = (at_b.getOrigin() - at_a.getOrigin()) * at_a.getBasis();
   const View from_a{a, b, turn, shift}, from_b{b, a, turn.transpose(), -(shift * turn)};
@@ -226,14 +226,14 @@ bool touch_polyhedra(const Polyhedron& a, const btTransform& at_a, const Polyhed
   const auto preferred = [&](btScalar separation) {
     return separation + kPreference * reach + kRelativePreference * btFabs(separation);
   };
-  const btScalar face = std::max(face_a.separation, face_b.separation);
+  const btScalar face = std::max(face_a.separation, face_b.separation + lean);
   const EdgeAxis edges = best_edges(from_a, preferred(face), reach);
   if (edges.separation > reach && edges.a >= 0) return false;
   if (edges.a >= 0) return touch_edges(from_a, edges, reach, patch);
-  const bool is_b = face_b.separation > preferred(face_a.separation);
+  const bool is_b = face_b.separation + lean > preferred(face_a.separation);
   const FaceAxis& axis = is_b ? face_b : face_a;
   if (touch_face(is_b ? from_b : from_a, is_b, axis, reach, history, patch)) return true;
-  if (axis.separation > 0) return false;
+  if (axis.separation > 0 || lean > 0) return false;
   const EdgeAxis any = best_edges(from_a, -BT_LARGE_FLOAT, reach);
   return any.a >= 0 && touch_edges(from_a, any, reach, patch);
 }

@@ -36,7 +36,7 @@ struct Polyhedron {
   // one; a hull thinner than a ten thousandth of its size is made so thick.
   static Polyhedron hull(const double* points, int count, double unit);
   static Polyhedron box(const btVector3& half);
-  // Two faces back to back.
+  // Two faces back to back; into one that has been a triangle before, or is new.
   static void make_triangle(const btVector3* corner, Polyhedron& into);
 
   btScalar least_along(const btVector3& direction) const;
@@ -46,9 +46,10 @@ struct Polyhedron {
 
 // How two polyhedra touch, if no axis separates them by more than `reach`: the axis of least depth, faces before edges
 // by a hundredth of the depth and of the reach; then the one face clipped by the sides of the other. `hint` is the axis
-// that separated them last, a face of A, of B, or none; it changes nothing but the time this takes.
+// that separated them last, a face of A, of B, or none; it changes nothing but the time this takes. B's
+// faces go before all else by as much as `lean`: a triangle's sides are no faces of the mesh that it is of.
 bool touch_polyhedra(const Polyhedron& a, const btTransform& at_a, const Polyhedron& b, const btTransform& at_b,
-                     btScalar reach, const PatchHistory& history, int& hint, Patch& patch);
+                     btScalar reach, const PatchHistory& history, int& hint, Patch& patch, btScalar lean = 0);
 
 // The same for two boxes with these half edges.
 bool touch_boxes(const btVector3& a, const btTransform& at_a, const btVector3& b, const btTransform& at_b,

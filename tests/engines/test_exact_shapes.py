@@ -19,7 +19,19 @@ from exact_support import (
     turn_to,
     two_at,
 )
-from lapjoint import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Scene, Sphere, TriangleMesh
+from lapjoint import (
+    Box,
+    Capsule,
+    Compound,
+    ConvexHull,
+    Cylinder,
+    Material,
+    Part,
+    Plane,
+    Scene,
+    Sphere,
+    TriangleMesh,
+)
 from lapjoint.engines.exact import exact_contacts
 
 CUBE = random_shape(np.random.default_rng(0), "cube")
@@ -327,3 +339,24 @@ def test_coplanar_points_that_no_check_has_seen_make_a_thin_hull() -> None:
     engine = exact_engine(scene)
     engine.detect()
     assert np.isfinite(engine.contacts().depth).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [BOX, CUBE, CYLINDER], ids=["box", "hull", "cylinder"])
+def test_nothing_stumbles_over_the_edges_inside_a_flat_mesh(shape: Box | ConvexHull | Cylinder) -> None:
+    at = np.linspace(-8, 8, 17)
+    corners = np.array([(x, y, 0.0) for x in at for y in at])
+    first = np.array([17 * i + k for i in range(16) for k in range(16)])
+    triangles = np.concatenate([first[:, None] + (0, 17, 18), first[:, None] + (0, 18, 1)])
+    smooth = Material(friction=0.0)
+    scene = Scene("slide", timestep=1 / 240)
+    scene.add_static(TriangleMesh(corners, triangles), material=smooth)
+    scene.add_body(shape, (-6.03, 0.21, 0.5), material=smooth)
+    states = scene.states.copy()
+    states[0, 7] = 5.0
+    engine = exact_engine(scene)
+    engine.set_states([0], states)
+    engine.step(480)
+    after = engine.get_states()[0]
+    assert after[7] == pytest.approx(5.0, abs=1e-3)
+    assert after[2] == pytest.approx(0.5, abs=2e-3)
