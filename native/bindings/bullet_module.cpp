@@ -190,7 +190,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("split_impulse", &WorldSettings::split_impulse)
       .def_rw("two_friction_directions", &WorldSettings::two_friction_directions)
       .def_rw("sleeping", &WorldSettings::sleeping)
-      .def_rw("margin", &WorldSettings::margin);
+      .def_rw("margin", &WorldSettings::margin)
+      .def_rw("exact_shapes", &WorldSettings::exact_shapes);
 
   nb::class_<ShapeDefinition>(m, "ShapeDefinition")
       .def(nb::init<>())

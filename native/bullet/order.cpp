@@ -1,5 +1,8 @@
 #include "bullet/order.h"
 
+#include <BulletCollision/CollisionDispatch/btCollisionObjectWrapper.h>
+#include <BulletCollision/CollisionDispatch/btManifoldResult.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -11,6 +14,14 @@ int body_number(const btCollisionObject* object) { return object->getBroadphaseH
 
 std::uint64_t pair_key(int a, int b) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32) | static_cast<std::uint32_t>(b);
+}
+
+constexpr int kAhead = 8;
+
+inline void prefetch(const void* address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif
 }
 
 }  // namespace
@@ -82,8 +93,10 @@ void BatchPairCache::remove_pairs_of(const std::vector<char>& leaving_by_id, btD
 }
 
 OrderedWorld::OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
-                           btCollisionConfiguration* configuration, bool sleeping)
-    : btDiscreteDynamicsWorld(dispatcher, broadphase, solver, configuration), sleeping_(sleeping) {
+                           btCollisionConfiguration* configuration, bool sleeping, bool exact)
+    : btDiscreteDynamicsWorld(dispatcher, broadphase, solver, configuration),
+      sleeping_(sleeping),
+      asks_(sleeping || !exact) {
   setForceUpdateAllAabbs(false);  // static bodies do not move
   // Boxes need not reach where a body will be: contacts are found where it is. So they do not wait for the step.
   getDispatchInfo().m_useContinuous = false;
@@ -118,8 +131,37 @@ template <typename Wanted>
 void OrderedWorld::find_contacts(Wanted&& wanted) {
   auto& dispatcher = *static_cast<btCollisionDispatcher*>(m_dispatcher1);
   btBroadphasePairArray& pairs = m_broadphasePairCache->getOverlappingPairCache()->getOverlappingPairArray();
-  for (int i = 0; i < pairs.size(); ++i)
-    if (wanted(pairs[i])) dispatcher.getNearCallback()(pairs[i], dispatcher, getDispatchInfo());
+  if (asks_) {
+    for (int i = 0; i < pairs.size(); ++i)
+      if (wanted(pairs[i])) dispatcher.getNearCallback()(pairs[i], dispatcher, getDispatchInfo());
+    return;
+  }
+  // As Bullet does, without asking whether both bodies sleep or ignore each other. Pairs are in no order: what the
+  // next ones need is far away in memory, and under way while this one is looked at.
+  const auto object = [](const btBroadphaseProxy* proxy) {
+    return static_cast<const btCollisionObject*>(proxy->m_clientObject);
+  };
+  for (int i = 0; i < pairs.size(); ++i) {
+    if (i + kAhead < pairs.size()) {
+      const btBroadphasePair& next = pairs[i + kAhead];
+      prefetch(next.m_algorithm);
+      prefetch(next.m_pProxy0);
+      prefetch(next.m_pProxy1);
+    }
+    if (i + kAhead / 2 < pairs.size()) {
+      const btBroadphasePair& next = pairs[i + kAhead / 2];
+      prefetch(&object(next.m_pProxy0)->getWorldTransform());
+      prefetch(&object(next.m_pProxy1)->getWorldTransform());
+    }
+    if (!wanted(pairs[i])) continue;
+    btBroadphasePair& pair = pairs[i];
+    const btCollisionObject *first = object(pair.m_pProxy0), *second = object(pair.m_pProxy1);
+    const btCollisionObjectWrapper a(nullptr, first->getCollisionShape(), first, first->getWorldTransform(), -1, -1);
+    const btCollisionObjectWrapper b(nullptr, second->getCollisionShape(), second, second->getWorldTransform(), -1, -1);
+    if (!pair.m_algorithm) pair.m_algorithm = dispatcher.findAlgorithm(&a, &b, nullptr, BT_CONTACT_POINT_ALGORITHMS);
+    btManifoldResult result(&a, &b);
+    pair.m_algorithm->processCollision(&a, &b, getDispatchInfo(), &result);
+  }
 }
 
 bool OrderedWorld::stays(const btBroadphaseProxy* proxy) {
@@ -158,7 +200,8 @@ void OrderedWorld::set_prepared(const std::vector<btRigidBody*>& bodies) {
 }
 
 void OrderedWorld::performDiscreteCollisionDetection() {
-  if (!prepared_) return btDiscreteDynamicsWorld::performDiscreteCollisionDetection();
+  if (!prepared_ && asks_) return btDiscreteDynamicsWorld::performDiscreteCollisionDetection();
+  if (!prepared_) return find_all();
   for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i)
     if (!is_prepared(*m_nonStaticRigidBodies[i])) updateSingleAabb(m_nonStaticRigidBodies[i]);
   // A box that moves finds its new pairs at once. The tree's own turn was in prepare: with two of them in a step it

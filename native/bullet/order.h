@@ -63,7 +63,7 @@ class BatchPairCache : public btHashedOverlappingPairCache {
 class OrderedWorld : public btDiscreteDynamicsWorld {
  public:
   OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
-               btCollisionConfiguration* configuration, bool sleeping);
+               btCollisionConfiguration* configuration, bool sleeping, bool exact);
 
   // Replace the lists of bodies and joints; both must be in order of their numbers.
   void set_members(const std::vector<btRigidBody*>& statics, const std::vector<btRigidBody*>& bodies,
@@ -109,6 +109,7 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
   void find_contacts(Wanted&& wanted);
 
   bool sleeping_;
+  bool asks_;  // whether two bodies may touch, before it looks
   bool prepared_ = false;
   std::vector<ContactKey> contacts_;
   std::vector<btPersistentManifold*> manifolds_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bullet/exact.h"
+
 namespace lapjoint {
 
 int ShapeLibrary::define(ShapeDefinition definition) {
@@ -19,8 +21,12 @@ ShapeLibrary::Key ShapeLibrary::key(int shape_id, const btQuaternion& turn) {
 btCollisionShape* ShapeLibrary::acquire(int shape_id, const btQuaternion& turn) {
   Built& built = built_[key(shape_id, turn)];
   if (built.users++ == 0) {
-    btCollisionShape* shape = build(definitions_.at(shape_id), built);
-    if (turn != btQuaternion::getIdentity()) {
+    const ShapeDefinition& definition = definitions_.at(shape_id);
+    if (exact_ && definition.kind == ShapeDefinition::kHull)
+      return built.top = build_turned_hull(definition, turn, built);
+    const bool turns = turn != btQuaternion::getIdentity();
+    btCollisionShape* shape = exact_ ? build_exact(definition, turns, built) : build(definition, built);
+    if (turns) {
       // The body's frame is turned to its principal axes, so the shape is turned back.
       auto turned = std::make_unique<btCompoundShape>();
       if (shape->isCompound()) {
@@ -113,6 +119,78 @@ btCollisionShape* ShapeLibrary::build(const ShapeDefinition& definition, Built& 
     }
     default:
       throw std::invalid_argument("unknown shape kind " + std::to_string(definition.kind));
+  }
+}
+
+// The points of a hull can be turned themselves: a compound of one part takes three times as long to look at.
+btCollisionShape* ShapeLibrary::build_turned_hull(const ShapeDefinition& definition, const btQuaternion& turn,
+                                                  Built& into) const {
+  ShapeDefinition turned = definition;
+  const double w = turn.w(), v[3] = {-turn.x(), -turn.y(), -turn.z()};
+  const double square = w * w + v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+  for (std::size_t i = 0; i + 2 < turned.points.size(); i += 3) {
+    double* p = &turned.points[i];
+    const double c[3] = {v[1] * p[2] - v[2] * p[1], v[2] * p[0] - v[0] * p[2], v[0] * p[1] - v[1] * p[0]};
+    const double d[3] = {v[1] * c[2] - v[2] * c[1], v[2] * c[0] - v[0] * c[2], v[0] * c[1] - v[1] * c[0]};
+    for (int k = 0; k < 3; ++k) p[k] += 2 * (w * c[k] + d[k]) / square;
+  }
+  return build_exact(turned, false, into);
+}
+
+btCollisionShape* ShapeLibrary::build_exact(const ShapeDefinition& definition, bool is_part, Built& into) const {
+  const auto own = [&](auto shape, btScalar margin) {
+    shape->setMargin(margin);
+    into.owned.push_back(std::move(shape));
+    return into.owned.back().get();
+  };
+  const auto make = [&]<typename Shape>(btScalar margin, auto&&... arguments) -> btCollisionShape* {
+    if (is_part) return own(std::make_unique<Part<Shape>>(arguments...), margin);
+    return own(std::make_unique<Shape>(arguments...), margin);
+  };
+  const auto with = [&](btCollisionShape* shape, Polyhedron polyhedron) {
+    into.polyhedra.push_back(std::make_unique<Polyhedron>(std::move(polyhedron)));
+    shape->setUserPointer(into.polyhedra.back().get());
+    return shape;
+  };
+  const btVector3 size = vector(definition.size.data());
+  switch (definition.kind) {
+    case ShapeDefinition::kSphere:
+      return make.operator()<btSphereShape>(size.x(), size.x());
+    case ShapeDefinition::kCapsule:
+      return make.operator()<btCapsuleShapeZ>(size.x(), size.x(), size.y());
+    case ShapeDefinition::kBox: {
+      const btVector3 half = size * btScalar(0.5);
+      return with(make.operator()<btBoxShape>(0, half), Polyhedron::box(half));
+    }
+    case ShapeDefinition::kCylinder: {
+      // Closest points need a core that is apart from the other's: a hundredth of the smaller half.
+      const btVector3 half(size.x(), size.x(), size.y() * btScalar(0.5));
+      return make.operator()<btCylinderShapeZ>(btScalar(0.01) * std::min(half.x(), half.z()), half);
+    }
+    case ShapeDefinition::kHull: {
+      Polyhedron polyhedron =
+          Polyhedron::hull(definition.points.data(), static_cast<int>(definition.points.size() / 3), unit_);
+      btCollisionShape* hull = make.operator()<btConvexHullShape>(0, &polyhedron.corners[0].m_floats[0],
+                                                                  static_cast<int>(polyhedron.corners.size()));
+      return with(hull, std::move(polyhedron));
+    }
+    case ShapeDefinition::kMesh: {
+      btCollisionShape* mesh = build(definition, into);
+      mesh->setMargin(gContactBreakingThreshold);  // how far it looks for triangles
+      return mesh;
+    }
+    case ShapeDefinition::kCompound: {
+      auto compound = std::make_unique<btCompoundShape>(true, static_cast<int>(definition.parts.size()));
+      for (const ShapeDefinition& part : definition.parts) {
+        const auto& p = part.place;
+        const btQuaternion turn{btScalar(p[4]), btScalar(p[5]), btScalar(p[6]), btScalar(p[3])};
+        compound->addChildShape(btTransform(turn, vector(p.data())), build_exact(part, true, into));
+      }
+      into.owned.push_back(std::move(compound));
+      return into.owned.back().get();
+    }
+    default:
+      return build(definition, into);
   }
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "detection/polyhedron.h"
+
 namespace lapjoint {
 
 // A shape of the scene, in metres. Compounds list their parts in `parts`.
@@ -24,7 +26,8 @@ struct ShapeDefinition {
 
 class ShapeLibrary {
  public:
-  ShapeLibrary(double length_unit, double margin) : unit_(length_unit), margin_(margin) {}
+  // Exact shapes end where they are drawn; others have corners rounded by the margin.
+  ShapeLibrary(double length_unit, double margin, bool exact) : unit_(length_unit), margin_(margin), exact_(exact) {}
 
   int define(ShapeDefinition definition);
 
@@ -36,6 +39,7 @@ class ShapeLibrary {
   struct Built {
     btCollisionShape* top = nullptr;
     std::vector<std::unique_ptr<btCollisionShape>> owned;
+    std::vector<std::unique_ptr<Polyhedron>> polyhedra;
     std::unique_ptr<btTriangleMesh> mesh;
     int users = 0;
   };
@@ -44,10 +48,13 @@ class ShapeLibrary {
   static Key key(int shape_id, const btQuaternion& turn);
   btCollisionShape* build(const ShapeDefinition& definition, Built& into) const;
   btCollisionShape* build_hull(const ShapeDefinition& definition, Built& into) const;
+  btCollisionShape* build_turned_hull(const ShapeDefinition& definition, const btQuaternion& turn, Built& into) const;
+  btCollisionShape* build_exact(const ShapeDefinition& definition, bool is_part, Built& into) const;
   btVector3 vector(const double* xyz) const;
 
   double unit_;
   double margin_;
+  bool exact_;
   std::vector<ShapeDefinition> definitions_;
   std::map<Key, Built> built_;
 };

@@ -15,6 +15,7 @@ namespace lapjoint {
 namespace {
 
 constexpr btScalar kTreeMargin = btScalar(0.05);  // that Bullet's tree adds to a box that moves
+constexpr btScalar kFarthest = btScalar(1e9);     // that a plane's box reaches
 constexpr std::size_t kFirst = 512;               // bodies of a batch that show what becomes of the tree
 constexpr int kDeep = 100;                        // for so many, a list in the making
 
@@ -36,13 +37,28 @@ std::vector<std::uint32_t> scattered(std::uint32_t count) {
   return places;
 }
 
+// A level plane's box ends above it, so that bodies in the air are no pairs with it.
+void bound_plane(const btRigidBody& body, btVector3& low, btVector3& high) {
+  const auto& plane = *static_cast<const btStaticPlaneShape*>(body.getCollisionShape());
+  const btVector3 normal = body.getWorldTransform().getBasis() * plane.getPlaneNormal();
+  const int axis = normal.absolute().maxAxis();
+  for (int k = 0; k < 3; ++k)
+    if (k != axis && normal[k] != 0) return;
+  const btScalar at = body.getWorldTransform().getOrigin()[axis] + normal[axis] * plane.getPlaneConstant();
+  if (normal[axis] > 0)
+    high[axis] = at + gContactBreakingThreshold;
+  else
+    low[axis] = at - gContactBreakingThreshold;
+}
+
 }  // namespace
 
 BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodies, const JointColumns& joints)
     : settings_(settings),
       body_columns_(bodies),
       joint_columns_(joints),
-      shapes_(settings.length_unit, settings.margin),
+      shapes_(settings.length_unit, settings.margin, settings.exact_shapes),
+      configuration_(settings.exact_shapes),
       dispatcher_(&configuration_),
       broadphase_(&pairs_),
       slots_(bodies.count),
@@ -73,8 +89,8 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
   pairs_.setOverlapFilterCallback(&filter_);
   // A plane finds one corner of a body a step; these look for the others at once, or sliding bodies rock.
   configuration_.setPlaneConvexMultipointIterations(4, 4);
-  world_ =
-      std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_, settings.sleeping);
+  world_ = std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_, settings.sleeping,
+                                          settings.exact_shapes);
   world_->setGravity(length(settings.gravity));
   btContactSolverInfo& info = world_->getSolverInfo();
   const double threshold = settings.residual_threshold / settings.length_unit;
@@ -133,6 +149,12 @@ void BulletWorld::enter_broadphase(btRigidBody& body, int number, std::uint32_t 
   body.getCollisionShape()->getAabb(body.getWorldTransform(), low, high);
   low -= btVector3(room, room, room);
   high += btVector3(room, room, room);
+  if (body.getCollisionShape()->getShapeType() == STATIC_PLANE_PROXYTYPE) {
+    // A plane's box is so large that its volume overflows, and Bullet's tree writes outside of its lists.
+    low.setMax(btVector3(-kFarthest, -kFarthest, -kFarthest));
+    high.setMin(btVector3(kFarthest, kFarthest, kFarthest));
+    if (settings_.exact_shapes) bound_plane(body, low, high);
+  }
   broadphase_.m_gid = number - 1;  // the new proxy gets m_gid + 1: the body's own number, whenever it arrives
   body.setBroadphaseHandle(broadphase_.createProxy(low, high, body.getCollisionShape()->getShapeType(), &body,
                                                    static_cast<int>(group), static_cast<int>(mask), &dispatcher_));

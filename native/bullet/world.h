@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bullet/exact.h"
 #include "bullet/joints.h"
 #include "bullet/order.h"
 #include "bullet/shapes.h"
@@ -48,7 +49,8 @@ struct WorldSettings {
   bool split_impulse = true;
   bool two_friction_directions = true;
   bool sleeping = false;
-  double margin = 0.04;  // in length units
+  double margin = 0.04;       // in length units
+  bool exact_shapes = false;  // boxes and hulls end where they are drawn, whatever the margin
 };
 
 // The scene's body table, column by column; owned by the scene.
@@ -192,7 +194,7 @@ class BulletWorld {
   std::vector<int> joint_start_, joint_list_;  // joints of each body
 
   mutable ShapeLibrary shapes_;
-  btDefaultCollisionConfiguration configuration_;
+  WorldConfiguration configuration_;
   btCollisionDispatcher dispatcher_;
   PairFilter filter_;
   BatchPairCache pairs_;

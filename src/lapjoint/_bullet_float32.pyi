@@ -66,6 +66,7 @@ class WorldSettings:
     two_friction_directions: bool
     sleeping: bool
     margin: float
+    exact_shapes: bool
     def __init__(self) -> None: ...
 
 class ShapeDefinition:

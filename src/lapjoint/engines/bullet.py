@@ -107,6 +107,7 @@ class BulletEngine:
         settings.split_impulse = params.split_impulse
         settings.two_friction_directions = params.friction_directions == 2
         settings.sleeping = params.sleeping
+        settings.exact_shapes = params.solver == "substeps"
         return settings
 
     def _shape(self, shape: StaticShape) -> compiled.ShapeDefinition:

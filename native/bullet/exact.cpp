@@ -1,0 +1,410 @@
+#include "bullet/exact.h"
+
+#include <BulletCollision/CollisionDispatch/btCollisionCreateFunc.h>
+#include <BulletCollision/CollisionDispatch/btCollisionObjectWrapper.h>
+#include <BulletCollision/CollisionDispatch/btConvexConvexAlgorithm.h>
+#include <BulletCollision/CollisionDispatch/btManifoldResult.h>
+#include <BulletCollision/CollisionShapes/btTriangleShape.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "detection/polyhedron.h"
+
+namespace lapjoint {
+
+namespace {
+
+using Wrapper = btCollisionObjectWrapper;
+
+btScalar reach_of(const btPersistentManifold& manifold) {
+  return std::min(manifold.getContactBreakingThreshold(), gContactBreakingThreshold);
+}
+
+const Polyhedron& polyhedron_of(const Wrapper& wrapper) {
+  return *static_cast<const Polyhedron*>(wrapper.getCollisionShape()->getUserPointer());
+}
+
+// ---- manifolds -----------------------------------------------------------------------------------------------------
+//
+// A point keeps what touches in m_partId0 (faces or edges of both shapes) and m_partId1 (which point of them): Bullet
+// uses the two for triangles alone, and they are part of a world's state. Parts of compounds are in m_index0 and 1.
+
+PatchHistory history_of(const btPersistentManifold& manifold) {
+  const btManifoldPoint& first = manifold.getContactPoint(0);
+  return {manifold.getNumContacts(), &first.m_partId0, &first.m_partId1, sizeof(btManifoldPoint)};
+}
+
+bool has_features(const btPersistentManifold& manifold, const Patch& patch) {
+  if (manifold.getNumContacts() != patch.count) return false;
+  for (int k = 0; k < patch.count; ++k) {
+    const btManifoldPoint& point = manifold.getContactPoint(k);
+    if (point.m_partId0 != patch.faces || point.m_partId1 != patch.points[k].feature) return false;
+  }
+  return true;
+}
+
+// A point of each shape's frame in its body's.
+struct Frames {
+  Frames(const Wrapper& a, const Wrapper& b)
+      : a(&a.getCollisionObject()->getWorldTransform()), b(&b.getCollisionObject()->getWorldTransform()) {
+    is_part_a = &a.getWorldTransform() != this->a;
+    is_part_b = &b.getWorldTransform() != this->b;
+    if (is_part_a) part_a = this->a->inverseTimes(a.getWorldTransform());
+    if (is_part_b) part_b = this->b->inverseTimes(b.getWorldTransform());
+  }
+  btVector3 on_a(const PatchPoint& point) const { return is_part_a ? part_a(point.on_a) : point.on_a; }
+  btVector3 on_b(const PatchPoint& point) const { return is_part_b ? part_b(point.on_b) : point.on_b; }
+
+  const btTransform *a, *b;  // of the bodies
+  bool is_part_a, is_part_b;
+  btTransform part_a, part_b;
+};
+
+btManifoldPoint make_point(const Wrapper& a, const Wrapper& b, const btVector3& normal) {
+  const btVector3 none(0, 0, 0);
+  btManifoldPoint point(none, none, normal, 0);
+  const btCollisionObject *p = a.getCollisionObject(), *q = b.getCollisionObject();
+  point.m_combinedFriction = btManifoldResult::calculateCombinedFriction(p, q);
+  point.m_combinedRestitution = btManifoldResult::calculateCombinedRestitution(p, q);
+  point.m_combinedRollingFriction = btManifoldResult::calculateCombinedRollingFriction(p, q);
+  point.m_combinedSpinningFriction = btManifoldResult::calculateCombinedSpinningFriction(p, q);
+  btPlaneSpace1(normal, point.m_lateralFrictionDir1, point.m_lateralFrictionDir2);
+  point.m_index0 = a.m_index;
+  point.m_index1 = b.m_index;
+  return point;
+}
+
+// The points in the order of the patch: each continues the old one that has its feature, or else is where it was within
+// the reach on one of the bodies.
+void arrange(btPersistentManifold& manifold, const Patch& patch, const Wrapper& a, const Wrapper& b,
+             const Frames& frames, const btVector3& normal) {
+  btManifoldPoint old[kPatchSize];
+  const int count = manifold.getNumContacts();
+  int source[kPatchSize] = {-1, -1, -1, -1};
+  bool used[kPatchSize] = {};
+  for (int i = 0; i < count; ++i) old[i] = manifold.getContactPoint(i);
+  for (int k = 0; k < patch.count; ++k) {
+    for (int i = 0; i < count && source[k] < 0; ++i) {
+      if (used[i] || old[i].m_partId0 != patch.faces || old[i].m_partId1 != patch.points[k].feature) continue;
+      source[k] = i;
+      used[i] = true;
+    }
+  }
+  const btScalar reach = reach_of(manifold);
+  for (int k = 0; k < patch.count; ++k) {
+    if (source[k] >= 0) continue;
+    const btVector3 on_a = frames.on_a(patch.points[k]), on_b = frames.on_b(patch.points[k]);
+    btScalar nearest = reach * reach;
+    for (int i = 0; i < count; ++i) {
+      if (used[i]) continue;
+      const btScalar away = std::min((old[i].m_localPointA - on_a).length2(), (old[i].m_localPointB - on_b).length2());
+      if (away < nearest) nearest = away, source[k] = i;
+    }
+    if (source[k] >= 0) used[source[k]] = true;
+  }
+  for (int i = 0; i < count; ++i)
+    if (!used[i]) manifold.clearUserCache(manifold.getContactPoint(i));
+  manifold.setNumContacts(patch.count);
+  for (int k = 0; k < patch.count; ++k) {
+    btManifoldPoint& point = manifold.getContactPoint(k);
+    point = source[k] >= 0 ? old[source[k]] : make_point(a, b, normal);
+    point.m_partId0 = patch.faces;
+    point.m_partId1 = patch.points[k].feature;
+  }
+}
+
+// `a` is the manifold's first body.
+void update(btPersistentManifold& manifold, const Patch& patch, const Wrapper& a, const Wrapper& b) {
+  const Frames frames(a, b);
+  const btVector3 normal = a.getWorldTransform().getBasis() * patch.normal;
+  if (!has_features(manifold, patch)) arrange(manifold, patch, a, b, frames, normal);
+  for (int k = 0; k < patch.count; ++k) {
+    btManifoldPoint& point = manifold.getContactPoint(k);
+    point.m_localPointA = frames.on_a(patch.points[k]);
+    point.m_localPointB = frames.on_b(patch.points[k]);
+    point.m_positionWorldOnA = (*frames.a)(point.m_localPointA);
+    point.m_positionWorldOnB = (*frames.b)(point.m_localPointB);
+    point.m_normalWorldOnB = normal;
+    point.m_distance1 = patch.points[k].distance;
+    ++point.m_lifeTime;
+  }
+}
+
+// ---- algorithms ----------------------------------------------------------------------------------------------------
+
+// An algorithm with a manifold of its own, for two bodies in the order they are given in.
+class ExactAlgorithm : public btCollisionAlgorithm {
+ public:
+  ExactAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const btCollisionObject* a,
+                 const btCollisionObject* b)
+      : btCollisionAlgorithm(info), manifold_(m_dispatcher->getNewManifold(a, b)) {}
+  ~ExactAlgorithm() override { m_dispatcher->releaseManifold(manifold_); }
+  btScalar calculateTimeOfImpact(btCollisionObject*, btCollisionObject*, const btDispatcherInfo&,
+                                 btManifoldResult*) override {
+    return 1;
+  }
+  void getAllContactManifolds(btManifoldArray& manifolds) override { manifolds.push_back(manifold_); }
+
+ protected:
+  void show(bool touch, const Patch& patch, const Wrapper& a, const Wrapper& b, btManifoldResult* result) {
+    result->setPersistentManifold(manifold_);
+    if (touch) {
+      update(*manifold_, patch, a, b);
+    } else if (manifold_->getNumContacts() > 0) {
+      manifold_->clearManifold();
+    }
+  }
+
+  btPersistentManifold* manifold_;
+};
+
+class BoxAlgorithm : public ExactAlgorithm {
+ public:
+  BoxAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b)
+      : ExactAlgorithm(info, a.getCollisionObject(), b.getCollisionObject()) {}
+  void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo&, btManifoldResult* out) override {
+    const auto half = [](const Wrapper* box) -> const btVector3& {
+      return static_cast<const btBoxShape*>(box->getCollisionShape())->getHalfExtentsWithoutMargin();
+    };
+    Patch patch;
+    const bool touch = touch_boxes(half(a), a->getWorldTransform(), half(b), b->getWorldTransform(),
+                                   reach_of(*manifold_), history_of(*manifold_), patch);
+    show(touch, patch, *a, *b, out);
+  }
+};
+
+class PolyhedronAlgorithm : public ExactAlgorithm {
+ public:
+  PolyhedronAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b)
+      : ExactAlgorithm(info, a.getCollisionObject(), b.getCollisionObject()) {}
+  void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo&, btManifoldResult* out) override {
+    Patch patch;
+    const bool touch =
+        touch_polyhedra(polyhedron_of(*a), a->getWorldTransform(), polyhedron_of(*b), b->getWorldTransform(),
+                        reach_of(*manifold_), history_of(*manifold_), hint_, patch);
+    show(touch, patch, *a, *b, out);
+  }
+
+ private:
+  int hint_ = -1;
+};
+
+// Lowest points of a convex shape over a plane, in the shape's frame: the plane is normal . x + offset = 0.
+void find_lowest(const btCollisionShape& shape, const btVector3& normal, btScalar offset, btScalar reach,
+                 std::vector<Candidate>& into) {
+  into.clear();
+  const auto add = [&](const btVector3& at, int feature) {
+    const btScalar distance = normal.dot(at) + offset;
+    if (distance <= reach) into.push_back({at, distance, feature});
+  };
+  switch (shape.getShapeType()) {
+    case BOX_SHAPE_PROXYTYPE: {
+      const btVector3& half = static_cast<const btBoxShape&>(shape).getHalfExtentsWithoutMargin();
+      for (int i = 0; i < 8; ++i)
+        add(btVector3(i & 1 ? half.x() : -half.x(), i & 2 ? half.y() : -half.y(), i & 4 ? half.z() : -half.z()), i);
+      break;
+    }
+    case CONVEX_HULL_SHAPE_PROXYTYPE: {
+      const auto& corners = static_cast<const Polyhedron*>(shape.getUserPointer())->corners;
+      for (int i = 0; i < static_cast<int>(corners.size()); ++i) add(corners[i], i);
+      break;
+    }
+    case CYLINDER_SHAPE_PROXYTYPE: {
+      const btVector3 half = static_cast<const btCylinderShape&>(shape).getHalfExtentsWithMargin();
+      // The rim of the lower end: the lowest point, and others a quarter further each; the lowest of the upper end.
+      btVector3 down(-normal.x(), -normal.y(), 0);
+      down = down.length2() > btScalar(1e-6) ? down.normalized() * half.x() : btVector3(half.x(), 0, 0);
+      const btVector3 end(0, 0, normal.z() > 0 ? -half.z() : half.z()), aside(-down.y(), down.x(), 0);
+      add(end + down, 0);
+      add(end + aside, 1);
+      add(end - down, 2);
+      add(end - aside, 3);
+      add(down - end, 4);
+      break;
+    }
+    case CAPSULE_SHAPE_PROXYTYPE: {
+      const auto& capsule = static_cast<const btCapsuleShape&>(shape);
+      const btVector3 end(0, 0, capsule.getHalfHeight()), down = normal * -capsule.getRadius();
+      add(end + down, 0);
+      add(down - end, 1);
+      break;
+    }
+    default:
+      add(static_cast<const btConvexShape&>(shape).localGetSupportingVertex(-normal), 0);
+  }
+}
+
+// A convex shape over a plane; the shape is the manifold's first body.
+class PlaneAlgorithm : public ExactAlgorithm {
+ public:
+  PlaneAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b, bool swapped)
+      : ExactAlgorithm(info, (swapped ? b : a).getCollisionObject(), (swapped ? a : b).getCollisionObject()),
+        swapped_(swapped) {}
+  void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo&, btManifoldResult* out) override {
+    if (swapped_) std::swap(a, b);
+    const auto& plane = *static_cast<const btStaticPlaneShape*>(b->getCollisionShape());
+    const btTransform &at = a->getWorldTransform(), &plane_at = b->getWorldTransform();
+    const btVector3 up = plane_at.getBasis() * plane.getPlaneNormal();
+    const btScalar height = up.dot(at.getOrigin() - plane_at.getOrigin()) - plane.getPlaneConstant();
+    const btVector3 normal = up * at.getBasis();
+    const btScalar reach = reach_of(*manifold_);
+    static thread_local std::vector<Candidate> lowest;
+    find_lowest(*a->getCollisionShape(), normal, height, reach, lowest);
+    Patch patch;
+    int chosen[kPatchSize];
+    patch.normal = normal;
+    patch.count = choose_points(lowest.data(), static_cast<int>(lowest.size()), normal, kSlack * reach,
+                                history_of(*manifold_), patch.faces, chosen);
+    const btTransform to_plane = plane_at.inverseTimes(at);
+    for (int k = 0; k < patch.count; ++k) {
+      const Candidate& point = lowest[chosen[k]];
+      patch.points[k] = {point.at, to_plane(point.at) - plane.getPlaneNormal() * point.distance, point.distance,
+                         point.feature};
+    }
+    show(patch.count > 0, patch, *a, *b, out);
+  }
+
+ private:
+  bool swapped_;
+};
+
+// A box or hull and one triangle of a mesh, into the manifold that all triangles of the mesh share.
+class TriangleAlgorithm : public btCollisionAlgorithm {
+ public:
+  using btCollisionAlgorithm::btCollisionAlgorithm;
+  btScalar calculateTimeOfImpact(btCollisionObject*, btCollisionObject*, const btDispatcherInfo&,
+                                 btManifoldResult*) override {
+    return 1;
+  }
+  void getAllContactManifolds(btManifoldArray&) override {}
+  void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo&, btManifoldResult* out) override {
+    static thread_local Polyhedron triangle;
+    Polyhedron::make_triangle(static_cast<const btTriangleShape*>(b->getCollisionShape())->m_vertices1, triangle);
+    Patch patch;
+    int hint = -1;
+    const btTransform& at = a->getWorldTransform();
+    const btScalar reach = reach_of(*out->getPersistentManifold());
+    if (!touch_polyhedra(polyhedron_of(*a), at, triangle, b->getWorldTransform(), reach, PatchHistory(), hint, patch,
+                         reach))
+      return;
+    const btVector3 normal = at.getBasis() * patch.normal;
+    for (int k = 0; k < patch.count; ++k)
+      out->addContactPoint(normal, b->getWorldTransform()(patch.points[k].on_b), patch.points[k].distance);
+  }
+};
+
+// Passes on the contacts that have a triangle's normal.
+struct AlongNormal : btManifoldResult {
+  AlongNormal(btManifoldResult& all, const btVector3& up)
+      : btManifoldResult(all.getBody0Wrap(), all.getBody1Wrap()), result(all), normal(up) {}
+  void addContactPoint(const btVector3& found, const btVector3& at, btScalar distance) override {
+    if (found.dot(normal) > btScalar(0.99)) result.addContactPoint(found, at, distance);
+  }
+  btManifoldResult& result;
+  btVector3 normal;
+};
+
+// A cylinder or capsule and one triangle of a mesh. Its lowest points over the triangle, as over a plane; closest
+// points where there are none, or where it is so deep inside that it is another side that it touches.
+class RoundTriangleAlgorithm : public btConvexConvexAlgorithm {
+ public:
+  using btConvexConvexAlgorithm::btConvexConvexAlgorithm;
+  void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo& info,
+                        btManifoldResult* out) override {
+    auto& triangle = *static_cast<btTriangleShape*>(const_cast<btCollisionShape*>(b->getCollisionShape()));
+    triangle.setMargin(0);  // a mesh's is how far it looks for triangles
+    const btTransform &at = a->getWorldTransform(), &mesh_at = b->getWorldTransform();
+    btVector3 corner[3];
+    for (int k = 0; k < 3; ++k) corner[k] = mesh_at(triangle.m_vertices1[k]);
+    btVector3 normal = (corner[1] - corner[0]).cross(corner[2] - corner[0]);
+    if (normal.fuzzyZero()) return;
+    normal.normalize();
+    const btScalar turn = normal.dot(at.getOrigin() - corner[0]) < 0 ? btScalar(-1) : btScalar(1);
+    const btVector3 up = normal * turn;
+    const btScalar reach = reach_of(*out->getPersistentManifold());
+    static thread_local std::vector<Candidate> lowest;
+    find_lowest(*a->getCollisionShape(), up * at.getBasis(), up.dot(at.getOrigin() - corner[0]), reach, lowest);
+    if (lowest.empty()) return;
+    for (const Candidate& point : lowest)
+      if (point.distance < -reach) return btConvexConvexAlgorithm::processCollision(a, b, info, out);
+    bool found = false;
+    for (const Candidate& point : lowest) {
+      const btVector3 on = at(point.at) - up * point.distance;
+      bool inside = true;
+      for (int k = 0; k < 3; ++k) {
+        const btVector3 edge = corner[(k + 1) % 3] - corner[k];
+        inside &= edge.cross(normal).dot(on - corner[k]) <= kWiden * reach * edge.length();
+      }
+      if (inside) out->addContactPoint(up, on, point.distance);
+      found |= inside;
+    }
+    if (found) return;
+    AlongNormal along(*out, up);
+    btConvexConvexAlgorithm::processCollision(a, b, info, &along);
+  }
+};
+
+// ---- their choice --------------------------------------------------------------------------------------------------
+
+// Makes algorithms by a function of where they are to be, what Bullet says of them, and the two shapes.
+template <typename Make>
+struct Creator : btCollisionAlgorithmCreateFunc {
+  Creator(Make how, std::size_t room) : make(how), size(room) {}
+  btCollisionAlgorithm* CreateCollisionAlgorithm(btCollisionAlgorithmConstructionInfo& info, const Wrapper* a,
+                                                 const Wrapper* b) override {
+    return make(info.m_dispatcher1->allocateCollisionAlgorithm(static_cast<int>(size)), info, *a, *b);
+  }
+  Make make;
+  std::size_t size;
+};
+
+template <typename Algorithm, typename Make>
+std::unique_ptr<btCollisionAlgorithmCreateFunc> creator(Make make) {
+  return std::make_unique<Creator<Make>>(make, sizeof(Algorithm));
+}
+
+}  // namespace
+
+WorldConfiguration::WorldConfiguration(bool exact) {
+  if (!exact) return;
+  using Info = btCollisionAlgorithmConstructionInfo;
+  boxes_ = creator<BoxAlgorithm>([](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+    return new (room) BoxAlgorithm(info, a, b);
+  });
+  polyhedra_ = creator<PolyhedronAlgorithm>([](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+    return new (room) PolyhedronAlgorithm(info, a, b);
+  });
+  plane_ = creator<PlaneAlgorithm>([](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+    return new (room) PlaneAlgorithm(info, a, b, false);
+  });
+  swapped_plane_ = creator<PlaneAlgorithm>([](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+    return new (room) PlaneAlgorithm(info, a, b, true);
+  });
+  triangle_ = creator<TriangleAlgorithm>(
+      [](void* room, const Info& info, const Wrapper&, const Wrapper&) { return new (room) TriangleAlgorithm(info); });
+  round_triangle_ =
+      creator<RoundTriangleAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+        return new (room) RoundTriangleAlgorithm(info.m_manifold, info, &a, &b, m_pdSolver, 0, 3);
+      });
+}
+
+WorldConfiguration::~WorldConfiguration() = default;
+
+btCollisionAlgorithmCreateFunc* WorldConfiguration::getCollisionAlgorithmCreateFunc(int type0, int type1) {
+  const auto is_polyhedron = [](int type) {
+    return type == BOX_SHAPE_PROXYTYPE || type == CONVEX_HULL_SHAPE_PROXYTYPE;
+  };
+  if (boxes_) {
+    if (type0 == BOX_SHAPE_PROXYTYPE && type1 == BOX_SHAPE_PROXYTYPE) return boxes_.get();
+    if (is_polyhedron(type0) && is_polyhedron(type1)) return polyhedra_.get();
+    if (btBroadphaseProxy::isConvex(type0) && type1 == STATIC_PLANE_PROXYTYPE) return plane_.get();
+    if (type0 == STATIC_PLANE_PROXYTYPE && btBroadphaseProxy::isConvex(type1)) return swapped_plane_.get();
+    if (is_polyhedron(type0) && type1 == TRIANGLE_SHAPE_PROXYTYPE) return triangle_.get();
+    if ((type0 == CAPSULE_SHAPE_PROXYTYPE || type0 == CYLINDER_SHAPE_PROXYTYPE) && type1 == TRIANGLE_SHAPE_PROXYTYPE)
+      return round_triangle_.get();
+  }
+  return btDefaultCollisionConfiguration::getCollisionAlgorithmCreateFunc(type0, type1);
+}
+
+}  // namespace lapjoint

@@ -1,0 +1,36 @@
+// Bullet's collision detection with shapes that end where they are drawn: own algorithms for boxes, hulls and planes.
+#pragma once
+
+#include <btBulletCollisionCommon.h>
+
+#include <memory>
+
+namespace lapjoint {
+
+// Bullet's choice of algorithms. Exact: boxes and hulls among each other and against triangles by separating axes,
+// convex shapes against planes by all the corners that touch.
+class WorldConfiguration : public btDefaultCollisionConfiguration {
+ public:
+  explicit WorldConfiguration(bool exact);
+  ~WorldConfiguration() override;
+  btCollisionAlgorithmCreateFunc* getCollisionAlgorithmCreateFunc(int type0, int type1) override;
+
+ private:
+  std::unique_ptr<btCollisionAlgorithmCreateFunc> boxes_, polyhedra_, plane_, swapped_plane_, triangle_,
+      round_triangle_;
+};
+
+// A part of a compound. Bullet compares the boxes around parts as they are: these reach as far as contacts do.
+template <typename Shape>
+class Part : public Shape {
+ public:
+  using Shape::Shape;
+  void getAabb(const btTransform& at, btVector3& low, btVector3& high) const override {
+    Shape::getAabb(at, low, high);
+    const btVector3 reach(gContactBreakingThreshold, gContactBreakingThreshold, gContactBreakingThreshold);
+    low -= reach;
+    high += reach;
+  }
+};
+
+}  // namespace lapjoint
