@@ -17,6 +17,22 @@ void put(const btVector3& from, Real* into) {
 
 btVector3 get(const Real* from) { return {from[0], from[1], from[2]}; }
 
+// By the upper half of the keys, which tell nearly all apart: three passes of eleven bits.
+void sort_by_key(std::vector<std::pair<std::uint64_t, int>>& entries,
+                 std::vector<std::pair<std::uint64_t, int>>& scratch) {
+  constexpr int kBits = 11, kSize = 1 << kBits;
+  scratch.resize(entries.size());
+  for (int shift = 64 - 3 * kBits; shift < 64; shift += kBits) {
+    int start[kSize] = {};
+    const auto digit = [shift](std::uint64_t key) { return static_cast<int>(key >> shift) & (kSize - 1); };
+    for (const auto& [key, number] : entries) ++start[digit(key)];
+    int sum = 0;
+    for (int& one : start) sum += std::exchange(one, sum);
+    for (const auto& entry : entries) scratch[start[digit(entry.first)]++] = entry;
+    entries.swap(scratch);
+  }
+}
+
 // Where a manifold's first point keeps a pair's impulses while the world's state is read or written.
 template <typename Visit>
 void each_kept(btManifoldPoint& point, Visit&& visit) {
@@ -99,12 +115,9 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int fixed) {
 
 // ---- contacts ------------------------------------------------------------------------------------------------------
 
-bool SubstepWorld::Source::operator<(const Source& other) const {
-  return std::tie(key, bodies, parts, part) < std::tie(other.key, other.bodies, other.parts, other.part);
-}
-
-void SubstepWorld::collect(btDispatcher& dispatcher, std::vector<Source>& out) const {
-  out.clear();
+void SubstepWorld::collect(btDispatcher& dispatcher) {
+  sources_.clear();
+  sorted_.clear();
   const int count = dispatcher.getNumManifolds();
   btPersistentManifold** manifolds = dispatcher.getInternalManifoldPointer();
   for (int i = 0; i < count; ++i) {
@@ -112,11 +125,11 @@ void SubstepWorld::collect(btDispatcher& dispatcher, std::vector<Source>& out) c
     const int points = manifold->getNumContacts();
     if (points == 0) continue;
     Source source;
-    std::tie(source.bodies, source.parts) = manifold_key(*manifold);
-    source.key = scattered_key(source.bodies ^ scattered_key(source.parts));
+    std::tie(source.name.bodies, source.name.parts) = manifold_key(*manifold);
+    source.name.key = scattered_key(source.name.bodies ^ scattered_key(source.name.parts));
     source.manifold = manifold;
     unsigned left = (1u << points) - 1;
-    for (source.part = 0; left != 0; ++source.part) {
+    for (source.name.part = 0; left != 0; ++source.name.part) {
       source.count = 0;
       const btVector3* normal = nullptr;
       for (int p = 0; p < points; ++p) {
@@ -124,19 +137,23 @@ void SubstepWorld::collect(btDispatcher& dispatcher, std::vector<Source>& out) c
         const btVector3& own = manifold->getContactPoint(p).m_normalWorldOnB;
         if (normal && normal->dot(own) < kSameNormal) continue;
         if (!normal) normal = &own;
-        source.points[source.count++] = p;
+        source.points[source.count++] = static_cast<std::uint8_t>(p);
         left &= ~(1u << p);
       }
-      out.push_back(source);
+      sorted_.emplace_back(source.name.key, static_cast<int>(sources_.size()));
+      sources_.push_back(source);
     }
   }
-  std::sort(out.begin(), out.end());
+  sort_by_key(sorted_, scratch_);
+  // Few have the same key.
+  for (std::size_t i = 1; i < sorted_.size(); ++i)
+    for (std::size_t k = i; k > 0 && sources_[sorted_[k].second].name < sources_[sorted_[k - 1].second].name; --k)
+      std::swap(sorted_[k], sorted_[k - 1]);
 }
 
 void SubstepWorld::read_contacts(int fixed) {
   std::vector<Contact>& contacts = solver_.contacts;
   contacts.resize(sources_.size());
-  std::size_t at = 0;
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     const Source& source = sources_[i];
     const btPersistentManifold& manifold = *source.manifold;
@@ -159,14 +176,15 @@ void SubstepWorld::read_contacts(int fixed) {
       }
     }
     put(source.count == 1 ? normal : normal.normalized(), contact.normal);
-    // Both lists are in the same order.
-    const auto before = [&](const Kept& kept) {
-      return std::tie(kept.key, kept.bodies, kept.parts, kept.part) <
-             std::tie(source.key, source.bodies, source.parts, source.part);
-    };
-    while (at < kept_.size() && before(kept_[at])) ++at;
-    const bool same = at < kept_.size() && kept_[at].bodies == source.bodies && kept_[at].parts == source.parts &&
-                      kept_[at].part == source.part;
+  }
+  solver_.contact_order.clear();
+  std::size_t at = 0;  // both lists are in the same order
+  for (const auto& [key, number] : sorted_) {
+    solver_.contact_order.push_back(number);
+    const Name& name = sources_[number].name;
+    while (at < kept_.size() && kept_[at].name < name) ++at;
+    const bool same = at < kept_.size() && kept_[at].name == name;
+    Contact& contact = contacts[number];
     for (int k = 0; k < 3; ++k) {
       contact.tangential[k] = same ? kept_[at].tangential[k] : 0;
       contact.angular[k] = same ? kept_[at].angular[k] : 0;
@@ -175,17 +193,17 @@ void SubstepWorld::read_contacts(int fixed) {
 }
 
 void SubstepWorld::write_back(const std::vector<btRigidBody*>& bodies) {
-  kept_.resize(sources_.size());
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     const Source& source = sources_[i];
-    const Contact& contact = solver_.contacts[i];
     for (int k = 0; k < source.count; ++k)
-      source.manifold->getContactPoint(source.points[k]).m_appliedImpulse = contact.impulse[k];
+      source.manifold->getContactPoint(source.points[k]).m_appliedImpulse = solver_.contacts[i].impulse[k];
+  }
+  kept_.resize(sources_.size());
+  for (std::size_t i = 0; i < sorted_.size(); ++i) {
+    const int number = sorted_[i].second;
+    const Contact& contact = solver_.contacts[number];
     Kept& kept = kept_[i];
-    kept.key = source.key;
-    kept.bodies = source.bodies;
-    kept.parts = source.parts;
-    kept.part = source.part;
+    kept.name = sources_[number].name;
     std::copy(contact.tangential, contact.tangential + 3, kept.tangential);
     std::copy(contact.angular, contact.angular + 3, kept.angular);
   }
@@ -199,15 +217,13 @@ void SubstepWorld::write_back(const std::vector<btRigidBody*>& bodies) {
   }
 }
 
-void SubstepWorld::save_to_points(btDispatcher& dispatcher) const {
-  std::vector<Source> sources;
-  collect(dispatcher, sources);
+void SubstepWorld::save_to_points(btDispatcher& dispatcher) {
+  collect(dispatcher);
   std::size_t at = 0;
-  for (const Source& source : sources) {
-    const auto key = std::tie(source.key, source.bodies, source.parts, source.part);
-    while (at < kept_.size() && std::tie(kept_[at].key, kept_[at].bodies, kept_[at].parts, kept_[at].part) < key) ++at;
-    const bool same =
-        at < kept_.size() && std::tie(kept_[at].key, kept_[at].bodies, kept_[at].parts, kept_[at].part) == key;
+  for (const auto& [key, number] : sorted_) {
+    const Source& source = sources_[number];
+    while (at < kept_.size() && kept_[at].name < source.name) ++at;
+    const bool same = at < kept_.size() && kept_[at].name == source.name;
     each_kept(source.manifold->getContactPoint(source.points[0]), [&](int k, btScalar& value) {
       value = !same ? 0 : k < 3 ? kept_[at].tangential[k] : kept_[at].angular[k - 3];
     });
@@ -215,15 +231,12 @@ void SubstepWorld::save_to_points(btDispatcher& dispatcher) const {
 }
 
 void SubstepWorld::load_from_points(btDispatcher& dispatcher) {
-  std::vector<Source> sources;
-  collect(dispatcher, sources);
+  collect(dispatcher);
   kept_.clear();
-  for (const Source& source : sources) {
+  for (const auto& [key, number] : sorted_) {
+    const Source& source = sources_[number];
     Kept& kept = kept_.emplace_back();
-    kept.key = source.key;
-    kept.bodies = source.bodies;
-    kept.parts = source.parts;
-    kept.part = source.part;
+    kept.name = source.name;
     each_kept(source.manifold->getContactPoint(source.points[0]),
               [&](int k, btScalar& value) { (k < 3 ? kept.tangential[k] : kept.angular[k - 3]) = value; });
   }
@@ -231,7 +244,7 @@ void SubstepWorld::load_from_points(btDispatcher& dispatcher) {
 
 void SubstepWorld::forget_contacts_of(const std::vector<char>& marked_by_id) {
   std::erase_if(kept_, [&](const Kept& kept) {
-    for (const std::uint64_t end : {kept.bodies >> 32, kept.bodies & 0xFFFFFFFFu})
+    for (const std::uint64_t end : {kept.name.bodies >> 32, kept.name.bodies & 0xFFFFFFFFu})
       if (end < static_cast<std::uint64_t>(kStaticBase) && marked_by_id[end]) return true;
     return false;
   });
@@ -299,7 +312,7 @@ void SubstepWorld::read_bodies(const std::vector<btRigidBody*>& bodies, btScalar
 void SubstepWorld::step(const std::vector<btRigidBody*>& bodies, btDispatcher& dispatcher, btScalar timestep) {
   const auto start = std::chrono::steady_clock::now();
   read_bodies(bodies, timestep);
-  collect(dispatcher, sources_);
+  collect(dispatcher);
   read_contacts(static_cast<int>(bodies.size()));
   ordering_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   solver_.step(timestep);

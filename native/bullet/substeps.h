@@ -4,6 +4,8 @@
 // whole, and are kept here.
 #pragma once
 
+#include <compare>
+#include <utility>
 #include <vector>
 
 #include "bullet/joints.h"
@@ -28,7 +30,7 @@ class SubstepWorld {
   void step(const std::vector<btRigidBody*>& bodies, btDispatcher& dispatcher, btScalar timestep);
 
   // Impulses that are kept here go to the contact points for as long as these are read or written, and come back.
-  void save_to_points(btDispatcher& dispatcher) const;
+  void save_to_points(btDispatcher& dispatcher);
   void load_from_points(btDispatcher& dispatcher);
   void forget_contacts() { kept_.clear(); }
   void forget_contacts_of(const std::vector<char>& marked_by_id);
@@ -44,24 +46,27 @@ class SubstepWorld {
   double detection_order_time() const { return ordering_; }
 
  private:
-  // One contact of the solver: some points of a manifold, with one normal.
-  struct Source {
+  // Of a contact of the solver, which is some points of a manifold with one normal.
+  struct Name {
     std::uint64_t key;  // decides the order
     std::uint64_t bodies, parts;
-    btPersistentManifold* manifold;
     int part;  // of the manifold's points
-    int points[Contact::kPoints];
+    auto operator<=>(const Name&) const = default;
+  };
+  struct Source {
+    Name name;
+    btPersistentManifold* manifold;
     int count;
-    bool operator<(const Source& other) const;
+    std::uint8_t points[Contact::kPoints];
   };
   struct Kept {
-    std::uint64_t key, bodies, parts;
-    int part;
+    Name name;
     Real tangential[3], angular[3];
   };
-  void collect(btDispatcher& dispatcher, std::vector<Source>& out) const;
-  void read_bodies(const std::vector<btRigidBody*>& bodies, btScalar timestep);
+  // In the dispatcher's order, and the numbers of its entries in the order of their names.
+  void collect(btDispatcher& dispatcher);
   void read_contacts(int fixed);
+  void read_bodies(const std::vector<btRigidBody*>& bodies, btScalar timestep);
   void write_back(const std::vector<btRigidBody*>& bodies);
 
   JointColumns columns_;
@@ -71,7 +76,8 @@ class SubstepWorld {
   std::vector<int> first_axis_;
   std::vector<std::uint8_t> locked_;
   std::vector<Source> sources_;
-  std::vector<Kept> kept_;
+  std::vector<std::pair<std::uint64_t, int>> sorted_, scratch_;
+  std::vector<Kept> kept_;  // in the order of names
   SubstepSolver solver_;
   double ordering_ = 0;
 };

@@ -44,16 +44,20 @@ Softness Softness::of(Real share, Real damping_ratio, Real h) {
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-void ContactSweeps::colour(const std::vector<Contact>& contacts, int fixed) {
+void ContactSweeps::colour(const std::vector<Contact>& contacts, const std::vector<int>& order, int fixed) {
   ends_.clear();
   kinds_.clear();
-  for (const Contact& contact : contacts) {
+  for (const int number : order) {
+    const Contact& contact = contacts[number];
     ends_.push_back({contact.a, contact.b});
     const int points = contact.point_count == 3 ? 4 : contact.point_count;  // few have three: with those of four
     const bool special = contact.rolling > 0 || contact.restitution > 0;
     kinds_.push_back(static_cast<std::uint8_t>((points == 4 ? 2 : points - 1) + (special ? 4 : 0)));
   }
   colours_.group(ends_, kinds_, fixed);
+  lanes_ = colours_.members();
+  for (int& lane : lanes_)
+    if (lane != Colours::kEmpty) lane = order[lane];
 }
 
 void ContactSweeps::prepare(const std::vector<Contact>& contacts, const Bodies& bodies,
@@ -64,7 +68,7 @@ void ContactSweeps::prepare(const std::vector<Contact>& contacts, const Bodies& 
   rolling_.clear();
   bounces_.clear();
   row_count_ = 0;
-  const int* members = colours_.members().data();
+  const int* members = lanes_.data();
   for (Group& group : groups_) {
     prepare_group(group, contacts, members, bodies);
     members += kLanes;
@@ -378,7 +382,7 @@ void ContactSweeps::bounce(Bodies& bodies) {
 }
 
 void ContactSweeps::store(std::vector<Contact>& contacts) const {
-  const int* members = colours_.members().data();
+  const int* members = lanes_.data();
   const Real in_step = Real(settings_.substeps);
   for (const Group& group : groups_) {
     const Lanes3 second = cross(group.normal, group.tangent);

@@ -41,8 +41,8 @@ struct ContactSettings {
 
 class ContactSweeps {
  public:
-  // In the order of `contacts`, which decides colours. `colour` comes first.
-  void colour(const std::vector<Contact>& contacts, int fixed);
+  // `order` are numbers of contacts; it decides their colours. `colour` comes first.
+  void colour(const std::vector<Contact>& contacts, const std::vector<int>& order, int fixed);
   void prepare(const std::vector<Contact>& contacts, const Bodies& bodies, const ContactSettings& settings);
   // Adds last step's impulses to `moved` and `turned`.
   void warm_start(Bodies& bodies) const;
@@ -97,6 +97,7 @@ class ContactSweeps {
   Colours colours_;
   std::vector<ConstraintEnds> ends_;
   std::vector<std::uint8_t> kinds_;
+  std::vector<int> lanes_;  // the contact of each, or kEmpty
   std::vector<Group> groups_;
   std::vector<Point> points_;
   std::vector<Rolling> rolling_;

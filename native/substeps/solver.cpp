@@ -15,7 +15,7 @@ void SubstepSolver::step(Real timestep) {
   times_ = {};
   const int substeps = settings.substeps;
   const Real h = timestep / Real(substeps);
-  sweeps_.colour(contacts, bodies.fixed());
+  sweeps_.colour(contacts, contact_order, bodies.fixed());
   lap(times_.colouring);
 
   bodies.begin(timestep, substeps);

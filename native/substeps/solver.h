@@ -34,7 +34,8 @@ class SubstepSolver {
  public:
   SubstepSettings settings;
   Bodies bodies;
-  std::vector<Contact> contacts;  // in the order that decides colours
+  std::vector<Contact> contacts;
+  std::vector<int> contact_order;  // all of them; it decides the result
   JointSweeps joints;
   DirectJoints direct_joints;
   std::vector<Real> joint_impulses;
