@@ -160,7 +160,7 @@ def test_on_a_plane_all_points_are_there_at_once(shape: Cylinder | Capsule, down
 @given(seed=seeds, kinds=st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)))
 @settings(max_examples=40, deadline=None)
 def test_swapped_bodies_have_the_mirrored_contact(seed: int, kinds: tuple[str, str]) -> None:
-    scene, _, _ = two_at(np.random.default_rng(seed), kinds, -0.01)
+    scene, first, second = two_at(np.random.default_rng(seed), kinds, -0.01)
     swapped = Scene("swapped")
     for i in (1, 0):
         swapped.add_body(
@@ -172,6 +172,9 @@ def test_swapped_bodies_have_the_mirrored_contact(seed: int, kinds: tuple[str, s
         engine.detect()
         found.append(contact_points(engine))
     assert found[1].distance.min() == pytest.approx(found[0].distance.min(), rel=0.011, abs=1e-3)
+    for points, (a, b) in zip(found, ((first, second), (second, first)), strict=True):
+        along = (a.corners @ points.normal[0]).min() - (b.corners @ points.normal[0]).max()
+        assert along == pytest.approx(points.distance.min(), abs=1e-3), "the normal is from B to A"
 
 
 def _walk(rng: np.random.Generator, states: Array, step: float) -> Array:
@@ -290,9 +293,14 @@ def test_clearances_are_zero_where_there_is_a_contact_and_no_more_than_the_dista
             engine.detect()
             clearance = engine.clearances([(0, 1)], scene.states)[0]
             assert (clearance == 0) == (len(engine.contacts()) > 0)
-            assert clearance >= 0
             if apart <= 0:
                 assert clearance == 0
+            for direction in rng.normal(size=(4, 3)) if clearance > 0 else ():
+                moved = scene.states.copy()
+                moved[1, :3] += 0.99 * clearance * direction / np.linalg.norm(direction)
+                engine.set_states([0, 1], moved)
+                engine.detect()
+                assert len(engine.contacts()) == 0
 
 
 def _sphere_points(count: int) -> Array:
