@@ -345,6 +345,136 @@ class RoundTriangleAlgorithm : public btConvexConvexAlgorithm {
   }
 };
 
+// How far a cylinder or capsule with its middle at height zero reaches down, if its axis has this cosine with the
+// normal.
+btScalar reach_down(const btCollisionShape& shape, btScalar cosine) {
+  if (shape.getShapeType() == CAPSULE_SHAPE_PROXYTYPE) {
+    const auto& capsule = static_cast<const btCapsuleShape&>(shape);
+    return capsule.getHalfHeight() * btFabs(cosine) + capsule.getRadius();
+  }
+  const btVector3 half = static_cast<const btCylinderShape&>(shape).getHalfExtentsWithMargin();
+  return half.z() * btFabs(cosine) + half.x() * btSqrt(std::max(1 - cosine * cosine, btScalar(0)));
+}
+
+// A cylinder or capsule on a face of a box or hull, or on an end of a cylinder: its lowest points over the face, all at
+// once, and where a cylinder's end goes beyond the face, the face's corners and where its sides cross the rim. Else
+// Bullet's closest points, one more in every step. The round shape is the manifold's first body.
+class RoundAlgorithm : public btConvexConvexAlgorithm {
+ public:
+  RoundAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b, bool swapped,
+                 btConvexPenetrationDepthSolver* depths)
+      : RoundAlgorithm(info, a, b, swapped, depths,
+                       info.m_dispatcher1->getNewManifold((swapped ? b : a).getCollisionObject(),
+                                                          (swapped ? a : b).getCollisionObject())) {}
+  ~RoundAlgorithm() override { m_dispatcher->releaseManifold(manifold_); }
+  void getAllContactManifolds(btManifoldArray& manifolds) override { manifolds.push_back(manifold_); }
+
+  void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo& info,
+                        btManifoldResult* out) override {
+    out->setPersistentManifold(manifold_);
+    Patch patch;
+    const Wrapper &first = *(swapped_ ? b : a), &second = *(swapped_ ? a : b);
+    Found found = stand(first, second, false, patch);
+    if (found == Found::kUnknown && is_cylinder(first) && is_cylinder(second))
+      found = stand(second, first, true, patch);
+    if (found == Found::kPatch) return update(*manifold_, patch, first, second);
+    if (found == Found::kNothing) return manifold_->clearManifold();
+    btConvexConvexAlgorithm::processCollision(a, b, info, out);
+    out->refreshContactPoints();
+  }
+
+ private:
+  enum class Found { kPatch, kNothing, kUnknown };
+
+  RoundAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b, bool swapped,
+                 btConvexPenetrationDepthSolver* depths, btPersistentManifold* manifold)
+      : btConvexConvexAlgorithm(manifold, info, &a, &b, depths, 0, 3), manifold_(manifold), swapped_(swapped) {}
+
+  static bool is_cylinder(const Wrapper& wrapper) {
+    return wrapper.getCollisionShape()->getShapeType() == CYLINDER_SHAPE_PROXYTYPE;
+  }
+
+  // Flipped: the other is the manifold's first body.
+  Found stand(const Wrapper& round, const Wrapper& other, bool flipped, Patch& patch) const {
+    const btCollisionShape& shape = *round.getCollisionShape();
+    const Polyhedron& polyhedron = polyhedron_of(other);
+    const btTransform place = other.getWorldTransform().inverseTimes(round.getWorldTransform());
+    const btVector3 axis = place.getBasis().getColumn(2);
+    const btScalar reach = reach_of(*manifold_);
+    int best = 0;
+    btScalar separation = -BT_LARGE_FLOAT;
+    for (int f = 0; f < static_cast<int>(polyhedron.faces.size()); ++f) {
+      const Polyhedron::Face& face = polyhedron.faces[f];
+      const btScalar s = face.normal.dot(place.getOrigin()) - face.offset - reach_down(shape, face.normal.dot(axis));
+      if (s > separation) separation = s, best = f;
+    }
+    if (separation > reach) return Found::kNothing;
+    if (separation < -reach) return Found::kUnknown;
+
+    const Polyhedron::Face& face = polyhedron.faces[best];
+    const btVector3& normal = face.normal;
+    const auto is_over = [&](const btVector3& at) {
+      for (int k = face.first; k < face.first + face.count; ++k)
+        if (polyhedron.sides[k].dot(at - polyhedron.corners[polyhedron.loops[k]]) > kWiden * reach) return false;
+      return true;
+    };
+    static thread_local std::vector<Candidate> lowest;
+    find_lowest(shape, normal * place.getBasis(), normal.dot(place.getOrigin()) - face.offset, reach, lowest);
+    const bool stands = is_cylinder(round) && lowest.size() >= 4;
+    bool is_deepest_over = false, are_all_over = true;
+    std::erase_if(lowest, [&](const Candidate& point) {
+      const bool over = is_over(place(point.at));
+      is_deepest_over |= over && point.distance <= separation + kWiden * reach;
+      are_all_over &= over;
+      return !over;
+    });
+    if (stands && !are_all_over) add_sides(polyhedron, face, place, axis, shape, reach, lowest);
+    if (lowest.empty() || !(stands || is_deepest_over)) return Found::kUnknown;
+
+    int chosen[kPatchSize];
+    const btVector3 up = normal * place.getBasis();
+    patch.normal = flipped ? -normal : up;
+    patch.faces = name_faces(!flipped, best, 0);
+    patch.count = choose_points(lowest.data(), static_cast<int>(lowest.size()), up, kSlack * reach,
+                                history_of(*manifold_), patch.faces, chosen);
+    for (int k = 0; k < patch.count; ++k) {
+      const Candidate& point = lowest[chosen[k]];
+      const btVector3 on_face = place(point.at) - normal * point.distance;
+      patch.points[k] = {flipped ? on_face : point.at, flipped ? point.at : on_face, point.distance, point.feature};
+    }
+    return Found::kPatch;
+  }
+
+  // Corners of the face under a cylinder's end, and where sides of the face cross its rim.
+  static void add_sides(const Polyhedron& polyhedron, const Polyhedron::Face& face, const btTransform& place,
+                        const btVector3& axis, const btCollisionShape& shape, btScalar reach,
+                        std::vector<Candidate>& into) {
+    const btVector3 half = static_cast<const btCylinderShape&>(shape).getHalfExtentsWithMargin();
+    const btScalar cosine = face.normal.dot(axis);
+    const btVector3 end = place.getOrigin() + axis * (cosine > 0 ? -half.z() : half.z());
+    const auto add = [&](const btVector3& at, int feature) {
+      const btScalar distance = (end - at).dot(axis) / cosine;  // up to the plane of the end
+      if (distance <= reach) into.push_back({place.invXform(at + face.normal * distance), distance, feature});
+    };
+    const btVector3 middle = end - face.normal * (face.normal.dot(end) - face.offset);
+    for (int k = 0; k < face.count; ++k) {
+      const btVector3& from = polyhedron.corners[polyhedron.loops[face.first + k]];
+      const btVector3 side = polyhedron.corners[polyhedron.loops[face.first + (k + 1) % face.count]] - from;
+      const btVector3 away = from - middle;
+      const btScalar a = side.length2(), b = away.dot(side), c = away.length2() - half.x() * half.x();
+      const btScalar square = b * b - a * c;
+      if (c <= 0) add(from, 8 + 3 * k);
+      if (square <= 0 || a <= 0) continue;
+      const btScalar root = btSqrt(square), enter = (-b - root) / a, leave = (-b + root) / a;
+      if (enter > 0 && enter < 1) add(from + side * enter, 9 + 3 * k);
+      if (leave > 0 && leave < 1) add(from + side * leave, 10 + 3 * k);
+    }
+  }
+
+  btPersistentManifold* manifold_;
+  bool swapped_;
+};
+
 // ---- their choice --------------------------------------------------------------------------------------------------
 
 // Makes algorithms by a function of where they are to be, what Bullet says of them, and the two shapes.
@@ -366,7 +496,14 @@ std::unique_ptr<btCollisionAlgorithmCreateFunc> creator(Make make) {
 
 }  // namespace
 
-WorldConfiguration::WorldConfiguration(bool exact) {
+static btDefaultCollisionConstructionInfo with_room() {
+  btDefaultCollisionConstructionInfo info;
+  info.m_customCollisionAlgorithmMaxElementSize = sizeof(RoundAlgorithm);  // the largest
+  return info;
+}
+
+WorldConfiguration::WorldConfiguration(bool exact)
+    : btDefaultCollisionConfiguration(exact ? with_room() : btDefaultCollisionConstructionInfo()) {
   if (!exact) return;
   using Info = btCollisionAlgorithmConstructionInfo;
   boxes_ = creator<BoxAlgorithm>([](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
@@ -383,6 +520,12 @@ WorldConfiguration::WorldConfiguration(bool exact) {
   });
   triangle_ = creator<TriangleAlgorithm>(
       [](void* room, const Info& info, const Wrapper&, const Wrapper&) { return new (room) TriangleAlgorithm(info); });
+  round_ = creator<RoundAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+    return new (room) RoundAlgorithm(info, a, b, false, m_pdSolver);
+  });
+  swapped_round_ = creator<RoundAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+    return new (room) RoundAlgorithm(info, a, b, true, m_pdSolver);
+  });
   round_triangle_ =
       creator<RoundTriangleAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
         return new (room) RoundTriangleAlgorithm(info.m_manifold, info, &a, &b, m_pdSolver, 0, 3);
@@ -395,14 +538,17 @@ btCollisionAlgorithmCreateFunc* WorldConfiguration::getCollisionAlgorithmCreateF
   const auto is_polyhedron = [](int type) {
     return type == BOX_SHAPE_PROXYTYPE || type == CONVEX_HULL_SHAPE_PROXYTYPE;
   };
+  const auto is_round = [](int type) { return type == CAPSULE_SHAPE_PROXYTYPE || type == CYLINDER_SHAPE_PROXYTYPE; };
   if (boxes_) {
     if (type0 == BOX_SHAPE_PROXYTYPE && type1 == BOX_SHAPE_PROXYTYPE) return boxes_.get();
     if (is_polyhedron(type0) && is_polyhedron(type1)) return polyhedra_.get();
     if (btBroadphaseProxy::isConvex(type0) && type1 == STATIC_PLANE_PROXYTYPE) return plane_.get();
     if (type0 == STATIC_PLANE_PROXYTYPE && btBroadphaseProxy::isConvex(type1)) return swapped_plane_.get();
     if (is_polyhedron(type0) && type1 == TRIANGLE_SHAPE_PROXYTYPE) return triangle_.get();
-    if ((type0 == CAPSULE_SHAPE_PROXYTYPE || type0 == CYLINDER_SHAPE_PROXYTYPE) && type1 == TRIANGLE_SHAPE_PROXYTYPE)
-      return round_triangle_.get();
+    const auto has_faces = [&](int type) { return is_polyhedron(type) || type == CYLINDER_SHAPE_PROXYTYPE; };
+    if (is_round(type0) && has_faces(type1)) return round_.get();
+    if (has_faces(type0) && is_round(type1)) return swapped_round_.get();
+    if (is_round(type0) && type1 == TRIANGLE_SHAPE_PROXYTYPE) return round_triangle_.get();
   }
   return btDefaultCollisionConfiguration::getCollisionAlgorithmCreateFunc(type0, type1);
 }

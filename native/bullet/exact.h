@@ -8,7 +8,7 @@
 namespace lapjoint {
 
 // Bullet's choice of algorithms. Exact: boxes and hulls among each other and against triangles by separating axes,
-// convex shapes against planes by all the corners that touch.
+// convex shapes against planes, and cylinders and capsules on faces, by all the points that touch.
 class WorldConfiguration : public btDefaultCollisionConfiguration {
  public:
   explicit WorldConfiguration(bool exact);
@@ -16,8 +16,8 @@ class WorldConfiguration : public btDefaultCollisionConfiguration {
   btCollisionAlgorithmCreateFunc* getCollisionAlgorithmCreateFunc(int type0, int type1) override;
 
  private:
-  std::unique_ptr<btCollisionAlgorithmCreateFunc> boxes_, polyhedra_, plane_, swapped_plane_, triangle_,
-      round_triangle_;
+  std::unique_ptr<btCollisionAlgorithmCreateFunc> boxes_, polyhedra_, plane_, swapped_plane_, round_, swapped_round_,
+      triangle_, round_triangle_;
 };
 
 // A part of a compound. Bullet compares the boxes around parts as they are: these reach as far as contacts do.

@@ -165,7 +165,8 @@ btCollisionShape* ShapeLibrary::build_exact(const ShapeDefinition& definition, b
     case ShapeDefinition::kCylinder: {
       // Closest points need a core that is apart from the other's: a hundredth of the smaller half.
       const btVector3 half(size.x(), size.x(), size.y() * btScalar(0.5));
-      return make.operator()<btCylinderShapeZ>(btScalar(0.01) * std::min(half.x(), half.z()), half);
+      return with(make.operator()<btCylinderShapeZ>(btScalar(0.01) * std::min(half.x(), half.z()), half),
+                  Polyhedron::ends(half.x(), half.z()));
     }
     case ShapeDefinition::kHull: {
       Polyhedron polyhedron =

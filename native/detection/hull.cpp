@@ -256,6 +256,22 @@ Polyhedron Polyhedron::box(const btVector3& half) {
   return made;
 }
 
+Polyhedron Polyhedron::ends(btScalar radius, btScalar half) {
+  constexpr int kSides = 24;
+  Polyhedron made;
+  for (const int up : {1, -1}) {
+    const int first = static_cast<int>(made.corners.size());
+    made.faces.push_back({btVector3(0, 0, btScalar(up)), half, first, kSides});
+    for (int k = 0; k < kSides; ++k) {
+      const btScalar angle = btScalar(up * k) * SIMD_2_PI / kSides;
+      made.corners.emplace_back(radius * btCos(angle), radius * btSin(angle), btScalar(up) * half);
+      made.loops.push_back(first + k);
+    }
+  }
+  made.finish();
+  return made;
+}
+
 void Polyhedron::make_triangle(const btVector3* corner, Polyhedron& into) {
   const btVector3 across = (corner[1] - corner[0]).cross(corner[2] - corner[0]);
   const btVector3 normal = across.length2() > 0 ? across.normalized() : btVector3(0, 0, 1);

@@ -36,6 +36,8 @@ struct Polyhedron {
   // one; a hull thinner than a ten thousandth of its size is made so thick.
   static Polyhedron hull(const double* points, int count, double unit);
   static Polyhedron box(const btVector3& half);
+  // The two ends of a cylinder along z alone, of 24 sides each.
+  static Polyhedron ends(btScalar radius, btScalar half);
   // Two faces back to back; into one that has been a triangle before, or is new.
   static void make_triangle(const btVector3* corner, Polyhedron& into);
 

@@ -160,7 +160,7 @@ def test_on_a_plane_all_points_are_there_at_once(shape: Cylinder | Capsule, down
 @given(seed=seeds, kinds=st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)))
 @settings(max_examples=40, deadline=None)
 def test_swapped_bodies_have_the_mirrored_contact(seed: int, kinds: tuple[str, str]) -> None:
-    scene, _, _ = two_at(np.random.default_rng(seed), kinds, -0.01)
+    scene, first, second = two_at(np.random.default_rng(seed), kinds, -0.01)
     swapped = Scene("swapped")
     for i in (1, 0):
         swapped.add_body(
@@ -172,6 +172,9 @@ def test_swapped_bodies_have_the_mirrored_contact(seed: int, kinds: tuple[str, s
         engine.detect()
         found.append(contact_points(engine))
     assert found[1].distance.min() == pytest.approx(found[0].distance.min(), rel=0.011, abs=1e-3)
+    for points, (a, b) in zip(found, ((first, second), (second, first)), strict=True):
+        along = (a.corners @ points.normal[0]).min() - (b.corners @ points.normal[0]).max()
+        assert along == pytest.approx(points.distance.min(), abs=1e-3), "the normal is from B to A"
 
 
 def _walk(rng: np.random.Generator, states: Array, step: float) -> Array:
@@ -290,9 +293,14 @@ def test_clearances_are_zero_where_there_is_a_contact_and_no_more_than_the_dista
             engine.detect()
             clearance = engine.clearances([(0, 1)], scene.states)[0]
             assert (clearance == 0) == (len(engine.contacts()) > 0)
-            assert clearance >= 0
             if apart <= 0:
                 assert clearance == 0
+            for direction in rng.normal(size=(4, 3)) if clearance > 0 else ():
+                moved = scene.states.copy()
+                moved[1, :3] += 0.99 * clearance * direction / np.linalg.norm(direction)
+                engine.set_states([0, 1], moved)
+                engine.detect()
+                assert len(engine.contacts()) == 0
 
 
 def _sphere_points(count: int) -> Array:
@@ -360,3 +368,53 @@ def test_nothing_stumbles_over_the_edges_inside_a_flat_mesh(shape: Box | ConvexH
     after = engine.get_states()[0]
     assert after[7] == pytest.approx(5.0, abs=1e-3)
     assert after[2] == pytest.approx(0.5, abs=2e-3)
+
+
+@pytest.mark.parametrize("below", [SLAB, PLATE, Cylinder(0.7, 1.0)], ids=["box", "hull", "cylinder"])
+@pytest.mark.parametrize("aside", [0.0, 0.4], ids=["over the middle", "over the side"])
+def test_a_cylinder_stands_on_four_points_at_once(below: Box | ConvexHull | Cylinder, aside: float) -> None:
+    scene = Scene("standing")
+    at = {SLAB: 2.0 - 0.5 + aside, PLATE: 2.0 - 0.5 + aside}.get(below, aside)
+    scene.add_body(below, (0, 0, 0))
+    scene.add_body(CYLINDER, (at, 0, 0.999))
+    for precision in ("float32", "float64"):
+        engine = exact_engine(scene, precision)
+        engine.detect()
+        found = contact_points(engine)
+        np.testing.assert_allclose(found.distance, np.full(4, -0.001), atol=1e-5)
+        np.testing.assert_allclose(found.normal, np.tile(DOWN, (4, 1)), atol=1e-5)
+        assert np.ptp(found.on_a[:, 0]) > 0.4
+        assert np.ptp(found.on_a[:, 1]) > 0.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [1, -1], ids=["cylinder first", "cylinder last"])
+@pytest.mark.parametrize("kind", ["box", "hull"])
+def test_a_cylinder_touches_as_a_prism_of_many_sides_does(kind: str, order: int) -> None:
+    rng = np.random.default_rng(11)
+    angles = np.linspace(0, 2 * np.pi, 96, endpoint=False)
+    prism = ConvexHull(np.array([(np.cos(a) / 2, np.sin(a) / 2, z) for a in angles for z in (-0.5, 0.5)]))
+    other = random_shape(rng, kind)
+    engines = []
+    for shape in (CYLINDER, prism):
+        scene = Scene("two")
+        for one in (shape, other)[::order]:
+            scene.add_body(one, (9.0 * scene.body_count, 0, 0))
+        engines.append(exact_engine(scene, length_unit=1.0))
+    compared = 0
+    for _ in range(300):
+        states = scene.states.copy()
+        states[:, 3:7] = rng.normal(size=(2, 4))
+        states[:, 3:7] /= np.linalg.norm(states[:, 3:7], axis=1)[:, None]
+        direction = rng.normal(size=3)
+        states[1, :3] = direction / np.linalg.norm(direction) * rng.uniform(0.5, 1.5)
+        depths = []
+        for engine in engines:
+            engine.set_states([0, 1], states)
+            engine.clear_contacts()
+            engine.detect()
+            depths.append(engine.contacts().penetration)
+        if 0 < depths[1] < 0.08:
+            compared += 1
+            assert depths[0] == pytest.approx(depths[1], abs=0.01)
+    assert compared > 5
