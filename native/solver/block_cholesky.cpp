@@ -6,6 +6,16 @@
 #include <set>
 #include <tuple>
 
+// Compiled twice, for processors with registers of 32 bytes too; which one runs is decided when the program starts.
+// Numbers come out the same: nothing is added up in another order, and nothing is fused.
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#define LAPJOINT_WIDER __attribute__((target_clones("avx2", "default")))
+#define LAPJOINT_ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define LAPJOINT_WIDER
+#define LAPJOINT_ALWAYS_INLINE inline
+#endif
+
 namespace lapjoint {
 
 namespace {
@@ -13,7 +23,7 @@ namespace {
 constexpr int kSide = BlockCholesky::kSide, kBlock = BlockCholesky::kBlock;
 
 // a = l l^T, in place, with the inverse of what l has on its diagonal; what is above it is left as it was.
-bool factor_block(double* a) {
+LAPJOINT_ALWAYS_INLINE bool factor_block(double* a) {
   for (int j = 0; j < kSide; ++j) {
     double square = a[kSide * j + j];
     for (int k = 0; k < j; ++k) square -= a[kSide * j + k] * a[kSide * j + k];
@@ -30,12 +40,12 @@ bool factor_block(double* a) {
 }
 
 // out -= factor * in, a row of a block.
-inline void subtract(double factor, const double* __restrict in, double* __restrict out) {
+LAPJOINT_ALWAYS_INLINE void subtract(double factor, const double* __restrict in, double* __restrict out) {
   for (int i = 0; i < kSide; ++i) out[i] -= factor * in[i];
 }
 
 // l x = b, in place.
-void divide_block(const double* l, double* b) {
+LAPJOINT_ALWAYS_INLINE void divide_block(const double* l, double* b) {
   for (int j = 0; j < kSide; ++j) {
     for (int k = 0; k < j; ++k) subtract(l[kSide * j + k], b + kSide * k, b + kSide * j);
     for (int i = 0; i < kSide; ++i) b[kSide * j + i] *= l[kSide * j + j];
@@ -43,7 +53,7 @@ void divide_block(const double* l, double* b) {
 }
 
 // c -= a^T b
-void subtract_product(const double* a, const double* b, double* c) {
+LAPJOINT_ALWAYS_INLINE void subtract_product(const double* a, const double* b, double* c) {
   for (int j = 0; j < kSide; ++j) {
     double left[kSide];
     std::copy(c + kSide * j, c + kSide * j + kSide, left);
@@ -124,7 +134,7 @@ double* BlockCholesky::block(int row, int column) {
   return &upper_[kBlock * (std::lower_bound(first, last, k) - later_.begin())];
 }
 
-bool BlockCholesky::factor() {
+LAPJOINT_WIDER bool BlockCholesky::factor() {
   const int* target = targets_.data();
   for (int at = 0; at < row_count_; ++at) {
     if (at == kept_from_) {
@@ -146,7 +156,7 @@ bool BlockCholesky::factor() {
   return true;
 }
 
-void BlockCholesky::solve(double* values) const {
+LAPJOINT_WIDER void BlockCholesky::solve(double* values) const {
   for (int at = 0; at < row_count_; ++at) {
     const double* l = &diagonal_[static_cast<std::size_t>(kBlock) * at];
     double* own = values + kSide * row_at_[at];
@@ -182,7 +192,7 @@ void BlockCholesky::solve(double* values) const {
   }
 }
 
-void BlockCholesky::solve_two(double* values) const {
+LAPJOINT_WIDER void BlockCholesky::solve_two(double* values) const {
   constexpr int kPair = 2 * kSide;
   // out -= factor * in, for both.
   const auto subtract_both = [](double factor, const double* in, double* out) {

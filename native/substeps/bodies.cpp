@@ -4,30 +4,28 @@ namespace lapjoint {
 
 namespace {
 
-constexpr Real kTurnAtOnce = Real(0.1);  // rad by which gyroscopic motion is taken at once
+constexpr double kTurnAtOnce = 0.1;  // rad by which gyroscopic motion is taken at once
 constexpr int kMostTurns = 64;
 
 // Euler's equations along principal axes; what angular velocities change by in a second.
-void euler(const Real* inertia, const Real* w, Real* out) {
-  for (int k = 0; k < 3; ++k) {
-    const int i = (k + 1) % 3, j = (k + 2) % 3;
-    out[k] = (inertia[i] - inertia[j]) / inertia[k] * w[i] * w[j];
-  }
+void euler(const double* inertia, const double* w, double* out) {
+  out[0] = (inertia[1] - inertia[2]) / inertia[0] * w[1] * w[2];
+  out[1] = (inertia[2] - inertia[0]) / inertia[1] * w[2] * w[0];
+  out[2] = (inertia[0] - inertia[1]) / inertia[2] * w[0] * w[1];
 }
 
 // A free body's own turning, by Runge and Kutta's method of fourth order, and scaled to keep its energy.
-void turn_freely(const Real* inverse_inertia, Real duration, Real* w) {
-  Real inertia[3];
-  for (int k = 0; k < 3; ++k) inertia[k] = 1 / inverse_inertia[k];
+void turn_freely(const Real* inverse_inertia, double duration, double* w) {
+  double inertia[3];
+  for (int k = 0; k < 3; ++k) inertia[k] = 1 / double(inverse_inertia[k]);
   const auto energy = [&] { return inertia[0] * w[0] * w[0] + inertia[1] * w[1] * w[1] + inertia[2] * w[2] * w[2]; };
-  const Real before = energy();
+  const double before = energy();
   if (!(before > 0)) return;
-  const Real speed = std::sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]);
-  const int count =
-      std::clamp(static_cast<int>(std::min(Real(kMostTurns), speed * duration / kTurnAtOnce)) + 1, 1, kMostTurns);
-  const Real h = duration / Real(count);
+  const double speed = std::sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]);
+  const int count = static_cast<int>(std::min<double>(kMostTurns - 1, speed * duration / kTurnAtOnce)) + 1;
+  const double h = duration / count;
   for (int turn = 0; turn < count; ++turn) {
-    Real k1[3], k2[3], k3[3], k4[3], at[3];
+    double k1[3], k2[3], k3[3], k4[3], at[3];
     euler(inertia, w, k1);
     for (int k = 0; k < 3; ++k) at[k] = w[k] + h / 2 * k1[k];
     euler(inertia, at, k2);
@@ -37,36 +35,41 @@ void turn_freely(const Real* inverse_inertia, Real duration, Real* w) {
     euler(inertia, at, k4);
     for (int k = 0; k < 3; ++k) w[k] += h / 6 * (k1[k] + 2 * k2[k] + 2 * k3[k] + k4[k]);
   }
-  const Real after = energy();
+  const double after = energy();
   if (!(after > 0)) return;
-  const Real scale = std::sqrt(before / after);
+  const double scale = std::sqrt(before / after);
   for (int k = 0; k < 3; ++k) w[k] *= scale;
 }
 
-// in = axes^T world, out of columns
-void into_axes(const Real* axes, const Real* world, Real* own) {
-  for (int k = 0; k < 3; ++k) own[k] = axes[k] * world[0] + axes[3 + k] * world[1] + axes[6 + k] * world[2];
+void into_axes(const Real* axes, const Real* world, double* own) {
+  for (int k = 0; k < 3; ++k)
+    own[k] = double(axes[k]) * world[0] + double(axes[3 + k]) * world[1] + double(axes[6 + k]) * world[2];
 }
 
-void out_of_axes(const Real* axes, const Real* own, Real* world) {
-  for (int k = 0; k < 3; ++k) world[k] = axes[3 * k] * own[0] + axes[3 * k + 1] * own[1] + axes[3 * k + 2] * own[2];
+template <typename Out>
+void out_of_axes(const Real* axes, const double* own, Out* world) {
+  for (int k = 0; k < 3; ++k)
+    world[k] = Out(double(axes[3 * k]) * own[0] + double(axes[3 * k + 1]) * own[1] + double(axes[3 * k + 2]) * own[2]);
 }
 
-// axes = rotation by the vector `turn` times axes; columns are made orthogonal again.
-void turn_axes(const Real* turn, Real* axes) {
-  const double square = double(turn[0]) * turn[0] + double(turn[1]) * turn[1] + double(turn[2]) * turn[2];
-  const double angle = std::sqrt(square);
+// out = rotation by the vector `turn` times axes
+template <typename In>
+void turn_axes(const double* turn, const In* axes, double* out) {
+  const double square = turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2], angle = std::sqrt(square);
   // Quaternion of the rotation.
   const double half = angle / 2, share = angle > 1e-4 ? std::sin(half) / angle : 0.5 - square / 48;
-  const double w = std::cos(half), x = share * turn[0], y = share * turn[1], z = share * turn[2];
+  const double w = angle > 1e-4 ? std::cos(half) : 1 - square / 8, x = share * turn[0], y = share * turn[1],
+               z = share * turn[2];
   const double r[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
                        2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
                        2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
-  double m[9];
   for (int i = 0; i < 3; ++i)
     for (int k = 0; k < 3; ++k)
-      m[3 * i + k] = r[3 * i] * axes[k] + r[3 * i + 1] * axes[3 + k] + r[3 * i + 2] * axes[6 + k];
-  // One step towards the nearest rotation: m (3 - m^T m) / 2.
+      out[3 * i + k] = r[3 * i] * axes[k] + r[3 * i + 1] * axes[3 + k] + r[3 * i + 2] * axes[6 + k];
+}
+
+// One step towards the nearest rotation: m (3 - m^T m) / 2.
+void straighten(const double* m, Real* out) {
   double s[9];
   for (int i = 0; i < 3; ++i)
     for (int k = 0; k < 3; ++k) {
@@ -75,10 +78,30 @@ void turn_axes(const Real* turn, Real* axes) {
     }
   for (int i = 0; i < 3; ++i)
     for (int k = 0; k < 3; ++k)
-      axes[3 * i + k] = Real(m[3 * i] * s[k] + m[3 * i + 1] * s[3 + k] + m[3 * i + 2] * s[6 + k]);
+      out[3 * i + k] = Real(m[3 * i] * s[k] + m[3 * i + 1] * s[3 + k] + m[3 * i + 2] * s[6 + k]);
+}
+
+// The rotation vector of a body since the step began, in the world.
+void world_turn(const Bodies& bodies, int place, double* turn) {
+  const BodyTraits& traits = bodies.traits[place];
+  double own[3];
+  for (int k = 0; k < 3; ++k)
+    own[k] = double(bodies.motion[place].turned[k]) * std::sqrt(double(traits.inverse_inertia[k]));
+  out_of_axes(bodies.start[place].axes, own, turn);
 }
 
 }  // namespace
+
+Pose pose_of(const Bodies& bodies, int place) {
+  const BodyState& start = bodies.start[place];
+  Pose pose;
+  double turn[3];
+  world_turn(bodies, place, turn);
+  turn_axes(turn, start.axes, pose.axes);
+  const double root = std::sqrt(double(bodies.traits[place].inverse_mass));
+  for (int k = 0; k < 3; ++k) pose.position[k] = double(start.position[k]) + root * bodies.motion[place].moved[k];
+  return pose;
+}
 
 void Bodies::resize(int count) {
   motion.resize(count + 1);
@@ -88,6 +111,7 @@ void Bodies::resize(int count) {
   pushed_.resize(count + 1);
   carried_.resize(count + 1);
   before_.resize(count + 1);
+  turned_impulses.assign(count + 1, {all(0), all(0)});
   start[count] = {{0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}, {0, 0, 0}};
   traits[count] = {};
 }
@@ -97,27 +121,27 @@ void Bodies::begin(Real timestep, int substeps) {
   for (std::size_t i = 0; i < motion.size(); ++i) {
     const BodyState& state = start[i];
     const BodyTraits& own = traits[i];
-    const Real root = std::sqrt(own.inverse_mass);
-    Real angular[3], torque[3];
+    const double root = std::sqrt(double(own.inverse_mass));
+    double angular[3], torque[3];
     into_axes(state.axes, state.angular, angular);
     into_axes(state.axes, own.torque, torque);
-    if (own.gyroscopic) turn_freely(own.inverse_inertia, timestep / 2, angular);
+    if (own.gyroscopic) turn_freely(own.inverse_inertia, double(timestep) / 2, angular);
     Motion& now = motion[i];
-    Pushed& push = pushed_[i];
+    Twist& push = pushed_[i];
     now.linear = now.angular = now.moved = now.turned = push.linear = push.angular = all(0);
     for (int k = 0; k < 3; ++k) {
-      const Real turn_root = std::sqrt(own.inverse_inertia[k]);
-      now.linear[k] = root > 0 ? state.linear[k] / root : 0;
-      now.angular[k] = turn_root > 0 ? angular[k] / turn_root : 0;
-      push.linear[k] = h * own.force[k] * root;
-      push.angular[k] = h * torque[k] * turn_root;
+      const double turn_root = std::sqrt(double(own.inverse_inertia[k]));
+      now.linear[k] = root > 0 ? Real(state.linear[k] / root) : 0;
+      now.angular[k] = turn_root > 0 ? Real(angular[k] / turn_root) : 0;
+      push.linear[k] = Real(h * own.force[k] * root);
+      push.angular[k] = Real(h * torque[k] * turn_root);
       Lanes& row = frame[i].rows[k];
-      for (int j = 0; j < 3; ++j) row[j] = turn_root * state.axes[3 * j + k];
+      for (int j = 0; j < 3; ++j) row[j] = Real(turn_root * state.axes[3 * j + k]);
       row[3] = state.position[k];
     }
     push.linear[3] = own.linear_kept;
     push.angular[3] = own.angular_kept;
-    frame[i].root = Lanes{root, 0, 0, 0};
+    frame[i].root = Lanes{Real(root), 0, 0, 0};
     carried_[i] = {all(0), all(0)};
   }
 }
@@ -134,7 +158,7 @@ void Bodies::take_carried() {
 void Bodies::begin_substep() {
   for (std::size_t i = 0; i < motion.size(); ++i) {
     Motion& now = motion[i];
-    const Pushed& push = pushed_[i];
+    const Twist& push = pushed_[i];
     Lanes linear = (now.linear + push.linear) * push.linear[3],
           angular = (now.angular + push.angular) * push.angular[3];
     linear[3] = angular[3] = 0;
@@ -154,8 +178,9 @@ void Bodies::move(Real h) {
 
 void Bodies::end_substep() {
   for (std::size_t i = 0; i < motion.size(); ++i) {
-    carried_[i].linear = motion[i].linear - before_[i].linear;
-    carried_[i].angular = motion[i].angular - before_[i].angular;
+    carried_[i].linear = motion[i].linear - before_[i].linear + turned_impulses[i].linear;
+    carried_[i].angular = motion[i].angular - before_[i].angular + turned_impulses[i].angular;
+    turned_impulses[i] = {all(0), all(0)};
   }
 }
 
@@ -164,23 +189,24 @@ void Bodies::finish(Real timestep) {
     BodyState& state = start[i];
     const BodyTraits& own = traits[i];
     const Motion& now = motion[i];
-    const Real root = std::sqrt(own.inverse_mass);
-    Real angular[3], turned[3], world_turn[3];
+    const double root = std::sqrt(double(own.inverse_mass));
+    double angular[3], turn[3], axes[9];
     for (int k = 0; k < 3; ++k) {
-      const Real turn_root = std::sqrt(own.inverse_inertia[k]);
-      state.linear[k] = now.linear[k] * root;
-      state.position[k] += now.moved[k] * root;
-      angular[k] = now.angular[k] * turn_root;
-      turned[k] = now.turned[k] * turn_root;
+      state.linear[k] = Real(now.linear[k] * root);
+      state.position[k] += Real(now.moved[k] * root);
+      angular[k] = now.angular[k] * std::sqrt(double(own.inverse_inertia[k]));
     }
-    out_of_axes(state.axes, turned, world_turn);
+    world_turn(*this, i, turn);
+    double world[3];
+    out_of_axes(state.axes, angular, world);
+    turn_axes(turn, state.axes, axes);
+    straighten(axes, state.axes);
+    for (int k = 0; k < 3; ++k) state.angular[k] = Real(world[k]);
+    if (!own.gyroscopic) continue;
+    for (int k = 0; k < 3; ++k)
+      angular[k] = state.axes[k] * world[0] + state.axes[3 + k] * world[1] + state.axes[6 + k] * world[2];
+    turn_freely(own.inverse_inertia, double(timestep) / 2, angular);
     out_of_axes(state.axes, angular, state.angular);
-    turn_axes(world_turn, state.axes);
-    if (own.gyroscopic) {
-      into_axes(state.axes, state.angular, angular);
-      turn_freely(own.inverse_inertia, timestep / 2, angular);
-      out_of_axes(state.axes, angular, state.angular);
-    }
   }
 }
 

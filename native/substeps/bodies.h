@@ -73,37 +73,43 @@ struct Bodies {
   void end_substep();
   // Into `start`.
   void finish(Real timestep);
-  // Rows have given bodies velocities before the first substep: what they carry on with.
+  // Rows have put last step's impulses into `moved` and `turned`: bodies carry them into the first substep.
   void take_carried();
 
- private:
-  struct alignas(64) Pushed {
-    Lanes linear, angular;  // by forces in a substep; the fourth lane: share of velocity that is kept
-  };
-  struct alignas(64) Pair {
+  struct alignas(2 * sizeof(Lanes)) Twist {
     Lanes linear, angular;
   };
-  std::vector<Pushed> pushed_;
-  std::vector<Pair> carried_;  // by all constraints in the last substep
-  std::vector<Pair> before_;   // velocities of a substep before any constraint
+  // What the impulses of rows that turned with their bodies are more than before: into the next substep with them.
+  std::vector<Twist> turned_impulses;
+
+ private:
+  std::vector<Twist> pushed_;   // by forces in a substep; the fourth lane: share of velocity that is kept
+  std::vector<Twist> carried_;  // by all constraints in the last substep
+  std::vector<Twist> before_;   // velocities of a substep before any constraint
 };
 
-template <Lanes Motion::* Row>
-LAPJOINT_INLINE Lanes3 gather(const Motion* motion, const int* places) {
-  Lanes a = motion[places[0]].*Row, b = motion[places[1]].*Row, c = motion[places[2]].*Row, d = motion[places[3]].*Row;
+// Where a body is now; the last has not moved.
+struct Pose {
+  double position[3], axes[9];
+};
+Pose pose_of(const Bodies& bodies, int place);
+
+template <auto Row, typename Of>
+LAPJOINT_INLINE Lanes3 gather(const Of* of, const int* places) {
+  Lanes a = of[places[0]].*Row, b = of[places[1]].*Row, c = of[places[2]].*Row, d = of[places[3]].*Row;
   transpose(a, b, c, d);
   return {a, b, c};
 }
 
 // Places that cannot move may be there several times, all others once.
-template <Lanes Motion::* Row>
-LAPJOINT_INLINE void scatter(const Lanes3& values, Motion* motion, const int* places) {
+template <auto Row, typename Of>
+LAPJOINT_INLINE void scatter(const Lanes3& values, Of* of, const int* places) {
   Lanes a = values.x, b = values.y, c = values.z, d = all(0);
   transpose(a, b, c, d);
-  motion[places[0]].*Row = a;
-  motion[places[1]].*Row = b;
-  motion[places[2]].*Row = c;
-  motion[places[3]].*Row = d;
+  of[places[0]].*Row = a;
+  of[places[1]].*Row = b;
+  of[places[2]].*Row = c;
+  of[places[3]].*Row = d;
 }
 
 inline Frames gather_frames(const Frame* frames, const int* places) {

@@ -4,6 +4,8 @@ namespace lapjoint {
 
 namespace {
 
+constexpr int kHitPasses = 8, kBouncePasses = 8;
+
 Lanes inverse_or_zero(Lanes value) { return where_positive(value, all(1) / greater(value, all(Real(1e-30))), all(0)); }
 
 // Inverse of a symmetric matrix of two rows: xx, xy, yy.
@@ -135,8 +137,8 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     point.own_a = has[p] * frame_a.own(cross(place[p] - frame_a.position, group.normal));
     point.own_b = has[p] * frame_b.own(cross(place[p] - frame_b.position, group.normal));
     point.gap = distance[p];
-    point.response =
-        has[p] * inverse_or_zero(group.squares + dot(point.own_a, point.own_a) + dot(point.own_b, point.own_b));
+    point.inertia = has[p] * (group.squares + dot(point.own_a, point.own_a) + dot(point.own_b, point.own_b));
+    point.response = inverse_or_zero(point.inertia);
     point.impulse = impulse[p];
     const Lanes3 away = place[p] - middle;
     group.lever += has[p] * root(dot(away, away));
@@ -258,9 +260,7 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
   Lanes straight = group.root_a * dot(group.normal, v.linear_a) - group.root_b * dot(group.normal, v.linear_b);
   const Lanes per_h = all(1 / settings_.h), push = all(-settings_.push_speed), zero = all(0);
   Lanes pushed = zero, largest_change = zero;
-  sum = zero;
-  for (int p = 0; p < group.point_count; ++p) {
-    Point& point = points_[group.first_point + p];
+  const auto sweep_point = [&](Point& point) {
     const Lanes gap = point.gap + apart + dot(point.own_a, turned_a) - dot(point.own_b, turned_b);
     const Lanes speed = straight + dot(point.own_a, v.angular_a) - dot(point.own_b, v.angular_b);
     const Lanes before = point.impulse;
@@ -275,13 +275,25 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
     }
     const Lanes change = after - before;
     point.impulse = after;
-    sum += after;
     pushed += change;
     straight += change * group.squares;
     add(change, point.own_a, v.angular_a);
     add(-change, point.own_b, v.angular_b);
-    if constexpr (!kBias) largest_change = greater(largest_change, absolute(change) * inverse_or_zero(point.response));
+    largest_change = greater(largest_change, absolute(change) * point.inertia);
+  };
+  Point* points = &points_[group.first_point];
+  for (int p = 0; p < group.point_count; ++p) sweep_point(points[p]);
+  if (group.point_count > 1) {
+    // A hit has nothing to start from, and the first points would take it all: there and back until it is even.
+    const Real hit = settings_.bounce_speed / 2;
+    for (int pass = 0; pass < kHitPasses && largest(largest_change) > hit; ++pass) {
+      largest_change = zero;
+      for (int p = group.point_count - 1; p >= 0; --p) sweep_point(points[p]);
+      for (int p = 0; p < group.point_count; ++p) sweep_point(points[p]);
+    }
   }
+  sum = zero;
+  for (int p = 0; p < group.point_count; ++p) sum += points[p].impulse;
   add(pushed * group.root_a, group.normal, v.linear_a);
   add(-pushed * group.root_b, group.normal, v.linear_b);
   if (group.bounce >= 0) {
@@ -361,7 +373,8 @@ void ContactSweeps::bounce(Bodies& bodies) {
     if (group.bounce < 0) continue;
     const Bounce& bounce = bounces_[group.bounce];
     Velocities v(motion, group);
-    for (int p = 0; p < group.point_count; ++p) {
+    for (int turn = 0; turn < kBouncePasses * group.point_count; ++turn) {
+      const int p = turn % group.point_count;
       Point& point = points_[group.first_point + p];
       const Lanes straight =
           group.root_a * dot(group.normal, v.linear_a) - group.root_b * dot(group.normal, v.linear_b);

@@ -57,7 +57,7 @@ class ContactSweeps {
  private:
   struct Point {
     Lanes3 own_a, own_b;
-    Lanes gap, response, impulse;
+    Lanes gap, response, inertia, impulse;
   };
   // Two rows across, with one bound on both.
   struct Across {

@@ -8,7 +8,7 @@ namespace lapjoint {
 namespace {
 
 constexpr double kHold = 1e6;       // how stiff a row is, against what it needs alone
-constexpr double kMostTurn = 0.01;  // rad that a correction may turn a body by in a substep
+constexpr double kMostTurn = 0.04;  // rad that corrections may turn a body by in a step
 // Products of blocks that a factorization may take for each row, unless it is asked for: a product is about as much as
 // ten updates of a row.
 constexpr long kWork = 12;
@@ -22,8 +22,43 @@ void add(double factor, const double* a, double* out) {
   for (int k = 0; k < 6; ++k) out[k] += factor * a[k];
 }
 
-void add_product(double factor, const double* a, const double* b, double* block) {
-  for (int i = 0; i < 6; ++i) add(factor * a[i], b, block + 6 * i);
+// `only`: the one of the first three numbers that is not zero, or -1 where all may be.
+void add_product(double factor, const double* a, const double* b, int only, double* block) {
+  if (only < 0) {
+    for (int i = 0; i < 6; ++i) add(factor * a[i], b, block + 6 * i);
+    return;
+  }
+  double scaled[6];
+  for (int i = 0; i < 6; ++i) scaled[i] = factor * a[i];
+  for (int k = 3; k < 6; ++k) block[6 * only + k] += scaled[only] * b[k];
+  block[7 * only] += scaled[only] * b[only];
+  for (int i = 3; i < 6; ++i) {
+    double* row = block + 6 * i;
+    row[only] += scaled[i] * b[only];
+    for (int k = 3; k < 6; ++k) row[k] += scaled[i] * b[k];
+  }
+}
+
+void cross(const double* x, const double* y, double* out) {
+  out[0] = x[1] * y[2] - x[2] * y[1];
+  out[1] = x[2] * y[0] - x[0] * y[2];
+  out[2] = x[0] * y[1] - x[1] * y[0];
+}
+
+// How far the end of an arm has moved as its body turned.
+void turn_arm(const Frame& frame, const Lanes& turned, const double* arm, double* out) {
+  double turn[3], once[3], twice[3], square = 0;
+  for (int k = 0; k < 3; ++k) {
+    turn[k] = double(turned[0]) * frame.rows[0][k] + double(turned[1]) * frame.rows[1][k] +
+              double(turned[2]) * frame.rows[2][k];
+    square += turn[k] * turn[k];
+  }
+  cross(turn, arm, once);
+  cross(turn, once, twice);
+  // Sine and cosine as series: right to a hundred-millionth at a fifth of a radian.
+  const double first = 1 - square * (1.0 / 6 - square * (1.0 / 120 - square / 5040));
+  const double second = 1.0 / 2 - square * (1.0 / 24 - square * (1.0 / 720 - square / 40320));
+  for (int k = 0; k < 3; ++k) out[k] = first * once[k] + second * twice[k];
 }
 
 int locked_rows(const JointDefinition& joint) {
@@ -130,6 +165,17 @@ void DirectJoints::prepare(const Bodies& bodies, Real h, int substeps, const std
       link.first_row = static_cast<int>(rows_.size());
       link.row_count = JointSweeps::rows_of(joint, bodies, made);
       const double root_a = bodies.frame[joint.a].root[0], root_b = bodies.frame[joint.b].root[0];
+      link.is_point = joint.is_point();
+      const BodyState &a = bodies.start[joint.a], &b = bodies.start[joint.b];
+      for (int k = 0; k < 3; ++k) {
+        const auto arm = [&](const BodyState& body, const Real* local) {
+          const Real* row = body.axes + 3 * k;
+          return double(row[0]) * local[0] + double(row[1]) * local[1] + double(row[2]) * local[2];
+        };
+        link.arm_a[k] = arm(a, joint.place_a);
+        link.arm_b[k] = arm(b, joint.place_b);
+        link.apart[k] = (double(a.position[k]) - b.position[k]) + (link.arm_a[k] - link.arm_b[k]);
+      }
       int axis = -1;
       for (int k = 0; k < link.row_count; ++k) {
         do ++axis;
@@ -158,15 +204,16 @@ bool DirectJoints::factor(Structure& structure) {
   for (int i = 0; i < static_cast<int>(structure.places.size()); ++i)
     for (int k = 0; k < 6; ++k) matrix.block(i, i)[7 * k] = 1;
   for (const Link& link : structure.links)
-    for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
-      const Row& row = rows_[r];
-      if (link.of_a) add_product(row.stiffness, row.own_a, row.own_a, link.of_a);
-      if (link.of_b) add_product(row.stiffness, row.own_b, row.own_b, link.of_b);
+    for (int k = 0; k < link.row_count; ++k) {
+      const Row& row = rows_[link.first_row + k];
+      const int only = link.is_point && k < 3 ? k : -1;
+      if (link.of_a) add_product(row.stiffness, row.own_a, row.own_a, only, link.of_a);
+      if (link.of_b) add_product(row.stiffness, row.own_b, row.own_b, only, link.of_b);
       if (!link.of_both) continue;
       if (link.b_first)
-        add_product(row.stiffness, row.own_b, row.own_a, link.of_both);
+        add_product(row.stiffness, row.own_b, row.own_a, only, link.of_both);
       else
-        add_product(row.stiffness, row.own_a, row.own_b, link.of_both);
+        add_product(row.stiffness, row.own_a, row.own_b, only, link.of_both);
     }
   return matrix.factor();
 }
@@ -195,82 +242,102 @@ void DirectJoints::store(std::vector<Real>& impulses) const {
 // ---- substeps
 // ----------------------------------------------------------------------------------------------------------
 
-void DirectJoints::read_motion(const Structure& structure, const Bodies& bodies) {
+void DirectJoints::turn(Bodies& bodies) {
+  for (Structure& structure : structures_) {
+    if (!structure.works) continue;
+    for (const Link& link : structure.links) {
+      if (link.is_point) turn_point(link, bodies);
+      if (!link.is_point || link.row_count > 3) turn_others(link, bodies);
+    }
+    structure.works = factor(structure);
+    failed_ += !structure.works;
+  }
+}
+
+void DirectJoints::turn_point(const Link& link, Bodies& bodies) {
+  const JointDefinition& joint = joints_[link.joint];
+  double error[3] = {link.apart[0], link.apart[1], link.apart[2]};
+  const auto turn = [&](int place, const double* start, double sign, auto own) {
+    const Frame& frame = bodies.frame[place];
+    const Motion& motion = bodies.motion[place];
+    const double root = frame.root[0];
+    double more[3], arm[3];
+    turn_arm(frame, motion.turned, start, more);
+    for (int k = 0; k < 3; ++k) {
+      arm[k] = start[k] + more[k];
+      error[k] += sign * (root * motion.moved[k] + more[k]);
+    }
+    const double about[3][3] = {{0, arm[2], -arm[1]}, {-arm[2], 0, arm[0]}, {arm[1], -arm[0], 0}};  // arm x axis
+    Lanes& turned_impulse = bodies.turned_impulses[place].angular;
+    for (int i = 0; i < 3; ++i) {
+      const double row[3] = {frame.rows[i][0], frame.rows[i][1], frame.rows[i][2]};
+      double more_impulse = 0;
+      for (int k = 0; k < 3; ++k) {
+        Row& of = rows_[link.first_row + k];
+        double& was = (of.*own)[3 + i];
+        const double is = sign * (row[0] * about[k][0] + row[1] * about[k][1] + row[2] * about[k][2]);
+        more_impulse += of.impulse * (is - was);
+        was = is;
+      }
+      turned_impulse[i] += Real(more_impulse);
+    }
+  };
+  turn(joint.a, link.arm_a, 1, &Row::own_a);
+  turn(joint.b, link.arm_b, -1, &Row::own_b);
+  for (int k = 0; k < 3; ++k) rows_[link.first_row + k].error = error[k];
+}
+
+// Rows that are not a point's three.
+void DirectJoints::turn_others(const Link& link, Bodies& bodies) {
+  const JointDefinition& joint = joints_[link.joint];
+  JointRow made[6];
+  JointSweeps::rows_of(joint, bodies, made);
+  const double root_a = bodies.frame[joint.a].root[0], root_b = bodies.frame[joint.b].root[0];
+  for (int k = link.is_point ? 3 : 0; k < link.row_count; ++k) {
+    Row& row = rows_[link.first_row + k];
+    const auto put = [&](int place, double root, double sign, const Real* made_own, double* own) {
+      Bodies::Twist& more = bodies.turned_impulses[place];
+      for (int i = 0; i < 3; ++i) {
+        const double along = sign * root * made[k].along[i], about = sign * made_own[i];
+        more.linear[i] += Real(row.impulse * (along - own[i]));
+        more.angular[i] += Real(row.impulse * (about - own[3 + i]));
+        own[i] = along;
+        own[3 + i] = about;
+      }
+    };
+    put(joint.a, root_a, 1, made[k].own_a, row.own_a);
+    put(joint.b, root_b, -1, made[k].own_b, row.own_b);
+    row.error = made[k].error;
+  }
+}
+
+void DirectJoints::read_velocities(const Structure& structure, const Bodies& bodies) {
   const std::size_t count = structure.places.size();
   velocity_.assign(6 * (count + 1), 0.0);
-  displacement_.assign(6 * (count + 1), 0.0);
   for (std::size_t i = 0; i < count; ++i) {
     const Motion& motion = bodies.motion[structure.places[i]];
     for (int k = 0; k < 3; ++k) {
       velocity_[6 * i + k] = motion.linear[k];
       velocity_[6 * i + 3 + k] = motion.angular[k];
-      displacement_[6 * i + k] = motion.moved[k];
-      displacement_[6 * i + 3 + k] = motion.turned[k];
     }
-  }
-}
-
-// What rotations do to the arms of points beyond the first order: see JointSweeps::update_errors.
-void DirectJoints::add_curves(const Structure& structure, const Bodies& bodies) {
-  const auto curve = [&](int place, const Real* local, double sign, double* out) {
-    if (place == bodies.fixed()) return;
-    const Frame& frame = bodies.frame[place];
-    const Motion& motion = bodies.motion[place];
-    const Real* axes = bodies.start[place].axes;
-    double turn[3], arm[3], once[3], twice[3], square = 0;
-    for (int k = 0; k < 3; ++k) {
-      turn[k] = 0;
-      for (int i = 0; i < 3; ++i) turn[k] += double(motion.turned[i]) * frame.rows[i][k];
-      square += turn[k] * turn[k];
-    }
-    if (square == 0) return;
-    for (int k = 0; k < 3; ++k)
-      arm[k] = double(axes[3 * k]) * local[0] + double(axes[3 * k + 1]) * local[1] + double(axes[3 * k + 2]) * local[2];
-    const auto cross = [](const double* x, const double* y, double* z) {
-      z[0] = x[1] * y[2] - x[2] * y[1];
-      z[1] = x[2] * y[0] - x[0] * y[2];
-      z[2] = x[0] * y[1] - x[1] * y[0];
-    };
-    cross(turn, arm, once);
-    cross(turn, once, twice);
-    // Of the cosine and the sine; four terms are right to a hundred-millionth at a fifth of a radian.
-    const double second = 1.0 / 2 - square * (1.0 / 24 - square * (1.0 / 720 - square / 40320));
-    const double first = -square * (1.0 / 6 - square * (1.0 / 120 - square / 5040));
-    for (int k = 0; k < 3; ++k) out[k] += sign * (second * twice[k] + first * once[k]);
-  };
-  for (const Link& link : structure.links) {
-    const JointDefinition& joint = joints_[link.joint];
-    if (!joint.is_point()) continue;
-    double more[3] = {0, 0, 0};
-    curve(joint.a, joint.place_a, 1, more);
-    curve(joint.b, joint.place_b, -1, more);
-    for (int k = 0; k < 3; ++k) rows_[link.first_row + k].wanted += more[k];
   }
 }
 
 void DirectJoints::solve(Bodies& bodies) {
-  const double per_h = -1 / double(h_);
-  for (const Structure& structure : structures_) {
+  const double per_h = -1 / double(h_), most_turn = kMostTurn / substeps_;
+  for (Structure& structure : structures_) {
     if (!structure.works) continue;
     const std::size_t count = structure.places.size();
-    read_motion(structure, bodies);
-    for (const Link& link : structure.links)
-      for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
-        Row& row = rows_[r];
-        row.lack = -row.impulse / row.stiffness - product(row.own_a, &velocity_[6 * link.a]) -
-                   product(row.own_b, &velocity_[6 * link.b]);
-        row.wanted =
-            row.error + product(row.own_a, &displacement_[6 * link.a]) + product(row.own_b, &displacement_[6 * link.b]);
-      }
-    add_curves(structure, bodies);
+    read_velocities(structure, bodies);
     // Side by side: what velocities lack, and what errors ask for.
     values_.assign(12 * (count + 1), 0.0);
     for (const Link& link : structure.links) {
       double *at_a = &values_[12 * link.a], *at_b = &values_[12 * link.b];
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
-        row.wanted *= per_h;
-        const double lack = row.stiffness * row.lack, wanted = row.stiffness * row.wanted;
+        row.lack = -row.impulse / row.stiffness - product(row.own_a, &velocity_[6 * link.a]) -
+                   product(row.own_b, &velocity_[6 * link.b]);
+        const double lack = row.stiffness * row.lack, wanted = row.stiffness * per_h * row.error;
         for (int k = 0; k < 6; ++k) {
           at_a[2 * k] += lack * row.own_a[k];
           at_a[2 * k + 1] += wanted * row.own_a[k];
@@ -292,14 +359,15 @@ void DirectJoints::solve(Bodies& bodies) {
       most = std::max(most, square);
     }
     most = std::sqrt(most) * double(h_);
-    const double share = most > kMostTurn ? kMostTurn / most : 1;
+    const double share = most > most_turn ? most_turn / most : 1;
     for (std::size_t i = 0; i < 6 * count; ++i) values_[i] = values_[2 * i] + share * values_[2 * i + 1];
     std::fill(values_.begin() + static_cast<std::ptrdiff_t>(6 * count), values_.end(), 0.0);
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
-        row.impulse += row.stiffness * (row.lack + share * row.wanted - product(row.own_a, &values_[6 * link.a]) -
-                                        product(row.own_b, &values_[6 * link.b]));
+        row.impulse +=
+            row.stiffness * (row.lack + share * per_h * row.error - product(row.own_a, &values_[6 * link.a]) -
+                             product(row.own_b, &values_[6 * link.b]));
       }
     write_velocities(structure, bodies);
   }
@@ -309,7 +377,7 @@ void DirectJoints::relax(Bodies& bodies) {
   for (const Structure& structure : structures_) {
     if (!structure.works) continue;
     const std::size_t count = structure.places.size();
-    read_motion(structure, bodies);
+    read_velocities(structure, bodies);
     values_.assign(6 * (count + 1), 0.0);
     for (const Link& link : structure.links) {
       double *at_a = &values_[6 * link.a], *at_b = &values_[6 * link.b];

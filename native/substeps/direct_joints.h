@@ -5,9 +5,9 @@
 // each other in what rounding leaves. In the bodies' own coordinates (substeps/bodies.h) the matrix is I + J^T C^-1 J,
 // with a block for each body and each pair of jointed bodies.
 //
-// Errors are taken back within one substep. The Jacobian is that of the step's beginning: where links would have to
-// turn far to close a gap, it promises too much. So the whole correction is scaled until no body turns by more than a
-// hundredth of a radian for it.
+// Bodies turn from substep to substep, and rows and matrix with them: a matrix of another moment would answer with
+// impulses as wrong as rows are stiff. Errors are taken back within one substep; where links would have to turn far to
+// close a gap, even the right matrix promises too much, and the whole correction is scaled until no body turns far.
 #pragma once
 
 #include <map>
@@ -30,6 +30,7 @@ class DirectJoints {
 
   void prepare(const Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses);
   void warm_start(Bodies& bodies) const;
+  void turn(Bodies& bodies);  // as JointSweeps does
   void solve(Bodies& bodies);
   void relax(Bodies& bodies);
   void store(std::vector<Real>& impulses) const;
@@ -43,7 +44,7 @@ class DirectJoints {
  private:
   struct Row {
     double own_a[6], own_b[6];  // Jacobian: along, about
-    double error, stiffness, impulse, lack, wanted;
+    double error, stiffness, impulse, lack;
     int target;  // where its impulse is kept
   };
   // A joint's rows, and the blocks of the matrix that they are part of.
@@ -53,6 +54,8 @@ class DirectJoints {
     int first_row = 0, row_count = 0;
     double *of_a = nullptr, *of_b = nullptr, *of_both = nullptr;
     bool b_first = false;  // in the block of both
+    bool is_point = false;
+    double arm_a[3], arm_b[3], apart[3];  // of a point, when the step begins: arms, and what is between the anchors
   };
   struct Structure {
     std::vector<Link> links;
@@ -65,8 +68,9 @@ class DirectJoints {
   void choose_structure(std::vector<JointDefinition>& joints, const std::vector<int>& members, JointChoice choice,
                         int fixed);
   bool factor(Structure& structure);
-  void read_motion(const Structure& structure, const Bodies& bodies);
-  void add_curves(const Structure& structure, const Bodies& bodies);
+  void turn_point(const Link& link, Bodies& bodies);
+  void turn_others(const Link& link, Bodies& bodies);
+  void read_velocities(const Structure& structure, const Bodies& bodies);
   void write_velocities(const Structure& structure, Bodies& bodies) const;
 
   std::vector<JointDefinition> joints_;
@@ -76,7 +80,7 @@ class DirectJoints {
   Patterns patterns_, used_;
   std::vector<Row> rows_;
   // Six numbers for each body of a structure and one more that stays zero.
-  std::vector<double> velocity_, displacement_, values_;
+  std::vector<double> velocity_, values_;
   Real h_ = 0;
   int substeps_ = 1, failed_ = 0;
 };

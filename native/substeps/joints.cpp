@@ -6,41 +6,45 @@ namespace lapjoint {
 
 namespace {
 
-constexpr Real kSteep = Real(0.1);  // cosine of the middle angle, at least: beyond, the outer two cannot be told apart
+constexpr double kSteep = 0.1;  // cosine of the middle angle, at least: beyond, the outer two cannot be told apart
 constexpr Real kFar = Real(1e30);
 
 struct Vector {
-  Real x, y, z;
+  double x, y, z;
 };
 
 Vector operator-(const Vector& a, const Vector& b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
 Vector operator+(const Vector& a, const Vector& b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-Vector operator*(Real a, const Vector& b) { return {a * b.x, a * b.y, a * b.z}; }
-Real dot(const Vector& a, const Vector& b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+Vector operator*(double a, const Vector& b) { return {a * b.x, a * b.y, a * b.z}; }
+double dot(const Vector& a, const Vector& b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 Vector cross(const Vector& a, const Vector& b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
-Vector vector(const Real* from) { return {from[0], from[1], from[2]}; }
-Vector column(const Real* matrix, int k) { return {matrix[k], matrix[3 + k], matrix[6 + k]}; }
-Vector times(const Real* matrix, const Vector& v) {
+template <typename Number>
+Vector vector(const Number* from) {
+  return {double(from[0]), double(from[1]), double(from[2])};
+}
+Vector column(const Real* matrix, int k) { return {double(matrix[k]), double(matrix[3 + k]), double(matrix[6 + k])}; }
+Vector times(const double* matrix, const Vector& v) {
   return {matrix[0] * v.x + matrix[1] * v.y + matrix[2] * v.z, matrix[3] * v.x + matrix[4] * v.y + matrix[5] * v.z,
           matrix[6] * v.x + matrix[7] * v.y + matrix[8] * v.z};
 }
 
 // Into a body's own coordinates.
-void put_own(const Frame& frame, const Vector& world, Real sign, Real* out) {
+void put_own(const Frame& frame, const Vector& world, Real* out) {
   for (int k = 0; k < 3; ++k)
-    out[k] = sign * (frame.rows[k][0] * world.x + frame.rows[k][1] * world.y + frame.rows[k][2] * world.z);
+    out[k] = Real(frame.rows[k][0] * world.x + frame.rows[k][1] * world.y + frame.rows[k][2] * world.z);
 }
 
 // Where a joint stands: anchors, axes of b's frame, and the three angles of a's frame in it.
 struct Stance {
+  Pose a, b;
   Vector anchor_a, anchor_b, axes[3];
   Vector turns[3];  // directions about which an angle grows by itself
-  Real angles[3];
+  double angles[3];
 
-  Stance(const JointDefinition& joint, const Bodies& bodies) {
-    const BodyState &a = bodies.start[joint.a], &b = bodies.start[joint.b];
+  Stance(const JointDefinition& joint, const Bodies& bodies)
+      : a(pose_of(bodies, joint.a)), b(pose_of(bodies, joint.b)) {
     anchor_a = vector(a.position) + times(a.axes, vector(joint.place_a));
     anchor_b = vector(b.position) + times(b.axes, vector(joint.place_b));
     if (joint.locked == 7 && joint.axis_count == 0) return;  // a ball
@@ -50,43 +54,38 @@ struct Stance {
       own[k] = times(a.axes, column(joint.axes_a, k));
     }
     // a's frame in b's is a turn about z after one about y after one about x.
-    const Real sine = std::clamp(-dot(axes[2], own[0]), Real(-1), Real(1));
     angles[0] = std::atan2(dot(axes[2], own[1]), dot(axes[2], own[2]));
-    angles[1] = std::asin(sine);
+    angles[1] = std::asin(std::clamp(-dot(axes[2], own[0]), -1.0, 1.0));
     angles[2] = std::atan2(dot(axes[1], own[0]), dot(axes[0], own[0]));
     Vector middle = cross(axes[2], own[0]);
-    const Real length = std::sqrt(dot(middle, middle));
-    middle = length > Real(1e-6) ? (1 / length) * middle : axes[1];
+    const double length = std::sqrt(dot(middle, middle));
+    middle = length > 1e-6 ? (1 / length) * middle : axes[1];
     // Each is across the other two axes, so that it tells one angle's change alone.
-    const Real steep = 1 / std::max(length, kSteep);
+    const double steep = 1 / std::max(length, kSteep);
     turns[0] = steep * cross(middle, axes[2]);
     turns[1] = middle;
     turns[2] = steep * cross(own[0], middle);
   }
 
-  // Row of an axis: along or about it, of a relative to b.
-  void put_row(const JointDefinition& joint, const Bodies& bodies, int axis, JointRow& row) const {
+  // Row of an axis: along or about it, of a relative to b. A point has the world's axes and its own anchors; else
+  // forces act where a's anchor is.
+  void put_row(const JointDefinition& joint, const Bodies& bodies, int axis, bool of_point, JointRow& row) const {
     const Frame &frame_a = bodies.frame[joint.a], &frame_b = bodies.frame[joint.b];
     if (axis >= 3) {
       row.along[0] = row.along[1] = row.along[2] = 0;
-      put_own(frame_a, turns[axis - 3], 1, row.own_a);
-      put_own(frame_b, turns[axis - 3], 1, row.own_b);
-      row.error = angles[axis - 3];
+      put_own(frame_a, turns[axis - 3], row.own_a);
+      put_own(frame_b, turns[axis - 3], row.own_b);
+      row.error = Real(angles[axis - 3]);
       return;
     }
-    const Vector arm_a = anchor_a - vector(bodies.start[joint.a].position);
-    const Vector origin_b = vector(bodies.start[joint.b].position);
-    // A point has the world's axes and its own anchors; else forces act where a's anchor is.
-    const bool point = joint.is_point();
     const Vector world[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    const Vector& direction = point ? world[axis] : axes[axis];
-    const Vector arm_b = (point ? anchor_b : anchor_a) - origin_b;
-    row.along[0] = direction.x;
-    row.along[1] = direction.y;
-    row.along[2] = direction.z;
-    put_own(frame_a, cross(arm_a, direction), 1, row.own_a);
-    put_own(frame_b, cross(arm_b, direction), 1, row.own_b);
-    row.error = dot(direction, anchor_a - anchor_b);
+    const Vector& direction = of_point ? world[axis] : axes[axis];
+    row.along[0] = Real(direction.x);
+    row.along[1] = Real(direction.y);
+    row.along[2] = Real(direction.z);
+    put_own(frame_a, cross(anchor_a - vector(a.position), direction), row.own_a);
+    put_own(frame_b, cross((of_point ? anchor_b : anchor_a) - vector(b.position), direction), row.own_b);
+    row.error = Real(dot(direction, anchor_a - anchor_b));
   }
 };
 
@@ -125,7 +124,7 @@ int JointSweeps::rows_of(const JointDefinition& joint, const Bodies& bodies, Joi
   const Stance stance(joint, bodies);
   int count = 0;
   for (int axis = 0; axis < 6; ++axis)
-    if (joint.locked >> axis & 1) stance.put_row(joint, bodies, axis, rows[count++]);
+    if (joint.locked >> axis & 1) stance.put_row(joint, bodies, axis, joint.is_point(), rows[count++]);
   return count;
 }
 
@@ -261,10 +260,40 @@ void JointSweeps::store(std::vector<Real>& impulses) const {
     }
 }
 
+// Of four points, for where their bodies are: arms turn with them, exactly.
+LAPJOINT_INLINE void JointSweeps::turn_points(Block& block, const Bodies& bodies) {
+  const Motion* motion = bodies.motion.data();
+  const Frames frame_a = gather_frames(bodies.frame.data(), block.a);
+  const Frames frame_b = gather_frames(bodies.frame.data(), block.b);
+  const auto turned = [](const Lanes3& turn, const Lanes3& arm) {
+    const Lanes square = lapjoint::dot(turn, turn);
+    const Lanes3 once = lapjoint::cross(turn, arm);
+    const Lanes first = all(1) - square * (all(Real(1.0 / 6)) - square * all(Real(1.0 / 120)));
+    const Lanes second = all(Real(1.0 / 2)) - square * (all(Real(1.0 / 24)) - square * all(Real(1.0 / 720)));
+    return first * once + second * lapjoint::cross(turn, once);
+  };
+  const Lanes3 more_a = turned(frame_a.world(gather<&Motion::turned>(motion, block.a)), block.arm_a);
+  const Lanes3 more_b = turned(frame_b.world(gather<&Motion::turned>(motion, block.b)), block.arm_b);
+  // What is small is added up first.
+  const Lanes3 moved =
+      block.root_a * gather<&Motion::moved>(motion, block.a) - block.root_b * gather<&Motion::moved>(motion, block.b);
+  const Lanes3 apart = block.apart + (moved + (more_a - more_b));
+  block.error[0] = apart.x;
+  block.error[1] = apart.y;
+  block.error[2] = apart.z;
+  const Lanes zero = all(0);
+  const auto fill = [&](const Frames& frame, const Lanes3& arm, Lanes3* own) {
+    own[0] = frame.own({zero, arm.z, -arm.y});
+    own[1] = frame.own({-arm.z, zero, arm.x});
+    own[2] = frame.own({arm.y, -arm.x, zero});
+  };
+  fill(frame_a, block.arm_a + more_a, block.own_a);
+  fill(frame_b, block.arm_b + more_b, block.own_b);
+}
+
 void JointSweeps::prepare_points(const Bodies& bodies) {
+  const Lanes zero = all(0);
   for (Block& block : points_) {
-    const Frames frame_a = gather_frames(bodies.frame.data(), block.a);
-    const Frames frame_b = gather_frames(bodies.frame.data(), block.b);
     const auto turned = [&](const int* places, const Lanes3& local) {
       Lanes m[9];
       for (int lane = 0; lane < kLanes; ++lane)
@@ -272,22 +301,19 @@ void JointSweeps::prepare_points(const Bodies& bodies) {
       return Lanes3{m[0] * local.x + m[1] * local.y + m[2] * local.z, m[3] * local.x + m[4] * local.y + m[5] * local.z,
                     m[6] * local.x + m[7] * local.y + m[8] * local.z};
     };
-    block.root_a = frame_a.root;
-    block.root_b = frame_b.root;
     block.arm_a = turned(block.a, block.place_a);
     block.arm_b = turned(block.b, block.place_b);
-    const Lanes3 apart = (frame_a.position - frame_b.position) + (block.arm_a - block.arm_b);
-    block.start_error[0] = apart.x;
-    block.start_error[1] = apart.y;
-    block.start_error[2] = apart.z;
-    const Lanes zero = all(0);
-    const auto fill = [&](const Frames& frame, const Lanes3& arm, Lanes3* own) {
-      own[0] = frame.own({zero, arm.z, -arm.y});
-      own[1] = frame.own({-arm.z, zero, arm.x});
-      own[2] = frame.own({arm.y, -arm.x, zero});
-    };
-    fill(frame_a, block.arm_a, block.own_a);
-    fill(frame_b, block.arm_b, block.own_b);
+    Lanes3 between;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const Real *a = bodies.start[block.a[lane]].position, *b = bodies.start[block.b[lane]].position;
+      between.x[lane] = a[0] - b[0];
+      between.y[lane] = a[1] - b[1];
+      between.z[lane] = a[2] - b[2];
+      block.root_a[lane] = bodies.frame[block.a[lane]].root[0];
+      block.root_b[lane] = bodies.frame[block.b[lane]].root[0];
+    }
+    block.apart = between + (block.arm_a - block.arm_b);
+    turn_points(block, bodies);
     const Lanes straight = block.root_a * block.root_a + block.root_b * block.root_b;
     Lanes k[6];
     int at = 0;
@@ -299,6 +325,20 @@ void JointSweeps::prepare_points(const Bodies& bodies) {
   }
 }
 
+void JointSweeps::put_block_rows(Block& block, int lane, int number, int first_axis, const Bodies& bodies) const {
+  const JointDefinition& joint = joints_[number];
+  const Stance stance(joint, bodies);
+  for (int k = 0; k < 3; ++k) {
+    if (!(joint.locked >> (first_axis + k) & 1)) continue;
+    JointRow row;
+    stance.put_row(joint, bodies, first_axis + k, false, row);
+    put(row.along, block.along[k], lane);
+    put(row.own_a, block.own_a[k], lane);
+    put(row.own_b, block.own_b[k], lane);
+    block.error[k][lane] = row.error;
+  }
+}
+
 void JointSweeps::prepare_blocks(std::vector<Block>& blocks, const std::vector<int>& lanes, int first_axis,
                                  const Bodies& bodies) {
   const Lanes zero = all(0);
@@ -306,27 +346,13 @@ void JointSweeps::prepare_blocks(std::vector<Block>& blocks, const std::vector<i
     Block& block = blocks[i];
     for (int k = 0; k < 3; ++k) {
       block.along[k] = block.own_a[k] = block.own_b[k] = {zero, zero, zero};
-      block.start_error[k] = block.error[k] = zero;
+      block.error[k] = zero;
     }
     for (int lane = 0; lane < kLanes; ++lane) {
       const int number = lanes[kLanes * i + lane];
-      block.a[lane] = block.b[lane] = bodies.fixed();
-      if (number < 0) continue;
-      const JointDefinition& joint = joints_[number];
-      block.a[lane] = joint.a;
-      block.b[lane] = joint.b;
-      const Stance stance(joint, bodies);
-      for (int k = 0; k < 3; ++k) {
-        if (!(joint.locked >> (first_axis + k) & 1)) continue;
-        JointRow row;
-        stance.put_row(joint, bodies, first_axis + k, row);
-        put(row.along, block.along[k], lane);
-        put(row.own_a, block.own_a[k], lane);
-        put(row.own_b, block.own_b[k], lane);
-        block.start_error[k][lane] = row.error;
-      }
-    }
-    for (int lane = 0; lane < kLanes; ++lane) {
+      block.a[lane] = number < 0 ? bodies.fixed() : joints_[number].a;
+      block.b[lane] = number < 0 ? bodies.fixed() : joints_[number].b;
+      if (number >= 0) put_block_rows(block, lane, number, first_axis, bodies);
       block.root_a[lane] = bodies.frame[block.a[lane]].root[0];
       block.root_b[lane] = bodies.frame[block.b[lane]].root[0];
     }
@@ -341,13 +367,74 @@ void JointSweeps::prepare_blocks(std::vector<Block>& blocks, const std::vector<i
   }
 }
 
+void JointSweeps::put_axis_row(AxisRow& out, int lane, const Axis& own, const Bodies& bodies) const {
+  const JointDefinition& joint = joints_[own.joint];
+  const AxisDefinition& axis = axes_[own.axis];
+  JointRow row;
+  Stance(joint, bodies).put_row(joint, bodies, axis.axis, false, row);
+  const Real sign = axis.kind == AxisDefinition::kUpper ? -1 : 1;  // an upper limit is a lower one of the opposite
+  for (int k = 0; k < 3; ++k) {
+    row.along[k] *= sign;
+    row.own_a[k] *= sign;
+    row.own_b[k] *= sign;
+  }
+  put(row.along, out.along, lane);
+  put(row.own_a, out.own_a, lane);
+  put(row.own_b, out.own_b, lane);
+  out.error[lane] = axis.kind == AxisDefinition::kMotor ? 0 : sign * (row.error - axis.value);
+}
+
+// What an axis gives way by for an impulse, with its joint's locked axes held: they answer after it, and would take
+// back most of what it does to the bodies alone.
+double JointSweeps::held_inertia(const JointDefinition& joint, int axis, const Bodies& bodies) const {
+  const Stance stance(joint, bodies);
+  const double root_a = bodies.frame[joint.a].root[0], root_b = bodies.frame[joint.b].root[0];
+  double rows[6][12], reach[6];
+  int count = 0;
+  const auto put_row = [&](int of_axis, bool of_point) {
+    JointRow row;
+    stance.put_row(joint, bodies, of_axis, of_point, row);
+    for (int k = 0; k < 3; ++k) {
+      rows[count][k] = root_a * row.along[k];
+      rows[count][3 + k] = row.own_a[k];
+      rows[count][6 + k] = -root_b * row.along[k];
+      rows[count][9 + k] = -row.own_b[k];
+    }
+  };
+  const auto product = [&](int i, int k) {
+    double sum = 0;
+    for (int at = 0; at < 12; ++at) sum += rows[i][at] * rows[k][at];
+    return sum;
+  };
+  // Gram and Schmidt: each locked row without what those before it hold, then the axis without all of them.
+  const auto reduce = [&] {
+    const double whole = product(count, count);
+    for (int i = 0; i < count; ++i) {
+      const double share = product(count, i) * reach[i];
+      for (int at = 0; at < 12; ++at) rows[count][at] -= share * rows[i][at];
+    }
+    return std::pair(whole, product(count, count));
+  };
+  for (int locked = 0; locked < 6; ++locked) {
+    if (!(joint.locked >> locked & 1)) continue;
+    put_row(locked, joint.is_point());
+    const auto [whole, left] = reduce();
+    if (!(left > 1e-9 * whole)) continue;
+    reach[count] = 1 / left;
+    ++count;
+  }
+  put_row(axis, false);
+  const auto [whole, left] = reduce();
+  return std::max(left, 1e-6 * whole);
+}
+
 void JointSweeps::prepare_axes(const Bodies& bodies) {
   const Lanes zero = all(0);
   const Real h = settings_.h;
   for (std::size_t i = 0; i < axis_rows_.size(); ++i) {
     AxisRow& out = axis_rows_[i];
     out.along = out.own_a = out.own_b = {zero, zero, zero};
-    out.start_error = out.response = out.impulse = out.low = out.high = out.kept = out.mass = out.extra = zero;
+    out.error = out.response = out.impulse = out.low = out.high = out.kept = out.mass = out.extra = zero;
     out.root_a = out.root_b = zero;
     for (int lane = 0; lane < kLanes; ++lane) {
       Axis& own = axis_lanes_[kLanes * i + lane];
@@ -359,52 +446,89 @@ void JointSweeps::prepare_axes(const Bodies& bodies) {
       out.b[lane] = joint.b;
       out.root_a[lane] = bodies.frame[joint.a].root[0];
       out.root_b[lane] = bodies.frame[joint.b].root[0];
-      JointRow row;
-      const Stance stance(joint, bodies);
-      JointDefinition as_axes = joint;
-      as_axes.locked &= 0x38;  // forces along an axis act where a's anchor is
-      stance.put_row(as_axes, bodies, axis.axis, row);
-      // An upper limit is a lower one of the opposite.
-      const Real sign = axis.kind == AxisDefinition::kUpper ? -1 : 1;
-      for (int k = 0; k < 3; ++k) {
-        row.along[k] *= sign;
-        row.own_a[k] *= sign;
-        row.own_b[k] *= sign;
-      }
-      put(row.along, out.along, lane);
-      put(row.own_a, out.own_a, lane);
-      put(row.own_b, out.own_b, lane);
-      Real inertia = 0;
-      for (int k = 0; k < 3; ++k) {
-        inertia += row.own_a[k] * row.own_a[k] + row.own_b[k] * row.own_b[k];
-        inertia +=
-            row.along[k] * row.along[k] * (out.root_a[lane] * out.root_a[lane] + out.root_b[lane] * out.root_b[lane]);
-      }
-      out.response[lane] = inertia > 0 ? 1 / inertia : 0;
-      out.start_error[lane] = axis.kind == AxisDefinition::kMotor ? 0 : sign * (row.error - axis.value);
+      put_axis_row(out, lane, own, bodies);
+      const double inertia = held_inertia(joint, axis.axis, bodies);
+      out.response[lane] = inertia > 0 ? Real(1 / inertia) : 0;
       out.low[lane] = axis.kind == AxisDefinition::kMotor    ? -axis.force * h
                       : axis.kind == AxisDefinition::kSpring ? -kFar
                                                              : 0;
       out.high[lane] = axis.kind == AxisDefinition::kMotor ? axis.force * h : kFar;
       if (axis.kind == AxisDefinition::kSpring) {
         // The row alone is an oscillator. Its velocity after a substep is kept_share of what it was, less rate times
-        // how far it is out: so chosen that the two together have the oscillator's own frequency and decay.
+        // how far it is out. Undamped it has the oscillator's own frequency; damped, its decay; and it gives way to a
+        // load as far as it should.
         const double square = double(axis.stiffness) * inertia, decay = 0.5 * double(axis.damping) * inertia;
         const double omega_h = std::sqrt(square) * h;
-        const double left = std::exp(-2 * decay * h), under = square - decay * decay;
-        const double trace =
-            2 * std::exp(-decay * h) * (under > 0 ? std::cos(std::sqrt(under) * h) : std::cosh(std::sqrt(-under) * h));
-        if (omega_h <= 1 || under <= 0) {
+        if (omega_h <= 1 && decay * decay < square) {
+          const double left = std::exp(-2 * decay * h);
           own.kept_share = Real(left);
-          own.rate = Real((1 + left - trace) / h);
-        } else {  // too fast to be seen: only how far it gives way is right
+          own.rate = Real(left * 2 * (1 - std::cos(omega_h)) / h);
+        } else {  // too fast to be seen
           const double scale = 1 / (1 + 2 * decay * h + square * h * h);
           own.kept_share = Real(scale);
           own.rate = Real(square * h * scale);
         }
-        own.inertia = inertia;
       }
     }
+  }
+}
+
+void JointSweeps::turn(Bodies& bodies) {
+  Bodies::Twist* more = bodies.turned_impulses.data();
+  // The difference that turning makes to what impulses do to bodies.
+  const auto turn_block = [&](Block& block, auto&& put_rows) {
+    Lanes3 own_a[3], own_b[3], along[3];
+    for (int k = 0; k < 3; ++k) {
+      own_a[k] = block.own_a[k];
+      own_b[k] = block.own_b[k];
+      along[k] = block.along[k];
+    }
+    put_rows();
+    Lanes3 turn_a = gather<&Bodies::Twist::angular>(more, block.a),
+           turn_b = gather<&Bodies::Twist::angular>(more, block.b);
+    for (int k = 0; k < 3; ++k) {
+      add(block.impulse[k], block.own_a[k] - own_a[k], turn_a);
+      add(-block.impulse[k], block.own_b[k] - own_b[k], turn_b);
+    }
+    scatter<&Bodies::Twist::angular>(turn_a, more, block.a);
+    scatter<&Bodies::Twist::angular>(turn_b, more, block.b);
+    if (block.is_point) return;
+    Lanes3 push{all(0), all(0), all(0)};
+    for (int k = 0; k < 3; ++k) add(block.impulse[k], block.along[k] - along[k], push);
+    Lanes3 linear_a = gather<&Bodies::Twist::linear>(more, block.a),
+           linear_b = gather<&Bodies::Twist::linear>(more, block.b);
+    add(block.root_a, push, linear_a);
+    add(-block.root_b, push, linear_b);
+    scatter<&Bodies::Twist::linear>(linear_a, more, block.a);
+    scatter<&Bodies::Twist::linear>(linear_b, more, block.b);
+  };
+  for (Block& block : points_) turn_block(block, [&] { turn_points(block, bodies); });
+  const auto turn_blocks = [&](std::vector<Block>& blocks, const std::vector<int>& lanes, int first_axis) {
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      turn_block(blocks[i], [&] {
+        for (int lane = 0; lane < kLanes; ++lane)
+          if (lanes[kLanes * i + lane] >= 0)
+            put_block_rows(blocks[i], lane, lanes[kLanes * i + lane], first_axis, bodies);
+      });
+  };
+  turn_blocks(turns_, turn_lanes_, 3);
+  turn_blocks(slides_, slide_lanes_, 0);
+  for (std::size_t i = 0; i < axis_rows_.size(); ++i) {
+    AxisRow& row = axis_rows_[i];
+    const Lanes3 own_a = row.own_a, own_b = row.own_b, along = row.along;
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (axis_lanes_[kLanes * i + lane].joint >= 0) put_axis_row(row, lane, axis_lanes_[kLanes * i + lane], bodies);
+    Lanes3 turn_a = gather<&Bodies::Twist::angular>(more, row.a), turn_b = gather<&Bodies::Twist::angular>(more, row.b);
+    Lanes3 linear_a = gather<&Bodies::Twist::linear>(more, row.a),
+           linear_b = gather<&Bodies::Twist::linear>(more, row.b);
+    add(row.impulse, row.own_a - own_a, turn_a);
+    add(-row.impulse, row.own_b - own_b, turn_b);
+    add(row.impulse * row.root_a, row.along - along, linear_a);
+    add(-row.impulse * row.root_b, row.along - along, linear_b);
+    scatter<&Bodies::Twist::angular>(turn_a, more, row.a);
+    scatter<&Bodies::Twist::angular>(turn_b, more, row.b);
+    scatter<&Bodies::Twist::linear>(linear_a, more, row.a);
+    scatter<&Bodies::Twist::linear>(linear_b, more, row.b);
   }
 }
 
@@ -442,59 +566,17 @@ void JointSweeps::warm_start(Bodies& bodies) const {
 
 // ---- sweeps --------------------------------------------------------------------------------------------------------
 
-// How far blocks are out where bodies are now. A point's anchors turn with their bodies, exactly.
-void JointSweeps::update_errors(const Bodies& bodies) {
-  const Motion* motion = bodies.motion.data();
-  const auto update = [&](Block& block, const Frames* frame_a, const Frames* frame_b) {
-    const Lanes3 moved_a = gather<&Motion::moved>(motion, block.a), moved_b = gather<&Motion::moved>(motion, block.b);
-    const Lanes3 turned_a = gather<&Motion::turned>(motion, block.a),
-                 turned_b = gather<&Motion::turned>(motion, block.b);
-    const Lanes3 apart = block.root_a * moved_a - block.root_b * moved_b;
-    const Lanes* of_axis[3] = {&apart.x, &apart.y, &apart.z};
-    for (int k = 0; k < 3; ++k) {
-      const Lanes straight = block.is_point ? *of_axis[k] : lapjoint::dot(block.along[k], apart);
-      block.error[k] = block.start_error[k] + straight + lapjoint::dot(block.own_a[k], turned_a) -
-                       lapjoint::dot(block.own_b[k], turned_b);
-    }
-    if (!block.is_point) return;
-    // What a rotation by a vector does to an arm beyond the first order.
-    const auto curve = [](const Lanes3& turn, const Lanes3& arm) {
-      const Lanes square = lapjoint::dot(turn, turn);
-      const Lanes3 once = lapjoint::cross(turn, arm);
-      const Lanes second = all(Real(1.0 / 2)) - square * (all(Real(1.0 / 24)) - square * all(Real(1.0 / 720)));
-      const Lanes first = -square * (all(Real(1.0 / 6)) - square * all(Real(1.0 / 120)));
-      return second * lapjoint::cross(turn, once) + first * once;
-    };
-    const Lanes3 more = curve(frame_a->world(turned_a), block.arm_a) - curve(frame_b->world(turned_b), block.arm_b);
-    block.error[0] += more.x;
-    block.error[1] += more.y;
-    block.error[2] += more.z;
-  };
-  for (Block& block : turns_) update(block, nullptr, nullptr);
-  for (Block& block : slides_) update(block, nullptr, nullptr);
-  for (Block& block : points_) {
-    const Frames frame_a = gather_frames(bodies.frame.data(), block.a);
-    const Frames frame_b = gather_frames(bodies.frame.data(), block.b);
-    update(block, &frame_a, &frame_b);
-  }
-}
-
+// Coefficients of axes for a sweep.
 template <bool kBias>
-void JointSweeps::update_axes(const Bodies& bodies) {
-  const Motion* motion = bodies.motion.data();
+void JointSweeps::update_axes() {
   const Real h = settings_.h;
   for (std::size_t i = 0; i < axis_rows_.size(); ++i) {
     AxisRow& row = axis_rows_[i];
-    const Lanes3 apart =
-        row.root_a * gather<&Motion::moved>(motion, row.a) - row.root_b * gather<&Motion::moved>(motion, row.b);
-    const Lanes error = row.start_error + lapjoint::dot(row.along, apart) +
-                        lapjoint::dot(row.own_a, gather<&Motion::turned>(motion, row.a)) -
-                        lapjoint::dot(row.own_b, gather<&Motion::turned>(motion, row.b));
     for (int lane = 0; lane < kLanes; ++lane) {
       const Axis& own = axis_lanes_[kLanes * i + lane];
       if (own.joint < 0) continue;
       const AxisDefinition& axis = axes_[own.axis];
-      const Real response = row.response[lane];
+      const Real response = row.response[lane], error = row.error[lane];
       Real kept = 1, mass = response, extra = 0;
       if (axis.kind == AxisDefinition::kMotor) {
         extra = -response * axis.value;
@@ -502,13 +584,13 @@ void JointSweeps::update_axes(const Bodies& bodies) {
         if constexpr (!kBias) continue;  // as it was before bodies moved
         kept = 1 - own.kept_share;
         mass = (1 - own.kept_share) * response;
-        extra = own.rate * error[lane] * response;
-      } else if (error[lane] > 0) {
-        extra = response * error[lane] / h;
+        extra = own.rate * error * response;
+      } else if (error > 0) {
+        extra = response * error / h;
       } else if constexpr (kBias) {
         kept = 1 - settings_.soft.impulse_scale;
         mass = response * settings_.soft.mass_scale;
-        extra = mass * std::max(settings_.soft.rate * error[lane], -settings_.push_speed);
+        extra = mass * std::max(settings_.soft.rate * error, -settings_.push_speed);
       }
       row.kept[lane] = kept;
       row.mass[lane] = mass;
@@ -598,17 +680,14 @@ Real JointSweeps::sweep_blocks(std::vector<Block>& blocks, Bodies& bodies) {
 // What may give way comes first, what holds last.
 template <bool kBias, bool kMeasured>
 Real JointSweeps::sweep(Bodies& bodies) {
-  if (!axis_rows_.empty()) update_axes<kBias>(bodies);
+  update_axes<kBias>();
   Real worst = sweep_axes(bodies);
   worst = std::max(worst, sweep_blocks<kBias, kMeasured>(turns_, bodies));
   worst = std::max(worst, sweep_blocks<kBias, kMeasured>(slides_, bodies));
   return std::max(worst, sweep_blocks<kBias, kMeasured>(points_, bodies));
 }
 
-void JointSweeps::solve(Bodies& bodies) {
-  update_errors(bodies);
-  sweep<true, false>(bodies);
-}
+void JointSweeps::solve(Bodies& bodies) { sweep<true, false>(bodies); }
 void JointSweeps::relax(Bodies& bodies) { sweep<false, false>(bodies); }
 Real JointSweeps::relax_measured(Bodies& bodies) { return sweep<false, true>(bodies); }
 

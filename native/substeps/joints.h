@@ -56,13 +56,16 @@ class JointSweeps {
   // `impulses`: of the last step, sums over its substeps.
   void prepare(const Bodies& bodies, const JointSettings& settings, const std::vector<Real>& impulses);
   void warm_start(Bodies& bodies) const;
+  // Bodies have moved: rows for where they are. What a row holds up stays what it was at the step's beginning, only its
+  // directions and errors are new. With those of the beginning, whatever turns would lose speed to its joints.
+  void turn(Bodies& bodies);
   void solve(Bodies& bodies);
   void relax(Bodies& bodies);
   Real relax_measured(Bodies& bodies);
   void store(std::vector<Real>& impulses) const;
   long row_count() const { return row_count_; }
 
-  // Rows of a joint's locked axes, in their order.
+  // Rows of a joint's locked axes, in their order, for where bodies are.
   static int rows_of(const JointDefinition& joint, const Bodies& bodies, JointRow* rows);
 
  private:
@@ -73,21 +76,21 @@ class JointSweeps {
     Lanes3 along[3];  // not of points: theirs are the world's axes
     Lanes3 own_a[3], own_b[3];
     Lanes inverse[6];
-    Lanes start_error[3], error[3], impulse[3];
-    Lanes3 arm_a, arm_b;      // of points
-    Lanes3 place_a, place_b;  // of points, in the bodies' frames
+    Lanes error[3], impulse[3];
+    Lanes3 arm_a, arm_b, apart;  // of points, when the step begins: arms, and what is between the bodies
+    Lanes3 place_a, place_b;     // of points, in the bodies' frames
   };
   struct alignas(64) AxisRow {
     int a[kLanes], b[kLanes];
     Lanes root_a, root_b;
     Lanes3 along, own_a, own_b;
-    Lanes start_error, response, impulse, low, high;
+    Lanes error, response, impulse, low, high;
     // impulse = kept * impulse - mass * velocity - extra
     Lanes kept, mass, extra;
   };
   struct Axis {  // of a lane
     int joint = -1, axis = -1;
-    Real rate = 0, inertia = 0, kept_share = 0;  // of a spring: see prepare_axes
+    Real rate = 0, kept_share = 0;  // of a spring: see prepare_axes
   };
 
   void define_blocks(const Colours& colours, const std::vector<int>& joint_of, int first_axis, bool is_point,
@@ -95,9 +98,12 @@ class JointSweeps {
   void prepare_points(const Bodies& bodies);
   void prepare_blocks(std::vector<Block>& blocks, const std::vector<int>& lanes, int first_axis, const Bodies& bodies);
   void prepare_axes(const Bodies& bodies);
-  void update_errors(const Bodies& bodies);
+  void put_axis_row(AxisRow& row, int lane, const Axis& axis, const Bodies& bodies) const;
+  void put_block_rows(Block& block, int lane, int number, int first_axis, const Bodies& bodies) const;
+  double held_inertia(const JointDefinition& joint, int axis, const Bodies& bodies) const;
+  static void turn_points(Block& block, const Bodies& bodies);
   template <bool kBias>
-  void update_axes(const Bodies& bodies);
+  void update_axes();
   template <bool kBias, bool kMeasured>
   Real sweep_blocks(std::vector<Block>& blocks, Bodies& bodies);
   Real sweep_axes(Bodies& bodies);

@@ -52,6 +52,10 @@ void SubstepSolver::step(Real timestep) {
     lap(times_.direct);
     bodies.move(h);
     lap(times_.moving);
+    joints.turn(bodies);
+    lap(times_.sweeps);
+    direct_joints.turn(bodies);
+    lap(times_.direct);
     if (substep + 1 < substeps) {
       joints.relax(bodies);
       sweeps_.relax(bodies);
