@@ -55,11 +55,16 @@ void out_of_axes(const Real* axes, const double* own, Out* world) {
 // out = rotation by the vector `turn` times axes
 template <typename In>
 void turn_axes(const double* turn, const In* axes, double* out) {
-  const double square = turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2], angle = std::sqrt(square);
-  // Quaternion of the rotation.
-  const double half = angle / 2, share = angle > 1e-4 ? std::sin(half) / angle : 0.5 - square / 48;
-  const double w = angle > 1e-4 ? std::cos(half) : 1 - square / 8, x = share * turn[0], y = share * turn[1],
-               z = share * turn[2];
+  const double square = turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2];
+  // Quaternion of the rotation; of little ones by series that are right to all digits.
+  double w = 1 - square / 8 * (1 - square / 48 * (1 - square / 120));
+  double share = 0.5 * (1 - square / 24 * (1 - square / 80 * (1 - square / 168)));
+  if (square > 0.01) {
+    const double angle = std::sqrt(square);
+    w = std::cos(angle / 2);
+    share = std::sin(angle / 2) / angle;
+  }
+  const double x = share * turn[0], y = share * turn[1], z = share * turn[2];
   const double r[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
                        2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
                        2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
@@ -83,31 +88,21 @@ void straighten(const double* m, Real* out) {
 
 // The rotation vector of a body since the step began, in the world.
 void world_turn(const Bodies& bodies, int place, double* turn) {
-  const BodyTraits& traits = bodies.traits[place];
-  double own[3];
+  const Frame& frame = bodies.frame[place];
+  const Lanes& turned = bodies.motion[place].turned;
   for (int k = 0; k < 3; ++k)
-    own[k] = double(bodies.motion[place].turned[k]) * std::sqrt(double(traits.inverse_inertia[k]));
-  out_of_axes(bodies.start[place].axes, own, turn);
+    turn[k] = double(turned[0]) * frame.rows[0][k] + double(turned[1]) * frame.rows[1][k] +
+              double(turned[2]) * frame.rows[2][k];
 }
 
 }  // namespace
-
-Pose pose_of(const Bodies& bodies, int place) {
-  const BodyState& start = bodies.start[place];
-  Pose pose;
-  double turn[3];
-  world_turn(bodies, place, turn);
-  turn_axes(turn, start.axes, pose.axes);
-  const double root = std::sqrt(double(bodies.traits[place].inverse_mass));
-  for (int k = 0; k < 3; ++k) pose.position[k] = double(start.position[k]) + root * bodies.motion[place].moved[k];
-  return pose;
-}
 
 void Bodies::resize(int count) {
   motion.resize(count + 1);
   frame.resize(count + 1);
   start.resize(count + 1);
   traits.resize(count + 1);
+  pose.resize(count + 1);
   pushed_.resize(count + 1);
   carried_.resize(count + 1);
   before_.resize(count + 1);
@@ -173,6 +168,16 @@ void Bodies::move(Real h) {
   for (Motion& now : motion) {
     now.moved += duration * now.linear;
     now.turned += duration * now.angular;
+  }
+}
+
+void Bodies::find_poses() {
+  for (int i = 0; i <= fixed(); ++i) {
+    double turn[3];
+    world_turn(*this, i, turn);
+    turn_axes(turn, start[i].axes, pose[i].axes);
+    const double root = frame[i].root[0];
+    for (int k = 0; k < 3; ++k) pose[i].position[k] = double(start[i].position[k]) + root * motion[i].moved[k];
   }
 }
 

@@ -28,6 +28,11 @@ struct BodyTraits {
   bool gyroscopic = false;
 };
 
+// Where a body is now.
+struct Pose {
+  double position[3], axes[9];
+};
+
 struct alignas(64) Motion {
   Lanes linear, angular;  // velocity; the fourth lane is zero, here and below
   Lanes moved, turned;    // since the step began
@@ -61,6 +66,7 @@ struct Bodies {
   std::vector<Frame> frame;
   std::vector<BodyState> start;
   std::vector<BodyTraits> traits;
+  std::vector<Pose> pose;  // of the last `find_poses`
 
   void resize(int count);
   int fixed() const { return static_cast<int>(motion.size()) - 1; }
@@ -70,6 +76,7 @@ struct Bodies {
   // Adds what forces do in a substep, and what all constraints did in the last one.
   void begin_substep();
   void move(Real h);
+  void find_poses();
   void end_substep();
   // Into `start`.
   void finish(Real timestep);
@@ -87,12 +94,6 @@ struct Bodies {
   std::vector<Twist> carried_;  // by all constraints in the last substep
   std::vector<Twist> before_;   // velocities of a substep before any constraint
 };
-
-// Where a body is now; the last has not moved.
-struct Pose {
-  double position[3], axes[9];
-};
-Pose pose_of(const Bodies& bodies, int place);
 
 template <auto Row, typename Of>
 LAPJOINT_INLINE Lanes3 gather(const Of* of, const int* places) {

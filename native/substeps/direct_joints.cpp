@@ -22,43 +22,8 @@ void add(double factor, const double* a, double* out) {
   for (int k = 0; k < 6; ++k) out[k] += factor * a[k];
 }
 
-// `only`: the one of the first three numbers that is not zero, or -1 where all may be.
-void add_product(double factor, const double* a, const double* b, int only, double* block) {
-  if (only < 0) {
-    for (int i = 0; i < 6; ++i) add(factor * a[i], b, block + 6 * i);
-    return;
-  }
-  double scaled[6];
-  for (int i = 0; i < 6; ++i) scaled[i] = factor * a[i];
-  for (int k = 3; k < 6; ++k) block[6 * only + k] += scaled[only] * b[k];
-  block[7 * only] += scaled[only] * b[only];
-  for (int i = 3; i < 6; ++i) {
-    double* row = block + 6 * i;
-    row[only] += scaled[i] * b[only];
-    for (int k = 3; k < 6; ++k) row[k] += scaled[i] * b[k];
-  }
-}
-
-void cross(const double* x, const double* y, double* out) {
-  out[0] = x[1] * y[2] - x[2] * y[1];
-  out[1] = x[2] * y[0] - x[0] * y[2];
-  out[2] = x[0] * y[1] - x[1] * y[0];
-}
-
-// How far the end of an arm has moved as its body turned.
-void turn_arm(const Frame& frame, const Lanes& turned, const double* arm, double* out) {
-  double turn[3], once[3], twice[3], square = 0;
-  for (int k = 0; k < 3; ++k) {
-    turn[k] = double(turned[0]) * frame.rows[0][k] + double(turned[1]) * frame.rows[1][k] +
-              double(turned[2]) * frame.rows[2][k];
-    square += turn[k] * turn[k];
-  }
-  cross(turn, arm, once);
-  cross(turn, once, twice);
-  // Sine and cosine as series: right to a hundred-millionth at a fifth of a radian.
-  const double first = 1 - square * (1.0 / 6 - square * (1.0 / 120 - square / 5040));
-  const double second = 1.0 / 2 - square * (1.0 / 24 - square * (1.0 / 720 - square / 40320));
-  for (int k = 0; k < 3; ++k) out[k] = first * once[k] + second * twice[k];
+void add_product(double factor, const double* a, const double* b, double* block) {
+  for (int i = 0; i < 6; ++i) add(factor * a[i], b, block + 6 * i);
 }
 
 int locked_rows(const JointDefinition& joint) {
@@ -75,6 +40,7 @@ int locked_rows(const JointDefinition& joint) {
 void DirectJoints::choose(std::vector<JointDefinition>& joints, JointChoice choice, int fixed) {
   joints_.clear();
   structures_.clear();
+  rows_.clear();
   for (JointDefinition& joint : joints) joint.direct = false;
   if (choice == JointChoice::kSwept) return;
   // Bodies that joints tie together, through bodies that can move.
@@ -141,6 +107,15 @@ void DirectJoints::choose_structure(std::vector<JointDefinition>& joints, const 
     link.joint = static_cast<int>(joints_.size());
     joints[members[k]].direct = true;
     joints_.push_back(joints[members[k]]);
+    const JointDefinition& joint = joints_.back();
+    link.is_point = joint.is_point();
+    link.first_row = static_cast<int>(rows_.size());
+    for (int axis = 0; axis < 6; ++axis)
+      if (joint.locked >> axis & 1) {
+        rows_.emplace_back();
+        rows_.back().target = joint.first_impulse + axis;
+      }
+    link.row_count = static_cast<int>(rows_.size()) - link.first_row;
     if (link.a != body_count) link.of_a = structure.matrix->block(link.a, link.a);
     if (link.b != body_count) link.of_b = structure.matrix->block(link.b, link.b);
     if (!link.of_a || !link.of_b) continue;
@@ -153,43 +128,22 @@ void DirectJoints::choose_structure(std::vector<JointDefinition>& joints, const 
 // ---- a step's rows
 // -----------------------------------------------------------------------------------------------------
 
-void DirectJoints::prepare(const Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses) {
+void DirectJoints::prepare(Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses) {
   h_ = h;
   substeps_ = substeps;
   failed_ = 0;
-  rows_.clear();
   for (Structure& structure : structures_) {
-    for (Link& link : structure.links) {
-      const JointDefinition& joint = joints_[link.joint];
-      JointRow made[6];
-      link.first_row = static_cast<int>(rows_.size());
-      link.row_count = JointSweeps::rows_of(joint, bodies, made);
-      const double root_a = bodies.frame[joint.a].root[0], root_b = bodies.frame[joint.b].root[0];
-      link.is_point = joint.is_point();
-      const BodyState &a = bodies.start[joint.a], &b = bodies.start[joint.b];
-      for (int k = 0; k < 3; ++k) {
-        const auto arm = [&](const BodyState& body, const Real* local) {
-          const Real* row = body.axes + 3 * k;
-          return double(row[0]) * local[0] + double(row[1]) * local[1] + double(row[2]) * local[2];
-        };
-        link.arm_a[k] = arm(a, joint.place_a);
-        link.arm_b[k] = arm(b, joint.place_b);
-        link.apart[k] = (double(a.position[k]) - b.position[k]) + (link.arm_a[k] - link.arm_b[k]);
-      }
-      int axis = -1;
+    for (const Link& link : structure.links) {
       for (int k = 0; k < link.row_count; ++k) {
-        do ++axis;
-        while (!(joint.locked >> axis & 1));
-        Row& row = rows_.emplace_back();
-        for (int i = 0; i < 3; ++i) {
-          row.own_a[i] = root_a * made[k].along[i];
-          row.own_b[i] = -root_b * made[k].along[i];
-          row.own_a[3 + i] = made[k].own_a[i];
-          row.own_b[3 + i] = -made[k].own_b[i];
-        }
-        row.error = made[k].error;
+        Row& row = rows_[link.first_row + k];
+        row.impulse = 0;
+        std::fill(row.own_a, row.own_a + 6, 0.0);
+        std::fill(row.own_b, row.own_b + 6, 0.0);
+      }
+      put_rows(link, bodies);
+      for (int k = 0; k < link.row_count; ++k) {
+        Row& row = rows_[link.first_row + k];
         row.stiffness = kHold / std::max(product(row.own_a, row.own_a) + product(row.own_b, row.own_b), 1e-300);
-        row.target = joint.first_impulse + axis;
         row.impulse = double(impulses[row.target]) / substeps;
       }
     }
@@ -198,23 +152,107 @@ void DirectJoints::prepare(const Bodies& bodies, Real h, int substeps, const std
   }
 }
 
+// Rows for where bodies are. What their impulses do to the bodies changes with them.
+void DirectJoints::put_rows(const Link& link, Bodies& bodies) {
+  const JointDefinition& joint = joints_[link.joint];
+  const Frame* frames[2] = {&bodies.frame[joint.a], &bodies.frame[joint.b]};
+  Bodies::Twist* more[2] = {&bodies.turned_impulses[joint.a], &bodies.turned_impulses[joint.b]};
+  const auto put_all = [&](Row& row, int side, const double* along, const double* about) {
+    double* own = side == 0 ? row.own_a : row.own_b;
+    for (int i = 0; i < 3; ++i) {
+      more[side]->linear[i] += Real(row.impulse * (along[i] - own[i]));
+      more[side]->angular[i] += Real(row.impulse * (about[i] - own[3 + i]));
+      own[i] = along[i];
+      own[3 + i] = about[i];
+    }
+  };
+  if (link.is_point) {
+    const Pose* poses[2] = {&bodies.pose[joint.a], &bodies.pose[joint.b]};
+    double arms[2][3];
+    for (int side = 0; side < 2; ++side) {
+      const Real* local = side == 0 ? joint.place_a : joint.place_b;
+      for (int k = 0; k < 3; ++k) {
+        const double* row = poses[side]->axes + 3 * k;
+        arms[side][k] = row[0] * local[0] + row[1] * local[1] + row[2] * local[2];
+      }
+      const double* arm = arms[side];
+      const double crossed[3][3] = {{0, arm[2], -arm[1]}, {-arm[2], 0, arm[0]}, {arm[1], -arm[0], 0}};  // arm x axis
+      const double sign = side == 0 ? 1 : -1;
+      double turn[3][3];
+      for (int i = 0; i < 3; ++i)
+        for (int c = 0; c < 3; ++c) turn[i][c] = sign * frames[side]->rows[i][c];
+      for (int k = 0; k < 3; ++k) {
+        double along[3] = {0, 0, 0}, about[3];
+        along[k] = sign * frames[side]->root[0];
+        for (int i = 0; i < 3; ++i)
+          about[i] = turn[i][0] * crossed[k][0] + turn[i][1] * crossed[k][1] + turn[i][2] * crossed[k][2];
+        put_all(rows_[link.first_row + k], side, along, about);
+      }
+    }
+    for (int k = 0; k < 3; ++k)
+      rows_[link.first_row + k].error = (poses[0]->position[k] - poses[1]->position[k]) + (arms[0][k] - arms[1][k]);
+    if (link.row_count == 3) return;
+  }
+  JointRow made[6];
+  JointSweeps::rows_of(joint, bodies, made);
+  for (int k = link.is_point ? 3 : 0; k < link.row_count; ++k) {
+    Row& row = rows_[link.first_row + k];
+    for (int side = 0; side < 2; ++side) {
+      const double sign = side == 0 ? 1 : -1, root = sign * frames[side]->root[0];
+      const Real* own = side == 0 ? made[k].own_a : made[k].own_b;
+      const double along[3] = {root * made[k].along[0], root * made[k].along[1], root * made[k].along[2]};
+      const double about[3] = {sign * own[0], sign * own[1], sign * own[2]};
+      put_all(row, side, along, about);
+    }
+    row.error = made[k].error;
+  }
+}
+
+// Three rows of a point, each with one number along: block += own^T stiffness other.
+void DirectJoints::add_point(const Row* rows, double (Row::*own)[6], double (Row::*other)[6], double* block) {
+  double turning[9] = {};
+  for (int k = 0; k < 3; ++k) {
+    const double *x = rows[k].*own, *y = rows[k].*other, stiffness = rows[k].stiffness;
+    const double along_x = stiffness * x[k], along_y = stiffness * y[k];
+    block[7 * k] += along_x * y[k];
+    for (int c = 0; c < 3; ++c) {
+      block[6 * k + 3 + c] += along_x * y[3 + c];
+      block[6 * (3 + c) + k] += along_y * x[3 + c];
+      const double about = stiffness * x[3 + c];
+      for (int d = 0; d < 3; ++d) turning[3 * c + d] += about * y[3 + d];
+    }
+  }
+  for (int c = 0; c < 3; ++c)
+    for (int d = 0; d < 3; ++d) block[6 * (3 + c) + 3 + d] += turning[3 * c + d];
+}
+
 bool DirectJoints::factor(Structure& structure) {
   BlockCholesky& matrix = *structure.matrix;
   matrix.clear();
   for (int i = 0; i < static_cast<int>(structure.places.size()); ++i)
     for (int k = 0; k < 6; ++k) matrix.block(i, i)[7 * k] = 1;
-  for (const Link& link : structure.links)
-    for (int k = 0; k < link.row_count; ++k) {
-      const Row& row = rows_[link.first_row + k];
-      const int only = link.is_point && k < 3 ? k : -1;
-      if (link.of_a) add_product(row.stiffness, row.own_a, row.own_a, only, link.of_a);
-      if (link.of_b) add_product(row.stiffness, row.own_b, row.own_b, only, link.of_b);
+  for (const Link& link : structure.links) {
+    const Row* rows = &rows_[link.first_row];
+    int first = 0;
+    if (link.is_point) {
+      if (link.of_a) add_point(rows, &Row::own_a, &Row::own_a, link.of_a);
+      if (link.of_b) add_point(rows, &Row::own_b, &Row::own_b, link.of_b);
+      if (link.of_both)
+        link.b_first ? add_point(rows, &Row::own_b, &Row::own_a, link.of_both)
+                     : add_point(rows, &Row::own_a, &Row::own_b, link.of_both);
+      first = 3;
+    }
+    for (int k = first; k < link.row_count; ++k) {
+      const Row& row = rows[k];
+      if (link.of_a) add_product(row.stiffness, row.own_a, row.own_a, link.of_a);
+      if (link.of_b) add_product(row.stiffness, row.own_b, row.own_b, link.of_b);
       if (!link.of_both) continue;
       if (link.b_first)
-        add_product(row.stiffness, row.own_b, row.own_a, only, link.of_both);
+        add_product(row.stiffness, row.own_b, row.own_a, link.of_both);
       else
-        add_product(row.stiffness, row.own_a, row.own_b, only, link.of_both);
+        add_product(row.stiffness, row.own_a, row.own_b, link.of_both);
     }
+  }
   return matrix.factor();
 }
 
@@ -245,69 +283,9 @@ void DirectJoints::store(std::vector<Real>& impulses) const {
 void DirectJoints::turn(Bodies& bodies) {
   for (Structure& structure : structures_) {
     if (!structure.works) continue;
-    for (const Link& link : structure.links) {
-      if (link.is_point) turn_point(link, bodies);
-      if (!link.is_point || link.row_count > 3) turn_others(link, bodies);
-    }
+    for (const Link& link : structure.links) put_rows(link, bodies);
     structure.works = factor(structure);
     failed_ += !structure.works;
-  }
-}
-
-void DirectJoints::turn_point(const Link& link, Bodies& bodies) {
-  const JointDefinition& joint = joints_[link.joint];
-  double error[3] = {link.apart[0], link.apart[1], link.apart[2]};
-  const auto turn = [&](int place, const double* start, double sign, auto own) {
-    const Frame& frame = bodies.frame[place];
-    const Motion& motion = bodies.motion[place];
-    const double root = frame.root[0];
-    double more[3], arm[3];
-    turn_arm(frame, motion.turned, start, more);
-    for (int k = 0; k < 3; ++k) {
-      arm[k] = start[k] + more[k];
-      error[k] += sign * (root * motion.moved[k] + more[k]);
-    }
-    const double about[3][3] = {{0, arm[2], -arm[1]}, {-arm[2], 0, arm[0]}, {arm[1], -arm[0], 0}};  // arm x axis
-    Lanes& turned_impulse = bodies.turned_impulses[place].angular;
-    for (int i = 0; i < 3; ++i) {
-      const double row[3] = {frame.rows[i][0], frame.rows[i][1], frame.rows[i][2]};
-      double more_impulse = 0;
-      for (int k = 0; k < 3; ++k) {
-        Row& of = rows_[link.first_row + k];
-        double& was = (of.*own)[3 + i];
-        const double is = sign * (row[0] * about[k][0] + row[1] * about[k][1] + row[2] * about[k][2]);
-        more_impulse += of.impulse * (is - was);
-        was = is;
-      }
-      turned_impulse[i] += Real(more_impulse);
-    }
-  };
-  turn(joint.a, link.arm_a, 1, &Row::own_a);
-  turn(joint.b, link.arm_b, -1, &Row::own_b);
-  for (int k = 0; k < 3; ++k) rows_[link.first_row + k].error = error[k];
-}
-
-// Rows that are not a point's three.
-void DirectJoints::turn_others(const Link& link, Bodies& bodies) {
-  const JointDefinition& joint = joints_[link.joint];
-  JointRow made[6];
-  JointSweeps::rows_of(joint, bodies, made);
-  const double root_a = bodies.frame[joint.a].root[0], root_b = bodies.frame[joint.b].root[0];
-  for (int k = link.is_point ? 3 : 0; k < link.row_count; ++k) {
-    Row& row = rows_[link.first_row + k];
-    const auto put = [&](int place, double root, double sign, const Real* made_own, double* own) {
-      Bodies::Twist& more = bodies.turned_impulses[place];
-      for (int i = 0; i < 3; ++i) {
-        const double along = sign * root * made[k].along[i], about = sign * made_own[i];
-        more.linear[i] += Real(row.impulse * (along - own[i]));
-        more.angular[i] += Real(row.impulse * (about - own[3 + i]));
-        own[i] = along;
-        own[3 + i] = about;
-      }
-    };
-    put(joint.a, root_a, 1, made[k].own_a, row.own_a);
-    put(joint.b, root_b, -1, made[k].own_b, row.own_b);
-    row.error = made[k].error;
   }
 }
 

@@ -28,7 +28,7 @@ class DirectJoints {
   void choose(std::vector<JointDefinition>& joints, JointChoice choice, int fixed);
   bool empty() const { return joints_.empty(); }
 
-  void prepare(const Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses);
+  void prepare(Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses);
   void warm_start(Bodies& bodies) const;
   void turn(Bodies& bodies);  // as JointSweeps does
   void solve(Bodies& bodies);
@@ -55,7 +55,6 @@ class DirectJoints {
     double *of_a = nullptr, *of_b = nullptr, *of_both = nullptr;
     bool b_first = false;  // in the block of both
     bool is_point = false;
-    double arm_a[3], arm_b[3], apart[3];  // of a point, when the step begins: arms, and what is between the anchors
   };
   struct Structure {
     std::vector<Link> links;
@@ -68,8 +67,8 @@ class DirectJoints {
   void choose_structure(std::vector<JointDefinition>& joints, const std::vector<int>& members, JointChoice choice,
                         int fixed);
   bool factor(Structure& structure);
-  void turn_point(const Link& link, Bodies& bodies);
-  void turn_others(const Link& link, Bodies& bodies);
+  static void add_point(const Row* rows, double (Row::*own)[6], double (Row::*other)[6], double* block);
+  void put_rows(const Link& link, Bodies& bodies);
   void read_velocities(const Structure& structure, const Bodies& bodies);
   void write_velocities(const Structure& structure, Bodies& bodies) const;
 

@@ -36,15 +36,21 @@ void put_own(const Frame& frame, const Vector& world, Real* out) {
     out[k] = Real(frame.rows[k][0] * world.x + frame.rows[k][1] * world.y + frame.rows[k][2] * world.z);
 }
 
+// As std::atan2, which takes its time; angles of locked axes are next to nothing.
+double angle_of(double y, double x) {
+  if (!(std::abs(y) < 1e-3 * x)) return std::atan2(y, x);
+  const double ratio = y / x, square = ratio * ratio;
+  return ratio * (1 - square * (1.0 / 3 - square / 5));
+}
+
 // Where a joint stands: anchors, axes of b's frame, and the three angles of a's frame in it.
 struct Stance {
-  Pose a, b;
+  const Pose &a, &b;
   Vector anchor_a, anchor_b, axes[3];
   Vector turns[3];  // directions about which an angle grows by itself
   double angles[3];
 
-  Stance(const JointDefinition& joint, const Bodies& bodies)
-      : a(pose_of(bodies, joint.a)), b(pose_of(bodies, joint.b)) {
+  Stance(const JointDefinition& joint, const Bodies& bodies) : a(bodies.pose[joint.a]), b(bodies.pose[joint.b]) {
     anchor_a = vector(a.position) + times(a.axes, vector(joint.place_a));
     anchor_b = vector(b.position) + times(b.axes, vector(joint.place_b));
     if (joint.locked == 7 && joint.axis_count == 0) return;  // a ball
@@ -54,9 +60,9 @@ struct Stance {
       own[k] = times(a.axes, column(joint.axes_a, k));
     }
     // a's frame in b's is a turn about z after one about y after one about x.
-    angles[0] = std::atan2(dot(axes[2], own[1]), dot(axes[2], own[2]));
+    angles[0] = angle_of(dot(axes[2], own[1]), dot(axes[2], own[2]));
     angles[1] = std::asin(std::clamp(-dot(axes[2], own[0]), -1.0, 1.0));
-    angles[2] = std::atan2(dot(axes[1], own[0]), dot(axes[0], own[0]));
+    angles[2] = angle_of(dot(axes[1], own[0]), dot(axes[0], own[0]));
     Vector middle = cross(axes[2], own[0]);
     const double length = std::sqrt(dot(middle, middle));
     middle = length > 1e-6 ? (1 / length) * middle : axes[1];

@@ -52,6 +52,8 @@ class JointSweeps {
   void define(std::vector<JointDefinition> joints, std::vector<AxisDefinition> axes, int fixed);
   const std::vector<JointDefinition>& joints() const { return joints_; }
   bool empty() const { return joints_.empty(); }
+  // Whether rows are made from `Bodies::pose`; points are not.
+  bool needs_poses() const { return !turns_.empty() || !slides_.empty() || !axis_rows_.empty(); }
 
   // `impulses`: of the last step, sums over its substeps.
   void prepare(const Bodies& bodies, const JointSettings& settings, const std::vector<Real>& impulses);

@@ -19,6 +19,8 @@ void SubstepSolver::step(Real timestep) {
   lap(times_.colouring);
 
   bodies.begin(timestep, substeps);
+  const bool poses = joints.needs_poses() || !direct_joints.empty();
+  if (poses) bodies.find_poses();
   ContactSettings of_contacts;
   of_contacts.soft = Softness::of(settings.contact_share, settings.contact_damping, h);
   of_contacts.soft_fixed = Softness::of(2 * settings.contact_share, settings.contact_damping / 2, h);
@@ -51,6 +53,7 @@ void SubstepSolver::step(Real timestep) {
     direct_joints.solve(bodies);
     lap(times_.direct);
     bodies.move(h);
+    if (poses) bodies.find_poses();
     lap(times_.moving);
     joints.turn(bodies);
     lap(times_.sweeps);
