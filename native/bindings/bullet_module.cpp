@@ -178,6 +178,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("contact_damping", &WorldSettings::contact_damping)
       .def_rw("joint_share", &WorldSettings::joint_share)
       .def_rw("joint_damping", &WorldSettings::joint_damping)
+      .def_rw("push_speed", &WorldSettings::push_speed)
       .def_rw("in_rounds", &WorldSettings::in_rounds)
       .def_rw("accelerated", &WorldSettings::accelerated)
       .def_rw("joints_together", &WorldSettings::joints_together)

@@ -74,7 +74,7 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
     own.contact_damping = Real(settings.contact_damping);
     own.joint_share = Real(settings.joint_share);
     own.joint_damping = Real(settings.joint_damping);
-    own.push_speed /= Real(settings.length_unit);
+    own.push_speed = Real(settings.push_speed / settings.length_unit);
     own.bounce_speed /= Real(settings.length_unit);
     substeps_ = std::make_unique<SubstepWorld>(own, joints, settings.length_unit, settings.mass_unit);
     solver_ = std::make_unique<OpenSolver>();  // the world wants one

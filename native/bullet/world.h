@@ -36,6 +36,7 @@ struct WorldSettings {
   double contact_damping = 1;         // its damping ratio
   double joint_share = 0.25;          // the same of joints
   double joint_damping = 2;
+  double push_speed = 1;        // most that an overlap is taken back by [m/s]
   bool in_rounds = false;       // steps can be taken in rounds; with the sequential solver
   bool accelerated = true;      // in rounds: not plain sweeps
   bool joints_together = true;  // in rounds: solve joints without limits at once

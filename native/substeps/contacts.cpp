@@ -329,7 +329,7 @@ LAPJOINT_INLINE void ContactSweeps::sweep_across(const Lanes3* along, Lanes root
   add(-change_y, rows.second_b, v.angular_b);
 }
 
-template <bool kBias, bool kMeasured>
+template <bool kBias>
 Real ContactSweeps::sweep(Bodies& bodies) {
   Motion* motion = bodies.motion.data();
   Lanes worst = all(0);
@@ -337,7 +337,7 @@ Real ContactSweeps::sweep(Bodies& bodies) {
     Velocities v(motion, group);
     Lanes sum;
     const Lanes change = sweep_normals<kBias>(group, v, bodies, sum);
-    if constexpr (kMeasured) worst = greater(worst, change);
+    worst = greater(worst, change);
     if constexpr (!kBias) {
       const Lanes limit = group.friction * sum;
       const Lanes3 across[2] = {group.tangent, cross(group.normal, group.tangent)};
@@ -361,9 +361,8 @@ Real ContactSweeps::sweep(Bodies& bodies) {
   return largest(worst);
 }
 
-void ContactSweeps::solve(Bodies& bodies) { sweep<true, false>(bodies); }
-void ContactSweeps::relax(Bodies& bodies) { sweep<false, false>(bodies); }
-Real ContactSweeps::relax_measured(Bodies& bodies) { return sweep<false, true>(bodies); }
+void ContactSweeps::solve(Bodies& bodies) { sweep<true>(bodies); }
+Real ContactSweeps::relax(Bodies& bodies) { return sweep<false>(bodies); }
 
 void ContactSweeps::bounce(Bodies& bodies) {
   if (bounces_.empty()) return;

@@ -47,9 +47,8 @@ class ContactSweeps {
   // Adds last step's impulses to `moved` and `turned`.
   void warm_start(Bodies& bodies) const;
   void solve(Bodies& bodies);
-  // The largest change of a row's velocity, where it is asked for.
-  void relax(Bodies& bodies);
-  Real relax_measured(Bodies& bodies);
+  // The largest change of a row's velocity.
+  Real relax(Bodies& bodies);
   void bounce(Bodies& bodies);
   void store(std::vector<Contact>& contacts) const;
   long row_count() const { return row_count_; }
@@ -87,7 +86,7 @@ class ContactSweeps {
   struct Velocities;
 
   void prepare_group(Group& group, const std::vector<Contact>& contacts, const int* members, const Bodies& bodies);
-  template <bool kBias, bool kMeasured>
+  template <bool kBias>
   Real sweep(Bodies& bodies);
   template <bool kBias>
   Lanes sweep_normals(Group& group, Velocities& v, const Bodies& bodies, Lanes& sum);

@@ -36,62 +36,69 @@ void put_own(const Frame& frame, const Vector& world, Real* out) {
     out[k] = Real(frame.rows[k][0] * world.x + frame.rows[k][1] * world.y + frame.rows[k][2] * world.z);
 }
 
-// As std::atan2, which takes its time; angles of locked axes are next to nothing.
-double angle_of(double y, double x) {
-  if (!(std::abs(y) < 1e-3 * x)) return std::atan2(y, x);
-  const double ratio = y / x, square = ratio * ratio;
-  return ratio * (1 - square * (1.0 / 3 - square / 5));
-}
-
-// Where a joint stands: anchors, axes of b's frame, and the three angles of a's frame in it.
+// Where a joint stands: anchors, and the axes of both frames.
 struct Stance {
   const Pose &a, &b;
-  Vector anchor_a, anchor_b, axes[3];
-  Vector turns[3];  // directions about which an angle grows by itself
-  double angles[3];
+  Vector anchor_a, anchor_b, axes_a[3], axes_b[3];
 
   Stance(const JointDefinition& joint, const Bodies& bodies) : a(bodies.pose[joint.a]), b(bodies.pose[joint.b]) {
     anchor_a = vector(a.position) + times(a.axes, vector(joint.place_a));
     anchor_b = vector(b.position) + times(b.axes, vector(joint.place_b));
     if (joint.locked == 7 && joint.axis_count == 0) return;  // a ball
-    Vector own[3];
     for (int k = 0; k < 3; ++k) {
-      axes[k] = times(b.axes, column(joint.axes_b, k));
-      own[k] = times(a.axes, column(joint.axes_a, k));
+      axes_a[k] = times(a.axes, column(joint.axes_a, k));
+      axes_b[k] = times(b.axes, column(joint.axes_b, k));
     }
-    // a's frame in b's is a turn about z after one about y after one about x.
-    angles[0] = angle_of(dot(axes[2], own[1]), dot(axes[2], own[2]));
-    angles[1] = std::asin(std::clamp(-dot(axes[2], own[0]), -1.0, 1.0));
-    angles[2] = angle_of(dot(axes[1], own[0]), dot(axes[0], own[0]));
-    Vector middle = cross(axes[2], own[0]);
-    const double length = std::sqrt(dot(middle, middle));
-    middle = length > 1e-6 ? (1 / length) * middle : axes[1];
-    // Each is across the other two axes, so that it tells one angle's change alone.
-    const double steep = 1 / std::max(length, kSteep);
-    turns[0] = steep * cross(middle, axes[2]);
-    turns[1] = middle;
-    turns[2] = steep * cross(own[0], middle);
   }
 
-  // Row of an axis: along or about it, of a relative to b. A point has the world's axes and its own anchors; else
-  // forces act where a's anchor is.
-  void put_row(const JointDefinition& joint, const Bodies& bodies, int axis, bool of_point, JointRow& row) const {
-    const Frame &frame_a = bodies.frame[joint.a], &frame_b = bodies.frame[joint.b];
-    if (axis >= 3) {
-      row.along[0] = row.along[1] = row.along[2] = 0;
-      put_own(frame_a, turns[axis - 3], row.own_a);
-      put_own(frame_b, turns[axis - 3], row.own_b);
-      row.error = Real(angles[axis - 3]);
-      return;
-    }
+  // Row along an axis, of a relative to b. A point has the world's axes and its own anchors; else forces act where a's
+  // anchor is.
+  void put_along(const JointDefinition& joint, const Bodies& bodies, int axis, bool of_point, JointRow& row) const {
     const Vector world[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    const Vector& direction = of_point ? world[axis] : axes[axis];
+    const Vector& direction = of_point ? world[axis] : axes_b[axis];
     row.along[0] = Real(direction.x);
     row.along[1] = Real(direction.y);
     row.along[2] = Real(direction.z);
-    put_own(frame_a, cross(anchor_a - vector(a.position), direction), row.own_a);
-    put_own(frame_b, cross((of_point ? anchor_b : anchor_a) - vector(b.position), direction), row.own_b);
+    put_own(bodies.frame[joint.a], cross(anchor_a - vector(a.position), direction), row.own_a);
+    put_own(bodies.frame[joint.b], cross((of_point ? anchor_b : anchor_a) - vector(b.position), direction), row.own_b);
     row.error = Real(dot(direction, anchor_a - anchor_b));
+  }
+
+  void put_about(const JointDefinition& joint, const Bodies& bodies, const Vector& direction, double error,
+                 JointRow& row) const {
+    row.along[0] = row.along[1] = row.along[2] = 0;
+    put_own(bodies.frame[joint.a], direction, row.own_a);
+    put_own(bodies.frame[joint.b], direction, row.own_b);
+    row.error = Real(error);
+  }
+
+  // Row of a locked axis. Locked angles hold two axes, one of each frame, at right angles; which two depends on what is
+  // free, so that this is possible however far it turns.
+  void put_locked(const JointDefinition& joint, const Bodies& bodies, int axis, JointRow& row) const {
+    if (axis < 3) return put_along(joint, bodies, axis, joint.is_point(), row);
+    const Vector *x = axes_a, *y = axes_b;
+    if (axis == 3) return put_about(joint, bodies, cross(x[1], y[2]), dot(x[1], y[2]), row);
+    if (axis == 4) return put_about(joint, bodies, cross(y[2], x[0]), -dot(y[2], x[0]), row);
+    if ((joint.locked >> 3) == 5) return put_about(joint, bodies, cross(y[0], x[1]), -dot(y[0], x[1]), row);
+    put_about(joint, bodies, cross(x[0], y[1]), dot(x[0], y[1]), row);
+  }
+
+  // Row of an axis that is free, limited or driven. Angles: a's frame in b's is a turn about z after one about y after
+  // one about x.
+  void put_free(const JointDefinition& joint, const Bodies& bodies, int axis, JointRow& row) const {
+    if (axis < 3) return put_along(joint, bodies, axis, false, row);
+    const Vector *x = axes_a, *y = axes_b;
+    Vector middle = cross(y[2], x[0]);
+    const double length = std::sqrt(dot(middle, middle));
+    middle = length > 1e-6 ? (1 / length) * middle : y[1];
+    // Each direction is across the other two, so that it tells one angle's change alone.
+    const double steep = 1 / std::max(length, kSteep);
+    if (axis == 3)
+      put_about(joint, bodies, steep * cross(middle, y[2]), std::atan2(dot(y[2], x[1]), dot(y[2], x[2])), row);
+    else if (axis == 4)
+      put_about(joint, bodies, middle, std::asin(std::clamp(-dot(y[2], x[0]), -1.0, 1.0)), row);
+    else
+      put_about(joint, bodies, steep * cross(x[0], middle), std::atan2(dot(y[1], x[0]), dot(y[0], x[0])), row);
   }
 };
 
@@ -130,7 +137,7 @@ int JointSweeps::rows_of(const JointDefinition& joint, const Bodies& bodies, Joi
   const Stance stance(joint, bodies);
   int count = 0;
   for (int axis = 0; axis < 6; ++axis)
-    if (joint.locked >> axis & 1) stance.put_row(joint, bodies, axis, joint.is_point(), rows[count++]);
+    if (joint.locked >> axis & 1) stance.put_locked(joint, bodies, axis, rows[count++]);
   return count;
 }
 
@@ -337,7 +344,7 @@ void JointSweeps::put_block_rows(Block& block, int lane, int number, int first_a
   for (int k = 0; k < 3; ++k) {
     if (!(joint.locked >> (first_axis + k) & 1)) continue;
     JointRow row;
-    stance.put_row(joint, bodies, first_axis + k, false, row);
+    stance.put_locked(joint, bodies, first_axis + k, row);
     put(row.along, block.along[k], lane);
     put(row.own_a, block.own_a[k], lane);
     put(row.own_b, block.own_b[k], lane);
@@ -377,7 +384,7 @@ void JointSweeps::put_axis_row(AxisRow& out, int lane, const Axis& own, const Bo
   const JointDefinition& joint = joints_[own.joint];
   const AxisDefinition& axis = axes_[own.axis];
   JointRow row;
-  Stance(joint, bodies).put_row(joint, bodies, axis.axis, false, row);
+  Stance(joint, bodies).put_free(joint, bodies, axis.axis, row);
   const Real sign = axis.kind == AxisDefinition::kUpper ? -1 : 1;  // an upper limit is a lower one of the opposite
   for (int k = 0; k < 3; ++k) {
     row.along[k] *= sign;
@@ -397,9 +404,7 @@ double JointSweeps::held_inertia(const JointDefinition& joint, int axis, const B
   const double root_a = bodies.frame[joint.a].root[0], root_b = bodies.frame[joint.b].root[0];
   double rows[6][12], reach[6];
   int count = 0;
-  const auto put_row = [&](int of_axis, bool of_point) {
-    JointRow row;
-    stance.put_row(joint, bodies, of_axis, of_point, row);
+  const auto put_row = [&](const JointRow& row) {
     for (int k = 0; k < 3; ++k) {
       rows[count][k] = root_a * row.along[k];
       rows[count][3 + k] = row.own_a[k];
@@ -423,13 +428,17 @@ double JointSweeps::held_inertia(const JointDefinition& joint, int axis, const B
   };
   for (int locked = 0; locked < 6; ++locked) {
     if (!(joint.locked >> locked & 1)) continue;
-    put_row(locked, joint.is_point());
+    JointRow row;
+    stance.put_locked(joint, bodies, locked, row);
+    put_row(row);
     const auto [whole, left] = reduce();
     if (!(left > 1e-9 * whole)) continue;
     reach[count] = 1 / left;
     ++count;
   }
-  put_row(axis, false);
+  JointRow row;
+  stance.put_free(joint, bodies, axis, row);
+  put_row(row);
   const auto [whole, left] = reduce();
   return std::max(left, 1e-6 * whole);
 }
@@ -629,7 +638,7 @@ Real JointSweeps::sweep_axes(Bodies& bodies) {
   return largest(worst);
 }
 
-template <bool kBias, bool kMeasured>
+template <bool kBias>
 Real JointSweeps::sweep_blocks(std::vector<Block>& blocks, Bodies& bodies) {
   Motion* motion = bodies.motion.data();
   const Lanes rate = all(settings_.soft.rate), mass_scale = all(settings_.soft.mass_scale),
@@ -656,8 +665,7 @@ Real JointSweeps::sweep_blocks(std::vector<Block>& blocks, Bodies& bodies) {
                 -mass_scale * change.z - impulse_scale * block.impulse[2]};
     } else {
       change = all(-1) * times(block.inverse, speed);
-      if constexpr (kMeasured)
-        worst = greater(worst, greater(absolute(speed.x), greater(absolute(speed.y), absolute(speed.z))));
+      worst = greater(worst, greater(absolute(speed.x), greater(absolute(speed.y), absolute(speed.z))));
     }
     block.impulse[0] += change.x;
     block.impulse[1] += change.y;
@@ -684,17 +692,16 @@ Real JointSweeps::sweep_blocks(std::vector<Block>& blocks, Bodies& bodies) {
 }
 
 // What may give way comes first, what holds last.
-template <bool kBias, bool kMeasured>
+template <bool kBias>
 Real JointSweeps::sweep(Bodies& bodies) {
   update_axes<kBias>();
   Real worst = sweep_axes(bodies);
-  worst = std::max(worst, sweep_blocks<kBias, kMeasured>(turns_, bodies));
-  worst = std::max(worst, sweep_blocks<kBias, kMeasured>(slides_, bodies));
-  return std::max(worst, sweep_blocks<kBias, kMeasured>(points_, bodies));
+  worst = std::max(worst, sweep_blocks<kBias>(turns_, bodies));
+  worst = std::max(worst, sweep_blocks<kBias>(slides_, bodies));
+  return std::max(worst, sweep_blocks<kBias>(points_, bodies));
 }
 
-void JointSweeps::solve(Bodies& bodies) { sweep<true, false>(bodies); }
-void JointSweeps::relax(Bodies& bodies) { sweep<false, false>(bodies); }
-Real JointSweeps::relax_measured(Bodies& bodies) { return sweep<false, true>(bodies); }
+void JointSweeps::solve(Bodies& bodies) { sweep<true>(bodies); }
+Real JointSweeps::relax(Bodies& bodies) { return sweep<false>(bodies); }
 
 }  // namespace lapjoint

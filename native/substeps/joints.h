@@ -62,8 +62,8 @@ class JointSweeps {
   // directions and errors are new. With those of the beginning, whatever turns would lose speed to its joints.
   void turn(Bodies& bodies);
   void solve(Bodies& bodies);
-  void relax(Bodies& bodies);
-  Real relax_measured(Bodies& bodies);
+  // The largest velocity that a row still had.
+  Real relax(Bodies& bodies);
   void store(std::vector<Real>& impulses) const;
   long row_count() const { return row_count_; }
 
@@ -106,10 +106,10 @@ class JointSweeps {
   static void turn_points(Block& block, const Bodies& bodies);
   template <bool kBias>
   void update_axes();
-  template <bool kBias, bool kMeasured>
+  template <bool kBias>
   Real sweep_blocks(std::vector<Block>& blocks, Bodies& bodies);
   Real sweep_axes(Bodies& bodies);
-  template <bool kBias, bool kMeasured>
+  template <bool kBias>
   Real sweep(Bodies& bodies);
 
   JointSettings settings_;
