@@ -39,6 +39,57 @@ LAPJOINT_ALWAYS_INLINE bool factor_block(double* a) {
   return true;
 }
 
+#if defined(__GNUC__)
+// A row of a block, in two registers.
+struct BlockRow {
+  using Four = double __attribute__((vector_size(32), aligned(8), may_alias));
+  using Two = double __attribute__((vector_size(16), aligned(8), may_alias));
+  Four first;
+  Two last;
+
+  LAPJOINT_ALWAYS_INLINE void read(const double* from) {
+    first = *reinterpret_cast<const Four*>(from);
+    last = *reinterpret_cast<const Two*>(from + 4);
+  }
+  LAPJOINT_ALWAYS_INLINE void write(double* into) const {
+    *reinterpret_cast<Four*>(into) = first;
+    *reinterpret_cast<Two*>(into + 4) = last;
+  }
+  LAPJOINT_ALWAYS_INLINE void subtract(double factor, const BlockRow& other) {
+    first -= factor * other.first;
+    last -= factor * other.last;
+  }
+  LAPJOINT_ALWAYS_INLINE void multiply(double factor) {
+    first *= factor;
+    last *= factor;
+  }
+  LAPJOINT_ALWAYS_INLINE void add_product(const BlockRow& a, const BlockRow& b) {
+    first += a.first * b.first;
+    last += a.last * b.last;
+  }
+  LAPJOINT_ALWAYS_INLINE double sum() const {
+    return ((first[0] + first[1]) + (first[2] + first[3])) + (last[0] + last[1]);
+  }
+};
+#else
+struct BlockRow {
+  double at[kSide];
+
+  void read(const double* from) { std::copy(from, from + kSide, at); }
+  void write(double* into) const { std::copy(at, at + kSide, into); }
+  void subtract(double factor, const BlockRow& other) {
+    for (int i = 0; i < kSide; ++i) at[i] -= factor * other.at[i];
+  }
+  void multiply(double factor) {
+    for (double& one : at) one *= factor;
+  }
+  void add_product(const BlockRow& a, const BlockRow& b) {
+    for (int i = 0; i < kSide; ++i) at[i] += a.at[i] * b.at[i];
+  }
+  double sum() const { return ((at[0] + at[1]) + (at[2] + at[3])) + (at[4] + at[5]); }
+};
+#endif
+
 // out -= factor * in, a row of a block.
 LAPJOINT_ALWAYS_INLINE void subtract(double factor, const double* __restrict in, double* __restrict out) {
   for (int i = 0; i < kSide; ++i) out[i] -= factor * in[i];
@@ -46,19 +97,24 @@ LAPJOINT_ALWAYS_INLINE void subtract(double factor, const double* __restrict in,
 
 // l x = b, in place.
 LAPJOINT_ALWAYS_INLINE void divide_block(const double* l, double* b) {
+  BlockRow rows[kSide];
   for (int j = 0; j < kSide; ++j) {
-    for (int k = 0; k < j; ++k) subtract(l[kSide * j + k], b + kSide * k, b + kSide * j);
-    for (int i = 0; i < kSide; ++i) b[kSide * j + i] *= l[kSide * j + j];
+    rows[j].read(b + kSide * j);
+    for (int k = 0; k < j; ++k) rows[j].subtract(l[kSide * j + k], rows[k]);
+    rows[j].multiply(l[kSide * j + j]);
+    rows[j].write(b + kSide * j);
   }
 }
 
 // c -= a^T b
 LAPJOINT_ALWAYS_INLINE void subtract_product(const double* a, const double* b, double* c) {
+  BlockRow rows[kSide];
+  for (int k = 0; k < kSide; ++k) rows[k].read(b + kSide * k);
   for (int j = 0; j < kSide; ++j) {
-    double left[kSide];
-    std::copy(c + kSide * j, c + kSide * j + kSide, left);
-    for (int k = 0; k < kSide; ++k) subtract(a[kSide * k + j], b + kSide * k, left);
-    std::copy(left, left + kSide, c + kSide * j);
+    BlockRow left;
+    left.read(c + kSide * j);
+    for (int k = 0; k < kSide; ++k) left.subtract(a[kSide * k + j], rows[k]);
+    left.write(c + kSide * j);
   }
 }
 
@@ -192,48 +248,62 @@ LAPJOINT_WIDER void BlockCholesky::solve(double* values) const {
   }
 }
 
-LAPJOINT_WIDER void BlockCholesky::solve_two(double* values) const {
-  constexpr int kPair = 2 * kSide;
-  // out -= factor * in, for both.
-  const auto subtract_both = [](double factor, const double* in, double* out) {
-    out[0] -= factor * in[0];
-    out[1] -= factor * in[1];
-  };
+// As `solve`, for as many right sides as there are, of one body after the other. Sums are added up in another order.
+template <int kSides>
+LAPJOINT_ALWAYS_INLINE void BlockCholesky::solve_sides(double* values) const {
+  constexpr int kSize = kSides * kSide;
   for (int at = 0; at < row_count_; ++at) {
     const double* l = &diagonal_[static_cast<std::size_t>(kBlock) * at];
-    double* own = values + kPair * static_cast<std::size_t>(row_at_[at]);
-    for (int i = 0; i < kSide; ++i) {
-      for (int k = 0; k < i; ++k) subtract_both(l[kSide * i + k], own + 2 * k, own + 2 * i);
-      own[2 * i] *= l[kSide * i + i];
-      own[2 * i + 1] *= l[kSide * i + i];
-    }
+    double* own = values + kSize * static_cast<std::size_t>(row_at_[at]);
+    for (int side = 0; side < kSides; ++side)
+      for (int i = 0; i < kSide; ++i) {
+        double left = own[kSide * side + i];
+        for (int k = 0; k < i; ++k) left -= l[kSide * i + k] * own[kSide * side + k];
+        own[kSide * side + i] = left * l[kSide * i + i];
+      }
     for (int b = start_[at]; b < start_[at + 1]; ++b) {
       const double* block = &upper_[static_cast<std::size_t>(kBlock) * b];
-      double* other = values + kPair * static_cast<std::size_t>(row_at_[later_[b]]);
-      double left[kPair];
-      std::copy(other, other + kPair, left);
-      for (int k = 0; k < kSide; ++k)
-        for (int i = 0; i < kSide; ++i) subtract_both(block[kSide * k + i], own + 2 * k, left + 2 * i);
-      std::copy(left, left + kPair, other);
+      double* other = values + kSize * static_cast<std::size_t>(row_at_[later_[b]]);
+      BlockRow left[kSides];
+      for (int side = 0; side < kSides; ++side) left[side].read(other + kSide * side);
+      for (int k = 0; k < kSide; ++k) {
+        BlockRow row;
+        row.read(block + kSide * k);
+        for (int side = 0; side < kSides; ++side) left[side].subtract(own[kSide * side + k], row);
+      }
+      for (int side = 0; side < kSides; ++side) left[side].write(other + kSide * side);
     }
   }
   for (int at = row_count_ - 1; at >= 0; --at) {
     const double* l = &diagonal_[static_cast<std::size_t>(kBlock) * at];
-    double* own = values + kPair * static_cast<std::size_t>(row_at_[at]);
-    double sums[kPair];
-    std::copy(own, own + kPair, sums);
-    for (int b = start_[at]; b < start_[at + 1]; ++b) {
-      const double* block = &upper_[static_cast<std::size_t>(kBlock) * b];
-      const double* other = values + kPair * static_cast<std::size_t>(row_at_[later_[b]]);
-      for (int k = 0; k < kSide; ++k)
-        for (int i = 0; i < kSide; ++i) subtract_both(block[kSide * k + i], other + 2 * i, sums + 2 * k);
-    }
-    for (int i = kSide - 1; i >= 0; --i) {
-      for (int k = i + 1; k < kSide; ++k) subtract_both(l[kSide * k + i], own + 2 * k, sums + 2 * i);
-      own[2 * i] = sums[2 * i] * l[kSide * i + i];
-      own[2 * i + 1] = sums[2 * i + 1] * l[kSide * i + i];
+    double* own = values + kSize * static_cast<std::size_t>(row_at_[at]);
+    for (int side = 0; side < kSides; ++side) {
+      BlockRow sums[kSide];
+      for (BlockRow& sum : sums) {
+        const double zeros[kSide] = {};
+        sum.read(zeros);
+      }
+      for (int b = start_[at]; b < start_[at + 1]; ++b) {
+        const double* block = &upper_[static_cast<std::size_t>(kBlock) * b];
+        BlockRow other;
+        other.read(values + kSize * static_cast<std::size_t>(row_at_[later_[b]]) + kSide * side);
+        for (int k = 0; k < kSide; ++k) {
+          BlockRow row;
+          row.read(block + kSide * k);
+          sums[k].add_product(row, other);
+        }
+      }
+      double* mine = own + kSide * side;
+      for (int i = kSide - 1; i >= 0; --i) {
+        double left = mine[i] - sums[i].sum();
+        for (int k = i + 1; k < kSide; ++k) left -= l[kSide * k + i] * mine[k];
+        mine[i] = left * l[kSide * i + i];
+      }
     }
   }
 }
+
+LAPJOINT_WIDER void BlockCholesky::solve_one(double* values) const { solve_sides<1>(values); }
+LAPJOINT_WIDER void BlockCholesky::solve_two(double* values) const { solve_sides<2>(values); }
 
 }  // namespace lapjoint

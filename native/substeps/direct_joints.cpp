@@ -317,10 +317,10 @@ void DirectJoints::solve(Bodies& bodies) {
                    product(row.own_b, &velocity_[6 * link.b]);
         const double lack = row.stiffness * row.lack, wanted = row.stiffness * per_h * row.error;
         for (int k = 0; k < 6; ++k) {
-          at_a[2 * k] += lack * row.own_a[k];
-          at_a[2 * k + 1] += wanted * row.own_a[k];
-          at_b[2 * k] += lack * row.own_b[k];
-          at_b[2 * k + 1] += wanted * row.own_b[k];
+          at_a[k] += lack * row.own_a[k];
+          at_a[6 + k] += wanted * row.own_a[k];
+          at_b[k] += lack * row.own_b[k];
+          at_b[6 + k] += wanted * row.own_b[k];
         }
       }
     }
@@ -331,14 +331,15 @@ void DirectJoints::solve(Bodies& bodies) {
       const Real* inverse_inertia = bodies.traits[structure.places[i]].inverse_inertia;
       double square = 0;
       for (int k = 0; k < 3; ++k) {
-        const double turn = values_[12 * i + 2 * (3 + k) + 1];
+        const double turn = values_[12 * i + 6 + 3 + k];
         square += turn * turn * double(inverse_inertia[k]);
       }
       most = std::max(most, square);
     }
     most = std::sqrt(most) * double(h_);
     const double share = most > most_turn ? most_turn / most : 1;
-    for (std::size_t i = 0; i < 6 * count; ++i) values_[i] = values_[2 * i] + share * values_[2 * i + 1];
+    for (std::size_t i = 0; i < count; ++i)
+      for (int k = 0; k < 6; ++k) values_[6 * i + k] = values_[12 * i + k] + share * values_[12 * i + 6 + k];
     std::fill(values_.begin() + static_cast<std::ptrdiff_t>(6 * count), values_.end(), 0.0);
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
@@ -368,7 +369,7 @@ void DirectJoints::relax(Bodies& bodies) {
       }
     }
     std::fill(values_.end() - 6, values_.end(), 0.0);
-    structure.matrix->solve(values_.data());
+    structure.matrix->solve_one(values_.data());
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
