@@ -5,6 +5,8 @@ namespace lapjoint {
 namespace {
 
 constexpr int kHitPasses = 8, kBouncePasses = 8;
+// A gap that has just closed is zero but for rounding: it counts as open, or rounding would decide which rule it has.
+constexpr Real kTouching = sizeof(Real) == 8 ? Real(1e-9) : Real(1e-6);
 
 Lanes inverse_or_zero(Lanes value) { return where_positive(value, all(1) / greater(value, all(Real(1e-30))), all(0)); }
 
@@ -266,9 +268,10 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
     const Lanes before = point.impulse;
     Lanes after;
     if constexpr (kBias) {
-      const Lanes bias = where_positive(gap, gap * per_h, greater(group.rate * gap, push));
-      const Lanes mass_scale = where_positive(gap, all(1), group.mass_scale);
-      const Lanes impulse_scale = where_positive(gap, zero, group.impulse_scale);
+      const Lanes open = gap + all(kTouching);
+      const Lanes bias = where_positive(open, greater(gap, zero) * per_h, greater(group.rate * gap, push));
+      const Lanes mass_scale = where_positive(open, all(1), group.mass_scale);
+      const Lanes impulse_scale = where_positive(open, zero, group.impulse_scale);
       after = greater(before - point.response * mass_scale * (speed + bias) - impulse_scale * before, zero);
     } else {
       after = greater(before - point.response * (speed + greater(gap, zero) * per_h), zero);

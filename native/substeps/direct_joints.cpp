@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "solver/block_row.h"
+
 namespace lapjoint {
 
 namespace {
@@ -210,20 +212,17 @@ void DirectJoints::put_rows(const Link& link, Bodies& bodies) {
 
 // Three rows of a point, each with one number along: block += own^T stiffness other.
 void DirectJoints::add_point(const Row* rows, double (Row::*own)[6], double (Row::*other)[6], double* block) {
-  double turning[9] = {};
-  for (int k = 0; k < 3; ++k) {
-    const double *x = rows[k].*own, *y = rows[k].*other, stiffness = rows[k].stiffness;
-    const double along_x = stiffness * x[k], along_y = stiffness * y[k];
-    block[7 * k] += along_x * y[k];
-    for (int c = 0; c < 3; ++c) {
-      block[6 * k + 3 + c] += along_x * y[3 + c];
-      block[6 * (3 + c) + k] += along_y * x[3 + c];
-      const double about = stiffness * x[3 + c];
-      for (int d = 0; d < 3; ++d) turning[3 * c + d] += about * y[3 + d];
-    }
+  BlockRow others[3];
+  for (int k = 0; k < 3; ++k) others[k].read(rows[k].*other);
+  for (int i = 0; i < 6; ++i) {
+    BlockRow sum;
+    sum.read(block + 6 * i);
+    if (i < 3)
+      sum.add(rows[i].stiffness * (rows[i].*own)[i], others[i]);
+    else
+      for (int k = 0; k < 3; ++k) sum.add(rows[k].stiffness * (rows[k].*own)[i], others[k]);
+    sum.write(block + 6 * i);
   }
-  for (int c = 0; c < 3; ++c)
-    for (int d = 0; d < 3; ++d) block[6 * (3 + c) + 3 + d] += turning[3 * c + d];
 }
 
 bool DirectJoints::factor(Structure& structure) {
