@@ -89,9 +89,7 @@ HELD = {"ball": Ball(), "fixed": Fixed(), "hinge": Hinge((0.0, 0.0, 1.0)), "slid
 
 @every_choice
 @pytest.mark.parametrize("kind", HELD)
-@pytest.mark.xfail(
-    strict=True, reason="relax takes the Jacobian of the step's beginning: 6% of the spin is lost in 4 s"
-)
+@pytest.mark.xfail(strict=True, reason="relax takes the Jacobian of the step's beginning: 6% are lost in 4 s")
 def test_two_bodies_that_spin_about_their_joint_keep_their_angular_momentum(kind: str, joints: str) -> None:
     scene = Scene(timestep=H, gravity=WEIGHTLESS)
     places, spin = np.array([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]]), np.array([0.3, 0.2, 5.0])
