@@ -17,6 +17,7 @@ from lapjoint import (
     Ball,
     Box,
     Capsule,
+    Cylinder,
     Fixed,
     Hinge,
     Material,
@@ -105,6 +106,49 @@ def test_two_bodies_that_spin_about_their_joint_keep_their_angular_momentum(kind
     engine.step(2000)
     before, after = (angular_momentum(scene, states) for states in (scene.states, engine.get_states()))
     assert np.linalg.norm(after - before) < 2e-3 * np.linalg.norm(before)
+
+
+def steady_top(timestep: float, spin: float = 60.0, tilt: float = 0.3) -> tuple[Scene, float]:
+    """A disc on a stick that stands on a ball joint and precesses without nodding, and its precession [rad/s]."""
+    turn, stick = rot.from_axis_angle((0.0, 1.0, 0.0), tilt), 0.5
+    axis = rot.rotate(turn, (0.0, 0.0, 1.0))
+    disc = Cylinder(0.5, 0.1)
+    about_axis, across = 0.5 * 0.5**2, (3 * 0.5**2 + 0.1**2) / 12 + stick**2
+    # across cos(tilt) rate^2 - about_axis spin rate + g stick = 0, the slower of the two
+    half = about_axis * spin / (2 * across * np.cos(tilt))
+    rate = half - np.sqrt(half**2 - G * stick / (across * np.cos(tilt)))
+    angular = spin * axis + rate * (np.array([0.0, 0.0, 1.0]) - np.cos(tilt) * axis)
+    scene = Scene(timestep=timestep)
+    linear = np.cross(angular, stick * axis)
+    scene.add_body(disc, stick * axis, turn, mass=1.0, linear_velocity=linear, angular_velocity=angular)
+    scene.add_joint(Ball(), 0, WORLD, (0.0, 0.0, 0.0))
+    return scene, float(rate)
+
+
+def precession(timestep: float, joints: str, precision: str) -> tuple[float, float, float]:
+    """Measured over two seconds, as it should be, and by how much the tilt changes [rad]."""
+    scene, rate = steady_top(timestep)
+    engine, places = started(scene, precision, joints=joints), []
+    for _ in range(round(2 / timestep)):
+        engine.step()
+        places.append(engine.get_states()[0, :3])
+    x, y, z = np.transpose(places)
+    turned = np.unwrap(np.arctan2(y, x))
+    measured = (turned[-1] - turned[0]) / (timestep * (len(turned) - 1))
+    return float(measured), rate, float(np.ptp(np.arctan2(np.hypot(x, y), z)))
+
+
+@every_precision
+@every_choice
+def test_a_top_precesses(joints: str, precision: str) -> None:
+    measured, rate, _ = precession(H, joints, precision)
+    assert measured == pytest.approx(rate, rel=0.01)
+
+
+@every_choice
+@pytest.mark.xfail(strict=True, reason="relax takes the Jacobian of the step's beginning: 0.03 rad in two seconds")
+def test_a_top_does_not_sink(joints: str) -> None:
+    assert precession(H, joints, "float64")[2] < 0.01
 
 
 @every_choice
@@ -379,6 +423,23 @@ def test_direct_and_swept_joints_move_alike(kind: str) -> None:
     for joints in JOINTS:
         np.testing.assert_allclose(ends[joints, "float32"], ends[joints, "float64"], atol=1e-4)
     np.testing.assert_allclose(ends["direct", "float64"], ends["swept", "float64"], atol=8e-3)
+
+
+@every_choice
+def test_two_free_angles_may_pass_a_right_angle(joints: str, request: pytest.FixtureRequest) -> None:
+    """There the outer two cannot be told apart. Energy may get lost, but none comes from nowhere."""
+    if joints == "swept":
+        reason = "the locked angle's error is not scaled down with its row: 1e2 to 1e5 J within 0.1 s"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    scene = Scene(timestep=H)
+    bodies = scene.add_bodies(Box((0.5, 0.2, 0.1)), [(0.3 + 0.6 * k, 0.0, 0.0) for k in range(3)], mass=1.0)
+    scene.add_joint(Ball(), 0, WORLD, (0.0, 0.0, 0.0))
+    loose = SixAxis(linear=(FREE, LOCKED, LOCKED), angular=(FREE, FREE, LOCKED))
+    scene.add_joints(loose, bodies[1:], bodies[:-1], [(0.6, 0.0, 0.0), (1.2, 0.0, 0.0)])
+    engine = started(scene, joints=joints)
+    for _ in range(20):
+        engine.step(15)
+        assert energy(scene, engine.get_states()) < energy(scene, scene.states) + 1.0
 
 
 @every_precision
