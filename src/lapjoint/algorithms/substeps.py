@@ -1,0 +1,490 @@
+"""A step in substeps. Readable, one row after the other; native/substeps/ does the same for four constraints at once,
+in coordinates in which every body has the mass one.
+
+What a step begins with stays for all of it: arms, normals, inertia along the world's axes. In each of S substeps of
+h = dt / S:
+
+    1. v += h a, damping; and all impulses of the last substep again (warm start)
+    2. solve: one sweep over all rows, each a spring that a substep can follow
+    3. move: how far bodies have moved and turned since the step began
+    4. relax: one sweep over all rows without springs, which takes back the velocity they gave; friction is here only
+
+Restitution comes once, at the end. A spring of frequency f and damping ratio z, omega = 2 pi f, takes back the error C
+of a row with the mass m:
+
+    a1 = 2 z + h omega;  a2 = h omega a1
+    impulse += -m a2 / (1 + a2) (J v + C omega / a1) - impulse / (1 + a2)
+
+Macklin et al. 2019, "Small Steps in Physics Simulation"; Catto 2024, "Solver2D". docs/solvers.md has the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import cos, pi, sin, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+FIXED = -1
+"""In place of a body: what cannot move."""
+COLOURS = 64
+TURN_AT_ONCE, MOST_TURNS = 0.1, 64  # [rad] by which gyroscopic motion is taken at once, and how many of them
+
+
+def _zeros() -> Array:
+    return np.zeros(3)
+
+
+# ---- what there is -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Body:
+    """A body's state, and what does not change in a step."""
+
+    position: Array
+    axes: Array
+    """(3, 3): columns are the principal axes in the world."""
+    linear: Array
+    angular: Array
+    inverse_mass: float
+    inverse_inertia: Array
+    """(3,) along the principal axes."""
+    force: Array = field(default_factory=_zeros)
+    torque: Array = field(default_factory=_zeros)
+    linear_kept: float = 1.0
+    """Share of its velocity that damping leaves after a second."""
+    angular_kept: float = 1.0
+    gyroscopic: bool = True
+
+
+@dataclass
+class Contact:
+    """Points of two bodies that touch, or nearly, with one normal."""
+
+    a: int
+    b: int
+    normal: Array
+    """From b to a."""
+    places: Array
+    """(n, 3), one to four of them."""
+    distances: Array
+    friction: float
+    restitution: float = 0.0
+    rolling: float = 0.0
+    """Arm of rolling friction."""
+    impulses: Array = field(default_factory=lambda: np.zeros(0))
+    """(n,) of the last step, and then of this one: sums over its substeps. So are the next two."""
+    tangential: Array = field(default_factory=_zeros)
+    angular: Array = field(default_factory=_zeros)
+    """Of twist and rolling friction."""
+
+
+@dataclass
+class BallJoint:
+    a: int
+    b: int
+    place_a: Array
+    """The anchor along a's principal axes."""
+    place_b: Array
+    impulse: Array = field(default_factory=_zeros)
+    """Of the last step, and then of this one; along the world's axes."""
+
+
+@dataclass(frozen=True)
+class Softness:
+    """A spring that a substep takes in one go."""
+
+    rate: float
+    """Share of the error that is taken back as velocity [1/s]."""
+    mass_scale: float
+    impulse_scale: float
+
+    @staticmethod
+    def of(share: float, damping_ratio: float, h: float) -> Softness:
+        """`share`: the frequency, as a share of 1 / h."""
+        omega_h = 2 * pi * share
+        a1 = 2 * damping_ratio + omega_h
+        a2 = omega_h * a1
+        return Softness(omega_h / (h * a1), a2 / (1 + a2), 1 / (1 + a2))
+
+
+@dataclass(frozen=True)
+class Settings:
+    substeps: int = 4
+    contact_share: float = 0.25
+    contact_damping: float = 1.0
+    joint_share: float = 0.25
+    joint_damping: float = 2.0
+    push_speed: float = 3.0
+    """Most that an overlap is taken back by [m/s]."""
+    bounce_speed: float = 0.2
+    """From which there is restitution [m/s]."""
+
+
+# ---- order -------------------------------------------------------------------------------------------------------
+
+
+def scattered_key(number: int) -> int:
+    """A constraint's place in the order: numbers that belong together come out far apart. A sweep that runs along a
+    structure feeds slow waves in it."""
+    mask = 2**64 - 1
+    number = (number + 0x9E3779B97F4A7C15) & mask
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & mask
+    return number ^ (number >> 31)
+
+
+def sweep_order(ends: Sequence[tuple[int, int]], kinds: Sequence[int]) -> list[int]:
+    """In which order constraints are swept: by colour, then by kind, then as they are given.
+
+    Each has the first colour that none of its bodies has yet, so those of one colour share no body, and native code
+    solves four of them side by side.
+    """
+    taken: dict[int, set[int]] = {}
+    keys = []
+    for i, (pair, kind) in enumerate(zip(ends, kinds, strict=True)):
+        movers = [body for body in pair if body != FIXED]
+        used = set().union(*(taken.setdefault(body, set()) for body in movers))
+        colour = next(c for c in range(COLOURS + 1) if c == COLOURS or c not in used)
+        if colour < COLOURS:
+            for body in movers:
+                taken[body].add(colour)
+        keys.append((colour, kind if colour < COLOURS else 0, i))
+    return [i for *_, i in sorted(keys)]
+
+
+def contact_kind(contact: Contact) -> int:
+    """Contacts with as many points are swept together; three count as four."""
+    special = contact.rolling > 0 or contact.restitution > 0
+    return (0, 1, 2, 2)[len(contact.places) - 1] + 4 * special
+
+
+# ---- bodies ------------------------------------------------------------------------------------------------------
+
+
+def turn_freely(inverse_inertia: Array, duration: float, spin: Array) -> Array:
+    """Euler's equations along principal axes: Runge and Kutta's method of fourth order, scaled to keep the energy."""
+    inertia = 1 / inverse_inertia
+    before = inertia @ spin**2
+    if not before > 0:
+        return spin
+    count = min(MOST_TURNS, int(min(MOST_TURNS, float(np.linalg.norm(spin)) * duration / TURN_AT_ONCE)) + 1)
+    h = duration / count
+
+    def change(w: Array) -> Array:
+        return -np.cross(w, inertia * w) * inverse_inertia
+
+    for _ in range(count):
+        k1 = change(spin)
+        k2 = change(spin + h / 2 * k1)
+        k3 = change(spin + h / 2 * k2)
+        k4 = change(spin + h * k3)
+        spin = spin + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return np.asarray(spin * sqrt(before / (inertia @ spin**2)))
+
+
+def rotation(turn: Array) -> Array:
+    """The matrix of a rotation by a vector."""
+    angle = float(np.linalg.norm(turn))
+    if angle == 0:
+        return np.eye(3)
+    x, y, z = turn / angle
+    across = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + sin(angle) * across + (1 - cos(angle)) * across @ across)
+
+
+class _Motion:
+    """A body within a step. One that cannot move takes impulses too, and stays."""
+
+    def __init__(self, body: Body | None, timestep: float) -> None:
+        self.linear, self.angular = np.zeros(3), np.zeros(3)
+        self.moved, self.turned = np.zeros(3), np.zeros(3)  # since the step began
+        self.carried = np.zeros((2, 3))  # what constraints did in the last substep
+        self.before = np.zeros((2, 3))
+        self.body = body
+        self.position, self.inverse_mass, self.inverse_inertia = np.zeros(3), 0.0, np.zeros((3, 3))
+        if body is None:
+            return
+        self.position, self.inverse_mass = body.position, body.inverse_mass
+        self.inverse_inertia = body.axes @ np.diag(body.inverse_inertia) @ body.axes.T
+        self.linear, self.angular = body.linear.copy(), body.angular.copy()
+        if body.gyroscopic:
+            self.angular = body.axes @ turn_freely(body.inverse_inertia, timestep / 2, body.axes.T @ body.angular)
+
+    def push(self, impulse: Array, moment: Array) -> None:
+        self.linear += self.inverse_mass * impulse
+        self.angular += self.inverse_inertia @ moment
+
+    def begin_substep(self, h: float) -> None:
+        if self.body is None:
+            return
+        linear = self.linear + h * self.inverse_mass * self.body.force
+        angular = self.angular + h * self.inverse_inertia @ self.body.torque
+        self.before = np.stack([linear * self.body.linear_kept**h, angular * self.body.angular_kept**h])
+        self.linear, self.angular = self.before + self.carried
+
+    def move(self, h: float) -> None:
+        self.moved += h * self.linear
+        self.turned += h * self.angular
+
+    def end_substep(self) -> None:
+        self.carried = np.stack([self.linear, self.angular]) - self.before
+
+    def finish(self, timestep: float) -> None:
+        body = self.body
+        if body is None:
+            return
+        body.position = body.position + self.moved
+        body.axes = rotation(self.turned) @ body.axes
+        body.linear, body.angular = self.linear, self.angular
+        if body.gyroscopic:
+            body.angular = body.axes @ turn_freely(body.inverse_inertia, timestep / 2, body.axes.T @ body.angular)
+
+
+class _Row:
+    """One direction in which two bodies must not move apart, or about which they must not turn."""
+
+    def __init__(self, a: _Motion, b: _Motion, along: Array, about_a: Array, about_b: Array) -> None:
+        self.a, self.b, self.along, self.about_a, self.about_b = a, b, along, about_a, about_b
+        self.inertia = self.response_to(self)
+        self.mass = 1 / self.inertia if self.inertia > 0 else 0.0
+        self.impulse = 0.0
+
+    @staticmethod
+    def at(a: _Motion, b: _Motion, place: Array, along: Array) -> _Row:
+        """Where both are at one place."""
+        return _Row(a, b, along, np.cross(place - a.position, along), np.cross(place - b.position, along))
+
+    @staticmethod
+    def about(a: _Motion, b: _Motion, axis: Array) -> _Row:
+        return _Row(a, b, np.zeros(3), axis, axis)
+
+    def response_to(self, other: _Row) -> float:
+        """What this row's velocity changes by when the other one has a unit impulse."""
+        straight = (self.a.inverse_mass + self.b.inverse_mass) * (self.along @ other.along)
+        turning = self.about_a @ self.a.inverse_inertia @ other.about_a
+        return float(straight + turning + self.about_b @ self.b.inverse_inertia @ other.about_b)
+
+    def velocity(self) -> float:
+        straight = self.along @ (self.a.linear - self.b.linear)
+        return float(straight + self.about_a @ self.a.angular - self.about_b @ self.b.angular)
+
+    def displacement(self) -> float:
+        """The same of how far bodies have moved since the step began."""
+        straight = self.along @ (self.a.moved - self.b.moved)
+        return float(straight + self.about_a @ self.a.turned - self.about_b @ self.b.turned)
+
+    def apply(self, impulse: float) -> None:
+        self.a.push(impulse * self.along, impulse * self.about_a)
+        self.b.push(-impulse * self.along, -impulse * self.about_b)
+
+    def set_impulse(self, impulse: float) -> None:
+        self.apply(impulse - self.impulse)
+        self.impulse = impulse
+
+
+class _Across:
+    """Two rows with one bound on both: friction, or rolling friction."""
+
+    def __init__(self, first: _Row, second: _Row) -> None:
+        self.rows = (first, second)
+        matrix = np.array([[one.response_to(other) for other in self.rows] for one in self.rows])
+        self.inverse = np.linalg.inv(matrix) if np.linalg.det(matrix) > 0 else np.zeros((2, 2))
+
+    def sweep(self, limit: float) -> None:
+        wanted = [row.impulse for row in self.rows] - self.inverse @ [row.velocity() for row in self.rows]
+        size = float(np.linalg.norm(wanted))
+        for row, impulse in zip(self.rows, wanted * (limit / size if size > limit else 1.0), strict=True):
+            row.set_impulse(float(impulse))
+
+
+# ---- constraints -------------------------------------------------------------------------------------------------
+
+
+def tangent_of(normal: Array) -> Array:
+    """A direction across a normal; which one does not matter, if it is the same for the same normal."""
+    x, y, z = normal
+    tangent = np.array([0.0, z, -y] if abs(x) < 0.6 else [-z, 0.0, x])
+    return np.asarray(tangent / np.linalg.norm(tangent))
+
+
+class _ContactRows:
+    def __init__(self, contact: Contact, a: _Motion, b: _Motion, settings: Settings, h: float) -> None:
+        self.contact, self.settings, self.h = contact, settings, h
+        fixed = FIXED in (contact.a, contact.b)
+        share, damping = settings.contact_share, settings.contact_damping
+        self.soft = Softness.of(2 * share, damping / 2, h) if fixed else Softness.of(share, damping, h)
+        normal = contact.normal
+        self.points = [_Row.at(a, b, place, normal) for place in contact.places]
+        self.approach = [point.velocity() for point in self.points]
+        self.has_touched = [False for _ in self.points]
+        middle = contact.places.mean(axis=0)
+        self.lever = float(np.linalg.norm(contact.places - middle, axis=1).mean()) if len(self.points) > 1 else 0.0
+        first = tangent_of(normal)
+        across = (first, np.cross(normal, first))
+        self.slide = _Across(*(_Row.at(a, b, middle, direction) for direction in across))
+        self.twist = _Row.about(a, b, normal)
+        self.roll = _Across(*(_Row.about(a, b, direction) for direction in across))
+        # Impulses are those of the last substep.
+        for point, impulse in zip(self.points, contact.impulses, strict=True):
+            point.impulse = impulse / settings.substeps
+        for row in self.slide.rows:
+            row.impulse = float(row.along @ contact.tangential) / settings.substeps
+        if self.lever > 0:
+            self.twist.impulse = float(self.twist.about_a @ contact.angular) / settings.substeps
+        if contact.rolling > 0:
+            for row in self.roll.rows:
+                row.impulse = float(row.about_a @ contact.angular) / settings.substeps
+
+    @property
+    def rows(self) -> list[_Row]:
+        return [*self.points, *self.slide.rows, self.twist, *self.roll.rows]
+
+    def sweep_normals(self, has_bias: bool) -> None:
+        for k, (point, distance) in enumerate(zip(self.points, self.contact.distances, strict=True)):
+            gap = distance + point.displacement()
+            speed, before = point.velocity(), point.impulse
+            if gap > 0:  # it may close within the substep
+                after = before - point.mass * (speed + gap / self.h)
+            elif has_bias:
+                bias = max(self.soft.rate * gap, -self.settings.push_speed)
+                change = -self.soft.mass_scale * point.mass * (speed + bias)
+                after = before + change - self.soft.impulse_scale * before
+            else:
+                after = before - point.mass * speed
+            point.set_impulse(max(after, 0.0))
+            self.has_touched[k] |= point.impulse > 0
+
+    def solve(self) -> None:
+        self.sweep_normals(has_bias=True)
+
+    def relax(self) -> None:
+        self.sweep_normals(has_bias=False)
+        pressure = sum(point.impulse for point in self.points)
+        limit = self.contact.friction * pressure
+        if self.lever > 0:
+            most = limit * self.lever
+            wanted = self.twist.impulse - self.twist.mass * self.twist.velocity()
+            self.twist.set_impulse(min(max(wanted, -most), most))
+        if self.contact.rolling > 0:
+            self.roll.sweep(self.contact.rolling * pressure)
+        self.slide.sweep(limit)
+
+    def bounce(self) -> None:
+        """Restitution, where a point came fast and has touched."""
+        restitution = self.contact.restitution
+        if not restitution > 0:
+            return
+        for point, approach, has_touched in zip(self.points, self.approach, self.has_touched, strict=True):
+            if -approach > self.settings.bounce_speed and has_touched:
+                wanted = point.impulse - point.mass * (point.velocity() + restitution * approach)
+                point.set_impulse(max(wanted, 0.0))
+
+    def store(self) -> None:
+        contact, substeps = self.contact, self.settings.substeps
+        contact.impulses = substeps * np.array([point.impulse for point in self.points])
+        contact.tangential = substeps * sum((row.impulse * row.along for row in self.slide.rows), np.zeros(3))
+        contact.angular = substeps * sum(
+            (row.impulse * row.about_a for row in (self.twist, *self.roll.rows)), np.zeros(3)
+        )
+
+
+class _BallRows:
+    """Three rows along the world's axes, solved together."""
+
+    def __init__(self, joint: BallJoint, a: _Motion, b: _Motion, settings: Settings, h: float) -> None:
+        self.joint, self.a, self.b, self.substeps = joint, a, b, settings.substeps
+        self.soft = Softness.of(settings.joint_share, settings.joint_damping, h)
+        self.arm_a, self.arm_b = (
+            place if motion.body is None else motion.body.axes @ place
+            for motion, place in ((a, joint.place_a), (b, joint.place_b))
+        )
+        self.rows = [_Row(a, b, x, np.cross(self.arm_a, x), np.cross(self.arm_b, x)) for x in np.eye(3)]
+        self.inverse = np.linalg.inv([[one.response_to(other) for other in self.rows] for one in self.rows])
+        for row, impulse in zip(self.rows, joint.impulse, strict=True):
+            row.impulse = impulse / settings.substeps
+
+    def error(self) -> Array:
+        """How far the anchors are apart; they turn with their bodies, exactly."""
+        ends = [
+            motion.position + motion.moved + rotation(motion.turned) @ arm
+            for motion, arm in ((self.a, self.arm_a), (self.b, self.arm_b))
+        ]
+        return np.asarray(ends[0] - ends[1])
+
+    def change(self, by: Array) -> None:
+        for row, one in zip(self.rows, by, strict=True):
+            row.set_impulse(row.impulse + float(one))
+
+    def solve(self) -> None:
+        impulse = np.array([row.impulse for row in self.rows])
+        speed = np.array([row.velocity() for row in self.rows])
+        wanted = self.inverse @ (speed + self.soft.rate * self.error())
+        self.change(-self.soft.mass_scale * wanted - self.soft.impulse_scale * impulse)
+
+    def relax(self) -> None:
+        self.change(-self.inverse @ [row.velocity() for row in self.rows])
+
+    def bounce(self) -> None:
+        pass
+
+    def store(self) -> None:
+        self.joint.impulse = self.substeps * np.array([row.impulse for row in self.rows])
+
+
+# ---- a step ------------------------------------------------------------------------------------------------------
+
+
+def step(
+    bodies: Sequence[Body],
+    contacts: Sequence[Contact],
+    joints: Sequence[BallJoint],
+    timestep: float,
+    settings: Settings | None = None,
+) -> None:
+    """Take one step: bodies get their states after it, contacts and joints their impulses.
+
+    Joints and contacts are swept in the order they are given in, joints first: see `sweep_order`.
+    """
+    settings = settings or Settings()
+    h = timestep / settings.substeps
+    motions = [_Motion(body, timestep) for body in bodies]
+    fixed = _Motion(None, timestep)
+
+    def motion(number: int) -> _Motion:
+        return fixed if number == FIXED else motions[number]
+
+    constraints: list[_BallRows | _ContactRows] = [
+        *(_BallRows(joint, motion(joint.a), motion(joint.b), settings, h) for joint in joints),
+        *(_ContactRows(contact, motion(contact.a), motion(contact.b), settings, h) for contact in contacts),
+    ]
+    for each in motions:
+        each.before = np.stack([each.linear, each.angular])
+    for constraint in constraints:
+        for row in constraint.rows:
+            row.apply(row.impulse)
+    for each in motions:  # what they did so far is taken back, and comes again with each substep
+        each.end_substep()
+        each.linear, each.angular = each.before.copy()
+
+    for _ in range(settings.substeps):
+        for each in motions:
+            each.begin_substep(h)
+        for constraint in constraints:
+            constraint.solve()
+        for each in motions:
+            each.move(h)
+        for constraint in constraints:
+            constraint.relax()
+        for each in motions:
+            each.end_substep()
+    for constraint in constraints:
+        constraint.bounce()
+        constraint.store()
+    for each in motions:
+        each.finish(timestep)

@@ -1,0 +1,255 @@
+"""The substep solver: native code against its readable twin, step by step from the native one's own contacts.
+
+Lengths and masses are chosen so that the engine's units are metres and kilograms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lapjoint import WORLD, Ball, Box, Engine, Material, Params, Plane, Scene, Sphere, make_engine
+from lapjoint.algorithms import substeps as twin
+from lapjoint.arrays import rotation as rot
+from lapjoint.engines import EngineState
+from substep_support import G, started
+
+STATIC_BASE = 1 << 30
+SAME_NORMAL = 0.9998
+# Columns of EngineState.points; those that a manifold's first point keeps for friction and for twist and rolling.
+PLACE_ON_B, NORMAL, DISTANCE, FRICTION, RESTITUTION, IMPULSE = slice(6, 9), slice(12, 15), 21, 22, 25, 26
+TANGENTIAL, ANGULAR = [30, 31, 32], [33, 34, 27]
+
+
+# ---- what an engine starts a step from ---------------------------------------------------------------------------
+
+
+def read_bodies(scene: Scene, state: EngineState) -> list[twin.Body]:
+    bodies = []
+    for row, number in zip(state.bodies, state.body_ids, strict=True):
+        mass, inertia = scene.bodies.mass[number], np.diag(scene.bodies.inertia[number])
+        bodies.append(
+            twin.Body(
+                position=row[:3].copy(),
+                axes=row[3:12].reshape(3, 3).copy(),
+                linear=row[12:15].copy(),
+                angular=row[15:18].copy(),
+                inverse_mass=1 / mass,
+                inverse_inertia=1 / inertia,
+                force=mass * scene.gravity,
+                linear_kept=1 - scene.bodies.linear_damping[number],
+                angular_kept=1 - scene.bodies.angular_damping[number],
+                gyroscopic=not (inertia == inertia[0]).all(),
+            )
+        )
+    return bodies
+
+
+def scattered(pair: tuple[int, int], part: tuple[int, int]) -> int:
+    """Where a manifold is in the order, from its bodies and their parts, the lower number first."""
+    numbers = [STATIC_BASE - 1 - body if body < 0 else body for body in pair]
+    if numbers[0] > numbers[1]:
+        numbers, part = numbers[::-1], (part[1], part[0])
+    bodies, parts = ((x & 0xFFFFFFFF) << 32 | (y & 0xFFFFFFFF) for x, y in (numbers, part))
+    return twin.scattered_key(bodies ^ twin.scattered_key(parts))
+
+
+def read_contacts(scene: Scene, state: EngineState) -> list[twin.Contact]:
+    """In the order in which they are swept."""
+    manifolds: list[list[int]] = []
+    for point, place in enumerate(state.point_numbers[:, 0]):
+        if place == 0:
+            manifolds.append([])
+        manifolds[-1].append(point)
+    arms = np.concatenate([scene.bodies.rolling_friction, scene.statics.rolling_friction[::-1]])
+    keyed = []
+    for members in manifolds:
+        a, b = (int(end) for end in state.point_bodies[members[0]])
+        key, part = scattered((a, b), tuple(state.point_numbers[members[0], 3:5].tolist())), 0
+        while members:  # points with one normal are a contact
+            own = [k for k in members if state.points[members[0], NORMAL] @ state.points[k, NORMAL] >= SAME_NORMAL]
+            members = [k for k in members if k not in own]
+            points, first = state.points[own], state.points[own[0]]
+            normal = points[:, NORMAL].sum(axis=0)
+            contact = twin.Contact(
+                max(a, twin.FIXED),
+                max(b, twin.FIXED),
+                normal / np.linalg.norm(normal),
+                points[:, PLACE_ON_B],
+                points[:, DISTANCE],
+                first[FRICTION],
+                first[RESTITUTION],
+                arms[a] + arms[b],
+                points[:, IMPULSE],
+                first[TANGENTIAL],
+                first[ANGULAR],
+            )
+            keyed.append((key, part, contact))
+            part += 1
+    contacts = [contact for *_, contact in sorted(keyed, key=lambda item: item[:2])]
+    ends, kinds = [(c.a, c.b) for c in contacts], [twin.contact_kind(c) for c in contacts]
+    return [contacts[i] for i in twin.sweep_order(ends, kinds)]
+
+
+def read_joints(scene: Scene, state: EngineState) -> list[twin.BallJoint]:
+    """Ball joints alone, in the order in which they are swept."""
+    table, joints = scene.joints, []
+    for number in sorted(range(scene.joint_count), key=twin.scattered_key):
+        impulse = state.joint_impulses[state.joint_ids == number][:3]
+        ends = int(table.body_a[number]), max(int(table.body_b[number]), twin.FIXED)
+        joints.append(twin.BallJoint(*ends, table.frame_a[number, :3], table.frame_b[number, :3], impulse))
+    order = twin.sweep_order([(joint.a, joint.b) for joint in joints], [0] * len(joints))
+    return [joints[i] for i in order]
+
+
+def starting_state(engine: Engine, scene: Scene, params: dict[str, object]) -> EngineState:
+    """The engine's state with the contacts that its next step will find."""
+    copy = make_engine(scene, Params.of(solver="substeps", precision="float64", **params))
+    copy.restore(engine.state())
+    copy.detect()
+    return copy.state()
+
+
+def differences(scene: Scene, steps: int, **params: object) -> tuple[np.ndarray, int]:
+    """For each step the largest difference of a state or of an impulse, and the most contacts of a step."""
+    params = {"joints": "swept", "length_unit": 1.0, **params}
+    settings = twin.Settings(substeps=int(str(params.get("substeps", 4))))
+    engine = started(scene, **params)
+    found, most = np.zeros(steps), 0
+    for k in range(steps):
+        begin = starting_state(engine, scene, params)
+        bodies, contacts = read_bodies(scene, begin), read_contacts(scene, begin)
+        joints = read_joints(scene, begin)
+        engine.step()
+        twin.step(bodies, contacts, joints, scene.timestep, settings)
+        end = engine.state()
+        states = [np.concatenate([b.position, b.axes.ravel(), b.linear, b.angular]) for b in bodies]
+        found[k] = np.abs(np.array(states) - end.bodies[:, :18]).max()
+        native = np.sort(end.points[:, IMPULSE])
+        ours = np.sort(np.concatenate([np.zeros(0), *(contact.impulses for contact in contacts)]))
+        assert len(native) == len(ours)
+        found[k] = max(found[k], np.abs(native - ours).max(initial=0.0))
+        for joint, again in zip(joints, read_joints(scene, end), strict=True):
+            found[k] = max(found[k], np.abs(joint.impulse - again.impulse).max())
+        most = max(most, len(contacts))
+    return found, most
+
+
+# ---- scenes ------------------------------------------------------------------------------------------------------
+
+
+def heap(seed: int, surface: Material, count: int = 12) -> Scene:
+    """Boxes and balls that fall on each other and on the ground, turned and spinning; some hang together."""
+    rng = np.random.default_rng(seed)
+    scene = Scene(timestep=0.002)
+    scene.add_static(Plane(), material=surface)
+    places = rng.uniform(-0.5, 0.5, (count, 3)) + [0.0, 0.0, 0.7]
+    turns = rng.normal(size=(count, 4))
+    scene.add_bodies(
+        [Box((0.5, 0.4, 0.3)) if k % 2 else Sphere(0.25) for k in range(count)],
+        places,
+        turns / np.linalg.norm(turns, axis=1, keepdims=True),
+        linear_velocities=rng.normal(size=(count, 3)),
+        angular_velocities=3 * rng.normal(size=(count, 3)),
+        mass=np.where(np.arange(count) < 3, 5.0, 1.0),
+        material=surface,
+    )
+    joined = range(0, count // 2, 2)
+    anchors = [(places[k] + places[k + 1]) / 2 for k in joined]
+    scene.add_joints(Ball(), joined, [k + 1 for k in joined], anchors)
+    scene.add_joint(Ball(), count - 1, WORLD, places[count - 1] + [0.1, 0.0, 0.2])
+    return scene
+
+
+SURFACES = {
+    "plain": Material(friction=0.5),
+    "smooth": Material(friction=0.0),
+    "rolling": Material(friction=0.8, rolling_friction=0.02),
+    "bouncing": Material(friction=0.3, restitution=0.6),
+    "lossy": Material(friction=0.5, rolling_friction=0.01, restitution=0.3, linear_damping=0.3, angular_damping=0.4),
+}
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_heap_moves_as_the_twin_says(seed: int, surface: str) -> None:
+    apart, contacts = differences(heap(seed, SURFACES[surface]), 3)
+    assert contacts > 10
+    assert apart.max() < 1e-10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("surface", ["plain", "lossy"])
+def test_a_heap_moves_as_the_twin_says_while_it_settles(surface: str) -> None:
+    """Where a row has closed a gap exactly, rounding decides on which side of zero it is, and a row is hard on one side
+    and soft on the other: one step in nine differs."""
+    apart, contacts = differences(heap(4, SURFACES[surface]), 80)
+    assert contacts > 10
+    assert np.mean(apart < 1e-10) > 0.8
+
+
+@pytest.mark.parametrize("substeps", [1, 2, 7])
+def test_any_number_of_substeps(substeps: int) -> None:
+    apart, _ = differences(heap(3, SURFACES["plain"]), 2, substeps=substeps)
+    assert apart.max() < 1e-9
+
+
+def test_a_chain_and_a_stack_are_swept_in_the_same_order() -> None:
+    """Long enough that the order matters: swept as they were made, they are centimetres a second apart."""
+    scene = Scene(timestep=0.002)
+    scene.add_static(Plane())
+    scene.add_bodies(Box((0.4, 0.4, 0.4)), [(3.0, 0.0, 0.2 + 0.399 * k) for k in range(8)], mass=1.0)
+    places = np.arange(12)[:, None] * [0.2, 0.0, 0.0] + [0.0, 0.0, 3.0]
+    links = scene.add_bodies(Sphere(0.05), places, mass=1.0)
+    scene.add_joints(Ball(), links, [WORLD, *links[:-1]], places - [0.1, 0.0, 0.0])
+    apart, contacts = differences(scene, 5)
+    assert contacts == 8
+    assert apart.max() < 1e-10
+
+
+# ---- the twin alone ----------------------------------------------------------------------------------------------
+
+
+def test_constraints_of_a_colour_share_no_body() -> None:
+    rng = np.random.default_rng(1)
+    ends = [(int(a), int(b)) for a, b in rng.integers(twin.FIXED, 20, (80, 2)) if a != b]
+    order = twin.sweep_order(ends, [0] * len(ends))
+    assert sorted(order) == list(range(len(ends)))
+    seen: set[int] = set()
+    colours = 1
+    for i in order:
+        movers = {body for body in ends[i] if body != twin.FIXED}
+        if seen & movers:
+            colours, seen = colours + 1, set()
+        seen |= movers
+    assert colours < 2 * max(sum(body in pair for pair in ends) for body in range(20))
+
+
+def test_keys_are_those_of_splitmix() -> None:
+    """The first number that the generator of that name gives from the seed 0."""
+    assert twin.scattered_key(0) == 0xE220A8397B1DCDAF
+
+
+def test_a_ball_at_rest_sinks_by_its_load_over_the_stiffness() -> None:
+    """C = a / omega^2; with the ground the frequency is twice the share."""
+    timestep, settings = 0.002, twin.Settings()
+    body = twin.Body(np.zeros(3), np.eye(3), np.zeros(3), np.zeros(3), 1.0, np.full(3, 2.5), np.array([0, 0, -G]))
+    body.gyroscopic = False
+    impulses, up = np.zeros(1), np.array([0.0, 0.0, 1.0])
+    for _ in range(200):
+        gap = body.position[2]
+        contact = twin.Contact(
+            0, twin.FIXED, up, body.position[None] - [0, 0, 0.5], np.array([gap]), 0.5, impulses=impulses
+        )
+        twin.step([body], [contact], [], timestep, settings)
+        impulses = contact.impulses
+    omega = 2 * np.pi * 2 * settings.contact_share * settings.substeps / timestep
+    assert -body.position[2] == pytest.approx(G / omega**2, rel=1e-6)
+    assert impulses[0] == pytest.approx(G * timestep, rel=1e-9)
+
+
+def test_a_rotation_by_a_vector_is_that_of_the_library() -> None:
+    for turn in np.random.default_rng(0).normal(size=(10, 3)):
+        angle = float(np.linalg.norm(turn))
+        expected = rot.to_matrix(rot.from_axis_angle(turn / angle, angle))
+        np.testing.assert_allclose(twin.rotation(turn), expected, atol=1e-12)
