@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kHitPasses = 8, kBouncePasses = 8;
 // A gap that has just closed is zero but for rounding: it counts as open, or rounding would decide which rule it has.
-constexpr Real kTouching = sizeof(Real) == 8 ? Real(1e-9) : Real(1e-6);
+constexpr Real kTouching = Real(1e-12);
 
 Lanes inverse_or_zero(Lanes value) { return where_positive(value, all(1) / greater(value, all(Real(1e-30))), all(0)); }
 
