@@ -107,6 +107,7 @@ void Bodies::resize(int count) {
   carried_.resize(count + 1);
   before_.resize(count + 1);
   turned_impulses.assign(count + 1, {all(0), all(0)});
+  last.resize(count + 1);
   start[count] = {{0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}, {0, 0, 0}};
   traits[count] = {};
 }
@@ -157,6 +158,7 @@ void Bodies::begin_substep() {
     Lanes linear = (now.linear + push.linear) * push.linear[3],
           angular = (now.angular + push.angular) * push.angular[3];
     linear[3] = angular[3] = 0;
+    last[i] = {now.linear, now.angular};
     before_[i] = {linear, angular};
     now.linear = linear + carried_[i].linear;
     now.angular = angular + carried_[i].angular;

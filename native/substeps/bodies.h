@@ -88,6 +88,8 @@ struct Bodies {
   };
   // What the impulses of rows that turned with their bodies are more than before: into the next substep with them.
   std::vector<Twist> turned_impulses;
+  // Velocities at the end of the last substep.
+  std::vector<Twist> last;
 
  private:
   std::vector<Twist> pushed_;   // by forces in a substep; the fourth lane: share of velocity that is kept

@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kSteep = 0.1;  // cosine of the middle angle, at least: beyond, the outer two cannot be told apart
 constexpr Real kFar = Real(1e30);
+constexpr double kFastest = 1;  // of a spring: its frequency times the substep
 
 struct Vector {
   double x, y, z;
@@ -470,14 +471,17 @@ void JointSweeps::prepare_axes(const Bodies& bodies) {
       out.high[lane] = axis.kind == AxisDefinition::kMotor ? axis.force * h : kFar;
       if (axis.kind == AxisDefinition::kSpring) {
         // The row alone is an oscillator. Its velocity after a substep is kept_share of what it was, less rate times
-        // how far it is out. Undamped it has the oscillator's own frequency; damped, its decay; and it gives way to a
-        // load as far as it should.
+        // how far it is out: so chosen that the two together have the oscillator's own frequency and decay. What else
+        // changes its velocity counts half, as if it came in the middle of the substep: so it gives way to a load as
+        // far as it should.
         const double square = double(axis.stiffness) * inertia, decay = 0.5 * double(axis.damping) * inertia;
         const double omega_h = std::sqrt(square) * h;
-        if (omega_h <= 1 && decay * decay < square) {
-          const double left = std::exp(-2 * decay * h);
+        const double under = square - decay * decay;
+        if (omega_h <= kFastest || under <= 0) {
+          const double left = std::exp(-2 * decay * h), root = std::sqrt(std::abs(under)) * h;
+          const double trace = 2 * std::exp(-decay * h) * (under > 0 ? std::cos(root) : std::cosh(root));
           own.kept_share = Real(left);
-          own.rate = Real(left * 2 * (1 - std::cos(omega_h)) / h);
+          own.rate = Real((1 + left - trace) / h);
         } else {  // too fast to be seen
           const double scale = 1 / (1 + 2 * decay * h + square * h * h);
           own.kept_share = Real(scale);
@@ -583,10 +587,19 @@ void JointSweeps::warm_start(Bodies& bodies) const {
 
 // Coefficients of axes for a sweep.
 template <bool kBias>
-void JointSweeps::update_axes() {
+void JointSweeps::update_axes(const Bodies& bodies) {
   const Real h = settings_.h;
   for (std::size_t i = 0; i < axis_rows_.size(); ++i) {
     AxisRow& row = axis_rows_[i];
+    Lanes before = all(0);
+    if constexpr (kBias) {
+      const Bodies::Twist* last = bodies.last.data();
+      const Lanes3 apart = row.root_a * gather<&Bodies::Twist::linear>(last, row.a) -
+                           row.root_b * gather<&Bodies::Twist::linear>(last, row.b);
+      before = lapjoint::dot(row.along, apart) +
+               lapjoint::dot(row.own_a, gather<&Bodies::Twist::angular>(last, row.a)) -
+               lapjoint::dot(row.own_b, gather<&Bodies::Twist::angular>(last, row.b));
+    }
     for (int lane = 0; lane < kLanes; ++lane) {
       const Axis& own = axis_lanes_[kLanes * i + lane];
       if (own.joint < 0) continue;
@@ -597,9 +610,10 @@ void JointSweeps::update_axes() {
         extra = -response * axis.value;
       } else if (axis.kind == AxisDefinition::kSpring) {
         if constexpr (!kBias) continue;  // as it was before bodies moved
-        kept = 1 - own.kept_share;
-        mass = (1 - own.kept_share) * response;
-        extra = own.rate * error * response;
+        const Real half = (1 - own.kept_share) / 2;
+        kept = half;
+        mass = half * response;
+        extra = response * (half * before[lane] + own.rate * error);
       } else if (error > 0) {
         extra = response * error / h;
       } else if constexpr (kBias) {
@@ -694,7 +708,7 @@ Real JointSweeps::sweep_blocks(std::vector<Block>& blocks, Bodies& bodies) {
 // What may give way comes first, what holds last.
 template <bool kBias>
 Real JointSweeps::sweep(Bodies& bodies) {
-  update_axes<kBias>();
+  if (!axis_rows_.empty()) update_axes<kBias>(bodies);
   Real worst = sweep_axes(bodies);
   worst = std::max(worst, sweep_blocks<kBias>(turns_, bodies));
   worst = std::max(worst, sweep_blocks<kBias>(slides_, bodies));

@@ -105,7 +105,7 @@ class JointSweeps {
   double held_inertia(const JointDefinition& joint, int axis, const Bodies& bodies) const;
   static void turn_points(Block& block, const Bodies& bodies);
   template <bool kBias>
-  void update_axes();
+  void update_axes(const Bodies& bodies);
   template <bool kBias>
   Real sweep_blocks(std::vector<Block>& blocks, Bodies& bodies);
   Real sweep_axes(Bodies& bodies);
