@@ -224,9 +224,10 @@ void SubstepWorld::save_to_points(btDispatcher& dispatcher) {
     const Source& source = sources_[number];
     while (at < kept_.size() && kept_[at].name < source.name) ++at;
     const bool same = at < kept_.size() && kept_[at].name == source.name;
-    each_kept(source.manifold->getContactPoint(source.points[0]), [&](int k, btScalar& value) {
-      value = !same ? 0 : k < 3 ? kept_[at].tangential[k] : kept_[at].angular[k - 3];
-    });
+    for (int p = 0; p < source.count; ++p)
+      each_kept(source.manifold->getContactPoint(source.points[p]), [&](int k, btScalar& value) {
+        value = p > 0 || !same ? 0 : k < 3 ? kept_[at].tangential[k] : kept_[at].angular[k - 3];
+      });
   }
 }
 
