@@ -103,6 +103,10 @@ bool SubstepWorld::Source::operator<(const Source& other) const {
   return std::tie(key, bodies, parts, part) < std::tie(other.key, other.bodies, other.parts, other.part);
 }
 
+bool SubstepWorld::Kept::replaces(const Source& source) const {
+  return count == 1 && source.count == 1 && source.manifold->getContactPoint(source.points[0]).m_lifeTime == 0;
+}
+
 void SubstepWorld::collect(btDispatcher& dispatcher, std::vector<Source>& out) const {
   out.clear();
   const int count = dispatcher.getNumManifolds();
@@ -167,6 +171,7 @@ void SubstepWorld::read_contacts(int fixed) {
     while (at < kept_.size() && before(kept_[at])) ++at;
     const bool same = at < kept_.size() && kept_[at].bodies == source.bodies && kept_[at].parts == source.parts &&
                       kept_[at].part == source.part;
+    if (same && kept_[at].replaces(source)) contact.impulse[0] = kept_[at].normal;
     for (int k = 0; k < 3; ++k) {
       contact.tangential[k] = same ? kept_[at].tangential[k] : 0;
       contact.angular[k] = same ? kept_[at].angular[k] : 0;
@@ -186,6 +191,8 @@ void SubstepWorld::write_back(const std::vector<btRigidBody*>& bodies) {
     kept.bodies = source.bodies;
     kept.parts = source.parts;
     kept.part = source.part;
+    kept.count = source.count;
+    kept.normal = contact.impulse[0];
     std::copy(contact.tangential, contact.tangential + 3, kept.tangential);
     std::copy(contact.angular, contact.angular + 3, kept.angular);
   }
@@ -208,7 +215,9 @@ void SubstepWorld::save_to_points(btDispatcher& dispatcher) const {
     while (at < kept_.size() && std::tie(kept_[at].key, kept_[at].bodies, kept_[at].parts, kept_[at].part) < key) ++at;
     const bool same =
         at < kept_.size() && std::tie(kept_[at].key, kept_[at].bodies, kept_[at].parts, kept_[at].part) == key;
-    each_kept(source.manifold->getContactPoint(source.points[0]), [&](int k, btScalar& value) {
+    btManifoldPoint& first = source.manifold->getContactPoint(source.points[0]);
+    if (same && kept_[at].replaces(source)) first.m_appliedImpulse = kept_[at].normal;
+    each_kept(first, [&](int k, btScalar& value) {
       value = !same ? 0 : k < 3 ? kept_[at].tangential[k] : kept_[at].angular[k - 3];
     });
   }
@@ -224,8 +233,10 @@ void SubstepWorld::load_from_points(btDispatcher& dispatcher) {
     kept.bodies = source.bodies;
     kept.parts = source.parts;
     kept.part = source.part;
-    each_kept(source.manifold->getContactPoint(source.points[0]),
-              [&](int k, btScalar& value) { (k < 3 ? kept.tangential[k] : kept.angular[k - 3]) = value; });
+    kept.count = source.count;
+    btManifoldPoint& first = source.manifold->getContactPoint(source.points[0]);
+    kept.normal = first.m_appliedImpulse;
+    each_kept(first, [&](int k, btScalar& value) { (k < 3 ? kept.tangential[k] : kept.angular[k - 3]) = value; });
   }
 }
 
