@@ -65,7 +65,9 @@ def without_fault(bowl: Scene) -> list[np.ndarray]:
 
 
 def start(scene: Scene, **params: Any) -> Simulation:
-    return Simulation(scene, Params(**{"workers": 3, "coupling": "blend", "validate": True, **params}))
+    # The solver by name: auto takes the substep solver for the engine bullet alone.
+    given = {"workers": 3, "coupling": "blend", "solver": "substeps", "validate": True, **params}
+    return Simulation(scene, Params(**given))
 
 
 def pids(simulation: Simulation) -> list[int]:
