@@ -81,8 +81,8 @@ class BenchPlan:
     @property
     def has_substeps(self) -> bool:
         """Whether every simulation has the substep solver, as long as no iterations are set."""
-        every = (replace(self.params, workers=count) for count in self.counts)
-        return all(params.solver_choice(scene).solver == "substeps" for params in every for scene in self.scenes)
+        every = [replace(self.params, workers=count).resolved(scene) for count in self.counts for scene in self.scenes]
+        return all(params.solver == "substeps" for params in every)
 
     def params_of(self, count: int) -> Params:
         """Of a simulation with so many workers, as it is warmed up."""

@@ -52,8 +52,8 @@ Repetition = dict[int, TurnMeans]
 class BenchRow:
     """One scene on one count of workers with one number of iterations or substeps.
 
-    docs/bench.md explains every key of `to_dict`. Times and counts are per step; each is the median over the repetitions
-    of a repetition's mean.
+    docs/bench.md explains every key of `to_dict`. Times and counts are per step; each is the median over the
+    repetitions of a repetition's mean.
     """
 
     scene: str
