@@ -20,13 +20,16 @@ from lapjoint import (
     Hinge,
     Material,
     Motor,
+    Params,
     Scene,
     SixAxis,
     Slider,
     Sphere,
     Spring,
+    make_engine,
 )
 from lapjoint.arrays import rotation as rot
+from lapjoint.measures import kinetic_energy, potential_energy
 
 
 @pytest.fixture(params=BULLET, ids="-".join)
@@ -83,7 +86,10 @@ def test_a_pendulum_keeps_time(start: Make, joint: Ball | Hinge, length: float) 
 
 
 @pytest.mark.slow
-def test_a_chain_hangs_in_a_catenary(start: Make) -> None:
+def test_a_chain_hangs_in_a_catenary(start: Make, request: pytest.FixtureRequest) -> None:
+    if start.solver == "substeps":
+        reason = "never rests: 0.03 to 0.09 m/s, where it is 0.0006 m/s in one substep"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     links, length, span = 30, 10.0, 8.0
     link = length / links
     # It starts as a V of the same length, which is not a catenary by far.
@@ -113,6 +119,43 @@ def test_a_chain_hangs_in_a_catenary(start: Make) -> None:
     assert np.abs(engine.get_states()[:, 7:10]).max() < 0.01
     assert off(engine.get_states()) < 0.002
     assert engine.joint_gaps()[1].max() < 1e-3
+
+
+GAINS = pytest.mark.xfail(strict=True, reason="gains energy in more than one substep, none in one")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"solver": "sequential"},
+        {"joints": "direct"},
+        {"joints": "swept", "substeps": 1},
+        pytest.param({"joints": "swept"}, marks=GAINS),
+    ],
+    ids=lambda given: "-".join(map(str, given.values())),
+)
+def test_a_swinging_chain_gains_no_energy(given: dict[str, Any]) -> None:
+    """Thirty links that hang straight down, the lowest with 1 m/s and the others with less."""
+    scene, link = Scene(timestep=0.002), 1 / 3
+    depth = -link * (np.arange(30) + 0.5)
+    places, speeds = np.zeros((30, 3)), np.zeros((30, 3))
+    places[:, 2], speeds[:, 0] = depth, np.linspace(0.0, 1.0, 30)
+    inertia = np.diag([1.0, 1.0, 0.5]) * link**2 / 12
+    scene.add_bodies(Capsule(0.02, link - 0.04), places, linear_velocities=speeds, mass=1.0, inertia=inertia)
+    scene.add_joints(Ball(), range(29), range(1, 30), [(0.0, 0.0, -link * (k + 1)) for k in range(29)])
+    scene.add_joint(Ball(), 0, WORLD, (0.0, 0.0, 0.0))
+    engine = make_engine(scene, Params(precision="float64", **given))
+    engine.activate(np.arange(30), scene.states)
+
+    def energy() -> float:
+        states = engine.get_states()
+        return kinetic_energy(scene, states) + potential_energy(scene, states)
+
+    given_energy = kinetic_energy(scene, scene.states)
+    before = energy()
+    engine.step(5000)
+    assert energy() - before < 0.05 * given_energy
 
 
 def test_a_fixed_joint_holds_a_beam_under_its_load(start: Make) -> None:
