@@ -275,7 +275,7 @@ def test_every_control_explains_itself(tmp_path: Path) -> None:
     with ExitStack() as stack:
         pages = []
         for coupling, own in (("blend", "Growth depth"), ("tight", "Rounds")):
-            params = Params(workers=2, runtime="inline", coupling=coupling)
+            params = Params(workers=2, runtime="inline", coupling=coupling, solver="sequential")
             pages.append((stack.enter_context(live_view(scene, params, ball_count=2)).page, live | {own}))
         pages.append((stack.enter_context(Playback(Recording(tmp_path / "run.zarr"), port=0)).page, shared | {"Frame"}))
         pages.append((stack.enter_context(StillView(scene, Params(workers=2), port=0)).page, shared))
