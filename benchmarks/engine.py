@@ -49,7 +49,7 @@ def start(scene: Scene, states: np.ndarray, params: Params) -> Engine:
 
 def settle(scene: Scene, steps: int) -> tuple[np.ndarray, float, float]:
     """States after `steps`, and the mean contacts and contact points on the way."""
-    engine = make_engine(scene, Params())
+    engine = make_engine(scene, Params(solver="sequential"))
     engine.activate(np.arange(scene.body_count), scene.states)
     pairs = points = 0
     for _ in range(steps):
@@ -178,7 +178,11 @@ def bulk_rows(
     base: dict[str, object], scene: Scene, states: np.ndarray, world: PyBulletWorld
 ) -> list[dict[str, object]]:
     """Reading and writing all states once."""
-    engine, ids, table = start(scene, states, Params()), np.arange(scene.body_count, dtype=np.int32), states.copy()
+    engine, ids, table = (
+        start(scene, states, Params(solver="sequential")),
+        np.arange(scene.body_count, dtype=np.int32),
+        states.copy(),
+    )
 
     def ours() -> None:
         engine.get_states(ids, out=table)

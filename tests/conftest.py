@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from engine_support import ENGINES, Make
+from engine_support import ENGINES, Kind, Make
 from lapjoint.cli import shared
 from lapjoint.engines import engine_version, supports
 from parallel_support import has_children, shared_memory_names, worker_processes
@@ -83,28 +83,28 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.fixture(params=ENGINES, ids="-".join)
-def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """Engine and precision."""
-    pair: tuple[str, str] = request.param
-    if engine_version(supports(pair[0])) is None:
-        pytest.skip(f"the engine {pair[0]} is not installed")
-    return pair
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """Engine, precision and solver."""
+    kind: Kind = request.param
+    if engine_version(supports(kind[0])) is None:
+        pytest.skip(f"the engine {kind[0]} is not installed")
+    return kind
 
 
 @pytest.fixture
-def make(kind: tuple[str, str]) -> Make:
+def make(kind: Kind) -> Make:
     """`make(scene, **params)`: an engine with nothing active."""
     return Make(kind, start=False)
 
 
 @pytest.fixture
-def start(kind: tuple[str, str]) -> Make:
+def start(kind: Kind) -> Make:
     """`start(scene, **params)`: an engine with every body active, where the scene has it."""
     return Make(kind, start=True)
 
 
 @pytest.fixture
-def rounding(kind: tuple[str, str]) -> float:
+def rounding(kind: Kind) -> float:
     """How far a number of size one may be off."""
     return {"float32": 1e-5, "float64": 1e-12}[kind[1]]
 

@@ -12,20 +12,31 @@ from lapjoint.engines import Support, supports
 from lapjoint.engines.registry import load_engine
 from lapjoint.engines.support import check_support
 
-BULLET = [("bullet", "float32"), ("bullet", "float64")]
-ENGINES = [*BULLET, ("rapier", "float32"), ("mujoco", "float64"), ("springs", "float64")]
+Kind = tuple[str, ...]
+"""Engine, precision and, of an engine with several, the solver."""
+BULLET: list[Kind] = [
+    ("bullet", precision, solver) for solver in ("substeps", "sequential") for precision in ("float32", "float64")
+]
+ENGINES: list[Kind] = [*BULLET, ("rapier", "float32"), ("mujoco", "float64"), ("springs", "float64")]
+
+
+def params_of(kind: Kind, **more: Any) -> Params:
+    """Params with the engine, precision and solver of a kind."""
+    solver = {"solver": kind[2]} if len(kind) > 2 else {}
+    return Params(**{"engine": kind[0], "precision": kind[1], **solver, **more})
 
 
 class Make:
     """`make(scene, **params)`: an engine, with nothing or everything active. A test whose scene or parameters are
     beyond what the engine says it supports is skipped, and the reason names it."""
 
-    def __init__(self, kind: tuple[str, str], start: bool) -> None:
+    def __init__(self, kind: Kind, start: bool) -> None:
         self.kind, self._start = kind, start
+        self.solver = kind[2] if len(kind) > 2 else None
         self.supports: Support = supports(kind[0])
 
     def __call__(self, scene: Scene, **params: Any) -> Engine:
-        given = Params(engine=self.kind[0], precision=self.kind[1], **params)
+        given = params_of(self.kind, **params)
         try:
             check_support(self.kind[0], self.supports, scene, given.resolved(scene))
             load_engine(self.kind[0]).check(scene, given.resolved(scene))
@@ -41,3 +52,5 @@ class Make:
         for feature in features:
             if feature not in self.supports.features:
                 pytest.skip(f"the engine {self.kind[0]} does not have {feature}")
+            if feature == "iterations" and self.solver == "substeps":
+                pytest.skip("the substep solver does not have iterations")

@@ -24,6 +24,45 @@ struct Open {
 btHashedSimplePairCache* part_pairs(btCompoundCompoundCollisionAlgorithm& algorithm);
 template struct Open<&btCompoundCompoundCollisionAlgorithm::m_childCollisionAlgorithmCache>;
 
+// The same for the parts of one compound.
+template <auto Member>
+struct OpenParts {
+  friend btAlignedObjectArray<btCollisionAlgorithm*>& part_algorithms(btCompoundCollisionAlgorithm& algorithm) {
+    return algorithm.*Member;
+  }
+};
+btAlignedObjectArray<btCollisionAlgorithm*>& part_algorithms(btCompoundCollisionAlgorithm& algorithm);
+template struct OpenParts<&btCompoundCollisionAlgorithm::m_childCollisionAlgorithms>;
+
+// A body, or one part of its compound, as Bullet's narrow phase takes it.
+struct Wrapped {
+  const btCollisionShape* shape;
+  btTransform place;
+  btCollisionObjectWrapper whole, part;
+
+  Wrapped(const btCollisionObject& object, int index)
+      : shape(object.getCollisionShape()),
+        place(object.getWorldTransform()),
+        whole(nullptr, shape, &object, object.getWorldTransform(), -1, -1),
+        part(shape->isCompound() ? &whole : nullptr, part_shape(index), &object, place, -1, index) {
+    if (shape->isCompound()) place *= static_cast<const btCompoundShape*>(shape)->getChildTransform(index);
+  }
+  const btCollisionShape* part_shape(int index) const {
+    return shape->isCompound() ? static_cast<const btCompoundShape*>(shape)->getChildShape(index) : shape;
+  }
+};
+
+// Makes the algorithm for two parts. Bullet makes one where boxes in the frame of the compound overlap, but drops it
+// only where those in the world's frame no longer do: between the two, points stay that it would not look for anew.
+btCollisionAlgorithm* make_algorithm(btDispatcher& dispatcher, const btDispatcherInfo& info, const Wrapped& first,
+                                     const Wrapped& second) {
+  btCollisionAlgorithm* made =
+      dispatcher.findAlgorithm(&first.part, &second.part, nullptr, BT_CONTACT_POINT_ALGORITHMS);
+  btManifoldResult result(&first.part, &second.part);
+  made->processCollision(&first.part, &second.part, info, &result);  // some have no manifold before
+  return made;
+}
+
 // Calls visit(value) for each whole number of a contact point but its place in its manifold, in the columns' order.
 template <typename Point, typename Visit>
 void each_number(Point& point, Visit&& visit) {
@@ -44,6 +83,11 @@ void each_value(Point& point, Visit&& visit) {
         &point.m_appliedImpulseLateral1, &point.m_appliedImpulseLateral2, &point.m_contactMotion1,
         &point.m_contactMotion2, &point.m_contactCFM, &point.m_contactERP, &point.m_frictionCFM})
     visit(*value);
+}
+
+bool has_part(const btCollisionObject& object, int index) {
+  const auto& shape = *static_cast<const btCompoundShape*>(object.getCollisionShape());
+  return index >= 0 && index < shape.getNumChildShapes();
 }
 
 int number_of(const btCollisionObject* object) {
@@ -93,8 +137,7 @@ btCollisionObject* BulletWorld::object(int number) const {
   return number < body_columns_.count && slots_[number] ? &slots_[number]->body : nullptr;
 }
 
-// Where the points of a manifold belong that begins with these numbers. Nowhere, if Bullet has found since that the two
-// parts of compounds are too far apart: it would drop the points in the next step.
+// Where the points of a manifold belong that begins with these numbers; null where no pair may touch.
 btPersistentManifold* BulletWorld::manifold_of(const int* bodies, const int* numbers) {
   btCollisionObject *first = object(bodies[0]), *second = object(bodies[1]);
   if (!first || !second)
@@ -108,13 +151,23 @@ btPersistentManifold* BulletWorld::manifold_of(const int* bodies, const int* num
   if (!pair->m_algorithm) dispatcher_.getNearCallback()(*pair, dispatcher_, world_->getDispatchInfo());
   btCollisionAlgorithm* algorithm = pair->m_algorithm;
   if (auto* both = dynamic_cast<btCompoundCompoundCollisionAlgorithm*>(algorithm)) {
+    if (!has_part(*first, index0) || !has_part(*second, index1)) return nullptr;
     btSimplePair* parts = part_pairs(*both)->findPair(index0, index1);
-    algorithm = parts ? static_cast<btCollisionAlgorithm*>(parts->m_userPointer) : nullptr;
+    if (!parts) {
+      parts = part_pairs(*both)->addOverlappingPair(index0, index1);
+      parts->m_userPointer =
+          make_algorithm(dispatcher_, world_->getDispatchInfo(), Wrapped(*first, index0), Wrapped(*second, index1));
+    }
+    algorithm = static_cast<btCollisionAlgorithm*>(parts->m_userPointer);
   } else if (auto* one = dynamic_cast<btCompoundCollisionAlgorithm*>(algorithm)) {
     const bool is_first = first->getCollisionShape()->isCompound();
-    const auto* shape = static_cast<const btCompoundShape*>((is_first ? first : second)->getCollisionShape());
+    const btCollisionObject &compound = is_first ? *first : *second, &other = is_first ? *second : *first;
     const int part = is_first ? index0 : index1;
-    algorithm = part >= 0 && part < shape->getNumChildShapes() ? one->getChildAlgorithm(part) : nullptr;
+    if (!has_part(compound, part)) return nullptr;
+    btCollisionAlgorithm*& of_part = part_algorithms(*one)[part];
+    if (!of_part)
+      of_part = make_algorithm(dispatcher_, world_->getDispatchInfo(), Wrapped(compound, part), Wrapped(other, -1));
+    algorithm = of_part;
   }
   if (!algorithm) return nullptr;
   btManifoldArray manifolds;

@@ -115,6 +115,10 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int fixed) {
 
 // ---- contacts ------------------------------------------------------------------------------------------------------
 
+bool SubstepWorld::Kept::replaces(const Source& source) const {
+  return count == 1 && source.count == 1 && source.manifold->getContactPoint(source.points[0]).m_lifeTime == 0;
+}
+
 void SubstepWorld::collect(btDispatcher& dispatcher) {
   sources_.clear();
   sorted_.clear();
@@ -185,6 +189,7 @@ void SubstepWorld::read_contacts(int fixed) {
     while (at < kept_.size() && kept_[at].name < name) ++at;
     const bool same = at < kept_.size() && kept_[at].name == name;
     Contact& contact = contacts[number];
+    if (same && kept_[at].replaces(sources_[number])) contact.impulse[0] = kept_[at].normal;
     for (int k = 0; k < 3; ++k) {
       contact.tangential[k] = same ? kept_[at].tangential[k] : 0;
       contact.angular[k] = same ? kept_[at].angular[k] : 0;
@@ -204,6 +209,8 @@ void SubstepWorld::write_back(const std::vector<btRigidBody*>& bodies) {
     const Contact& contact = solver_.contacts[number];
     Kept& kept = kept_[i];
     kept.name = sources_[number].name;
+    kept.count = contact.point_count;
+    kept.normal = contact.impulse[0];
     std::copy(contact.tangential, contact.tangential + 3, kept.tangential);
     std::copy(contact.angular, contact.angular + 3, kept.angular);
   }
@@ -224,6 +231,8 @@ void SubstepWorld::save_to_points(btDispatcher& dispatcher) {
     const Source& source = sources_[number];
     while (at < kept_.size() && kept_[at].name < source.name) ++at;
     const bool same = at < kept_.size() && kept_[at].name == source.name;
+    if (same && kept_[at].replaces(source))
+      source.manifold->getContactPoint(source.points[0]).m_appliedImpulse = kept_[at].normal;
     for (int p = 0; p < source.count; ++p)
       each_kept(source.manifold->getContactPoint(source.points[p]), [&](int k, btScalar& value) {
         value = p > 0 || !same ? 0 : k < 3 ? kept_[at].tangential[k] : kept_[at].angular[k - 3];
@@ -238,8 +247,10 @@ void SubstepWorld::load_from_points(btDispatcher& dispatcher) {
     const Source& source = sources_[number];
     Kept& kept = kept_.emplace_back();
     kept.name = source.name;
-    each_kept(source.manifold->getContactPoint(source.points[0]),
-              [&](int k, btScalar& value) { (k < 3 ? kept.tangential[k] : kept.angular[k - 3]) = value; });
+    kept.count = source.count;
+    btManifoldPoint& first = source.manifold->getContactPoint(source.points[0]);
+    kept.normal = first.m_appliedImpulse;
+    each_kept(first, [&](int k, btScalar& value) { (k < 3 ? kept.tangential[k] : kept.angular[k - 3]) = value; });
   }
 }
 

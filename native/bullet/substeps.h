@@ -1,7 +1,8 @@
 // Bullet's bodies and contacts, and the scene's joints, as the substep solver has them.
 //
 // Impulses of normal rows stay with Bullet's contact points from step to step. Those of friction belong to a pair as a
-// whole, and are kept here.
+// whole, and are kept here. So is that of a single point, which Bullet makes anew in every step between two spheres:
+// without it three balls on each other never come to rest, at 1.7 mm/s.
 #pragma once
 
 #include <compare>
@@ -61,7 +62,11 @@ class SubstepWorld {
   };
   struct Kept {
     Name name;
+    int count;
+    Real normal;  // of a single point
     Real tangential[3], angular[3];
+    // Whether its impulse is that of a source whose only point is new.
+    bool replaces(const Source& source) const;
   };
   // In the dispatcher's order, and the numbers of its entries in the order of their names.
   void collect(btDispatcher& dispatcher);

@@ -53,6 +53,12 @@ class WorldSettings:
     gravity: Sequence[float]
     solver: str
     solver_rows: int
+    substeps: int
+    joints: str
+    contact_share: float
+    contact_damping: float
+    joint_share: float
+    joint_damping: float
     in_rounds: bool
     accelerated: bool
     joints_together: bool
@@ -163,3 +169,4 @@ class BulletWorld:
     def merge_joint_cache(self, joint_ids: Ids, impulses: Values) -> None: ...
     def residual(self) -> float: ...
     def fallback_count(self) -> int: ...
+    def substep_profile(self) -> list[float]: ...

@@ -50,6 +50,7 @@ class RunSummary:
     timestep: float
     """s"""
     iterations: int
+    """Sweeps of a solver that has them; the substep solver has none, and this is the scene's number then."""
     length_unit: float
     """m"""
     body_count: int
@@ -154,6 +155,12 @@ class RunSummary:
     joint_gap_interface: float | None = None
     """Of joints with a body at an interface."""
     joint_gap_interior: float | None = None
+    solver_reason: str | None = None
+    """Why the solver is not the substep solver, where the command line chose it."""
+    substeps: int | None = None
+    """Parts of a step; null with a solver that has none."""
+    joints: str | None = None
+    """How the substep solver solves joints: auto, direct or swept; null with another solver."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -320,6 +327,8 @@ def run(
         stopped=stopped,
         **_tight_part(params, means, measured),
         **interfaces.values(),
+        substeps=params.substeps if params.solver == "substeps" else None,
+        joints=params.joints if params.solver == "substeps" else None,
     )
 
 

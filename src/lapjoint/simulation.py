@@ -337,7 +337,12 @@ class Simulation:
         self._coupling.invalidate()
 
     def set_iterations(self, iterations: int) -> None:
-        """Set the sweeps of the solver per step, from the next step on."""
+        """Set the sweeps of the solver per step, from the next step on. The substep solver has none."""
+        if self.params.solver == "substeps":
+            raise LapjointError(
+                "set_iterations: the solver is substeps, expected sequential: set `substeps` in the Params that a "
+                "simulation begins with, or `solver` to sequential"
+            )
         self._set_params("set_iterations", iterations=iterations)
         assert self.params.iterations is not None
         self._now.commands.set_iterations(self.params.iterations)

@@ -153,6 +153,62 @@ def test_a_run_says_which_coupling_auto_takes_and_why(tmp_path: Path) -> None:
     assert json.loads(file.read_text())["coupling_reason"] is None
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            "--substeps 8 --iterations 5",
+            "(--iterations is given, which only sequential has): leave --substeps out, or add",
+        ),
+        (
+            "--solver sequential --substeps 4",
+            "--substeps is given, but the solver is sequential, expected substeps: le",
+        ),
+        (
+            "--solver substeps --iterations 50",
+            "--iterations is given, but the solver is substeps, expected sequential:",
+        ),
+        ("--coupling tight --joints direct", "(--coupling is given, with which only sequential works): leave --joints"),
+    ],
+)
+def test_an_option_of_the_other_solver_says_which_option_to_add(arguments: str, message: str) -> None:
+    result = CliRunner().invoke(app, ["run", "chain", *arguments.split(), *SHORT])
+    assert isinstance(result.exception, LapjointError)
+    assert message in str(result.exception)
+
+
+def test_a_run_says_which_solver_auto_takes_and_why(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+
+    def told_and_written(*options: object) -> tuple[str, tuple[Any, ...]]:
+        told = invoke("run", "chain", *SHORT, *options, "--json", file)
+        written = json.loads(file.read_text())
+        return told, tuple(written[key] for key in ("solver", "solver_reason", "substeps", "joints"))
+
+    told, written = told_and_written("--iterations", 20)
+    reason = "--iterations is given, which only sequential has"
+    assert told.startswith(f"solver: sequential, because {reason}\n")
+    assert f"sequential, 20 iterations (auto: {reason})" in told
+    assert written == ("sequential", reason, None, None)
+    told, written = told_and_written("--workers", 2)
+    assert "because" not in told
+    assert "sequential, 50 iterations (auto: the coupling is tight, with which only sequential works)" in told
+    told, written = told_and_written()
+    assert "substeps, 4 a step " in told
+    assert written == ("substeps", None, 4, "auto")
+    told, written = told_and_written("--substeps", 8, "--joints", "swept")
+    assert "substeps, 8 a step, joints swept " in told
+    assert written == ("substeps", None, 8, "swept")
+    told, written = told_and_written("--solver", "sequential")
+    assert "(auto" not in told
+    assert written == ("sequential", None, None, None)
+
+
+def test_other_engines_have_solvers_of_their_own() -> None:
+    told = text_of(replace(summary(coupling="blend", solver="sequential"), engine="mujoco:float64"))
+    assert "its own, 50 iterations " in told
+
+
 # ---- what the summary says ---------------------------------------------------------------------------------------
 
 

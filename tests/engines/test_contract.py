@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from engine_support import Make
+from engine_support import Kind, Make
 from lapjoint import (
     WORLD,
     Ball,
@@ -343,7 +343,7 @@ def test_many_steps_at_once_are_many_steps(start: Make) -> None:
     assert snapshot(one) == snapshot(many)
 
 
-def test_a_state_that_is_not_finite_names_the_body(start: Make, kind: tuple[str, str]) -> None:
+def test_a_state_that_is_not_finite_names_the_body(start: Make, kind: Kind) -> None:
     scene = Scene()
     scene.add_bodies(Sphere(0.5), [(2.0 * k, 0.0, 0.0) for k in range(4)], names=NAMES)
     engine = start(scene)

@@ -36,6 +36,7 @@ def heap() -> Scene:
 
 SCENES = {
     "heap": (heap, 320),
+    "young heap": (heap, 190),  # parts of compounds that have just left each other still have contact points
     "bowl": (lambda: scenes.build("bowl", 120), 250),
     "building": (lambda: scenes.build("building", 110), 40),
     "two-way-bridge": (lambda: scenes.build("two-way-bridge", 106), 40),

@@ -375,7 +375,7 @@ def test_engines_are_listed_with_what_they_can_do(monkeypatch: pytest.MonkeyPatc
 def test_an_engine_declares_only_what_exists() -> None:
     with pytest.raises(LapjointError, match="no feature named 'flying'; known features: limits"):
         Support("x", ("float32",), features=("flying",))
-    for name in {one for one, _ in ENGINES}:
+    for name in {kind[0] for kind in ENGINES}:
         assert supports(name).couplings == (("blend", "tight") if name == "bullet" else ("blend",))
 
 

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from engine_support import BULLET, Make
+from engine_support import BULLET, Kind, Make, params_of
 from lapjoint import (
     WORLD,
     Ball,
@@ -29,7 +29,6 @@ from lapjoint import (
     Fixed,
     Hinge,
     LapjointError,
-    Params,
     Part,
     Plane,
     Scene,
@@ -41,10 +40,10 @@ from lapjoint import (
 
 
 @pytest.fixture(params=BULLET, ids="-".join)
-def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
+def kind(request: pytest.FixtureRequest) -> Kind:
     """That results do not depend on the order of arrival is Bullet's promise alone."""
-    pair: tuple[str, str] = request.param
-    return pair
+    kind: Kind = request.param
+    return kind
 
 
 MEGABYTE = 2**20
@@ -134,9 +133,9 @@ def resident() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def memory_growth(kind: tuple[str, str]) -> dict[str, int]:
+def memory_growth(kind: Kind) -> dict[str, int]:
     """Bytes that this process has grown by, after a warm-up, when it should not have grown."""
-    params = Params(engine=kind[0], precision=kind[1])
+    params = params_of(kind)
     scene = heap(5, 6)
     engine = make_engine(scene, params)
     settled = settle(engine, scene, 300)
@@ -159,7 +158,7 @@ def memory_growth(kind: tuple[str, str]) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_comings_and_goings_take_no_memory(kind: tuple[str, str]) -> None:
+def test_comings_and_goings_take_no_memory(kind: Kind) -> None:
     """In a fresh process, where no free memory of earlier tests hides a leak: 50 bytes a body would be noticed."""
     code = (
         "import json, sys; sys.path.append('engines'); import test_history; "
@@ -187,7 +186,7 @@ class Comings(RuleBasedStateMachine):
         self.active: set[int] = set()
 
     def make(self) -> Engine:
-        return make_engine(self.scene, Params(engine=self.kind[0], precision=self.kind[1]))
+        return make_engine(self.scene, params_of(self.kind))
 
     @rule(ids=ids)
     def come(self, ids: list[int]) -> None:
@@ -251,7 +250,7 @@ class Comings(RuleBasedStateMachine):
         assert self.engine.get_states().shape == (len(self.active), 13)
 
 
-def _state_machine_test(pair: tuple[str, str]) -> type:
+def _state_machine_test(pair: Kind) -> type:
     machine = type("_".join(pair), (Comings,), {"kind": pair})
     case: type = machine.TestCase  # type: ignore[attr-defined]
     case.settings = settings(max_examples=30, stateful_step_count=25)  # type: ignore[attr-defined]

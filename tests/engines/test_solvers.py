@@ -172,9 +172,9 @@ def test_labels_become_workers() -> None:
     assert set(partition[scene.bodies.label == 1]) == {2}
     assert set(partition[scene.bodies.label == 0]) == {0, 1}
     assert solvers_of_workers(APART, scene, partition, 3) == "sequential,2=dantzig"
-    assert solvers_of_workers("label:1=dantzig,2=sequential", scene, partition, 3) == "sequential,2=sequential"
+    assert solvers_of_workers("label:1=dantzig,2=sequential", scene, partition, 3) == "substeps,2=sequential"
     assert solvers_of_workers("dantzig", scene, partition, 3) == "dantzig"
-    assert parse_solvers("label:1=dantzig").of(0) == "sequential"
+    assert parse_solvers("label:1=dantzig").of(0) == "substeps"
 
 
 @pytest.mark.parametrize("workers", [2, 3])
@@ -231,7 +231,10 @@ def test_a_resumed_run_keeps_its_solvers(tmp_path: Path) -> None:
 # ---- what is refused ---------------------------------------------------------------------------------------------
 
 REFUSED = {
-    "unknown": ({"solver": "simplex"}, "cannot read 'simplex', expected sequential, dantzig, lemke, or several as in"),
+    "unknown": (
+        {"solver": "simplex"},
+        "cannot read 'simplex', expected auto, substeps, sequential, dantzig, lemke, or several as in",
+    ),
     "twice": ({"solver": "dantzig,sequential"}, "two solvers for all workers, expected one"),
     "worker twice": ({"solver": "1=dantzig,1=dantzig"}, "worker 1 is given two solvers"),
     "no worker": ({"solver": "sequential,5=dantzig"}, "there is no worker 5, workers are 0 to 1"),

@@ -70,12 +70,12 @@ def test_a_run_has_them_with_several_workers_and_not_with_one() -> None:
 
 @pytest.mark.slow
 def test_a_building_that_sinks_at_its_interfaces_is_reported_and_one_that_does_not_is_not() -> None:
-    """As the demo has it, smaller: blended it has several times the penetration of one engine."""
+    """With the sequential solver: blended it has several times the penetration of one engine. In substeps it is 0.4 mm
+    in place of 2.5, too little to be reported."""
     found = {}
     for coupling in ("blend", "tight"):
-        with Simulation(
-            scenes.build("building", 300), Params(workers=2, runtime="inline", coupling=coupling)
-        ) as building:
+        params = Params(workers=2, runtime="inline", coupling=coupling, solver="sequential")
+        with Simulation(scenes.build("building", 300), params) as building:
             summary = run(building, 100)
         pair = summary.penetration_interface, summary.penetration_interior
         found[coupling] = excess("penetration", *pair, summary.length_unit)

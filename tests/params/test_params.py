@@ -14,6 +14,8 @@ from lapjoint import Ball, LapjointError, Material, Motor, Params, Scene, Simula
 from lapjoint.params.params import typical_length
 
 NAN = np.nan
+NEW = ("substeps", "joints")
+"""Of the substep solver; files of runs before it do not have them."""
 
 NUMBER_MISTAKES: dict[str, Callable[[], object]] = {
     "Material: friction": lambda: Material(friction=-1.0),
@@ -128,6 +130,86 @@ def test_what_was_stored_with_an_option_of_the_other_coupling_still_opens() -> N
     assert Params.stored(old) == Params(workers=2, coupling="blend", growth_depth=2)
     old = {**asdict(Params(workers=2)), "coupling": "tight", "rounds": 20, "linger": 3, "growth_depth": 2}
     assert Params.stored(old) == Params(workers=2, coupling="tight", rounds=20, growth_depth=2)
+
+
+# ---- solver ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "solver", "reason"),
+    [
+        ({}, "substeps", None),
+        ({"substeps": 8, "joints": "direct"}, "substeps", None),
+        ({"workers": 2, "coupling": "blend"}, "substeps", None),
+        ({"workers": 2, "substeps": 8}, "substeps", None),
+        ({"iterations": 7}, "sequential", "`iterations` is given, which only sequential has"),
+        ({"iterations": 50}, "sequential", "`iterations` is given, which only sequential has"),
+        ({"contact_erp": 0.2}, "sequential", "`contact_erp` is given, which only sequential has"),
+        ({"sleeping": True}, "sequential", "`sleeping` is given, with which only sequential works"),
+        ({"engine": "mujoco"}, "sequential", "`engine` is given, with which only sequential works"),
+        ({"engine": "bullet,1=mujoco", "workers": 2}, "sequential", "`engine` is given, with which only sequential w"),
+        ({"coupling": "tight"}, "sequential", "`coupling` is given, with which only sequential works"),
+        ({"workers": 2}, "sequential", "the coupling is tight, with which only sequential works"),
+        ({"solver": "sequential"}, "sequential", None),
+        ({"solver": "sequential", "iterations": 7}, "sequential", None),
+        ({"solver": "dantzig", "iterations": 7, "contact_erp": 0.2}, "dantzig", None),
+        ({"solver": "substeps,1=dantzig", "workers": 2, "iterations": 7, "substeps": 8}, "substeps,1=dantzig", None),
+    ],
+)
+def test_auto_chooses_a_solver_and_says_why(given: dict[str, Any], solver: str, reason: str | None) -> None:
+    scene, params = row(4, jointed=True), Params(**given)
+    assert scene.iterations == 50
+    resolved = params.resolved(scene)
+    assert resolved.solver == solver
+    found = params.solver_reason(scene)
+    assert found == reason or (found is not None and reason is not None and found.startswith(reason))
+    assert resolved.resolved(scene) == resolved, "resolving again changes nothing"
+    assert resolved.solver_reason(scene) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"solver": "substeps", "iterations": 7},
+            "`iterations` is given, but the solver is substeps, expected sequential: leave `iterations` out, or take "
+            "`solver` sequential",
+        ),
+        ({"solver": "substeps", "warm_start": 0.5}, "`warm_start` is given, but the solver is substeps, expected seq"),
+        (
+            {"solver": "sequential", "substeps": 8},
+            "`substeps` is given, but the solver is sequential, expected substeps: leave `substeps` out, or take "
+            "`solver` substeps",
+        ),
+        ({"solver": "dantzig", "joints": "swept"}, "`joints` is given, but the solver is dantzig, expected substeps"),
+        (
+            {"iterations": 7, "substeps": 8},
+            r"`substeps` is given, but the solver is sequential, expected substeps \(`iterations` is given, which only "
+            r"sequential has\): leave `substeps` out, or add `solver` substeps",
+        ),
+        ({"sleeping": True, "substeps": 8}, r"`substeps` is given.*\(`sleeping` is given, with which only sequential"),
+        ({"coupling": "tight", "substeps": 8}, r"`substeps` is given.*\(`coupling` is given, with which only sequen"),
+        ({"solver": "substeps", "coupling": "tight"}, "coupling is tight and solver is substeps, expected sequential"),
+        ({"solver": "substeps", "sleeping": True}, "solver is substeps and sleeping is on, expected one of them"),
+        ({"solver": "auto,1=dantzig"}, "cannot read 'auto', expected auto, substeps"),
+        ({"substeps": 0}, "substeps is 0, expected 1 to 1000"),
+        ({"joints": "both"}, "joints is 'both', expected one of auto, direct, swept"),
+    ],
+)
+def test_an_option_of_the_other_solver_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(LapjointError, match=message):
+        Simulation(row(4, jointed=True), Params(workers=2, runtime="inline", **given))
+
+
+def test_the_substep_solver_has_no_iterations_to_set() -> None:
+    message = "set_iterations: the solver is substeps, expected sequential: set `substeps` in"
+    with Simulation(row(4), Params(runtime="inline")) as simulation, pytest.raises(LapjointError, match=message):
+        simulation.set_iterations(7)
+
+
+def test_what_was_stored_before_there_were_substeps_still_opens() -> None:
+    old = {name: value for name, value in asdict(Params(solver="sequential")).items() if name not in NEW}
+    assert Params.stored(old) == Params(solver="sequential")
 
 
 # ---- a partition as an array -------------------------------------------------------------------------------------

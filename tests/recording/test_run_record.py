@@ -130,7 +130,7 @@ def test_keys_are_added_at_the_end() -> None:
     later = ["failure_count", "frozen_ids", "events", "stopped", "rounds", "tolerance", "joint_warm_start"]
     later += ["acceleration", "joints_together", "rounds_mean", "rounds_max", "residual_max", "interface_count_mean"]
     later += ["cut_share_mean", "coupling_reason", "penetration_interface", "penetration_interior"]
-    later += ["joint_gap_interface", "joint_gap_interior"]
+    later += ["joint_gap_interface", "joint_gap_interior", "solver_reason", "substeps", "joints"]
     assert keys[keys.index("state_hash") + 4 :] == [*ASKED_FOR, *later]
 
 

@@ -169,7 +169,7 @@ def test_a_simulation_that_nobody_has_any_more_lets_go_of_its_scene_at_once(coup
 @pytest.mark.parametrize("coupling", ["blend", "tight"])
 def test_numbers_may_be_those_of_numpy(coupling: str, tmp_path: Path) -> None:
     def run(number: type) -> str:
-        params = Params(workers=number(1), runtime="process", coupling=coupling)
+        params = Params(workers=number(1), runtime="process", coupling=coupling, solver="sequential")
         with Simulation(scenes.build("chain"), params) as simulation:
             simulation.set_iterations(number(7))
             if coupling == "tight":

@@ -31,7 +31,7 @@ from lapjoint.studies.bench.rows import Repetition, TurnMeans, rows_of
 LAPJOINT = str(Path(sys.executable).parent / "lapjoint")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "bench.md"
 KEYS = {
-    *("coupling", "residual", "step_rounds", "interface_count", "cut_share"),
+    *("coupling", "residual", "step_rounds", "interface_count", "cut_share", "substeps"),
     "scene",
     "workers",
     "iterations",
@@ -109,6 +109,89 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
         linger=3,
         repartition=0,
     )
+
+
+# ---- which solver ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "params", "amounts"),
+    [
+        (None, {}, [None]),
+        (None, {"substeps": 8}, [None]),
+        ([50, 20], {}, [50, 20]),
+        (None, {"solver": "sequential"}, [1000]),
+        (None, {"solver": "dantzig"}, [1000]),
+        (None, {"coupling": "tight"}, [1000]),
+        (None, {"engine": "mujoco:float64"}, [1000]),
+    ],
+)
+def test_without_iterations_it_is_the_substep_solver(
+    given: list[int] | None, params: dict[str, Any], amounts: list[int | None]
+) -> None:
+    if "engine" in params:
+        pytest.importorskip("mujoco")
+    chosen = Params(**{"runtime": "inline", "coupling": "blend", **params})
+    assert BenchPlan([scenes.build("chain", 12)], [2], chosen, given).amounts == amounts
+
+
+@pytest.mark.parametrize(
+    ("options", "amounts", "solvers"),
+    [
+        ("", [None], {"auto"}),
+        ("--substeps 8 --joints swept", [None], {"auto"}),
+        ("--iterations 9 8", [9, 8], {"auto"}),
+        ("--solver sequential", [1000], {"sequential"}),
+        ("--coupling blend tight", [1000], {"auto"}),
+    ],
+)
+def test_plans_side_by_side_have_one_solver(
+    options: str, amounts: list[int | None], solvers: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[BenchPlan] = []
+
+    def record(given: list[BenchPlan], _: object) -> Iterator[BenchRow]:
+        plans.extend(given)
+        return iter(())
+
+    monkeypatch.setattr("lapjoint.cli.bench.measure_all", record)
+    words = ["bench", "chain", "--workers", "2", "--runtime", "inline", *SHORT, *options.split()]
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert [plan.amounts for plan in plans] == [amounts] * len(plans)
+    assert {plan.params.solver for plan in plans} == solvers
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            "--substeps 8 --iterations 9",
+            "--substeps is given, but the solver is sequential, expected substeps (--itera",
+        ),
+        (
+            "--substeps 4 --iterations 9",
+            "--substeps is given, but the solver is sequential, expected substeps (--itera",
+        ),
+        ("--substeps 8 --coupling tight", "expected substeps (--coupling is given, with which only sequential works)"),
+        ("--solver substeps --iterations 9", "--iterations is given, but the solver is substeps, expected sequential:"),
+    ],
+)
+def test_what_belongs_to_the_other_solver_is_refused(options: str, message: str) -> None:
+    result = CliRunner().invoke(app, ["bench", "chain", *SHORT, *options.split()])
+    assert isinstance(result.exception, LapjointError)
+    assert message in str(result.exception)
+
+
+def test_a_row_of_the_substep_solver_has_substeps_for_iterations() -> None:
+    given = Params(runtime="inline", coupling="blend", substeps=2, joints="swept")
+    rows = bench([scenes.build("chain", 12)], [2], given, steps=2, repetitions=2, warmup=1)
+    assert [(row.workers, row.iterations, row.substeps, row.params) for row in rows] == [
+        (count, None, 2, {"joints": "swept"}) for count in (1, 2)
+    ]
+    assert rows[0].to_dict()["iterations"] is None
+    (row, _) = bench([scenes.build("chain", 12)], [2], iterations=[3], steps=1, repetitions=1, warmup=0)
+    assert (row.iterations, row.substeps) == (3, None)
 
 
 def test_help_shows_options_with_several_values() -> None:

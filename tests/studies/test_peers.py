@@ -44,7 +44,6 @@ from lapjoint.arrays import rotation
 from lapjoint.cli import app, main
 from lapjoint.cli.peer_tables import verdicts
 from lapjoint.measures import joint_gaps
-from lapjoint.params.solver_choice import SOLVERS
 from lapjoint.studies.bench import BenchPlan, BenchRow
 from lapjoint.studies.peers import PEER_NAMES, Peer, PeerPlan, Side, StateError, load_peer, measure_peers, state_error
 from lapjoint.studies.peers.own_ladder import own_ladder
@@ -596,15 +595,17 @@ def test_threads_do_not_change_what_a_pile_does(peer: str) -> None:
     np.testing.assert_allclose(found[0], found[1], atol=1e-4)
 
 
-def test_own_ladder_has_the_solvers_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    params = Params(workers=4, runtime="inline", timestep=0.001)
+@pytest.mark.parametrize("given", [{}, {"substeps": 3, "joints": "swept"}, {"iterations": 5}])
+def test_own_ladder_has_the_solvers_that_the_engine_has(given: dict[str, Any]) -> None:
+    params = Params(workers=4, runtime="inline", timestep=0.001, **given)
     titles = [rung.title for rung in own_ladder(params)]
     assert titles[-3:] == ["10 iterations", "50 iterations", "200 iterations"]
-    assert titles[:-3] == [f"{n} substeps" for n in (1, 2, 4, 8)] * ("substeps" in SOLVERS)
+    assert titles[:-3] == [f"{n} substeps" for n in (1, 2, 4, 8)]
     last = own_ladder(params)[-1].params
     assert last == Params(runtime="inline", timestep=0.001, solver="sequential", iterations=200)
-    monkeypatch.setattr("lapjoint.studies.peers.own_ladder.SOLVERS", ("sequential",))
-    assert len(own_ladder(params)) == 3
+    for rung in own_ladder(params):
+        assert rung.params.resolved(scenes.build("chain", 4)).solver == rung.params.solver
+    assert [rung.title for rung in own_ladder(replace(params, coupling="tight"))] == titles[-3:]
     assert [rung.title for rung in own_ladder(Params(engine="rapier"))] == titles[-3:], "its own solver"
 
 
@@ -679,7 +680,7 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
     monkeypatch.setattr(Simulation, "step", record)
     monkeypatch.setattr("lapjoint.studies.peers.plan.load_peer", lambda _: FakePeer)
     monkeypatch.setattr("lapjoint.studies.peers.plan.core_count", lambda: 2)
-    monkeypatch.setattr("lapjoint.studies.peers.own_ladder.LADDER", {"sequential": (7,), "unheard of": (1,)})
+    monkeypatch.setattr("lapjoint.studies.peers.own_ladder.LADDER", {"sequential": (7,)})
     bench = BenchPlan([scenes.build("chain", 8)], [2], Params(runtime="inline"), [5], steps=3, repetitions=2, warmup=1)
     shares: list[float] = []
     rows = list(measure_peers(PeerPlan(bench, ["rapier"]), lambda doing, share: shares.append(share)))

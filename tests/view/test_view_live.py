@@ -57,7 +57,8 @@ def client(page: Page) -> Iterator[websockets.sync.client.ClientConnection]:
 
 @pytest.fixture(scope="module")
 def view() -> Iterator[LiveView]:
-    with live_view(scenes.build("chain"), Params(workers=2, runtime="inline", coupling="blend")) as shown:
+    params = Params(workers=2, runtime="inline", coupling="blend", solver="sequential")
+    with live_view(scenes.build("chain"), params) as shown:
         shown.steering.speed = None
         yield shown
 
@@ -150,7 +151,8 @@ def test_the_number_of_workers_changes_while_a_client_looks_on(view: LiveView) -
 
 @pytest.mark.slow
 def test_a_restart_is_bit_for_bit_a_new_simulation_and_keeps_the_settings() -> None:
-    scene, params = scenes.build("chain"), Params(workers=2, runtime="inline", coupling="blend")
+    scene = scenes.build("chain")
+    params = Params(workers=2, runtime="inline", coupling="blend", solver="sequential")
     with simulation_with_balls(scene, params, 2) as simulation:
         simulation.step(30)
         expected = simulation.state_hash
@@ -273,7 +275,7 @@ def test_every_control_explains_itself(tmp_path: Path) -> None:
     with ExitStack() as stack:
         pages = []
         for coupling, own in (("blend", "Growth depth"), ("tight", "Rounds")):
-            params = Params(workers=2, runtime="inline", coupling=coupling)
+            params = Params(workers=2, runtime="inline", coupling=coupling, solver="sequential")
             pages.append((stack.enter_context(live_view(scene, params, ball_count=2)).page, live | {own}))
         pages.append((stack.enter_context(Playback(Recording(tmp_path / "run.zarr"), port=0)).page, shared | {"Frame"}))
         pages.append((stack.enter_context(StillView(scene, Params(workers=2), port=0)).page, shared))

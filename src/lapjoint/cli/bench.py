@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from ..params.coupling_choice import CouplingChoice
 from ..params.fields import OUTPUT, SIMULATED
 from ..params.params import others
 from ..studies.bench import BenchPlan, BenchRow, measure_all, write_csv, write_json
+from ..studies.bench.plan import ITERATIONS
 from ..studies.peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
 from .bench_tables import print_tables
 from .params_options import Change, Given, with_params
@@ -22,18 +24,18 @@ from .peer_tables import print_peers
 from .shared import SeedOption, SizeOption, check_writable, console, counted, make_parents, open_scene
 from .study_progress import drawing, study_progress
 
-WORKERS, ITERATIONS, COUPLINGS, ENGINES = [1, 2, 4, 8], [1000], ["blend"], ["bullet"]
+WORKERS, COUPLINGS, ENGINES = [1, 2, 4, 8], ["blend"], ["bullet"]
 
 
 @with_params(
-    but=["validate", "solver", "on_failure", "hang_limit", "quarantine", "speed_limit"],
+    but=["validate", "on_failure", "hang_limit", "quarantine", "speed_limit"],
     changes={
         "workers": Change(
             help="Counts of workers; 1 is measured in any case.", default=" ".join(map(str, WORKERS)), is_several=True
         ),
         "iterations": Change(
-            help="Sweeps of the solver per step; rows for each.",
-            default=" ".join(map(str, ITERATIONS)),
+            help="Sequential: sweeps of the solver per step; rows for each.",
+            default=f"none: the substep solver; {ITERATIONS} where another is needed",
             is_several=True,
         ),
         "coupling": Change(
@@ -103,16 +105,18 @@ def bench(
     Prints ms per step, the speed-up against one worker and, where there are more workers than cores, the projected one.
     With --peer also speed and error of other engines, at several settings each, and of lapjoint's own solvers.
 
-    Example: lapjoint bench bowl building --workers 1 2 4 8 --iterations 1000 50 --json bench.json
+    Example: lapjoint bench bowl building --workers 1 2 4 8 --json bench.json
+
+    Example: lapjoint bench bowl --workers 1 2 4 8 --iterations 1000 50
 
     Example: lapjoint bench bowl --workers 1 2 --iterations 50 --engine bullet rapier
 
     Example: lapjoint bench bridge --workers 1 2 4 --iterations 100 --coupling blend tight --step-rounds 20
 
-    Example: lapjoint bench bowl --workers 1 2 --iterations 50 --peer pybullet mujoco rapier box3d
+    Example: lapjoint bench bowl --workers 1 2 --peer pybullet mujoco rapier box3d
     """
     repetitions = repetitions if rounds is None else rounds
-    workers, iterations = given.take("workers", WORKERS), given.take("iterations", ITERATIONS)
+    workers, iterations = given.take("workers", WORKERS), given.take("iterations", []) or None
     couplings, engines = given.take("coupling", COUPLINGS), given.take("engine", ENGINES)
     settings = _coupled(given, couplings, engines[0])
     check_writable("--json", json_file)
@@ -127,14 +131,16 @@ def bench(
         for name in names:
             if names.count(name) > 1:
                 raise LapjointError(f"{option} {name!r} is given more than once")
-    plans = [
-        BenchPlan(built, workers, replace(coupled, engine=engine), iterations, steps, repetitions, warmup)
-        for engine in engines
-        for coupled in settings
-    ]
-    if peers and len(plans) > 1:
+    every = [replace(coupled, engine=engine) for engine in engines for coupled in settings]
+    if peers and len(every) > 1:
         several = "engines" if len(engines) > 1 else "couplings"
         raise LapjointError(f"--peer is given with several {several}, expected one {several[:-1]} beside peers")
+    for params, one in product(every, built):
+        given.solver(replace(params, iterations=iterations[0]) if iterations else params, one)
+    with given.naming_options():
+        plans = [BenchPlan(built, workers, params, iterations, steps, repetitions, warmup) for params in every]
+        if len({plan.has_substeps for plan in plans}) > 1:  # side by side, with the solver that all of them have
+            plans = [replace(plan, iterations=iterations or [ITERATIONS]) for plan in plans]
     beside = PeerPlan(plans[0], peers) if peers else None
     for file in (json_file, csv_file):
         if file is not None:
@@ -162,7 +168,7 @@ def bench(
     except KeyboardInterrupt:
         show()
         done = sum(row.repetitions for row in rows if row.workers == 1)
-        total = counted(len(plans) * len(built) * len(iterations) * repetitions, "repetition", form="")
+        total = counted(len(plans) * len(built) * len(plans[0].amounts) * repetitions, "repetition", form="")
         console.print(f"interrupted after {done} of {total}")
         raise typer.Exit(130) from None
     except LapjointError:

@@ -13,6 +13,7 @@ from ..params import Params
 from ..params.coupling_choice import traits
 from ..server.profile import ROUND_MS
 from ..studies.bench import BenchRow
+from ..studies.bench.plan import amount_title
 from .shared import console
 
 WIDTH = 100
@@ -109,14 +110,15 @@ def _table(headings: Sequence[str]) -> Table:
 
 
 def _groups(rows: Sequence[BenchRow]) -> list[list[BenchRow]]:
-    """Rows of one scene, one number of iterations, one engine and one coupling."""
+    """Rows of one scene, one number of iterations or substeps, one engine and one coupling."""
     keys = ("scene", "iterations", "engine", "coupling")
     return [list(group) for _, group in groupby(rows, lambda row: [getattr(row, key) for key in keys])]
 
 
 def _labels(group: Sequence[BenchRow]) -> list[str]:
-    """The scene beside a group's first row, its iterations beside the second, then another coupling or engine."""
-    labels = [escape(group[0].scene), f"{group[0].iterations} iterations"]
+    """The scene beside a group's first row, its iterations or substeps beside the second, then another coupling or
+    engine."""
+    labels = [escape(group[0].scene), amount_title(group[0].iterations, group[0].substeps)]
     if group[0].coupling != Params.coupling:
         labels.append(group[0].coupling)
     if group[0].engine != Params.engine:

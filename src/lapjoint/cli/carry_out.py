@@ -29,6 +29,7 @@ def carry_out(
     checkpoints: CheckpointWriter | None,
     live: LiveRun | None = None,
     coupling_reason: str | None = None,
+    solver_reason: str | None = None,
 ) -> None:
     """Take `count` steps and write what was asked for. Exit code 130 if they were interrupted."""
     with step_progress(simulation, count) as on_step:
@@ -46,7 +47,7 @@ def carry_out(
         )
     if live is not None:
         summary = live.view.without_balls(summary)
-    summary = replace(summary, coupling_reason=coupling_reason)
+    summary = replace(summary, coupling_reason=coupling_reason, solver_reason=solver_reason)
     console.print(summary_table(summary))
     if outputs.record is not None:
         console.print(f"recording: {outputs.record}", markup=False)

@@ -21,8 +21,11 @@ import typer
 from ..errors import LapjointError
 from ..params import Params
 from ..params.coupling_choice import CouplingChoice, mismatch
+from ..params.engine_choice import EngineChoice
 from ..params.options import Field, fields_of, help_of
 from ..params.params import others
+from ..params.solver_choice import SolverChoice
+from ..params.solver_choice import mismatch as solver_mismatch
 from ..scene import Scene
 
 FIELDS = {one.name: one for one in fields_of(Params)}
@@ -88,6 +91,18 @@ class Given:
         self.check_coupling(choice)
         reason = None if choice.reason is None else self.in_options(choice.reason)
         return CouplingChoice(choice.coupling, reason)
+
+    def solver(self, params: Params, scene: Scene) -> SolverChoice:
+        """The solver that a run takes; the reason names options. Refuse what was typed of another, also where it is the
+        default."""
+        choice = params.solver_choice(scene)
+        if choice.solver in ("substeps", "sequential"):
+            for name in self.values:
+                if FIELDS[name].solver not in (None, choice.solver):
+                    raise LapjointError(self.in_options(solver_mismatch(name, choice, str(FIELDS[name].solver))))
+        is_own = set(EngineChoice.parse(params.engine).names) != {"bullet"}  # what sequential stands for there
+        reason = None if choice.reason is None or is_own else self.in_options(choice.reason)
+        return SolverChoice(choice.solver, reason)
 
     def in_options(self, text: str) -> str:
         """A text with the names of options for those of fields in backticks."""

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..studies.bench.plan import amount_title
 from ..studies.peers import ComparedRow, Side
 from ..studies.peers.error import MAX_ALLOWANCE, SUM_ALLOWANCE
 from ..studies.titles import count_of
@@ -22,10 +23,10 @@ def print_peers(rows: Sequence[ComparedRow], notes: Mapping[str, Sequence[str]])
     if not rows:
         return
     out = console if console.is_terminal else Console(width=max(WIDTH, console.width))
-    for (scene, iterations), group in groupby(rows, lambda row: (row.bench.scene, row.bench.iterations)):
+    for (scene, *amount), group in groupby(rows, lambda r: (r.bench.scene, r.bench.iterations, r.bench.substeps)):
         sides = list(group)
         out.print()
-        title = f"[bold]{escape(scene)}[/], {iterations} iterations of lapjoint, side by side"
+        title = f"[bold]{escape(scene)}[/], {amount_title(*amount)} of lapjoint, side by side"
         out.print(f"{title} (ms a step, mm)", highlight=False)
         out.print()
         out.print(_table(sides))

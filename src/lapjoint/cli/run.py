@@ -124,17 +124,19 @@ def run(
     elif checkpoint_every is not None or checkpoint_keep is not None:
         raise LapjointError("--checkpoint-every or --checkpoint-keep is given without --checkpoint, expected both")
     built = open_scene(scene, size, seed)
-    choice = given.coupling(params, built)
+    choice, solver = given.coupling(params, built), given.solver(params, built)
     count = checked_count(steps, seconds, params.timestep or built.timestep)
     if count is None and not view:
         count = STEPS
     with _open(built, params, live_options if view else None) as (simulation, live):
         if choice.coupling != "tight" and choice.reason is not None and choice.reason.startswith("--"):
             console.print(f"coupling: {choice.coupling}, because {choice.reason}", markup=False, soft_wrap=True)
+        if solver.reason is not None and solver.reason.startswith("--"):
+            console.print(f"solver: {solver.solver}, because {solver.reason}", markup=False, soft_wrap=True)
         writer = None
         if checkpoint is not None:
             writer = checkpoint_writer(checkpoint, simulation, checkpoint_every, checkpoint_keep, count)
-        carry_out(simulation, count, outputs, writer, live, choice.reason)
+        carry_out(simulation, count, outputs, writer, live, choice.reason, solver.reason)
 
 
 @contextmanager

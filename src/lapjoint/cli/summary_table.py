@@ -20,9 +20,8 @@ def summary_table(summary: RunSummary) -> Table:
     rows = {
         "scene": f"{summary.scene}: {counted(summary.body_count, 'body', 'bodies')}, "
         f"{counted(summary.joint_count, 'joint')}",
-        "engine": f"{summary.engine} {summary.precision}, {counted(summary.iterations, 'iteration', form='')}",
-        "solver": f"{summary.solver}, {counted(summary.fallback_count_mean, 'group', form='.2g')} a step "
-        "left to sweeps",
+        "engine": f"{summary.engine} {summary.precision}",
+        "solver": _solver(summary),
         "workers": f"{summary.workers}, {summary.runtime}",
         **(_exchange_rows(summary) if traits(summary.coupling).exchanges else _overlap_rows(summary)),
         "simulated": f"{counted(summary.steps, 'step')} of {summary.timestep * 1e3:g} ms",
@@ -39,8 +38,6 @@ def summary_table(summary: RunSummary) -> Table:
         "frozen": counted(len(summary.frozen_ids), "body", "bodies"),
         "state hash": summary.state_hash,
     }
-    if summary.solver == "sequential":
-        del rows["solver"]
     if summary.failure_count == 0:
         del rows["failures"]
     if not summary.frozen_ids:
@@ -54,9 +51,22 @@ def summary_table(summary: RunSummary) -> Table:
             del rows["coupling"]
     if "coupling" in rows and summary.coupling_reason is not None:
         rows["coupling"] += f" (auto: {summary.coupling_reason})"
+    if summary.solver_reason is not None:
+        rows["solver"] += f" (auto: {summary.solver_reason})"
     for name, value in rows.items():
         table.add_row(name, escape(value))
     return table
+
+
+def _solver(summary: RunSummary) -> str:
+    """The solver and how much work it does; that of another engine than Bullet has no name here."""
+    if summary.solver == "substeps":
+        joints = "" if summary.joints == "auto" or not summary.joint_count else f", joints {summary.joints}"
+        return f"substeps, {summary.substeps} a step{joints}"
+    own = set(EngineChoice.parse(summary.engine).names) != {"bullet"}
+    if own or summary.solver == "sequential":
+        return f"{'its own' if own else summary.solver}, {counted(summary.iterations, 'iteration', form='')}"
+    return f"{summary.solver}, {counted(summary.fallback_count_mean, 'group', form='.2g')} a step left to sweeps"
 
 
 def _overlap_rows(summary: RunSummary) -> dict[str, str]:

@@ -75,7 +75,7 @@ def check_engines(scene: Scene, params: Params, warn: bool = True) -> None:
     choice = EngineChoice.parse(params.engine)
     count = max(params.workers, params.max_workers or 0)
     choice.check_workers(count)
-    solvers = parse_solvers(params.solver)
+    solvers = parse_solvers(params.solver_choice(scene).solver)
     solvers.check_workers(count)
     warned = set()
     every = {(*choice.of(worker, params.precision), solvers.of(worker)) for worker in range(count)}

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..errors import LapjointError, did_you_mean
 from ..scene import Scene
-from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling, mismatch, traits
+from . import coupling_choice, solver_choice
+from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling, traits
 from .engine_choice import PRECISIONS, EngineChoice
 from .fields import (
     COUPLING,
@@ -261,12 +262,11 @@ class Params:
     def resolved(self, scene: Scene) -> Params:
         """The same, with everything the scene decides filled in. An option that the coupling has no use for is
         refused."""
-        choice = self.coupling_choice(scene)
-        solver = replace(self, coupling=choice.coupling).solver_choice()
-        self._check_solver(solver, scene)
+        choice, solver = self.coupling_choice(scene), self.solver_choice(scene)
         of_scene = {name: getattr(scene, name) for name in ("growth_depth", "search_depth")}
         as_scene = [name for name, value in of_scene.items() if getattr(self, name) == value]
         self._check_coupling(choice.coupling, choice.reason, as_scene)
+        self._check_solver(solver, scene)
         return replace(
             self,
             coupling=choice.coupling,
@@ -291,7 +291,7 @@ class Params:
             "engine": not is_open,
             "sleeping": self.sleeping,
             "solver": self.solver not in (AUTO, "sequential"),
-            **{name: True for name in self.given_of_solver("substeps")},
+            **dict.fromkeys(self.given_of_solver("substeps"), True),
             "send": self.send != "all",
         }
         set_here = [name for name, is_set in obstacles.items() if is_set]
@@ -312,12 +312,13 @@ class Params:
             return
         for name, of in others(coupling).items():
             if name in self.given(of) and name not in but:
-                raise LapjointError(mismatch(name, coupling, of, reason))
+                raise LapjointError(coupling_choice.mismatch(name, coupling, of, reason))
 
     # ---- solver --------------------------------------------------------------------------------------------------
 
-    def solver_choice(self) -> SolverChoice:
-        """The solver that a simulation takes, and where `solver` is auto, why if it is not the substep solver."""
+    def solver_choice(self, scene: Scene) -> SolverChoice:
+        """The solver that a simulation of the scene takes, and where `solver` is auto, why if it is not the substep
+        solver."""
         if self.solver != AUTO:
             return SolverChoice(self.solver, None)
         obstacles = {
@@ -326,7 +327,12 @@ class Params:
             "coupling": self.coupling == "tight",
         }
         set_here = [name for name, is_set in obstacles.items() if is_set]
-        return choose_solver(self.given_of_solver("sequential"), set_here)
+        is_tight = self.coupling_choice(scene).coupling == "tight"
+        return choose_solver(self.given_of_solver("sequential"), set_here, is_tight)
+
+    def solver_reason(self, scene: Scene) -> str | None:
+        """Why auto does not take the substep solver for this scene; None where it does, or `solver` is not auto."""
+        return self.solver_choice(scene).reason
 
     def given_of_solver(self, solver: str) -> list[str]:
         """Fields of a solver that are not at their defaults."""
@@ -334,18 +340,15 @@ class Params:
         return [field.name for field in own if getattr(self, field.name) != field.default]
 
     def _check_solver(self, choice: SolverChoice, scene: Scene) -> None:
-        """Raise a LapjointError for a parameter of another solver."""
+        """Raise a LapjointError for a parameter of another solver. Direct solvers have those of the sequential one:
+        they correct errors as it does, and leave large groups to its sweeps."""
         solvers = parse_solvers(choice.solver)
         named = {str(solvers.default), *solvers.by_worker.values(), *solvers.by_label.values()}
-        for other in {"substeps", "sequential"} - named:
-            for name in self.given_of_solver(other):
-                if name == "iterations" and (self.iterations == scene.iterations or named != {"substeps"}):
-                    continue  # the scene's own; or a direct solver's
-                why = "" if choice.reason is None else f" ({choice.reason})"
-                raise LapjointError(
-                    f"`{name}` is given, but the solver is {choice.solver}, expected {other}{why}: leave `{name}` out, "
-                    f"or take `solver` {other}"
-                )
+        unused = {"substeps": "substeps" not in named, "sequential": named == {"substeps"}}
+        for solver, is_unused in unused.items():
+            for name in self.given_of_solver(solver) if is_unused else ():
+                if name != "iterations" or self.iterations != scene.iterations:  # those of a resolved one
+                    raise LapjointError(solver_choice.mismatch(name, choice, solver))
 
     # ---- workers -------------------------------------------------------------------------------------------------
 

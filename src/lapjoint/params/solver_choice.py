@@ -27,19 +27,29 @@ class SolverChoice:
     reason: str | None
 
 
-def choose_solver(of_sequential: Sequence[str], without_substeps: Sequence[str]) -> SolverChoice:
+def choose_solver(of_sequential: Sequence[str], without_substeps: Sequence[str], is_tight: bool) -> SolverChoice:
     """What auto takes. `of_sequential` are fields of the sequential solver that are set, `without_substeps` those with
     a value that the substep solver does not have."""
     if of_sequential:
-        return SolverChoice("sequential", f"`{of_sequential[0]}` is given, which the solver sequential has")
+        return SolverChoice("sequential", f"`{of_sequential[0]}` is given, which only sequential has")
     if without_substeps:
         return SolverChoice("sequential", f"`{without_substeps[0]}` is given, with which only sequential works")
+    if is_tight:
+        return SolverChoice("sequential", "the coupling is tight, with which only sequential works")
     return SolverChoice("substeps", None)
 
 
+def mismatch(name: str, choice: SolverChoice, of: str) -> str:
+    """What is wrong with an option of one solver, `of`, where the solver is another."""
+    why = "" if choice.reason is None else f" ({choice.reason})"
+    choose = f"leave `{name}` out, or {'take' if choice.reason is None else 'add'} `solver` {of}"
+    return f"`{name}` is given, but the solver is {choice.solver}, expected {of}{why}: {choose}"
+
+
 def parse_solvers(text: str) -> WorkerChoice[str]:
-    """The choice that a text makes; without a solver for all workers, the rest have the first of SOLVERS."""
-    known = (AUTO, *SOLVERS)
+    """The choice that a text makes; without a solver for all workers, the rest have the first of SOLVERS. auto is for
+    all workers or for none."""
+    known = (AUTO,) if text == AUTO else SOLVERS
     choice = parse_choice("solver", text, EXPECTED, lambda word: word if word in known else None, labels=True)
     if choice.default is not None:
         return choice

@@ -25,7 +25,7 @@ def bench(
     workers: Sequence[int] = (1, 2, 4, 8),
     params: Params | None = None,
     *,
-    iterations: Sequence[int] = (1000,),
+    iterations: Sequence[int] | None = None,
     steps: int = 20,
     repetitions: int = 3,
     warmup: int = 200,

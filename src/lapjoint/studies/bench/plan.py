@@ -12,7 +12,10 @@ from ...errors import LapjointError
 from ...params import Params
 from ...scene import Scene
 from ...server.partition import make_partition
+from ..titles import count_of
 
+ITERATIONS = 1000
+"""The paper's, where the solver has iterations and none are given."""
 WARMUP_ITERATIONS = 10
 """At most so many in the warm-up: bodies move and memberships evolve as with more, in a twenty-fifth of the time
 that the paper's 1000 take."""
@@ -20,6 +23,8 @@ SETTLE_STEPS = 2
 """Unmeasured steps after the iterations were set: the solver's start from the last impulses gets used to them."""
 FIXED_WORK = 30
 """A step's work besides the solver's sweeps, in iterations: what the bowl needs. Only the time left depends on it."""
+SUBSTEP_WORK = 5
+"""About how many sweeps a substep costs; only the time left depends on it."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +36,24 @@ class BenchPlan:
     """Counts of workers. One is measured in any case: everything is relative to it."""
     params: Params = field(default_factory=Params)
     """Of all simulations; `workers` and `iterations` are set by the plan."""
-    iterations: Sequence[int] = (1000,)
-    """One row each. They are measured one after the other on the same simulations, without a new warm-up."""
+    iterations: Sequence[int] | None = None
+    """One row each, of the sequential solver unless `params` names another. They are measured one after the other on
+    the same simulations, without a new warm-up. None: one row of the substep solver; or with ITERATIONS where a
+    simulation cannot have that."""
     steps: int = 20
     """Measured steps per repetition."""
     repetitions: int = 3
     warmup: int = 200
     """Steps of every simulation before anything is measured, with few iterations."""
+    amounts: Sequence[int | None] = field(init=False)
+    """Iterations of each row; None with the substep solver, which has none."""
 
     def __post_init__(self) -> None:
         if len(self.scenes) == 0:
             raise LapjointError("no scene is given, expected at least one")
         for name, values in (("workers", self.workers), ("iterations", self.iterations)):
+            if values is None:
+                continue
             if len(values) == 0:
                 raise LapjointError(f"{name} has no value, expected at least one")
             for value in values:
@@ -53,13 +64,39 @@ class BenchPlan:
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or value < least:
                 raise LapjointError(f"{name} is {value}, expected at least {least}")
+        object.__setattr__(self, "amounts", self._amounts())
         for scene in self.scenes:
             for count in self.counts:
                 try:
                     make_partition(scene, count, self.params.partition)
                 except LapjointError as error:
                     raise LapjointError(f"scene {scene.name!r}: {error}") from error
-                check_engines(scene, replace(self.params, workers=count), warn=False)
+                check_engines(scene, self.params_of(count).resolved(scene), warn=False)
+
+    def _amounts(self) -> list[int | None]:
+        if self.iterations is not None:
+            return [int(iterations) for iterations in self.iterations]
+        return [None] if self.has_substeps else [ITERATIONS]
+
+    @property
+    def has_substeps(self) -> bool:
+        """Whether every simulation has the substep solver, as long as no iterations are set."""
+        every = [replace(self.params, workers=count).resolved(scene) for count in self.counts for scene in self.scenes]
+        return all(params.solver == "substeps" for params in every)
+
+    def params_of(self, count: int) -> Params:
+        """Of a simulation with so many workers, as it is warmed up."""
+        if self.amounts == [None]:
+            return replace(self.params, workers=count)
+        return replace(self.params, workers=count, iterations=self.warmup_iterations)
+
+    def sweeps(self, iterations: int | None) -> int:
+        """About how many sweeps a step takes with so many iterations, or None."""
+        return SUBSTEP_WORK * self.params.substeps if iterations is None else iterations
+
+    def title(self, iterations: int | None) -> str:
+        """Of rows with so many iterations, or None."""
+        return amount_title(iterations, self.params.substeps)
 
     @property
     def counts(self) -> list[int]:
@@ -68,7 +105,7 @@ class BenchPlan:
 
     @property
     def warmup_iterations(self) -> int:
-        return min(WARMUP_ITERATIONS, *self.iterations)
+        return min(WARMUP_ITERATIONS, *map(self.sweeps, self.amounts))
 
     @property
     def work(self) -> float:
@@ -76,9 +113,14 @@ class BenchPlan:
         measured = SETTLE_STEPS + self.repetitions * self.steps
         return len(self.counts) * sum(
             self.warmup * step_work(scene, self.warmup_iterations)
-            + sum(measured * step_work(scene, iterations) for iterations in self.iterations)
+            + sum(measured * step_work(scene, self.sweeps(iterations)) for iterations in self.amounts)
             for scene in self.scenes
         )
+
+
+def amount_title(iterations: int | None, substeps: int | None) -> str:
+    """The work of a solver, in words: its iterations, or its substeps where it has none."""
+    return count_of(substeps or 1, "substep") if iterations is None else f"{iterations} iterations"
 
 
 def step_work(scene: Scene, iterations: int) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -77,14 +76,14 @@ def measure(plan: BenchPlan, on_progress: OnProgress | None = None) -> Iterator[
 
 
 def measure_all(plans: Sequence[BenchPlan], on_progress: OnProgress | None = None) -> Iterator[BenchRow]:
-    """Rows of plans that differ in their parameters alone, as in engine or coupling: all of them take part in each
-    repetition. Speed-ups are against one worker of the same plan."""
+    """Rows of plans that differ in their parameters alone, as in engine or coupling: all of them have the same
+    iterations, and take part in each repetition. Speed-ups are against one worker of the same plan."""
     meter = WorkMeter(sum(plan.work for plan in plans), on_progress)
     first = plans[0]
     for scene in first.scenes:
         with ExitStack() as alive:
             simulations = [start(plan, scene, alive, meter) for plan in plans]
-            for iterations in map(int, first.iterations):
+            for iterations in first.amounts:
                 yield from _repeat(plans, scene, iterations, simulations, meter)
 
 
@@ -93,8 +92,7 @@ def start(plan: BenchPlan, scene: Scene, alive: ExitStack, meter: WorkMeter) -> 
     simulations = {}
     for count in plan.counts:
         meter.report(f"{scene.name}: starting {count_of(count, 'worker')}")
-        params = replace(plan.params, workers=count, iterations=plan.warmup_iterations)
-        simulations[count] = alive.enter_context(Simulation(scene, params))
+        simulations[count] = alive.enter_context(Simulation(scene, plan.params_of(count)))
     for count, simulation in simulations.items():
         for _ in range(plan.warmup):
             simulation.step()
@@ -107,17 +105,19 @@ def start(plan: BenchPlan, scene: Scene, alive: ExitStack, meter: WorkMeter) -> 
 def _repeat(
     plans: Sequence[BenchPlan],
     scene: Scene,
-    iterations: int,
+    iterations: int | None,
     simulations: Sequence[dict[int, Simulation]],
     meter: WorkMeter,
 ) -> Iterator[BenchRow]:
-    work, first = step_work(scene, iterations), plans[0]
+    first = plans[0]
+    work, title = step_work(scene, first.sweeps(iterations)), f"{scene.name}, {first.title(iterations)}"
     sides = [(number, count) for number, plan in enumerate(plans) for count in plan.counts]
     for number, count in sides:
-        simulations[number][count].set_iterations(iterations)
+        if iterations is not None:
+            simulations[number][count].set_iterations(iterations)
         for _ in range(SETTLE_STEPS):
             simulations[number][count].step()
-            meter.add(work, f"{scene.name}: {iterations} iterations")
+            meter.add(work, title)
     complete: list[list[Repetition]] = [[] for _ in plans]
 
     def rows() -> Iterator[BenchRow]:
@@ -128,13 +128,13 @@ def _repeat(
         for repeated in range(first.repetitions):
             turns: list[Repetition] = [{} for _ in plans]
             for number, count in rotated(sides, repeated):
-                title = f"repetition {repeated + 1} of {first.repetitions}, {count_of(count, 'worker')}"
-                doing = f"{scene.name}, {iterations} iterations: {title}"
+                turn = f"repetition {repeated + 1} of {first.repetitions}, {count_of(count, 'worker')}"
+                doing = f"{title}: {turn}"
                 turns[number][count] = take_turn(
                     simulations[number][count], first.steps, partial(meter.add, work, doing)
                 )
-            for repetitions, turn in zip(complete, turns, strict=True):
-                repetitions.append(turn)
+            for repetitions, taken in zip(complete, turns, strict=True):
+                repetitions.append(taken)
     except (KeyboardInterrupt, LapjointError):
         yield from rows()
         raise

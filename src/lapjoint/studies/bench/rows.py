@@ -50,14 +50,16 @@ Repetition = dict[int, TurnMeans]
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One scene on one count of workers with one number of iterations. docs/bench.md explains every key of `to_dict`.
+    """One scene on one count of workers with one number of iterations or substeps.
 
-    Times and counts are per step; each is the median over the repetitions of a repetition's mean.
+    docs/bench.md explains every key of `to_dict`. Times and counts are per step; each is the median over the
+    repetitions of a repetition's mean.
     """
 
     scene: str
     workers: int
-    iterations: int
+    iterations: int | None
+    """None with the substep solver."""
     step_ms: float
     """Wall time, measured."""
     speedup: float
@@ -102,6 +104,8 @@ class BenchRow:
     """Rounds of tight coupling in a step; so are the next two, and None with another coupling."""
     interface_count: float | None = None
     cut_share: float | None = None
+    substeps: int | None = None
+    """Of the substep solver; None with another."""
 
     def to_dict(self) -> dict[str, object]:
         """The row of a file: phases are keys of their own, numbers have six digits."""
@@ -114,7 +118,7 @@ class BenchRow:
         return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
 
 
-def rows_of(plan: BenchPlan, scene: Scene, iterations: int, repetitions: Sequence[Repetition]) -> list[BenchRow]:
+def rows_of(plan: BenchPlan, scene: Scene, iterations: int | None, repetitions: Sequence[Repetition]) -> list[BenchRow]:
     """Sum up complete repetitions, one row for each count of workers."""
     if not repetitions:
         return []
@@ -158,6 +162,7 @@ def rows_of(plan: BenchPlan, scene: Scene, iterations: int, repetitions: Sequenc
             coupling=plan.params.coupling,
             residual=None if isnan(residual := middle("residual", count)) else residual,
             **{name: middle(name, count) if traits(plan.params.coupling).exchanges else None for name in OF_TIGHT},
+            substeps=plan.params.substeps if iterations is None else None,
         )
         for count in plan.counts
     ]
@@ -166,7 +171,7 @@ def rows_of(plan: BenchPlan, scene: Scene, iterations: int, repetitions: Sequenc
 def changed_params(params: Params) -> dict[str, object]:
     """Parameters that are not at their defaults, without those that a row has by themselves."""
     values = {field.name: getattr(params, field.name) for field in fields(Params)}
-    for name in ("workers", "iterations", "engine", "precision", "runtime", "coupling"):
+    for name in ("workers", "iterations", "substeps", "engine", "precision", "runtime", "coupling"):
         del values[name]
     return {name: value for name, value in values.items() if value != getattr(Params(), name)}
 

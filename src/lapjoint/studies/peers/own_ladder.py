@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...params import Params
-from ...params.solver_choice import SOLVERS
+from ...params.options import fields_of
+from ..bench.plan import SUBSTEP_WORK
 
 LADDER = {"substeps": (1, 2, 4, 8), "sequential": (10, 50, 200)}
 """Rungs of each solver: its substeps, or its iterations."""
 FIELDS = {"substeps": "substeps", "sequential": "iterations"}
 """What of Params they are."""
-SUBSTEP_WORK = 5
-"""About how many sweeps a substep costs; only the time left depends on it."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +26,16 @@ class OwnRung:
 
 
 def own_ladder(params: Params) -> list[OwnRung]:
-    """Rungs on one worker with all else as in `params`: of the solvers that there are and that the engine has. Those
-    of Bullet are `SOLVERS`; another engine has its own, and iterations mean what they mean there."""
+    """Rungs on one worker with all else as in `params`, of the solvers that the engine and the coupling have. Another
+    engine than Bullet has its own solver, and iterations mean what they mean there."""
     rungs = []
     for solver, amounts in LADDER.items():
-        if solver not in SOLVERS or (solver != "sequential" and params.engine != "bullet"):
+        if solver == "substeps" and (params.engine != "bullet" or params.coupling == "tight"):
             continue
+        other = "sequential" if solver == "substeps" else "substeps"
+        unset = {field.name: field.default for field in fields_of(Params) if field.solver == other}
         for amount in amounts:
-            changed: dict[str, Any] = {"workers": 1, "solver": solver, FIELDS[solver]: amount}
+            changed: dict[str, Any] = {**unset, "workers": 1, "solver": solver, FIELDS[solver]: amount}
             work = SUBSTEP_WORK * amount if solver == "substeps" else amount
             title = f"{amount} substeps" if solver == "substeps" else f"{amount} iterations"
             rungs.append(OwnRung(title, work, replace(params, **changed)))

@@ -36,15 +36,17 @@ class PeerPlan:
         """Unmeasured steps of every side from the common states: until contacts are what its own solver makes them."""
         return max(SETTLE_STEPS, self.plan.steps)
 
-    def params(self, scene: Scene, iterations: int) -> Params:
-        return replace(self.plan.params, iterations=iterations).resolved(scene)
+    def params(self, scene: Scene, iterations: int | None) -> Params:
+        """Of one worker."""
+        params = replace(self.plan.params, workers=1)
+        return (params if iterations is None else replace(params, iterations=iterations)).resolved(scene)
 
     def thread_counts(self, peer: type[Peer]) -> list[int]:
         """As many as lapjoint has workers, but not more than the peer can have, nor than there are cores: more would
         only take turns."""
         return sorted({min(count, peer.most_threads, core_count()) for count in self.plan.counts})
 
-    def rungs(self, scene: Scene, iterations: int) -> list[tuple[type[Peer], Setting]]:
+    def rungs(self, scene: Scene, iterations: int | None) -> list[tuple[type[Peer], Setting]]:
         """Every setting of every peer, on every count of threads that it can have."""
         params = self.params(scene, iterations)
         return [
@@ -66,8 +68,8 @@ class PeerPlan:
         measured = self.settle_steps + plan.repetitions * plan.steps
         for scene in plan.scenes:
             total += len(plan.counts) * plan.warmup * step_work(scene, plan.warmup_iterations)
-            for iterations in map(int, plan.iterations):
-                total += len(plan.counts) * measured * step_work(scene, iterations)
+            for iterations in plan.amounts:
+                total += len(plan.counts) * measured * step_work(scene, plan.sweeps(iterations))
                 total += sum(measured * step_work(scene, rung.work) for _, rung in self.rungs(scene, iterations))
                 total += sum(measured * step_work(scene, rung.work) for rung in self.own_rungs)
         return total

@@ -34,19 +34,21 @@ def measure_peers(plan: PeerPlan, on_progress: OnProgress | None = None) -> Iter
     for scene in plan.plan.scenes:
         with ExitStack() as alive:
             simulations = start(plan.plan, scene, alive, meter)
-            for iterations in map(int, plan.plan.iterations):
+            for iterations in plan.plan.amounts:
                 yield from _repeat(plan, scene, iterations, simulations, meter)
 
 
 def _repeat(
-    plan: PeerPlan, scene: Scene, iterations: int, simulations: dict[int, Simulation], meter: WorkMeter
+    plan: PeerPlan, scene: Scene, iterations: int | None, simulations: dict[int, Simulation], meter: WorkMeter
 ) -> Iterator[ComparedRow]:
     of_bench: list[Repetition] = []
     repetitions: list[dict[Side, SideTurn]] = []
     with ExitStack() as worlds:
-        ours = {Side(count): OurSide(one, step_work(scene, iterations)) for count, one in simulations.items()}
+        work = step_work(scene, plan.plan.sweeps(iterations))
+        ours = {Side(count): OurSide(one, work) for count, one in simulations.items()}
         for simulation in simulations.values():
-            simulation.set_iterations(iterations)
+            if iterations is not None:
+                simulation.set_iterations(iterations)
         peers = _start_peers(plan, scene, iterations, simulations[1].states, worlds, meter)
         rungs = _start_rungs(plan, scene, simulations[1].states, worlds, meter)
         sides: dict[Side, Contestant] = {**ours, **rungs, **peers}
@@ -69,7 +71,7 @@ def _repeat(
 
 
 def _start_peers(
-    plan: PeerPlan, scene: Scene, iterations: int, states: Array, worlds: ExitStack, meter: WorkMeter
+    plan: PeerPlan, scene: Scene, iterations: int | None, states: Array, worlds: ExitStack, meter: WorkMeter
 ) -> dict[Side, PeerSide]:
     params, sides = plan.params(scene, iterations), {}
     for peer, setting in plan.rungs(scene, iterations):

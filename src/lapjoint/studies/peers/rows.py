@@ -10,6 +10,9 @@ from statistics import median
 from ..bench.rows import BenchRow
 from .error import StateError
 
+SHARED = ("scene", "iterations", "substeps", "body_count", "joint_count", "rounds", "steps", "warmup", "cores")
+"""Keys of a benchmark's row that those beside it have too."""
+
 
 @dataclass(frozen=True)
 class Side:
@@ -71,8 +74,7 @@ class ComparedRow:
         comparison."""
         row, side = self.bench.to_dict(), self.side
         if not side.is_benched:
-            same = ("scene", "iterations", "body_count", "joint_count", "rounds", "steps", "warmup", "cores")
-            row = {name: value if name in same else None for name, value in row.items()}
+            row = {name: value if name in SHARED else None for name, value in row.items()}
             row |= {"step_ms": self.step_ms, "speedup": self.bench.step_ms / max(self.step_ms, 1e-9)}
             row |= {"workers": side.workers, "params": {}}
             row |= {"engine": side.peer or self.bench.engine, "precision": side.precision or self.bench.precision}

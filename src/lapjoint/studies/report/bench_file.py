@@ -19,7 +19,9 @@ class BenchPoint:
     file: Path
     scene: str
     workers: int
-    iterations: int
+    iterations: int | None
+    substeps: int | None
+    """Of the substep solver, which has no iterations."""
     step_ms: float
     speedup: float
     projected_speedup: float
@@ -28,6 +30,11 @@ class BenchPoint:
     phases_ms: dict[str, float]
     facts: dict[str, object]
     """What else the row has on the scene and how it was run."""
+
+    @property
+    def amount(self) -> dict[str, int]:
+        """The solver's work, by its name: iterations or substeps."""
+        return {"substeps": self.substeps or 1} if self.iterations is None else {"iterations": self.iterations}
 
 
 FACTS = ("body_count", "joint_count", "engine", "precision", "coupling")
@@ -56,7 +63,8 @@ def _point(path: Path, number: int, row: dict[str, Any]) -> BenchPoint:
             file=path,
             scene=str(row["scene"]),
             workers=int(row["workers"]),
-            iterations=int(row["iterations"]),
+            iterations=None if row["iterations"] is None else int(row["iterations"]),
+            substeps=None if row.get("substeps") is None else int(row["substeps"]),
             step_ms=float(row["step_ms"]),
             speedup=float(row["speedup"]),
             projected_speedup=float(row["projected_speedup"]),

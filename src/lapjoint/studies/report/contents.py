@@ -110,14 +110,15 @@ def _speedup_section(material: Material) -> Section:
 
 def _bench_label(material: Material, number: int) -> str:
     row = material.rows[number]
-    words = [row.scene, count_of(row.workers, "worker"), count_of(row.iterations, "iteration")]
+    amounts = [count_of(count, name[:-1]) for name, count in row.amount.items()]
+    words = [row.scene, count_of(row.workers, "worker"), *amounts]
     label = ", ".join(words)
-    same = [other for other in material.rows if (other.scene, other.workers, other.iterations) == _place(row)]
+    same = [other for other in material.rows if _place(other) == _place(row)]
     return label if len(same) == 1 else f"{label} ({row.file.name}, row {number})"
 
 
 def _place(row: object) -> tuple[object, ...]:
-    return tuple(getattr(row, name) for name in ("scene", "workers", "iterations"))
+    return tuple(getattr(row, name) for name in ("scene", "workers", "iterations", "substeps"))
 
 
 # ---- figures of a scene ------------------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ def _middle(points: Sequence[SpeedupPoint]) -> SpeedupPoint:
 def _benched(rows: Sequence[BenchPoint]) -> list[SpeedupLine]:
     lines: dict[str, SpeedupLine] = {}
     for row in rows:
-        details = {"iterations": row.iterations, "runtime": row.runtime, **row.facts, "from": row.file.name}
+        details = {**row.amount, "runtime": row.runtime, **row.facts, "from": row.file.name}
         details.pop("joint_count", None)
         line = lines.setdefault(repr((row.file, row.scene, details)), SpeedupLine(row.scene, details))
         measured = row.speedup if has_cores(row.workers, row.cores, row.runtime) else None

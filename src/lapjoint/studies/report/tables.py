@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def bench_origins(rows: Sequence[BenchPoint]) -> Table:
     """The same of benchmarks, as far as their files have it: a row for all counts of workers."""
     benched: dict[str, list[BenchPoint]] = {}
     for row in rows:
-        benched.setdefault(repr((row.file, row.scene, row.iterations, row.facts)), []).append(row)
+        benched.setdefault(repr((row.file, row.scene, row.amount, row.facts)), []).append(row)
     return Table.of([_bench_origin(group) for group in benched.values()])
 
 
@@ -86,7 +87,7 @@ def _run_origin(run: Run) -> dict[str, str]:
         "coupling": plain(params["coupling"]),
         "growth depth": plain(params.get("growth_depth", NONE)),
         "search depth": plain(params.get("search_depth", NONE)),
-        "iterations": plain(params["iterations"]),
+        **_amount(params),
         "timestep": f"{recording.timestep * 1e3:g} ms",
         "precision": plain(params["precision"]),
         "engine": plain(params["engine"]),
@@ -97,6 +98,12 @@ def _run_origin(run: Run) -> dict[str, str]:
         "machine": run.machine,
         "versions": ", ".join(f"{name} {version}" for name, version in recording.versions.items()),
     }
+
+
+def _amount(params: Mapping[str, Any]) -> dict[str, str]:
+    """The solver's work, by its name."""
+    name = "substeps" if params.get("solver") == "substeps" else "iterations"
+    return {name: plain(params[name])}
 
 
 def _bench_origin(rows: Sequence[BenchPoint]) -> dict[str, str]:
@@ -112,7 +119,7 @@ def _bench_origin(rows: Sequence[BenchPoint]) -> dict[str, str]:
         "coupling": plain(facts.get("coupling", "blend")),
         "growth depth": plain(facts.get("growth_depth", "scene's")),
         "search depth": plain(facts.get("search_depth", "scene's")),
-        "iterations": plain(first.iterations),
+        **{name: plain(count) for name, count in first.amount.items()},
         "precision": plain(facts.get("precision", NONE)),
         "engine": plain(facts.get("engine", NONE)),
         "runtime": first.runtime,

@@ -115,7 +115,7 @@ class Plan:
     fidelity: str
     """quick or full; parts of each are kept apart."""
     parts: tuple[Part, ...]
-    params: Params = field(default_factory=lambda: Params(timestep=TIMESTEP, coupling="blend"))
+    params: Params = field(default_factory=lambda: Params(timestep=TIMESTEP, coupling="blend", solver="sequential"))
     """What all parts have in common; a part has the rest."""
 
     def __post_init__(self) -> None:

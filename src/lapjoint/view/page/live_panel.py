@@ -42,7 +42,6 @@ class LivePanel:
     def _build_simulation(self, client: viser.ClientHandle) -> None:
         gui, steering, params = client.gui, self._steering, self._steering.simulation.params
         names = {value: name for name, value in SPEEDS.items()}
-        assert params.iterations is not None
         with gui.add_folder("Simulation", order=2):
             self._play = play = gui.add_button("Pause", hint="Stop before the next step, or go on.")
             step = gui.add_button(
@@ -62,14 +61,8 @@ class LivePanel:
                 initial_value=names.get(steering.speed, "real time"),
                 hint="Most simulated time per wall time. A step that takes longer is not made up for.",
             )
-            iterations = gui.add_number(
-                "Iterations",
-                params.iterations,
-                min=1,
-                max=100_000,
-                step=1,
-                hint="Sweeps of the solver per step: more is more accurate and slower.",
-            )
+            if params.solver != "substeps":
+                self._build_iterations(gui)
             if self._most_workers > 1:
                 self._build_sharing(gui)
             add_button_help(gui, play, step, restart)
@@ -86,15 +79,28 @@ class LivePanel:
         def on_speed(_: object) -> None:
             steering.speed = SPEEDS[speed.value]
 
-        def on_iterations(_: object) -> None:
-            count = int(iterations.value)
-            steering.change("iterations", lambda simulation: simulation.set_iterations(count))
-
         self._name_play()
         play.on_click(on_play)
         step.on_click(on_step)
         restart.on_click(lambda _: steering.restart(self._page.repaint))
         speed.on_update(on_speed)
+
+    def _build_iterations(self, gui: viser.GuiApi) -> None:
+        """The setting of a solver that has iterations."""
+        steering = self._steering
+        iterations = gui.add_number(
+            "Iterations",
+            steering.simulation.params.iterations or 1,
+            min=1,
+            max=100_000,
+            step=1,
+            hint="Sweeps of the solver per step: more is more accurate and slower.",
+        )
+
+        def on_iterations(_: object) -> None:
+            count = int(iterations.value)
+            steering.change("iterations", lambda simulation: simulation.set_iterations(count))
+
         iterations.on_update(on_iterations)
 
     def _build_sharing(self, gui: viser.GuiApi) -> None:
