@@ -20,6 +20,7 @@ from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, s
 from .base import Array, Contacts, Ids
 from .bullet_module import load_bullet
 from .exchange import MASS, Links
+from .springs import check_springs
 from .state import EngineState
 from .support import Support
 
@@ -49,6 +50,8 @@ class BulletEngine:
             raise LapjointError(f"coupling is tight and solver is {params.solver}, expected sequential")
         if params.solver == "substeps" and params.sleeping:
             raise LapjointError("solver is substeps and sleeping is on, expected one of them")
+        if params.solver == "substeps":
+            check_springs(scene, params)
         if params.coupling == "tight" and params.sleeping:
             raise LapjointError("coupling is tight and sleeping is on, expected one of them")
 
