@@ -261,7 +261,7 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
   const Lanes apart = group.root_a * dot(group.normal, moved_a) - group.root_b * dot(group.normal, moved_b);
   Lanes straight = group.root_a * dot(group.normal, v.linear_a) - group.root_b * dot(group.normal, v.linear_b);
   const Lanes per_h = all(1 / settings_.h), push = all(-settings_.push_speed), zero = all(0);
-  Lanes pushed = zero, largest_change = zero;
+  Lanes pushed = zero, largest_change = zero, active = all(1);
   const auto sweep_point = [&](Point& point) {
     const Lanes gap = point.gap + apart + dot(point.own_a, turned_a) - dot(point.own_b, turned_b);
     const Lanes speed = straight + dot(point.own_a, v.angular_a) - dot(point.own_b, v.angular_b);
@@ -276,8 +276,8 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
     } else {
       after = greater(before - point.response * (speed + greater(gap, zero) * per_h), zero);
     }
-    const Lanes change = after - before;
-    point.impulse = after;
+    const Lanes change = where_positive(active, after - before, zero);
+    point.impulse = where_positive(active, after, before);
     pushed += change;
     straight += change * group.squares;
     add(change, point.own_a, v.angular_a);
@@ -288,8 +288,11 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
   for (int p = 0; p < group.point_count; ++p) sweep_point(points[p]);
   if (group.point_count > 1) {
     // A hit has nothing to start from, and the first points would take it all: there and back until it is even.
-    const Real hit = settings_.bounce_speed / 2;
-    for (int pass = 0; pass < kHitPasses && largest(largest_change) > hit; ++pass) {
+    // Each contact goes on for as long as it needs, whatever the others beside it do.
+    const Lanes hit = all(settings_.bounce_speed / 2);
+    for (int pass = 0; pass < kHitPasses; ++pass) {
+      active = where_positive(active, largest_change - hit, zero);
+      if (!(largest(active) > 0)) break;
       largest_change = zero;
       for (int p = group.point_count - 1; p >= 0; --p) sweep_point(points[p]);
       for (int p = 0; p < group.point_count; ++p) sweep_point(points[p]);
