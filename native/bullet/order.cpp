@@ -26,8 +26,16 @@ inline void prefetch(const void* address) {
 
 }  // namespace
 
-std::pair<std::uint64_t, std::uint64_t> manifold_key(const btPersistentManifold& manifold) {
-  int id0 = body_number(manifold.getBody0()), id1 = body_number(manifold.getBody1());
+std::pair<int, int> manifold_bodies(btPersistentManifold& manifold) {
+  if (manifold.m_companionIdA == 0) {  // as Bullet makes it
+    manifold.m_companionIdA = body_number(manifold.getBody0()) + 1;
+    manifold.m_companionIdB = body_number(manifold.getBody1()) + 1;
+  }
+  return {manifold.m_companionIdA - 1, manifold.m_companionIdB - 1};
+}
+
+std::pair<std::uint64_t, std::uint64_t> manifold_key(btPersistentManifold& manifold) {
+  auto [id0, id1] = manifold_bodies(manifold);
   const btManifoldPoint& point = manifold.getContactPoint(0);
   int part0 = point.m_index0, part1 = point.m_index1;
   if (id0 > id1) {  // Bullet names the compound first, whatever its number

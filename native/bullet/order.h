@@ -29,7 +29,9 @@ struct ContactKey {
 };
 
 // Its bodies, lower number first, and their parts; as in a ContactKey.
-std::pair<std::uint64_t, std::uint64_t> manifold_key(const btPersistentManifold& manifold);
+std::pair<std::uint64_t, std::uint64_t> manifold_key(btPersistentManifold& manifold);
+// The numbers of its bodies, kept with it: to ask them for it is to wait for memory.
+std::pair<int, int> manifold_bodies(btPersistentManifold& manifold);
 
 // All manifolds that hold at least one point, in canonical order.
 void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out);

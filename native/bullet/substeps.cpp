@@ -155,18 +155,23 @@ void SubstepWorld::collect(btDispatcher& dispatcher) {
       std::swap(sorted_[k], sorted_[k - 1]);
 }
 
-void SubstepWorld::read_contacts(int fixed) {
+void SubstepWorld::read_contacts() {
+  const int fixed = static_cast<int>(bodies_.size());
   std::vector<Contact>& contacts = solver_.contacts;
   contacts.resize(sources_.size());
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     const Source& source = sources_[i];
-    const btPersistentManifold& manifold = *source.manifold;
-    const btCollisionObject *a = manifold.getBody0(), *b = manifold.getBody1();
+    btPersistentManifold& manifold = *source.manifold;
     Contact& contact = contacts[i];
-    contact.a = a->isStaticObject() ? fixed : a->getUserIndex2();
-    contact.b = b->isStaticObject() ? fixed : b->getUserIndex2();
+    const auto member = [&](int number, const btCollisionObject* object) {
+      return number < kStaticBase ? members_[number] : Member{fixed, object->getRollingFriction()};
+    };
+    const auto [number_a, number_b] = manifold_bodies(manifold);
+    const Member a = member(number_a, manifold.getBody0()), b = member(number_b, manifold.getBody1());
+    contact.a = a.place;
+    contact.b = b.place;
     contact.point_count = source.count;
-    contact.rolling = a->getRollingFriction() + b->getRollingFriction();
+    contact.rolling = a.rolling + b.rolling;
     btVector3 normal(0, 0, 0);
     for (int k = 0; k < source.count; ++k) {
       const btManifoldPoint& point = manifold.getContactPoint(source.points[k]);
@@ -197,7 +202,7 @@ void SubstepWorld::read_contacts(int fixed) {
   }
 }
 
-void SubstepWorld::write_back(const std::vector<btRigidBody*>& bodies) {
+void SubstepWorld::write_back() {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     const Source& source = sources_[i];
     for (int k = 0; k < source.count; ++k)
@@ -214,13 +219,13 @@ void SubstepWorld::write_back(const std::vector<btRigidBody*>& bodies) {
     std::copy(contact.tangential, contact.tangential + 3, kept.tangential);
     std::copy(contact.angular, contact.angular + 3, kept.angular);
   }
-  for (std::size_t i = 0; i < bodies.size(); ++i) {
+  for (std::size_t i = 0; i < bodies_.size(); ++i) {
     const BodyState& state = solver_.bodies.start[i];
-    btTransform& place = bodies[i]->getWorldTransform();
+    btTransform& place = bodies_[i]->getWorldTransform();
     place.setOrigin(get(state.position));
     for (int k = 0; k < 3; ++k) place.getBasis()[k] = get(state.axes + 3 * k);
-    bodies[i]->setLinearVelocity(get(state.linear));
-    bodies[i]->setAngularVelocity(get(state.angular));
+    bodies_[i]->setLinearVelocity(get(state.linear));
+    bodies_[i]->setAngularVelocity(get(state.angular));
   }
 }
 
@@ -297,12 +302,19 @@ void SubstepWorld::forget_joints() { std::fill(solver_.joint_impulses.begin(), s
 
 // ---- a step --------------------------------------------------------------------------------------------------------
 
-void SubstepWorld::read_bodies(const std::vector<btRigidBody*>& bodies, btScalar timestep) {
-  solver_.bodies.resize(static_cast<int>(bodies.size()));
+void SubstepWorld::read_bodies(btScalar timestep) {
   const btScalar h = timestep / btScalar(solver_.settings.substeps);
-  for (std::size_t i = 0; i < bodies.size(); ++i) {
-    btRigidBody& body = *bodies[i];
-    body.setUserIndex2(static_cast<int>(i));
+  // Many bodies have the same damping.
+  btScalar damping = 0, kept = 1;
+  const auto kept_of = [&](btScalar wanted) {
+    if (wanted != damping) {
+      damping = wanted;
+      kept = std::pow(1 - damping, h);
+    }
+    return kept;
+  };
+  for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    const btRigidBody& body = *bodies_[i];
     BodyState& state = solver_.bodies.start[i];
     const btTransform& place = body.getWorldTransform();
     put(place.getOrigin(), state.position);
@@ -310,25 +322,43 @@ void SubstepWorld::read_bodies(const std::vector<btRigidBody*>& bodies, btScalar
     put(body.getLinearVelocity(), state.linear);
     put(body.getAngularVelocity(), state.angular);
     BodyTraits& traits = solver_.bodies.traits[i];
-    traits.inverse_mass = body.getInvMass();
-    put(body.getInvInertiaDiagLocal(), traits.inverse_inertia);
     put(body.getTotalForce(), traits.force);
     put(body.getTotalTorque(), traits.torque);
-    const btScalar linear = body.getLinearDamping(), angular = body.getAngularDamping();
-    traits.linear_kept = linear == 0 ? 1 : std::pow(1 - linear, h);
-    traits.angular_kept = angular == 0 ? 1 : std::pow(1 - angular, h);
-    traits.gyroscopic = body.getFlags() != 0;
+    traits.linear_kept = kept_of(body.getLinearDamping());
   }
+  for (std::size_t i = 0; i < bodies_.size(); ++i)
+    solver_.bodies.traits[i].angular_kept = kept_of(bodies_[i]->getAngularDamping());
 }
 
-void SubstepWorld::step(const std::vector<btRigidBody*>& bodies, btDispatcher& dispatcher, btScalar timestep) {
-  const auto start = std::chrono::steady_clock::now();
-  read_bodies(bodies, timestep);
+void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints) {
+  bodies_ = bodies;
+  solver_.bodies.resize(static_cast<int>(bodies.size()));
+  members_.assign(bodies.empty() ? 0 : bodies.back()->getUserIndex() + 1, {0, 0});
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const btRigidBody& body = *bodies[i];
+    members_[body.getUserIndex()] = {static_cast<int>(i), body.getRollingFriction()};
+    BodyTraits& traits = solver_.bodies.traits[i];
+    traits.inverse_mass = body.getInvMass();
+    put(body.getInvInertiaDiagLocal(), traits.inverse_inertia);
+    traits.gyroscopic = body.getFlags() != 0;
+  }
+  set_joints(joints, static_cast<int>(bodies.size()));
+}
+
+void SubstepWorld::step(btDispatcher& dispatcher, btScalar timestep) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  const auto start = Clock::now();
+  read_bodies(timestep);
   collect(dispatcher);
-  read_contacts(static_cast<int>(bodies.size()));
-  ordering_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  read_contacts();
+  ordering_ = since(start);
   solver_.step(timestep);
-  write_back(bodies);
+  const auto end = Clock::now();
+  write_back();
+  ordering_ += since(end);
 }
 
 }  // namespace lapjoint

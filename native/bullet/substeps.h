@@ -25,10 +25,11 @@ class SubstepWorld {
     int id, a, b;
     btQuaternion turn_a, turn_b;
   };
-  void set_joints(const std::vector<LiveJoint>& joints, int fixed);
+  // Whenever bodies come or go; they are in the world's order.
+  void set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints);
 
-  // From contacts as the dispatcher has them. `bodies` in the world's order.
-  void step(const std::vector<btRigidBody*>& bodies, btDispatcher& dispatcher, btScalar timestep);
+  // From contacts as the dispatcher has them.
+  void step(btDispatcher& dispatcher, btScalar timestep);
 
   // Impulses that are kept here go to the contact points for as long as these are read or written, and come back.
   void save_to_points(btDispatcher& dispatcher);
@@ -70,9 +71,10 @@ class SubstepWorld {
   };
   // In the dispatcher's order, and the numbers of its entries in the order of their names.
   void collect(btDispatcher& dispatcher);
-  void read_contacts(int fixed);
-  void read_bodies(const std::vector<btRigidBody*>& bodies, btScalar timestep);
-  void write_back(const std::vector<btRigidBody*>& bodies);
+  void set_joints(const std::vector<LiveJoint>& joints, int fixed);
+  void read_contacts();
+  void read_bodies(btScalar timestep);
+  void write_back();
 
   JointColumns columns_;
   double length_unit_, mass_unit_;
@@ -80,6 +82,12 @@ class SubstepWorld {
   std::vector<AxisDefinition> axes_;
   std::vector<int> first_axis_;
   std::vector<std::uint8_t> locked_;
+  std::vector<btRigidBody*> bodies_;
+  struct Member {
+    int place;
+    Real rolling;
+  };
+  std::vector<Member> members_;  // by body number
   std::vector<Source> sources_;
   std::vector<std::pair<std::uint64_t, int>> sorted_, scratch_;
   std::vector<Kept> kept_;  // in the order of names

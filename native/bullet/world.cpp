@@ -361,7 +361,7 @@ void BulletWorld::commit() {
       live.push_back({joint.id, slot(a).body.getUserIndex2(), to_world ? fixed : slot(b).body.getUserIndex2(),
                       slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
     }
-    substeps_->set_joints(live, fixed);
+    substeps_->set_members(movers_, live);
   }
   members_changed_ = false;
 }
@@ -456,7 +456,7 @@ void BulletWorld::step(double timestep, int count) {
     const auto start = std::chrono::steady_clock::now();
     world_->begin_own_step(btScalar(timestep));
     detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    substeps_->step(movers_, dispatcher_, btScalar(timestep));
+    substeps_->step(dispatcher_, btScalar(timestep));
     world_->clearForces();
   }
   contacts_solved_ = count > 0 && !settings_.sleeping && !substeps_;
