@@ -167,7 +167,9 @@ class BulletWorld {
   // Where the time of the last step went, in substeps [s]: detection, order, colours, rows, sweeps, direct joints,
   // motion; its updates of rows, and joints that are solved directly.
   std::array<double, 9> substep_profile() const;
-  int fallback_count() const { return solver_->fallback_count(); }
+  int fallback_count() const {
+    return substeps_ ? substeps_->solver().direct_joints.failed_count() : solver_->fallback_count();
+  }
 
  private:
   struct Slot;  // one active body

@@ -144,16 +144,14 @@ int JointSweeps::rows_of(const JointDefinition& joint, const Bodies& bodies, Joi
 
 // ---- what there is -------------------------------------------------------------------------------------------------
 
-void JointSweeps::define_blocks(const Colours& colours, const std::vector<int>& joint_of, int first_axis, bool is_point,
+// Blocks of the groups that joints were put in.
+void JointSweeps::define_blocks(const Colours& colours, const std::vector<int>& joint_of, bool is_point,
                                 std::vector<Block>& blocks, std::vector<int>& lanes) {
-  (void)first_axis;
   blocks.resize(colours.group_count());
-  lanes.assign(colours.members().size(), -1);
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    const int member = colours.members()[i];
-    if (member != Colours::kEmpty) lanes[i] = joint_of[member];
-  }
   for (Block& block : blocks) block.is_point = is_point;
+  lanes.assign(colours.members().size(), -1);
+  for (std::size_t i = 0; i < lanes.size(); ++i)
+    if (colours.members()[i] != Colours::kEmpty) lanes[i] = joint_of[colours.members()[i]];
 }
 
 void JointSweeps::define(std::vector<JointDefinition> joints, std::vector<AxisDefinition> axes, int fixed) {
@@ -179,11 +177,11 @@ void JointSweeps::define(std::vector<JointDefinition> joints, std::vector<AxisDe
     colours.group(ends, std::vector<std::uint8_t>(ends.size(), 0), fixed);
   };
   collect([](const JointDefinition& joint) { return !joint.direct && (joint.locked >> 3) != 0; });
-  define_blocks(colours, joint_of, 3, false, turns_, turn_lanes_);
+  define_blocks(colours, joint_of, false, turns_, turn_lanes_);
   collect([](const JointDefinition& joint) { return !joint.direct && (joint.locked & 7) != 0 && !joint.is_point(); });
-  define_blocks(colours, joint_of, 0, false, slides_, slide_lanes_);
+  define_blocks(colours, joint_of, false, slides_, slide_lanes_);
   collect([](const JointDefinition& joint) { return !joint.direct && joint.is_point(); });
-  define_blocks(colours, joint_of, 0, true, points_, point_lanes_);
+  define_blocks(colours, joint_of, true, points_, point_lanes_);
 
   row_count_ = 0;
   for (std::size_t i = 0; i < points_.size(); ++i) {

@@ -95,8 +95,8 @@ class JointSweeps {
     Real rate = 0, kept_share = 0;  // of a spring: see prepare_axes
   };
 
-  void define_blocks(const Colours& colours, const std::vector<int>& joint_of, int first_axis, bool is_point,
-                     std::vector<Block>& blocks, std::vector<int>& lanes);
+  static void define_blocks(const Colours& colours, const std::vector<int>& joint_of, bool is_point,
+                            std::vector<Block>& blocks, std::vector<int>& lanes);
   void prepare_points(const Bodies& bodies);
   void prepare_blocks(std::vector<Block>& blocks, const std::vector<int>& lanes, int first_axis, const Bodies& bodies);
   void prepare_axes(const Bodies& bodies);

@@ -21,8 +21,8 @@ struct SubstepSettings {
   // Springs: frequency as a share of 1 / substep, and damping ratio.
   Real contact_share = Real(0.25), contact_damping = 1;
   Real joint_share = Real(0.25), joint_damping = 2;
-  Real push_speed = 3;            // m/s in the world's units
-  Real bounce_speed = Real(0.2);  // the same
+  Real push_speed = 1;            // most that an overlap is taken back by; so many units a second
+  Real bounce_speed = Real(0.2);  // from which there is restitution; the same
 };
 
 // Where a step's time goes [s].
