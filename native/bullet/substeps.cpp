@@ -194,6 +194,7 @@ void SubstepWorld::read_contacts() {
     while (at < kept_.size() && kept_[at].name < name) ++at;
     const bool same = at < kept_.size() && kept_[at].name == name;
     Contact& contact = contacts[number];
+    contact.is_new = !same;
     if (same && kept_[at].replaces(sources_[number])) contact.impulse[0] = kept_[at].normal;
     for (int k = 0; k < 3; ++k) {
       contact.tangential[k] = same ? kept_[at].tangential[k] : 0;

@@ -5,7 +5,7 @@ namespace lapjoint {
 namespace {
 
 constexpr int kHitPasses = 8, kBouncePasses = 8;
-// A gap that has just closed is zero but for rounding: it counts as open, or rounding would decide which rule it has.
+// A gap that has just closed is zero but for rounding: it counts as closed, or rounding would decide which rule it has.
 constexpr Real kTouching = Real(1e-12);
 
 Lanes inverse_or_zero(Lanes value) { return where_positive(value, all(1) / greater(value, all(Real(1e-30))), all(0)); }
@@ -260,7 +260,8 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
   const Lanes3 turned_a = gather<&Motion::turned>(motion, group.a), turned_b = gather<&Motion::turned>(motion, group.b);
   const Lanes apart = group.root_a * dot(group.normal, moved_a) - group.root_b * dot(group.normal, moved_b);
   Lanes straight = group.root_a * dot(group.normal, v.linear_a) - group.root_b * dot(group.normal, v.linear_b);
-  const Lanes per_h = all(1 / settings_.h), push = all(-settings_.push_speed), zero = all(0);
+  const Lanes per_h = all(1 / settings_.h), push = all(settings_.push_speed), zero = all(0);
+  const Lanes yield = group.impulse_scale * inverse_or_zero(group.mass_scale);
   Lanes pushed = zero, largest_change = zero, active = all(1);
   const auto sweep_point = [&](Point& point) {
     const Lanes gap = point.gap + apart + dot(point.own_a, turned_a) - dot(point.own_b, turned_b);
@@ -268,8 +269,10 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
     const Lanes before = point.impulse;
     Lanes after;
     if constexpr (kBias) {
-      const Lanes open = gap + all(kTouching);
-      const Lanes bias = where_positive(open, greater(gap, zero) * per_h, greater(group.rate * gap, push));
+      const Lanes open = gap - all(kTouching);
+      // What the load on it has pushed it in by is no overlap to be slow about.
+      const Lanes limit = -(push + yield * point.inertia * before);
+      const Lanes bias = where_positive(open, gap * per_h, greater(group.rate * gap, limit));
       const Lanes mass_scale = where_positive(open, all(1), group.mass_scale);
       const Lanes impulse_scale = where_positive(open, zero, group.impulse_scale);
       after = greater(before - point.response * mass_scale * (speed + bias) - impulse_scale * before, zero);

@@ -23,6 +23,7 @@ struct Contact {
 
   int a, b;  // places of bodies
   int point_count;
+  bool is_new;                          // was not there in the last step
   Real friction, restitution, rolling;  // the last: an arm
   Real normal[3];                       // from b to a
   Real place[kPoints][3], distance[kPoints];

@@ -24,11 +24,7 @@ void SubstepSolver::step(Real timestep) {
   const Real h = timestep / Real(substeps);
   // Impulses of the last step are what makes one sweep enough. Where there are none yet, as in a scene's first step, a
   // load takes a sweep for every layer that it rests on.
-  const auto is_new = [](const Contact& contact) {
-    return std::all_of(contact.impulse, contact.impulse + contact.point_count, [](Real one) { return one == 0; }) &&
-           *std::min_element(contact.distance, contact.distance + contact.point_count) <= 0;
-  };
-  const auto new_count = std::count_if(contacts.begin(), contacts.end(), is_new);
+  const auto new_count = std::count_if(contacts.begin(), contacts.end(), [](const Contact& one) { return one.is_new; });
   const int sweep_count = 2 * new_count > static_cast<std::ptrdiff_t>(contacts.size()) ? kColdSweeps : 1;
   sweeps_.colour(contacts, contact_order, bodies.fixed());
   lap(times_.colouring);
