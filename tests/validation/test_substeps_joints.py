@@ -172,10 +172,10 @@ def test_a_chain_hangs_in_a_catenary(joints: str) -> None:
     engine = started(scene, joints=joints)
     engine.step(5000)
     states = engine.get_states()
-    assert np.abs(states[:, 7:10]).max() < 5e-3
+    assert np.abs(states[:, 7:10]).max() < 2e-3
     curve = a * (np.cosh(states[:, 0] / a) - np.cosh(span / (2 * a)))
-    assert np.abs(states[:, 2] - curve).max() < 0.002 * span
-    assert engine.joint_gaps()[1].max() < (1e-6 if joints == "direct" else 1e-3)
+    assert np.abs(states[:, 2] - curve).max() < 0.001 * span
+    assert engine.joint_gaps()[1].max() < (1e-8 if joints == "direct" else 1e-4)
 
 
 # ---- springs -----------------------------------------------------------------------------------------------------
@@ -331,6 +331,24 @@ def test_a_trapdoor_rests_on_its_limit(joints: str, precision: str) -> None:
     assert farthest < 0.8 + 2e-3
     assert angle_about(1, engine.get_states()[0]) == pytest.approx(0.8, abs=2e-5)
     assert np.abs(engine.get_states()[0, 7:]).max() < 1e-5
+
+
+@every_choice
+@pytest.mark.parametrize(("ratio", "depth"), [(1000.0, 0.005), (3000.0, 0.02)])
+def test_a_limit_holds_a_heavy_body_through_a_light_one(
+    ratio: float, depth: float, joints: str, request: pytest.FixtureRequest
+) -> None:
+    """A kilogram on a slider, with another body fixed to it, after a second."""
+    if ratio == 3000.0:
+        reason = "at the push limit a row holds 8.7 times its mass times 1 m/s a substep: it sinks by 0.4 m a second"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    scene = Scene(timestep=H)
+    scene.add_bodies(Box((0.2, 0.2, 0.2)), [(0.0, 0.0, 0.0), (0.0, 0.0, -0.5)], mass=[1.0, ratio])
+    scene.add_joint(Slider((0.0, 0.0, 1.0), limits=(-0.1, 0.1)), 0, WORLD, (0.0, 0.0, 0.0))
+    scene.add_joint(Fixed(), 1, 0, (0.0, 0.0, -0.25))
+    engine = started(scene, joints=joints)
+    engine.step(500)
+    assert engine.get_states()[0, 2] == pytest.approx(-0.1, abs=depth)
 
 
 # ---- mass ratios and violated starts -----------------------------------------------------------------------------
