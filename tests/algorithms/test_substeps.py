@@ -54,8 +54,8 @@ def scattered(pair: tuple[int, int], part: tuple[int, int]) -> int:
     return twin.scattered_key(bodies ^ twin.scattered_key(parts))
 
 
-def read_contacts(scene: Scene, state: EngineState) -> list[twin.Contact]:
-    """In the order in which they are swept."""
+def read_contacts(scene: Scene, state: EngineState) -> list[list[twin.Contact]]:
+    """In the groups, and the order, in which they are swept."""
     manifolds: list[list[int]] = []
     for point, place in enumerate(state.point_numbers[:, 0]):
         if place == 0:
@@ -88,7 +88,7 @@ def read_contacts(scene: Scene, state: EngineState) -> list[twin.Contact]:
             part += 1
     contacts = [contact for *_, contact in sorted(keyed, key=lambda item: item[:2])]
     ends, kinds = [(c.a, c.b) for c in contacts], [twin.contact_kind(c) for c in contacts]
-    return [contacts[i] for i in twin.sweep_order(ends, kinds)]
+    return [[contacts[i] for i in group] for group in twin.sweep_groups(ends, kinds)]
 
 
 def read_joints(scene: Scene, state: EngineState) -> list[twin.BallJoint]:
@@ -98,8 +98,8 @@ def read_joints(scene: Scene, state: EngineState) -> list[twin.BallJoint]:
         impulse = state.joint_impulses[state.joint_ids == number][:3]
         ends = int(table.body_a[number]), max(int(table.body_b[number]), twin.FIXED)
         joints.append(twin.BallJoint(*ends, table.frame_a[number, :3], table.frame_b[number, :3], impulse))
-    order = twin.sweep_order([(joint.a, joint.b) for joint in joints], [0] * len(joints))
-    return [joints[i] for i in order]
+    groups = twin.sweep_groups([(joint.a, joint.b) for joint in joints], [0] * len(joints))
+    return [joints[i] for group in groups for i in group]
 
 
 def starting_state(engine: Engine, scene: Scene, params: dict[str, object]) -> EngineState:
@@ -118,10 +118,10 @@ def differences(scene: Scene, steps: int, **params: object) -> tuple[np.ndarray,
     found, most = np.zeros(steps), 0
     for k in range(steps):
         begin = starting_state(engine, scene, params)
-        bodies, contacts = read_bodies(scene, begin), read_contacts(scene, begin)
-        joints = read_joints(scene, begin)
+        bodies, groups = read_bodies(scene, begin), read_contacts(scene, begin)
+        joints, contacts = read_joints(scene, begin), [contact for group in groups for contact in group]
         engine.step()
-        twin.step(bodies, contacts, joints, scene.timestep, settings)
+        twin.step(bodies, groups, joints, scene.timestep, settings)
         end = engine.state()
         states = [np.concatenate([b.position, b.axes.ravel(), b.linear, b.angular]) for b in bodies]
         found[k] = np.abs(np.array(states) - end.bodies[:, :18]).max()
@@ -138,7 +138,7 @@ def differences(scene: Scene, steps: int, **params: object) -> tuple[np.ndarray,
 # ---- scenes ------------------------------------------------------------------------------------------------------
 
 
-def heap(seed: int, surface: Material, count: int = 12) -> Scene:
+def heap(seed: int, surface: Material, count: int = 9) -> Scene:
     """Boxes and balls that fall on each other and on the ground, turned and spinning; some hang together."""
     rng = np.random.default_rng(seed)
     scene = Scene(timestep=0.002)
@@ -174,36 +174,35 @@ SURFACES = {
 @pytest.mark.parametrize("seed", range(2))
 def test_a_heap_moves_as_the_twin_says(seed: int, surface: str) -> None:
     apart, contacts = differences(heap(seed, SURFACES[surface]), 3)
-    assert contacts > 10
+    assert contacts >= 10
     assert apart.max() < 1e-10
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("surface", ["plain", "lossy"])
 def test_a_heap_moves_as_the_twin_says_while_it_settles(surface: str) -> None:
-    """Where a row has closed a gap exactly, rounding decides on which side of zero it is, and a row is hard on one side
-    and soft on the other: one step in nine differs."""
-    apart, contacts = differences(heap(4, SURFACES[surface]), 80)
+    """In every step, also where a row has just closed a gap exactly: it counts as open, whatever rounding does."""
+    apart, contacts = differences(heap(4, SURFACES[surface], 12), 50)
     assert contacts > 10
-    assert np.mean(apart < 1e-10) > 0.8
+    assert apart.max() < 1e-10
 
 
-@pytest.mark.parametrize("substeps", [1, 2, 7])
+@pytest.mark.parametrize("substeps", [1, 2, 5])
 def test_any_number_of_substeps(substeps: int) -> None:
     apart, _ = differences(heap(3, SURFACES["plain"]), 2, substeps=substeps)
-    assert apart.max() < 1e-9
+    assert apart.max() < 1e-10
 
 
 def test_a_chain_and_a_stack_are_swept_in_the_same_order() -> None:
     """Long enough that the order matters: swept as they were made, they are centimetres a second apart."""
     scene = Scene(timestep=0.002)
     scene.add_static(Plane())
-    scene.add_bodies(Box((0.4, 0.4, 0.4)), [(3.0, 0.0, 0.2 + 0.399 * k) for k in range(8)], mass=1.0)
-    places = np.arange(12)[:, None] * [0.2, 0.0, 0.0] + [0.0, 0.0, 3.0]
+    scene.add_bodies(Box((0.4, 0.4, 0.4)), [(3.0, 0.0, 0.2 + 0.3999 * k) for k in range(6)], mass=1.0)
+    places = np.arange(10)[:, None] * [0.2, 0.0, 0.0] + [0.0, 0.0, 3.0]
     links = scene.add_bodies(Sphere(0.05), places, mass=1.0)
     scene.add_joints(Ball(), links, [WORLD, *links[:-1]], places - [0.1, 0.0, 0.0])
-    apart, contacts = differences(scene, 5)
-    assert contacts == 8
+    apart, contacts = differences(scene, 2)
+    assert contacts == 6
     assert apart.max() < 1e-10
 
 
@@ -213,8 +212,10 @@ def test_a_chain_and_a_stack_are_swept_in_the_same_order() -> None:
 def test_constraints_of_a_colour_share_no_body() -> None:
     rng = np.random.default_rng(1)
     ends = [(int(a), int(b)) for a, b in rng.integers(twin.FIXED, 20, (80, 2)) if a != b]
-    order = twin.sweep_order(ends, [0] * len(ends))
+    groups = twin.sweep_groups(ends, [0] * len(ends))
+    order = [i for group in groups for i in group]
     assert sorted(order) == list(range(len(ends)))
+    assert max(len(group) for group in groups) == twin.LANES
     seen: set[int] = set()
     colours = 1
     for i in order:
@@ -231,9 +232,11 @@ def test_keys_are_those_of_splitmix() -> None:
 
 
 def test_a_ball_at_rest_sinks_by_its_load_over_the_stiffness() -> None:
-    """C = a / omega^2; with the ground the frequency is twice the share."""
+    """C = a / omega^2; with the ground the frequency is twice the share. It starts in the ground: a gap of zero counts
+    as open, and stays."""
     timestep, settings = 0.002, twin.Settings()
-    body = twin.Body(np.zeros(3), np.eye(3), np.zeros(3), np.zeros(3), 1.0, np.full(3, 2.5), np.array([0, 0, -G]))
+    start = np.array([0.0, 0.0, -1e-6])
+    body = twin.Body(start, np.eye(3), np.zeros(3), np.zeros(3), 1.0, np.full(3, 2.5), np.array([0, 0, -G]))
     body.gyroscopic = False
     impulses, up = np.zeros(1), np.array([0.0, 0.0, 1.0])
     for _ in range(200):
@@ -241,7 +244,7 @@ def test_a_ball_at_rest_sinks_by_its_load_over_the_stiffness() -> None:
         contact = twin.Contact(
             0, twin.FIXED, up, body.position[None] - [0, 0, 0.5], np.array([gap]), 0.5, impulses=impulses
         )
-        twin.step([body], [contact], [], timestep, settings)
+        twin.step([body], [[contact]], [], timestep, settings)
         impulses = contact.impulses
     omega = 2 * np.pi * 2 * settings.contact_share * settings.substeps / timestep
     assert -body.position[2] == pytest.approx(G / omega**2, rel=1e-6)

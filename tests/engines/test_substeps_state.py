@@ -32,7 +32,7 @@ from substep_support import JOINTS, PRECISIONS, started
 
 pytestmark = [pytest.mark.parametrize("precision", PRECISIONS), pytest.mark.parametrize("joints", JOINTS)]
 IMPULSE, KEPT = 26, (30, 31, 32, 33, 34, 27)  # columns of EngineState.points: of a point, of its manifold
-COUNT = 40
+COUNT = 32
 
 
 def heap() -> Scene:

@@ -76,13 +76,12 @@ def test_a_pendulum_keeps_the_time_of_the_elliptic_integral(joint: Ball | Hinge,
 
 
 @every_choice
-@pytest.mark.xfail(strict=True, reason="relax takes the Jacobian of the step's beginning: 2% more energy in 10 s")
 def test_a_pendulum_keeps_its_energy(joints: str) -> None:
     scene = pendulum(Ball())
     engine = started(scene, joints=joints)
     lowest = -scene.bodies.mass[0] * G * 0.5
     engine.step(5000)
-    assert energy(scene, engine.get_states()) - lowest == pytest.approx(energy(scene, scene.states) - lowest, rel=2e-3)
+    assert energy(scene, engine.get_states()) - lowest == pytest.approx(energy(scene, scene.states) - lowest, rel=8e-4)
 
 
 HELD = {"ball": Ball(), "fixed": Fixed(), "hinge": Hinge((0.0, 0.0, 1.0)), "slider": Slider(limits=(-0.1, 0.1))}
@@ -90,7 +89,6 @@ HELD = {"ball": Ball(), "fixed": Fixed(), "hinge": Hinge((0.0, 0.0, 1.0)), "slid
 
 @every_choice
 @pytest.mark.parametrize("kind", HELD)
-@pytest.mark.xfail(strict=True, reason="relax takes the Jacobian of the step's beginning: 6% are lost in 4 s")
 def test_two_bodies_that_spin_about_their_joint_keep_their_angular_momentum(kind: str, joints: str) -> None:
     scene = Scene(timestep=H, gravity=WEIGHTLESS)
     places, spin = np.array([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]]), np.array([0.3, 0.2, 5.0])
@@ -105,7 +103,7 @@ def test_two_bodies_that_spin_about_their_joint_keep_their_angular_momentum(kind
     engine = started(scene, joints=joints)
     engine.step(2000)
     before, after = (angular_momentum(scene, states) for states in (scene.states, engine.get_states()))
-    assert np.linalg.norm(after - before) < 2e-3 * np.linalg.norm(before)
+    assert np.linalg.norm(after - before) < 2e-4 * np.linalg.norm(before)
 
 
 def steady_top(timestep: float, spin: float = 60.0, tilt: float = 0.3) -> tuple[Scene, float]:
@@ -142,18 +140,17 @@ def precession(timestep: float, joints: str, precision: str) -> tuple[float, flo
 @every_choice
 def test_a_top_precesses(joints: str, precision: str) -> None:
     measured, rate, _ = precession(H, joints, precision)
-    assert measured == pytest.approx(rate, rel=0.01)
+    assert measured == pytest.approx(rate, rel=1e-3)
 
 
 @every_choice
-@pytest.mark.xfail(strict=True, reason="relax takes the Jacobian of the step's beginning: 0.03 rad in two seconds")
-def test_a_top_does_not_sink(joints: str) -> None:
-    assert precession(H, joints, "float64")[2] < 0.01
+def test_a_top_sinks_little(joints: str) -> None:
+    """By 5.5 mrad a second, as the timestep: a step's inertia is that of its beginning. 50 sweeps make it 19."""
+    assert precession(H, joints, "float64")[2] < 0.015
 
 
 @every_choice
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="relax takes the Jacobian of the step's beginning: a chain feeds its own waves")
 def test_a_chain_hangs_in_a_catenary(joints: str) -> None:
     links, length, span = 30, 10.0, 8.0
     along = np.linspace(0.0, length, links + 1)
@@ -175,10 +172,10 @@ def test_a_chain_hangs_in_a_catenary(joints: str) -> None:
     engine = started(scene, joints=joints)
     engine.step(5000)
     states = engine.get_states()
-    assert np.abs(states[:, 7:10]).max() < 5e-3
+    assert np.abs(states[:, 7:10]).max() < 2e-3
     curve = a * (np.cosh(states[:, 0] / a) - np.cosh(span / (2 * a)))
-    assert np.abs(states[:, 2] - curve).max() < 0.002 * span
-    assert engine.joint_gaps()[1].max() < (1e-6 if joints == "direct" else 1e-3)
+    assert np.abs(states[:, 2] - curve).max() < 0.001 * span
+    assert engine.joint_gaps()[1].max() < (1e-8 if joints == "direct" else 1e-4)
 
 
 # ---- springs -----------------------------------------------------------------------------------------------------
@@ -280,14 +277,16 @@ def test_a_motor_stalls_at_its_force(force: float, moves: bool, joints: str, pre
 
 
 @every_choice
-@pytest.mark.xfail(strict=True, reason="a motor's row does not know how heavy its own joint makes the body")
-def test_a_motor_does_not_overshoot(joints: str) -> None:
+def test_a_motor_does_not_overshoot(joints: str, request: pytest.FixtureRequest) -> None:
+    if joints == "swept":
+        reason = "a joint's locked axes are two blocks, one swept after the other: 2.17, 2.03, 2.0002 rad/s"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     scene = Scene(timestep=H, gravity=WEIGHTLESS)
     scene.add_body(Box((1.0, 0.1, 0.1)), (0.5, 0.0, 0.0), mass=1.0)
     scene.add_joint(Hinge((0.0, 1.0, 0.0), motor=Motor(2.0, 1e4)), 0, WORLD, (0.0, 0.0, 0.0))
     engine = started(scene, joints=joints)
     engine.step()
-    assert engine.get_states()[0, 11] == pytest.approx(2.0, rel=0.02)
+    assert engine.get_states()[0, 11] == pytest.approx(2.0, rel=1e-6)
 
 
 def hit(kind: str, offset: float) -> tuple[Scene, int, float]:
@@ -307,12 +306,7 @@ def hit(kind: str, offset: float) -> tuple[Scene, int, float]:
 @every_choice
 @pytest.mark.parametrize("kind", ["hinge", "slider", "six-axis"])
 @pytest.mark.parametrize("offset", [0.0, 0.5])
-def test_a_limit_that_is_hit_hard_stops_a_body(
-    offset: float, kind: str, joints: str, request: pytest.FixtureRequest
-) -> None:
-    if offset:
-        reason = "a limit's row does not know how heavy its own joint makes the body: it is thrown back"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_a_limit_that_is_hit_hard_stops_a_body(offset: float, kind: str, joints: str) -> None:
     scene, column, limit = hit(kind, offset)
     engine, farthest, speeds = started(scene, joints=joints), 0.0, []
     for _ in range(60):
@@ -320,8 +314,8 @@ def test_a_limit_that_is_hit_hard_stops_a_body(
         state = engine.get_states()[0]
         farthest = max(farthest, angle_about(1, state) if kind == "hinge" else state[0])
         speeds.append(state[column])
-    assert farthest == pytest.approx(limit, abs=2e-3)
-    assert min(speeds) > -0.1
+    assert farthest == pytest.approx(limit, abs=2e-6)
+    assert min(speeds) > -0.01
 
 
 @every_precision
@@ -337,6 +331,24 @@ def test_a_trapdoor_rests_on_its_limit(joints: str, precision: str) -> None:
     assert farthest < 0.8 + 2e-3
     assert angle_about(1, engine.get_states()[0]) == pytest.approx(0.8, abs=2e-5)
     assert np.abs(engine.get_states()[0, 7:]).max() < 1e-5
+
+
+@every_choice
+@pytest.mark.parametrize(("ratio", "depth"), [(1000.0, 0.005), (3000.0, 0.02)])
+def test_a_limit_holds_a_heavy_body_through_a_light_one(
+    ratio: float, depth: float, joints: str, request: pytest.FixtureRequest
+) -> None:
+    """A kilogram on a slider, with another body fixed to it, after a second."""
+    if ratio == 3000.0:
+        reason = "at the push limit a row holds 8.7 times its mass times 1 m/s a substep: it sinks by 0.4 m a second"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    scene = Scene(timestep=H)
+    scene.add_bodies(Box((0.2, 0.2, 0.2)), [(0.0, 0.0, 0.0), (0.0, 0.0, -0.5)], mass=[1.0, ratio])
+    scene.add_joint(Slider((0.0, 0.0, 1.0), limits=(-0.1, 0.1)), 0, WORLD, (0.0, 0.0, 0.0))
+    scene.add_joint(Fixed(), 1, 0, (0.0, 0.0, -0.25))
+    engine = started(scene, joints=joints)
+    engine.step(500)
+    assert engine.get_states()[0, 2] == pytest.approx(-0.1, abs=depth)
 
 
 # ---- mass ratios and violated starts -----------------------------------------------------------------------------
@@ -362,17 +374,14 @@ def test_a_light_chain_holds_a_heavy_ball(joints: str, gap: float, precision: st
 
 
 @every_choice
-@pytest.mark.parametrize(("ratio", "gap"), [(0.001, 0.03), (100.0, 0.02), (1000.0, 0.1)])
+@pytest.mark.parametrize(("ratio", "gap"), [(0.001, 0.003), (100.0, 0.003), (1000.0, 0.012)])
 @pytest.mark.slow
-def test_a_swinging_chain_holds_together(ratio: float, gap: float, joints: str, request: pytest.FixtureRequest) -> None:
-    if ratio == 1000.0:
-        reason = "the Jacobian of the step's beginning: links under tension turn faster than the timestep can follow"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_a_swinging_chain_holds_together(ratio: float, gap: float, joints: str) -> None:
     engine, worst = started(loaded_chain(ratio, (1.0, 0.0, 0.0)), joints=joints), 0.0
     for _ in range(1000):
         engine.step()
         worst = max(worst, engine.joint_gaps()[1].max())
-    assert worst < gap
+    assert worst < (gap if joints == "swept" else 5e-4 if ratio < 1 else 1e-5)
 
 
 @every_precision
@@ -426,11 +435,8 @@ def test_direct_and_swept_joints_move_alike(kind: str) -> None:
 
 
 @every_choice
-def test_two_free_angles_may_pass_a_right_angle(joints: str, request: pytest.FixtureRequest) -> None:
+def test_two_free_angles_may_pass_a_right_angle(joints: str) -> None:
     """There the outer two cannot be told apart. Energy may get lost, but none comes from nowhere."""
-    if joints == "swept":
-        reason = "the locked angle's error is not scaled down with its row: 1e2 to 1e5 J within 0.1 s"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     scene = Scene(timestep=H)
     bodies = scene.add_bodies(Box((0.5, 0.2, 0.1)), [(0.3 + 0.6 * k, 0.0, 0.0) for k in range(3)], mass=1.0)
     scene.add_joint(Ball(), 0, WORLD, (0.0, 0.0, 0.0))

@@ -1,14 +1,15 @@
 """A step in substeps. Readable, one row after the other; native/substeps/ does the same for four constraints at once,
 in coordinates in which every body has the mass one.
 
-What a step begins with stays for all of it: arms, normals, inertia along the world's axes. In each of S substeps of
-h = dt / S:
+What a step begins with stays for all of it: arms and normals of contacts, inertia along the world's axes, inverses. In
+each of S substeps of h = dt / S:
 
     1. v += h a, damping; and all impulses of the last substep again (warm start)
     2. solve: one sweep over all rows, each a spring that a substep can follow
-    3. move: how far bodies have moved and turned since the step began
+    3. move: how far bodies have moved and turned since the step began; arms of joints turn with their bodies
     4. relax: one sweep over all rows without springs, which takes back the velocity they gave; friction is here only
 
+In a step whose contacts are mostly new there are sixteen sweeps instead of one: there is nothing to start from.
 Restitution comes once, at the end. A spring of frequency f and damping ratio z, omega = 2 pi f, takes back the error C
 of a row with the mass m:
 
@@ -32,6 +33,10 @@ Array = NDArray[np.float64]
 FIXED = -1
 """In place of a body: what cannot move."""
 COLOURS = 64
+LANES = 4
+COLD_SWEEPS = 16  # in a step whose contacts are mostly new
+HIT_PASSES, BOUNCE_PASSES = 8, 8  # over a manifold's points
+TOUCHING = 1e-12  # a gap that has just closed is zero but for rounding: it counts as open
 TURN_AT_ONCE, MOST_TURNS = 0.1, 64  # [rad] by which gyroscopic motion is taken at once, and how many of them
 
 
@@ -120,7 +125,7 @@ class Settings:
     contact_damping: float = 1.0
     joint_share: float = 0.25
     joint_damping: float = 2.0
-    push_speed: float = 3.0
+    push_speed: float = 1.0
     """Most that an overlap is taken back by [m/s]."""
     bounce_speed: float = 0.2
     """From which there is restitution [m/s]."""
@@ -139,14 +144,14 @@ def scattered_key(number: int) -> int:
     return number ^ (number >> 31)
 
 
-def sweep_order(ends: Sequence[tuple[int, int]], kinds: Sequence[int]) -> list[int]:
-    """In which order constraints are swept: by colour, then by kind, then as they are given.
+def sweep_groups(ends: Sequence[tuple[int, int]], kinds: Sequence[int]) -> list[list[int]]:
+    """In which order constraints are swept: by colour, then by kind, then as they are given; in groups of up to four.
 
     Each has the first colour that none of its bodies has yet, so those of one colour share no body, and native code
-    solves four of them side by side.
+    solves a group side by side. What has no colour left is solved alone.
     """
     taken: dict[int, set[int]] = {}
-    keys = []
+    buckets: dict[tuple[int, int], list[int]] = {}
     for i, (pair, kind) in enumerate(zip(ends, kinds, strict=True)):
         movers = [body for body in pair if body != FIXED]
         used = set().union(*(taken.setdefault(body, set()) for body in movers))
@@ -154,8 +159,8 @@ def sweep_order(ends: Sequence[tuple[int, int]], kinds: Sequence[int]) -> list[i
         if colour < COLOURS:
             for body in movers:
                 taken[body].add(colour)
-        keys.append((colour, kind if colour < COLOURS else 0, i))
-    return [i for *_, i in sorted(keys)]
+        buckets.setdefault((colour, kind if colour < COLOURS else i), []).append(i)
+    return [bucket[k : k + LANES] for _, bucket in sorted(buckets.items()) for k in range(0, len(bucket), LANES)]
 
 
 def contact_kind(contact: Contact) -> int:
@@ -205,6 +210,7 @@ class _Motion:
         self.linear, self.angular = np.zeros(3), np.zeros(3)
         self.moved, self.turned = np.zeros(3), np.zeros(3)  # since the step began
         self.carried = np.zeros((2, 3))  # what constraints did in the last substep
+        self.turned_impulses = np.zeros(3)  # what they do more in the next one, since arms have turned
         self.before = np.zeros((2, 3))
         self.body = body
         self.position, self.inverse_mass, self.inverse_inertia = np.zeros(3), 0.0, np.zeros((3, 3))
@@ -233,7 +239,8 @@ class _Motion:
         self.turned += h * self.angular
 
     def end_substep(self) -> None:
-        self.carried = np.stack([self.linear, self.angular]) - self.before
+        self.carried = np.stack([self.linear, self.angular + self.turned_impulses]) - self.before
+        self.turned_impulses = np.zeros(3)
 
     def finish(self, timestep: float) -> None:
         body = self.body
@@ -345,26 +352,31 @@ class _ContactRows:
     def rows(self) -> list[_Row]:
         return [*self.points, *self.slide.rows, self.twist, *self.roll.rows]
 
-    def sweep_normals(self, has_bias: bool) -> None:
-        for k, (point, distance) in enumerate(zip(self.points, self.contact.distances, strict=True)):
+    @property
+    def is_new(self) -> bool:
+        """Whether it touches and has nothing to start from."""
+        return not any(point.impulse for point in self.points) and bool(self.contact.distances.min() <= 0)
+
+    def sweep_points(self, has_bias: bool, order: int = 1) -> float:
+        """Sweep its points there (1) or back (-1): the largest change of a point's velocity."""
+        largest = 0.0
+        for point, distance in list(zip(self.points, self.contact.distances, strict=True))[::order]:
             gap = distance + point.displacement()
             speed, before = point.velocity(), point.impulse
-            if gap > 0:  # it may close within the substep
-                after = before - point.mass * (speed + gap / self.h)
-            elif has_bias:
+            if has_bias and gap <= -TOUCHING:
                 bias = max(self.soft.rate * gap, -self.settings.push_speed)
                 change = -self.soft.mass_scale * point.mass * (speed + bias)
                 after = before + change - self.soft.impulse_scale * before
-            else:
-                after = before - point.mass * speed
+            else:  # an open gap may close within the substep
+                after = before - point.mass * (speed + max(gap, 0.0) / self.h)
             point.set_impulse(max(after, 0.0))
-            self.has_touched[k] |= point.impulse > 0
+            largest = max(largest, abs(point.impulse - before) * point.inertia)
+        return largest
 
-    def solve(self) -> None:
-        self.sweep_normals(has_bias=True)
+    def note_touching(self) -> None:
+        self.has_touched = [had or point.impulse > 0 for had, point in zip(self.has_touched, self.points, strict=True)]
 
-    def relax(self) -> None:
-        self.sweep_normals(has_bias=False)
+    def sweep_friction(self) -> None:
         pressure = sum(point.impulse for point in self.points)
         limit = self.contact.friction * pressure
         if self.lever > 0:
@@ -380,10 +392,11 @@ class _ContactRows:
         restitution = self.contact.restitution
         if not restitution > 0:
             return
-        for point, approach, has_touched in zip(self.points, self.approach, self.has_touched, strict=True):
-            if -approach > self.settings.bounce_speed and has_touched:
-                wanted = point.impulse - point.mass * (point.velocity() + restitution * approach)
-                point.set_impulse(max(wanted, 0.0))
+        for _ in range(BOUNCE_PASSES):
+            for point, approach, has_touched in zip(self.points, self.approach, self.has_touched, strict=True):
+                if -approach > self.settings.bounce_speed and has_touched:
+                    wanted = point.impulse - point.mass * (point.velocity() + restitution * approach)
+                    point.set_impulse(max(wanted, 0.0))
 
     def store(self) -> None:
         contact, substeps = self.contact, self.settings.substeps
@@ -392,6 +405,32 @@ class _ContactRows:
         contact.angular = substeps * sum(
             (row.impulse * row.about_a for row in (self.twist, *self.roll.rows)), np.zeros(3)
         )
+
+
+class _ContactGroup:
+    """Contacts that share no body, swept side by side."""
+
+    def __init__(self, members: list[_ContactRows]) -> None:
+        self.members = members
+        self.hit = members[0].settings.bounce_speed / 2
+
+    def sweep_normals(self, has_bias: bool) -> None:
+        largest = max(member.sweep_points(has_bias) for member in self.members)
+        # A hit has nothing to start from, and the first points would take it all: there and back until it is even.
+        for _ in range(HIT_PASSES if max(len(member.points) for member in self.members) > 1 else 0):
+            if largest <= self.hit:
+                break
+            largest = max(member.sweep_points(has_bias, order) for member in self.members for order in (-1, 1))
+        for member in self.members:
+            member.note_touching()
+
+    def solve(self) -> None:
+        self.sweep_normals(has_bias=True)
+
+    def relax(self) -> None:
+        self.sweep_normals(has_bias=False)
+        for member in self.members:
+            member.sweep_friction()
 
 
 class _BallRows:
@@ -417,6 +456,16 @@ class _BallRows:
         ]
         return np.asarray(ends[0] - ends[1])
 
+    def turn(self) -> None:
+        """Turn arms with their bodies; the inverse stays that of the step's beginning. Impulses come again with the
+        new arms. With the old ones, whatever turns would lose speed to its joints."""
+        arm_a, arm_b = (rotation(end.turned) @ arm for end, arm in ((self.a, self.arm_a), (self.b, self.arm_b)))
+        for row, direction in zip(self.rows, np.eye(3), strict=True):
+            about_a, about_b = np.cross(arm_a, direction), np.cross(arm_b, direction)
+            self.a.turned_impulses += self.a.inverse_inertia @ (row.impulse * (about_a - row.about_a))
+            self.b.turned_impulses -= self.b.inverse_inertia @ (row.impulse * (about_b - row.about_b))
+            row.about_a, row.about_b = about_a, about_b
+
     def change(self, by: Array) -> None:
         for row, one in zip(self.rows, by, strict=True):
             row.set_impulse(row.impulse + float(one))
@@ -430,9 +479,6 @@ class _BallRows:
     def relax(self) -> None:
         self.change(-self.inverse @ [row.velocity() for row in self.rows])
 
-    def bounce(self) -> None:
-        pass
-
     def store(self) -> None:
         self.joint.impulse = self.substeps * np.array([row.impulse for row in self.rows])
 
@@ -442,14 +488,14 @@ class _BallRows:
 
 def step(
     bodies: Sequence[Body],
-    contacts: Sequence[Contact],
+    contacts: Sequence[Sequence[Contact]],
     joints: Sequence[BallJoint],
     timestep: float,
     settings: Settings | None = None,
 ) -> None:
     """Take one step: bodies get their states after it, contacts and joints their impulses.
 
-    Joints and contacts are swept in the order they are given in, joints first: see `sweep_order`.
+    Joints and groups of contacts are swept in the order they are given in, joints first: see `sweep_groups`.
     """
     settings = settings or Settings()
     h = timestep / settings.substeps
@@ -459,10 +505,17 @@ def step(
     def motion(number: int) -> _Motion:
         return fixed if number == FIXED else motions[number]
 
-    constraints: list[_BallRows | _ContactRows] = [
-        *(_BallRows(joint, motion(joint.a), motion(joint.b), settings, h) for joint in joints),
-        *(_ContactRows(contact, motion(contact.a), motion(contact.b), settings, h) for contact in contacts),
+    balls = [_BallRows(joint, motion(joint.a), motion(joint.b), settings, h) for joint in joints]
+    groups = [
+        _ContactGroup([_ContactRows(each, motion(each.a), motion(each.b), settings, h) for each in group])
+        for group in contacts
     ]
+    touching = [contact for group in groups for contact in group.members]
+    constraints: list[_BallRows | _ContactRows] = [*balls, *touching]
+    swept: list[_BallRows | _ContactGroup] = [*balls, *groups]
+    new_count = sum(contact.is_new for contact in touching)
+    sweep_count = COLD_SWEEPS if 2 * new_count > len(touching) else 1
+
     for each in motions:
         each.before = np.stack([each.linear, each.angular])
     for constraint in constraints:
@@ -475,16 +528,21 @@ def step(
     for _ in range(settings.substeps):
         for each in motions:
             each.begin_substep(h)
-        for constraint in constraints:
-            constraint.solve()
+        for _ in range(sweep_count):
+            for part in swept:
+                part.solve()
         for each in motions:
             each.move(h)
-        for constraint in constraints:
-            constraint.relax()
+        for ball in balls:
+            ball.turn()
+        for _ in range(sweep_count):
+            for part in swept:
+                part.relax()
         for each in motions:
             each.end_substep()
+    for contact in touching:
+        contact.bounce()
     for constraint in constraints:
-        constraint.bounce()
         constraint.store()
     for each in motions:
         each.finish(timestep)
