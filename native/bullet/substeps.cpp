@@ -85,6 +85,7 @@ SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& 
   first_axis_.push_back(static_cast<int>(axes_.size()));
   first_impulse_.push_back(6 * joints.count + first_axis_.back());
   solver_.joint_impulses.assign(first_impulse_.back(), 0);
+  solver_.bodies.resize(0);
 }
 
 void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int fixed) {

@@ -617,9 +617,7 @@ void JointSweeps::update_axes(const Bodies& bodies) {
       } else if constexpr (kBias) {
         kept = 1 - settings_.soft.impulse_scale;
         mass = response * settings_.soft.mass_scale;
-        const Real yield = settings_.soft.impulse_scale / settings_.soft.mass_scale;  // as for contacts
-        const Real push = settings_.push_speed + (response > 0 ? yield * row.impulse[lane] / response : 0);
-        extra = mass * std::max(settings_.soft.rate * error, -push);
+        extra = mass * std::max(settings_.soft.rate * error, -settings_.push_speed);
       }
       row.kept[lane] = kept;
       row.mass[lane] = mass;

@@ -59,6 +59,7 @@ class WorldSettings:
     contact_damping: float
     joint_share: float
     joint_damping: float
+    push_speed: float
     in_rounds: bool
     accelerated: bool
     joints_together: bool

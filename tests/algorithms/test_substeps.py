@@ -54,8 +54,12 @@ def scattered(pair: tuple[int, int], part: tuple[int, int]) -> int:
     return twin.scattered_key(bodies ^ twin.scattered_key(parts))
 
 
-def read_contacts(scene: Scene, state: EngineState) -> list[list[twin.Contact]]:
-    """In the groups, and the order, in which they are swept."""
+Names = set[tuple[int, int, int, int, int]]
+"""Bodies of contacts, their parts, and which of a manifold's normals."""
+
+
+def read_contacts(scene: Scene, state: EngineState, before: Names | None = None) -> tuple[list[twin.Contact], Names]:
+    """In the order in which they are swept, and their names; `before` are those of the last step."""
     manifolds: list[list[int]] = []
     for point, place in enumerate(state.point_numbers[:, 0]):
         if place == 0:
@@ -63,9 +67,11 @@ def read_contacts(scene: Scene, state: EngineState) -> list[list[twin.Contact]]:
         manifolds[-1].append(point)
     arms = np.concatenate([scene.bodies.rolling_friction, scene.statics.rolling_friction[::-1]])
     keyed = []
+    names: Names = set()
     for members in manifolds:
         a, b = (int(end) for end in state.point_bodies[members[0]])
-        key, part = scattered((a, b), tuple(state.point_numbers[members[0], 3:5].tolist())), 0
+        parts = state.point_numbers[members[0], 3:5].tolist()
+        key, part = scattered((a, b), tuple(parts)), 0
         while members:  # points with one normal are a contact
             own = [k for k in members if state.points[members[0], NORMAL] @ state.points[k, NORMAL] >= SAME_NORMAL]
             members = [k for k in members if k not in own]
@@ -83,12 +89,14 @@ def read_contacts(scene: Scene, state: EngineState) -> list[list[twin.Contact]]:
                 points[:, IMPULSE],
                 first[TANGENTIAL],
                 first[ANGULAR],
+                is_new=(a, b, *parts, part) not in (before or ()),
             )
+            names.add((a, b, *parts, part))
             keyed.append((key, part, contact))
             part += 1
     contacts = [contact for *_, contact in sorted(keyed, key=lambda item: item[:2])]
     ends, kinds = [(c.a, c.b) for c in contacts], [twin.contact_kind(c) for c in contacts]
-    return [[contacts[i] for i in group] for group in twin.sweep_groups(ends, kinds)]
+    return [contacts[i] for i in twin.sweep_order(ends, kinds)], names
 
 
 def read_joints(scene: Scene, state: EngineState) -> list[twin.BallJoint]:
@@ -98,8 +106,7 @@ def read_joints(scene: Scene, state: EngineState) -> list[twin.BallJoint]:
         impulse = state.joint_impulses[state.joint_ids == number][:3]
         ends = int(table.body_a[number]), max(int(table.body_b[number]), twin.FIXED)
         joints.append(twin.BallJoint(*ends, table.frame_a[number, :3], table.frame_b[number, :3], impulse))
-    groups = twin.sweep_groups([(joint.a, joint.b) for joint in joints], [0] * len(joints))
-    return [joints[i] for group in groups for i in group]
+    return [joints[i] for i in twin.sweep_order([(joint.a, joint.b) for joint in joints], [0] * len(joints))]
 
 
 def starting_state(engine: Engine, scene: Scene, params: dict[str, object]) -> EngineState:
@@ -118,10 +125,11 @@ def differences(scene: Scene, steps: int, **params: object) -> tuple[np.ndarray,
     found, most = np.zeros(steps), 0
     for k in range(steps):
         begin = starting_state(engine, scene, params)
-        bodies, groups = read_bodies(scene, begin), read_contacts(scene, begin)
-        joints, contacts = read_joints(scene, begin), [contact for group in groups for contact in group]
+        _, names = read_contacts(scene, engine.state())
+        bodies, (contacts, _) = read_bodies(scene, begin), read_contacts(scene, begin, names)
+        joints = read_joints(scene, begin)
         engine.step()
-        twin.step(bodies, groups, joints, scene.timestep, settings)
+        twin.step(bodies, contacts, joints, scene.timestep, settings)
         end = engine.state()
         states = [np.concatenate([b.position, b.axes.ravel(), b.linear, b.angular]) for b in bodies]
         found[k] = np.abs(np.array(states) - end.bodies[:, :18]).max()
@@ -212,10 +220,8 @@ def test_a_chain_and_a_stack_are_swept_in_the_same_order() -> None:
 def test_constraints_of_a_colour_share_no_body() -> None:
     rng = np.random.default_rng(1)
     ends = [(int(a), int(b)) for a, b in rng.integers(twin.FIXED, 20, (80, 2)) if a != b]
-    groups = twin.sweep_groups(ends, [0] * len(ends))
-    order = [i for group in groups for i in group]
+    order = twin.sweep_order(ends, [0] * len(ends))
     assert sorted(order) == list(range(len(ends)))
-    assert max(len(group) for group in groups) == twin.LANES
     seen: set[int] = set()
     colours = 1
     for i in order:
@@ -244,7 +250,7 @@ def test_a_ball_at_rest_sinks_by_its_load_over_the_stiffness() -> None:
         contact = twin.Contact(
             0, twin.FIXED, up, body.position[None] - [0, 0, 0.5], np.array([gap]), 0.5, impulses=impulses
         )
-        twin.step([body], [[contact]], [], timestep, settings)
+        twin.step([body], [contact], [], timestep, settings)
         impulses = contact.impulses
     omega = 2 * np.pi * 2 * settings.contact_share * settings.substeps / timestep
     assert -body.position[2] == pytest.approx(G / omega**2, rel=1e-6)

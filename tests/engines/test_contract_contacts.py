@@ -201,7 +201,8 @@ def test_cleared_contacts_are_found_again_without_their_impulses(start: Make) ->
     for engine in (warm, cold, fresh):
         engine.step()
     assert cold.get_states().tobytes() == fresh.get_states().tobytes()
-    assert np.abs(cold.get_states()[:, 9]).max() > 10 * np.abs(warm.get_states()[:, 9]).max()
+    if start.solver != "substeps":  # which sweeps contacts that are all new for as long as it takes
+        assert np.abs(cold.get_states()[:, 9]).max() > 10 * np.abs(warm.get_states()[:, 9]).max()
     assert cold.contacts().bodies.tolist() == warm.contacts().bodies.tolist() == [[0, 1], [0, -1], [1, 2]]
 
 
@@ -363,20 +364,25 @@ def test_the_residual_falls_with_iterations(start: Make) -> None:
 
 
 def test_the_residual_is_a_velocity_whatever_the_unit(start: Make, rounding: float) -> None:
-    """One ball that rests on the plane: the first sweep takes away what gravity gave it. In substeps it is the second,
-    which takes back what the contact's spring gave: the same whatever the unit."""
+    """One ball that rests on the plane: the first sweep takes away what gravity gave it. In substeps nothing is left of
+    that; there a chain's first joint is still to answer for the last."""
     start.needs("residual")
     residuals = []
     scene = Scene(iterations=1)
     scene.add_static(Plane())
     scene.add_body(Sphere(0.5), (0.0, 0.0, 0.5))
+    in_substeps = start.solver == "substeps"
+    if in_substeps:
+        scene.add_bodies(Sphere(0.1), [(5.0 + 0.5 * k, 0.0, 5.0) for k in range(8)])
+        for k in range(8):
+            scene.add_joint(Ball(), k + 1, k if k else WORLD, (4.75 + 0.5 * k, 0.0, 5.0))
     for unit in (0.125, 1.0, 8.0):
-        engine = start(scene, length_unit=unit)
+        engine = start(scene, length_unit=unit, **({"joints": "swept"} if in_substeps else {}))
         engine.step()
         residuals.append(engine.residual())
     assert residuals[0] > 0.0
-    velocity = residuals[0] if start.solver == "substeps" else 9.81 * scene.timestep
-    np.testing.assert_allclose(residuals, velocity, rtol=100 * rounding)
+    velocity = residuals[0] if in_substeps else 9.81 * scene.timestep
+    np.testing.assert_allclose(residuals, velocity, rtol=1e4 * rounding if in_substeps else 100 * rounding)
 
 
 def test_the_residual_falls_with_substeps(start: Make) -> None:

@@ -33,10 +33,9 @@ Array = NDArray[np.float64]
 FIXED = -1
 """In place of a body: what cannot move."""
 COLOURS = 64
-LANES = 4
 COLD_SWEEPS = 16  # in a step whose contacts are mostly new
 HIT_PASSES, BOUNCE_PASSES = 8, 8  # over a manifold's points
-TOUCHING = 1e-12  # a gap that has just closed is zero but for rounding: it counts as open
+TOUCHING = 1e-12  # a gap that has just closed is zero but for rounding: it counts as closed
 TURN_AT_ONCE, MOST_TURNS = 0.1, 64  # [rad] by which gyroscopic motion is taken at once, and how many of them
 
 
@@ -87,6 +86,8 @@ class Contact:
     tangential: Array = field(default_factory=_zeros)
     angular: Array = field(default_factory=_zeros)
     """Of twist and rolling friction."""
+    is_new: bool = False
+    """Whether it was not there in the last step."""
 
 
 @dataclass
@@ -144,11 +145,11 @@ def scattered_key(number: int) -> int:
     return number ^ (number >> 31)
 
 
-def sweep_groups(ends: Sequence[tuple[int, int]], kinds: Sequence[int]) -> list[list[int]]:
-    """In which order constraints are swept: by colour, then by kind, then as they are given; in groups of up to four.
+def sweep_order(ends: Sequence[tuple[int, int]], kinds: Sequence[int]) -> list[int]:
+    """In which order constraints are swept: by colour, then by kind, then as they are given.
 
     Each has the first colour that none of its bodies has yet, so those of one colour share no body, and native code
-    solves a group side by side. What has no colour left is solved alone.
+    solves four of them side by side. What has no colour left comes last.
     """
     taken: dict[int, set[int]] = {}
     buckets: dict[tuple[int, int], list[int]] = {}
@@ -159,8 +160,8 @@ def sweep_groups(ends: Sequence[tuple[int, int]], kinds: Sequence[int]) -> list[
         if colour < COLOURS:
             for body in movers:
                 taken[body].add(colour)
-        buckets.setdefault((colour, kind if colour < COLOURS else i), []).append(i)
-    return [bucket[k : k + LANES] for _, bucket in sorted(buckets.items()) for k in range(0, len(bucket), LANES)]
+        buckets.setdefault((colour, kind if colour < COLOURS else 0), []).append(i)
+    return [i for _, bucket in sorted(buckets.items()) for i in bucket]
 
 
 def contact_kind(contact: Contact) -> int:
@@ -352,19 +353,16 @@ class _ContactRows:
     def rows(self) -> list[_Row]:
         return [*self.points, *self.slide.rows, self.twist, *self.roll.rows]
 
-    @property
-    def is_new(self) -> bool:
-        """Whether it touches and has nothing to start from."""
-        return not any(point.impulse for point in self.points) and bool(self.contact.distances.min() <= 0)
-
     def sweep_points(self, has_bias: bool, order: int = 1) -> float:
         """Sweep its points there (1) or back (-1): the largest change of a point's velocity."""
         largest = 0.0
         for point, distance in list(zip(self.points, self.contact.distances, strict=True))[::order]:
             gap = distance + point.displacement()
             speed, before = point.velocity(), point.impulse
-            if has_bias and gap <= -TOUCHING:
-                bias = max(self.soft.rate * gap, -self.settings.push_speed)
+            if has_bias and gap <= TOUCHING:
+                # What the load on it has pushed it in by is no overlap to be slow about.
+                held = self.soft.impulse_scale / self.soft.mass_scale * point.inertia * before
+                bias = max(self.soft.rate * gap, -(self.settings.push_speed + held))
                 change = -self.soft.mass_scale * point.mass * (speed + bias)
                 after = before + change - self.soft.impulse_scale * before
             else:  # an open gap may close within the substep
@@ -373,7 +371,13 @@ class _ContactRows:
             largest = max(largest, abs(point.impulse - before) * point.inertia)
         return largest
 
-    def note_touching(self) -> None:
+    def sweep_normals(self, has_bias: bool) -> None:
+        largest = self.sweep_points(has_bias)
+        # A hit has nothing to start from, and the first points would take it all: there and back until it is even.
+        for _ in range(HIT_PASSES if len(self.points) > 1 else 0):
+            if largest <= self.settings.bounce_speed / 2:
+                break
+            largest = max(self.sweep_points(has_bias, order) for order in (-1, 1))
         self.has_touched = [had or point.impulse > 0 for had, point in zip(self.has_touched, self.points, strict=True)]
 
     def sweep_friction(self) -> None:
@@ -386,6 +390,13 @@ class _ContactRows:
         if self.contact.rolling > 0:
             self.roll.sweep(self.contact.rolling * pressure)
         self.slide.sweep(limit)
+
+    def solve(self) -> None:
+        self.sweep_normals(has_bias=True)
+
+    def relax(self) -> None:
+        self.sweep_normals(has_bias=False)
+        self.sweep_friction()
 
     def bounce(self) -> None:
         """Restitution, where a point came fast and has touched."""
@@ -405,32 +416,6 @@ class _ContactRows:
         contact.angular = substeps * sum(
             (row.impulse * row.about_a for row in (self.twist, *self.roll.rows)), np.zeros(3)
         )
-
-
-class _ContactGroup:
-    """Contacts that share no body, swept side by side."""
-
-    def __init__(self, members: list[_ContactRows]) -> None:
-        self.members = members
-        self.hit = members[0].settings.bounce_speed / 2
-
-    def sweep_normals(self, has_bias: bool) -> None:
-        largest = max(member.sweep_points(has_bias) for member in self.members)
-        # A hit has nothing to start from, and the first points would take it all: there and back until it is even.
-        for _ in range(HIT_PASSES if max(len(member.points) for member in self.members) > 1 else 0):
-            if largest <= self.hit:
-                break
-            largest = max(member.sweep_points(has_bias, order) for member in self.members for order in (-1, 1))
-        for member in self.members:
-            member.note_touching()
-
-    def solve(self) -> None:
-        self.sweep_normals(has_bias=True)
-
-    def relax(self) -> None:
-        self.sweep_normals(has_bias=False)
-        for member in self.members:
-            member.sweep_friction()
 
 
 class _BallRows:
@@ -488,14 +473,14 @@ class _BallRows:
 
 def step(
     bodies: Sequence[Body],
-    contacts: Sequence[Sequence[Contact]],
+    contacts: Sequence[Contact],
     joints: Sequence[BallJoint],
     timestep: float,
     settings: Settings | None = None,
 ) -> None:
     """Take one step: bodies get their states after it, contacts and joints their impulses.
 
-    Joints and groups of contacts are swept in the order they are given in, joints first: see `sweep_groups`.
+    Joints and contacts are swept in the order they are given in, joints first: see `sweep_order`.
     """
     settings = settings or Settings()
     h = timestep / settings.substeps
@@ -506,14 +491,9 @@ def step(
         return fixed if number == FIXED else motions[number]
 
     balls = [_BallRows(joint, motion(joint.a), motion(joint.b), settings, h) for joint in joints]
-    groups = [
-        _ContactGroup([_ContactRows(each, motion(each.a), motion(each.b), settings, h) for each in group])
-        for group in contacts
-    ]
-    touching = [contact for group in groups for contact in group.members]
+    touching = [_ContactRows(contact, motion(contact.a), motion(contact.b), settings, h) for contact in contacts]
     constraints: list[_BallRows | _ContactRows] = [*balls, *touching]
-    swept: list[_BallRows | _ContactGroup] = [*balls, *groups]
-    new_count = sum(contact.is_new for contact in touching)
+    new_count = sum(contact.is_new for contact in contacts)
     sweep_count = COLD_SWEEPS if 2 * new_count > len(touching) else 1
 
     for each in motions:
@@ -529,15 +509,15 @@ def step(
         for each in motions:
             each.begin_substep(h)
         for _ in range(sweep_count):
-            for part in swept:
-                part.solve()
+            for constraint in constraints:
+                constraint.solve()
         for each in motions:
             each.move(h)
         for ball in balls:
             ball.turn()
         for _ in range(sweep_count):
-            for part in swept:
-                part.relax()
+            for constraint in constraints:
+                constraint.relax()
         for each in motions:
             each.end_substep()
     for contact in touching:
