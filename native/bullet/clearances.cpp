@@ -117,11 +117,17 @@ void BulletWorld::clearances(const int* pairs, int count, const double* states, 
       objects[side].setWorldTransform(btTransform(turn.normalized(), length(state)));
     }
     if (const btSphereShape *p = sphere(objects[0]), *q = sphere(objects[1]); p && q) {
-      // As Bullet's algorithm for two spheres decides, to the last bit.
+      // As the algorithm for two spheres decides, to the last bit.
       const btVector3 apart = objects[0].getWorldTransform().getOrigin() - objects[1].getWorldTransform().getOrigin();
       const btScalar distance = apart.length(), radii = p->getRadius() + q->getRadius();
-      clearance[i] =
-          distance > radii ? std::max(double(distance - radii) * (kSure * settings_.length_unit), kLeast) : 0;
+      const auto threshold = [](const btSphereShape* of) {
+        return of->getContactBreakingThreshold(gContactBreakingThreshold);
+      };
+      const btScalar reach =
+          settings_.exact_shapes ? std::min({threshold(p), threshold(q), gContactBreakingThreshold}) : btScalar(0);
+      const btScalar gap = distance - radii - reach;
+      const bool apart_enough = settings_.exact_shapes ? distance - radii > reach : distance > radii;
+      clearance[i] = apart_enough ? std::max(double(gap) * (kSure * settings_.length_unit), kLeast) : 0;
       continue;
     }
     const btCollisionObjectWrapper a(nullptr, objects[0].getCollisionShape(), &objects[0],

@@ -159,6 +159,30 @@ class ExactAlgorithm : public btCollisionAlgorithm {
   btPersistentManifold* manifold_;
 };
 
+// Two spheres; Bullet's own see each other only once they overlap.
+class SphereAlgorithm : public ExactAlgorithm {
+ public:
+  SphereAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b)
+      : ExactAlgorithm(info, a.getCollisionObject(), b.getCollisionObject()) {}
+  void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo&, btManifoldResult* out) override {
+    const auto radius = [](const Wrapper* sphere) {
+      return static_cast<const btSphereShape*>(sphere->getCollisionShape())->getRadius();
+    };
+    const btTransform &at_a = a->getWorldTransform(), &at_b = b->getWorldTransform();
+    const btVector3 apart = at_a.getOrigin() - at_b.getOrigin();
+    const btScalar distance = apart.length(), gap = distance - (radius(a) + radius(b));
+    Patch patch;
+    const bool touch = gap <= reach_of(*manifold_);
+    if (touch) {
+      const btVector3 normal = distance > 0 ? apart / distance : btVector3(0, 0, 1);
+      patch.normal = normal * at_a.getBasis();
+      patch.count = 1;
+      patch.points[0] = {-radius(a) * patch.normal, radius(b) * (normal * at_b.getBasis()), gap, 0};
+    }
+    show(touch, patch, *a, *b, out);
+  }
+};
+
 class BoxAlgorithm : public ExactAlgorithm {
  public:
   BoxAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b)
@@ -506,6 +530,9 @@ WorldConfiguration::WorldConfiguration(bool exact)
     : btDefaultCollisionConfiguration(exact ? with_room() : btDefaultCollisionConstructionInfo()) {
   if (!exact) return;
   using Info = btCollisionAlgorithmConstructionInfo;
+  spheres_ = creator<SphereAlgorithm>([](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+    return new (room) SphereAlgorithm(info, a, b);
+  });
   boxes_ = creator<BoxAlgorithm>([](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
     return new (room) BoxAlgorithm(info, a, b);
   });
@@ -540,6 +567,7 @@ btCollisionAlgorithmCreateFunc* WorldConfiguration::getCollisionAlgorithmCreateF
   };
   const auto is_round = [](int type) { return type == CAPSULE_SHAPE_PROXYTYPE || type == CYLINDER_SHAPE_PROXYTYPE; };
   if (boxes_) {
+    if (type0 == SPHERE_SHAPE_PROXYTYPE && type1 == SPHERE_SHAPE_PROXYTYPE) return spheres_.get();
     if (type0 == BOX_SHAPE_PROXYTYPE && type1 == BOX_SHAPE_PROXYTYPE) return boxes_.get();
     if (is_polyhedron(type0) && is_polyhedron(type1)) return polyhedra_.get();
     if (btBroadphaseProxy::isConvex(type0) && type1 == STATIC_PLANE_PROXYTYPE) return plane_.get();

@@ -1,4 +1,5 @@
-// Bullet's collision detection with shapes that end where they are drawn: own algorithms for boxes, hulls and planes.
+// Bullet's collision detection with shapes that end where they are drawn: own algorithms for spheres, boxes, hulls and
+// planes.
 #pragma once
 
 #include <btBulletCollisionCommon.h>
@@ -16,8 +17,8 @@ class WorldConfiguration : public btDefaultCollisionConfiguration {
   btCollisionAlgorithmCreateFunc* getCollisionAlgorithmCreateFunc(int type0, int type1) override;
 
  private:
-  std::unique_ptr<btCollisionAlgorithmCreateFunc> boxes_, polyhedra_, plane_, swapped_plane_, round_, swapped_round_,
-      triangle_, round_triangle_;
+  std::unique_ptr<btCollisionAlgorithmCreateFunc> spheres_, boxes_, polyhedra_, plane_, swapped_plane_, round_,
+      swapped_round_, triangle_, round_triangle_;
 };
 
 // A part of a compound. Bullet compares the boxes around parts as they are: these reach as far as contacts do.

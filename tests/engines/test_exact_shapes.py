@@ -177,6 +177,22 @@ def test_swapped_bodies_have_the_mirrored_contact(seed: int, kinds: tuple[str, s
         assert along == pytest.approx(points.distance.min(), abs=1e-3), "the normal is from B to A"
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_spheres_see_each_other_before_they_touch_and_keep_their_impulse(precision: str) -> None:
+    scene = Scene()
+    scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 0.0), (0.0, 0.0, 1.005)])
+    engine = exact_engine(scene, precision)
+    engine.detect()
+    assert engine.contacts().depth.tolist() == pytest.approx([-0.005], abs=1e-6)
+    assert engine.clearances([(0, 1)], scene.states).tolist() == [0.0]
+    states = scene.states.copy()
+    states[1, 2] = 1.2
+    engine.set_states([1], states[1:])
+    engine.detect()
+    assert len(engine.contacts().depth) == 0
+    assert 0.17 < engine.clearances([(0, 1)], states)[0] < 0.2
+
+
 def _walk(rng: np.random.Generator, states: Array, step: float) -> Array:
     moved = states.copy()
     moved[:, :3] += rng.normal(size=(len(states), 3)) * step

@@ -96,11 +96,11 @@ def test_a_stack_stands(count: int, most: float, speed: float, precision: str) -
 
 def test_penetration_falls_by_four_with_twice_the_substeps() -> None:
     """At rest it is load / stiffness, and the stiffness grows with the square of the substeps' number. Balls that start
-    in each other, in float64: in more substeps than four they rest so little apart that spheres lose each other."""
+    in each other: of two points that just touch, either may carry."""
     scene, depths = Scene(timestep=H), []
     scene.add_static(Plane())
     scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 0.5 + k - 1e-4 * (k + 1)) for k in range(5)])
-    for substeps in (1, 2, 4):
+    for substeps in (1, 2, 4, 8):
         engine = started(scene, substeps=substeps)
         engine.step(500)
         engine.detect()
