@@ -9,6 +9,7 @@ namespace lapjoint {
 
 namespace {
 
+constexpr int kWasThere = 1 << 8;  // flag of a manifold's point: its contact was there in the last step
 constexpr btScalar kSameNormal = btScalar(0.9998);  // cosine: points whose normals differ by less are one contact
 
 void put(const btVector3& from, Real* into) {
@@ -240,10 +241,14 @@ void SubstepWorld::save_to_points(btDispatcher& dispatcher) {
     const bool same = at < kept_.size() && kept_[at].name == source.name;
     if (same && kept_[at].replaces(source))
       source.manifold->getContactPoint(source.points[0]).m_appliedImpulse = kept_[at].normal;
-    for (int p = 0; p < source.count; ++p)
-      each_kept(source.manifold->getContactPoint(source.points[p]), [&](int k, btScalar& value) {
-        value = p > 0 || !same ? 0 : k < 3 ? kept_[at].tangential[k] : kept_[at].angular[k - 3];
+    for (int p = 0; p < source.count; ++p) {
+      btManifoldPoint& point = source.manifold->getContactPoint(source.points[p]);
+      const bool is_first = p == 0 && same;
+      point.m_contactPointFlags = is_first ? kWasThere : 0;
+      each_kept(point, [&](int k, btScalar& value) {
+        value = !is_first ? 0 : k < 3 ? kept_[at].tangential[k] : kept_[at].angular[k - 3];
       });
+    }
   }
 }
 
@@ -252,10 +257,11 @@ void SubstepWorld::load_from_points(btDispatcher& dispatcher) {
   kept_.clear();
   for (const auto& [key, number] : sorted_) {
     const Source& source = sources_[number];
+    btManifoldPoint& first = source.manifold->getContactPoint(source.points[0]);
+    if (!(first.m_contactPointFlags & kWasThere)) continue;
     Kept& kept = kept_.emplace_back();
     kept.name = source.name;
     kept.count = source.count;
-    btManifoldPoint& first = source.manifold->getContactPoint(source.points[0]);
     kept.normal = first.m_appliedImpulse;
     each_kept(first, [&](int k, btScalar& value) { (k < 3 ? kept.tangential[k] : kept.angular[k - 3]) = value; });
   }

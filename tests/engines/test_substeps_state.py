@@ -26,6 +26,7 @@ from lapjoint import (
     Sphere,
     Spring,
     make_engine,
+    scenes,
 )
 from lapjoint.engines import EngineState
 from substep_support import JOINTS, PRECISIONS, started
@@ -122,3 +123,16 @@ def test_reading_a_state_changes_nothing(joints: str, precision: str) -> None:
         watched.contacts()
     alone.step(150)
     assert hash_of(watched) == hash_of(alone)
+
+
+def test_a_state_that_is_read_between_detection_and_step_tells_new_contacts(joints: str, precision: str) -> None:
+    """Where most contacts are new a step sweeps more: a restored engine has to know which ones are."""
+    scene = scenes.build("bowl", 60)
+    engine = started(scene, precision, joints=joints, timestep=0.005)
+    for _ in range(70):
+        engine.prepare([])
+        other = make_engine(scene, engine.params)
+        other.restore(engine.state())
+        for one in (engine, other):
+            one.step()
+        assert hash_of(other) == hash_of(engine)
