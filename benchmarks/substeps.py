@@ -27,7 +27,7 @@ from lapjoint.studies.bench.repetitions import rotated
 from lapjoint.studies.peers import StateError, load_peer, state_error
 from lapjoint.studies.peers.own_ladder import own_ladder
 
-SETTLE = {"bowl": 300, "building": 150, "pyramid": 0, "two-way-bridge": 300, "joint-grid": 150}
+SETTLE = {"bowl": 300, "building": 150, "pyramid": 0, "bridge": 300, "two-way-bridge": 300, "joint-grid": 150}
 """Steps before the common states. The building is hit by its cannon balls 200 steps after its start."""
 SETTLE_ITERATIONS = 50
 Row = dict[str, object]
@@ -82,6 +82,10 @@ def contestants(scene: Scene, states: np.ndarray) -> Iterator[Contestant]:
         engine = make_engine(scene, rung.params)
         engine.activate(np.arange(scene.body_count), states)
         yield Contestant("lapjoint", rung.title, engine.step, engine.get_states)
+    for substeps in (2, 4, 8) if scene.joint_count else ():
+        engine = make_engine(scene, Params(substeps=substeps, joints="swept"))
+        engine.activate(np.arange(scene.body_count), states)
+        yield Contestant("lapjoint", f"{substeps} substeps swept", engine.step, engine.get_states)
 
 
 def measure(name: str, steps: int, repetitions: int) -> list[Row]:
