@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapjoint import Box, ConvexHull, Engine, Params, Scene
-from lapjoint.engines.exact import ExactBullet
+from lapjoint.engines.bullet import BulletEngine
 
 Array = NDArray[np.float64]
 IMPULSE = 26
 """The column of a contact point's values in an engine's state that has its impulse."""
 
 
-def exact_engine(scene: Scene, precision: str = "float32", **params: object) -> ExactBullet:
+def exact_engine(scene: Scene, precision: str = "float32", **params: object) -> BulletEngine:
     """An engine with exact shapes, with all bodies active."""
-    engine = ExactBullet(scene, Params(precision=precision, **params).resolved(scene))  # type: ignore[arg-type]
+    engine = BulletEngine(scene, Params(precision=precision, solver="substeps", **params).resolved(scene))  # type: ignore[arg-type]
     engine.activate(np.arange(scene.body_count), scene.states)
     return engine
 

@@ -1,8 +1,8 @@
 // Bullet's bodies and contacts, and the scene's joints, as the substep solver has them.
 //
 // Impulses of normal rows stay with Bullet's contact points from step to step. Those of friction belong to a pair as a
-// whole, and are kept here. So is that of a single point, which Bullet makes anew in every step between two spheres:
-// without it three balls on each other never come to rest, at 1.7 mm/s.
+// whole, and are kept here. So is that of a pair's only point: where another takes its place, as under a ball that
+// rolls, the pair goes on with it.
 #pragma once
 
 #include <compare>
@@ -45,7 +45,8 @@ class SubstepWorld {
   void forget_joints();
 
   const SubstepSolver& solver() const { return solver_; }
-  double detection_order_time() const { return ordering_; }
+  // Of the last step: to take contacts in, order them, and give them back [s].
+  double ordering_time() const { return ordering_; }
 
  private:
   // Of a contact of the solver, which is some points of a manifold with one normal.

@@ -70,11 +70,7 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
     own.joints = settings.joints == "direct"  ? JointChoice::kDirect
                  : settings.joints == "swept" ? JointChoice::kSwept
                                               : JointChoice::kAuto;
-    own.contact_share = Real(settings.contact_share);
-    own.contact_damping = Real(settings.contact_damping);
-    own.joint_share = Real(settings.joint_share);
-    own.joint_damping = Real(settings.joint_damping);
-    own.push_speed = Real(settings.push_speed / settings.length_unit);
+    own.push_speed /= Real(settings.length_unit);
     own.bounce_speed /= Real(settings.length_unit);
     substeps_ = std::make_unique<SubstepWorld>(own, joints, settings.length_unit, settings.mass_unit);
     solver_ = std::make_unique<OpenSolver>();  // the world wants one
@@ -520,7 +516,7 @@ std::array<double, 9> BulletWorld::substep_profile() const {
   const SubstepSolver& solver = substeps_->solver();
   const SubstepTimes& times = solver.times();
   return {detection_time_,
-          substeps_->detection_order_time(),
+          substeps_->ordering_time(),
           times.colouring,
           times.preparing,
           times.sweeps,

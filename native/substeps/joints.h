@@ -32,7 +32,7 @@ struct JointDefinition {
   bool is_point() const { return (locked & 7) == 7; }
 };
 
-// A joint as it is when a step begins: its locked rows, each with a Jacobian in the bodies' own coordinates.
+// A row of a joint for where its bodies are, with a Jacobian in their own coordinates.
 struct JointRow {
   Real along[3];  // zero for one that turns
   Real own_a[3], own_b[3];

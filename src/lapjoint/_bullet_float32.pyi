@@ -55,11 +55,6 @@ class WorldSettings:
     solver_rows: int
     substeps: int
     joints: str
-    contact_share: float
-    contact_damping: float
-    joint_share: float
-    joint_damping: float
-    push_speed: float
     in_rounds: bool
     accelerated: bool
     joints_together: bool

@@ -64,7 +64,7 @@ class Box3DPeer:
     def unfair(scene: Scene) -> list[str]:
         notes = [
             "its contacts and joints are springs: at the defaults of 30 and 60 Hz bodies sink in and joints stretch",
-            "float32; four points at most and one friction constraint a contact, where lapjoint has two a point",
+            "float32; four points at most and one friction constraint a contact, where sequential has two a point",
             "contacts of bodies that have moved by less than 5 cm are recycled, unless they are fresh",
             "fast bodies are kept from passing through static ones, which lapjoint does not do",
             "no bounce below 1 m/s",

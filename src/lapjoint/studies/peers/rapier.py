@@ -44,7 +44,7 @@ class RapierPeer:
         notes = [
             "its iterations are substeps: fewer of them do more",
             "its contacts are springs: at the default of 30 Hz bodies sink in; it is not tuned for stiff ones",
-            "float32; one friction constraint for all points of a contact, where lapjoint has two a point",
+            "float32; one friction constraint for all points of a contact, where sequential has two a point",
             "its Python interface reads states body by body",
         ]
         return [*notes, *rolling_note(scene)]
