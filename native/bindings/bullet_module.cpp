@@ -163,6 +163,31 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_ro("not_finite", &lapjoint::RoundResult::not_finite)
       .def_ro("lost", &lapjoint::RoundResult::lost);
 
+  using lapjoint::Mailboxes;
+  nb::class_<Mailboxes>(m, "Mailboxes")
+      // The memory is shared with other workers, and read and written in place.
+      .def(
+          "__init__",
+          [](Mailboxes* self, Output<std::uint8_t> memory, int worker_count, std::size_t room, int worker, int spins) {
+            if (memory.size() < Mailboxes::byte_count(worker_count, room))
+              throw std::invalid_argument("mailboxes of " + std::to_string(worker_count) +
+                                          " workers do not fit into their memory");
+            new (self) Mailboxes(memory.data(), worker_count, room, worker, spins);
+          },
+          "memory"_a.noconvert(), "worker_count"_a, "room"_a, "worker"_a, "spins"_a, nb::keep_alive<1, 2>())
+      .def_static("byte_count", &Mailboxes::byte_count, "worker_count"_a, "room"_a)
+      .def_static(
+          "abandon",
+          [](Output<std::uint8_t> memory, std::uint64_t attempt) { Mailboxes::abandon(memory.data(), attempt); },
+          "memory"_a.noconvert(), "attempt"_a)
+      .def_static(
+          "is_waiting",
+          [](Input<std::uint8_t> memory, int worker) { return Mailboxes::is_waiting(memory.data(), worker); },
+          "memory"_a, "worker"_a)
+      .def_prop_ro("waited_s", [](const Mailboxes& mail) { return mail.waits().wall; })
+      .def_prop_ro("waited_cpu_s", [](const Mailboxes& mail) { return mail.waits().cpu; });
+  m.attr("message_bytes") = std::max(sizeof(lapjoint::Motion), sizeof(lapjoint::BodyState));
+
   nb::class_<WorldSettings>(m, "WorldSettings")
       .def(nb::init<>())
       .def_rw("length_unit", &WorldSettings::length_unit)
@@ -262,6 +287,27 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("clear_contacts", &BulletWorld::clear_contacts, Unlocked())
       .def("set_iterations", &BulletWorld::set_iterations, "iterations"_a)
       .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())
+      // Neighbours one after the other; bodies of all of them, and how many each has.
+      .def(
+          "set_neighbours",
+          [](BulletWorld& w, int self, Input<int> workers, Input<int> turns, Input<int> border, Input<int> border_counts,
+             Input<int> ghosts, Input<int> ghost_counts) {
+            std::vector<lapjoint::NeighbourBodies> neighbours;
+            const int *first = border.data(), *ghost = ghosts.data();
+            for (int i = 0; i < rows(workers); ++i) {
+              lapjoint::NeighbourBodies& one = neighbours.emplace_back();
+              one.worker = workers.data()[i];
+              one.turn = turns.data()[i];
+              one.border.assign(first, first + border_counts.data()[i]);
+              one.ghosts.assign(ghost, ghost + ghost_counts.data()[i]);
+              first += border_counts.data()[i];
+              ghost += ghost_counts.data()[i];
+            }
+            w.set_neighbours(self, std::move(neighbours));
+          },
+          "self"_a, "workers"_a, "turns"_a, "border"_a, "border_counts"_a, "ghosts"_a, "ghost_counts"_a)
+      .def("step_with_neighbours", &BulletWorld::step_with_neighbours, "timestep"_a, "mailboxes"_a, "attempt"_a,
+           Unlocked())
       // A step in rounds; products are as in algorithms/extrapolation.h, messages as in exchange/exchange.h.
       .def(
           "begin_step",

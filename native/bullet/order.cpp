@@ -82,6 +82,7 @@ bool PairFilter::needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy
   const int low = std::min(a->m_uniqueId, b->m_uniqueId);
   const int high = std::max(a->m_uniqueId, b->m_uniqueId);
   if (low >= kStaticBase) return false;
+  if (!is_own(low, high >= kStaticBase ? -1 : high)) return false;
   if (owner_ && (high >= kStaticBase || owner_[low] == owner_[high])) return false;
   return ignored_.empty() || ignored_.count(pair_key(low, high)) == 0;
 }

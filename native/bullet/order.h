@@ -48,10 +48,18 @@ class PairFilter : public btOverlapFilterCallback {
   bool is_between_owners(int body_a, int body_b) const {
     return !owner_ || (body_b >= 0 && owner_[body_a] != owner_[body_b]);
   }
+  // Bodies of other workers, by number, touch only those that are none. Read in place; may change for those that are
+  // not active.
+  void set_ghosts(const std::vector<char>* is_ghost) { is_ghost_ = is_ghost; }
+  // `body_b` is less than 0 for what is no body.
+  bool is_own(int body_a, int body_b) const {
+    return !is_ghost_ || !(*is_ghost_)[body_a] || (body_b >= 0 && !(*is_ghost_)[body_b]);
+  }
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override;
 
  private:
   std::unordered_set<std::uint64_t> ignored_;
+  const std::vector<char>* is_ghost_ = nullptr;
   const int* owner_ = nullptr;
 };
 

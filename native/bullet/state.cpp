@@ -98,6 +98,7 @@ int number_of(const btCollisionObject* object) {
 }  // namespace
 
 int BulletWorld::cached_point_count() {
+  commit();
   if (substeps_) substeps_->save_to_points(dispatcher_);
   collect_contacts(dispatcher_, contact_keys_);
   contacts_solved_ = false;
@@ -181,6 +182,8 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
     const std::vector<int> all = bodies_;
     deactivate(all.data(), static_cast<int>(all.size()));
   }
+  neighbours_.clear();  // until they are set anew, all bodies are its own
+  std::fill(is_ghost_.begin(), is_ghost_.end(), char(0));
   const std::vector<int> sorted = require_new(ids, count);
   for (int i = 0; i < count; ++i) {
     slots_[ids[i]] = make_body(ids[i]);

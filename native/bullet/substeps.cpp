@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <stdexcept>
+#include <string>
 #include <tuple>
 
 namespace lapjoint {
@@ -89,8 +91,9 @@ SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& 
   solver_.bodies.resize(0);
 }
 
-void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int fixed) {
-  std::vector<JointDefinition> joints;
+void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, std::vector<Neighbour> neighbours, int fixed) {
+  std::vector<JointDefinition> own;
+  std::vector<std::vector<JointDefinition>> between(neighbours.size());
   const auto put_frame = [&](const double* frame, const btQuaternion& turn, Real* place, Real* axes) {
     const double unit = length_unit_;
     const btVector3 origin(btScalar(frame[0] / unit), btScalar(frame[1] / unit), btScalar(frame[2] / unit));
@@ -100,7 +103,10 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int fixed) {
     for (int k = 0; k < 9; ++k) axes[k] = in_body.getBasis()[k / 3][k % 3];
   };
   for (const LiveJoint& from : live) {
-    JointDefinition& joint = joints.emplace_back();
+    const int owner = owner_of(from.a, from.b);
+    if (owner == kNobody)
+      throw std::invalid_argument("joint " + std::to_string(from.id) + " is between workers that do not share its bodies");
+    JointDefinition& joint = (owner == kOwn ? own : between[owner]).emplace_back();
     joint.id = from.id;
     joint.a = from.a;
     joint.b = from.b;
@@ -111,14 +117,31 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int fixed) {
     joint.axis_count = first_axis_[from.id + 1] - joint.first_axis;
     joint.first_impulse = first_impulse_[from.id];
   }
-  solver_.direct_joints.choose(joints, solver_.settings.joints, fixed);
-  solver_.joints.define(std::move(joints), axes_, fixed);
+  // Places of bodies with joints to other workers: their structures are not here as a whole.
+  std::vector<char> is_cut(fixed + 1, 0);
+  for (const auto& joints : between)
+    for (const JointDefinition& joint : joints) is_cut[joint.a] = is_cut[joint.b] = 1;
+  solver_.direct_joints.choose(own, solver_.settings.joints, is_cut, fixed);
+  solver_.joints.define(std::move(own), axes_, fixed);
+  solver_.between.define(std::move(neighbours), std::move(between), axes_, fixed);
 }
 
 // ---- contacts ------------------------------------------------------------------------------------------------------
 
 bool SubstepWorld::Kept::replaces(const Source& source) const {
   return count == 1 && source.count == 1 && source.manifold->getContactPoint(source.points[0]).m_lifeTime == 0;
+}
+
+int SubstepWorld::owner_of(int a, int b) const {
+  const int of_a = ghost_of_[a], of_b = ghost_of_[b];
+  if (of_a == kOwn && of_b == kOwn) return kOwn;
+  if (of_a != kOwn && of_b != kOwn) return kNobody;
+  const int owner = std::max(of_a, of_b), own = of_a == kOwn ? a : b;
+  return is_border_[owner][own] ? owner : kNobody;
+}
+
+int SubstepWorld::place_of(int number) const {
+  return number < kStaticBase ? members_[number].place : static_cast<int>(bodies_.size());
 }
 
 void SubstepWorld::collect(btDispatcher& dispatcher) {
@@ -131,6 +154,12 @@ void SubstepWorld::collect(btDispatcher& dispatcher) {
     const int points = manifold->getNumContacts();
     if (points == 0) continue;
     Source source;
+    const auto [number_a, number_b] = manifold_bodies(*manifold);
+    source.owner = owner_of(place_of(number_a), place_of(number_b));
+    if (source.owner == kNobody) {  // here and in no other worker: it starts from nothing, should it ever count
+      manifold->clearManifold();
+      continue;
+    }
     std::tie(source.name.bodies, source.name.parts) = manifold_key(*manifold);
     source.name.key = scattered_key(source.name.bodies ^ scattered_key(source.name.parts));
     source.manifold = manifold;
@@ -189,9 +218,11 @@ void SubstepWorld::read_contacts() {
     put(source.count == 1 ? normal : normal.normalized(), contact.normal);
   }
   solver_.contact_order.clear();
+  for (std::vector<int>& order : solver_.between.contact_orders) order.clear();
   std::size_t at = 0;  // both lists are in the same order
   for (const auto& [key, number] : sorted_) {
-    solver_.contact_order.push_back(number);
+    const int owner = sources_[number].owner;
+    (owner == kOwn ? solver_.contact_order : solver_.between.contact_orders[owner]).push_back(number);
     const Name& name = sources_[number].name;
     while (at < kept_.size() && kept_[at].name < name) ++at;
     const bool same = at < kept_.size() && kept_[at].name == name;
@@ -223,6 +254,7 @@ void SubstepWorld::write_back() {
     std::copy(contact.angular, contact.angular + 3, kept.angular);
   }
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    if (ghost_of_[i] != kOwn) continue;
     const BodyState& state = solver_.bodies.start[i];
     btTransform& place = bodies_[i]->getWorldTransform();
     place.setOrigin(get(state.position));
@@ -310,6 +342,16 @@ void SubstepWorld::forget_joints() { std::fill(solver_.joint_impulses.begin(), s
 
 // ---- a step --------------------------------------------------------------------------------------------------------
 
+void SubstepWorld::read_body(int i) {
+  const btRigidBody& body = *bodies_[i];
+  BodyState& state = solver_.bodies.start[i];
+  const btTransform& place = body.getWorldTransform();
+  put(place.getOrigin(), state.position);
+  for (int k = 0; k < 3; ++k) put(place.getBasis()[k], state.axes + 3 * k);
+  put(body.getLinearVelocity(), state.linear);
+  put(body.getAngularVelocity(), state.angular);
+}
+
 void SubstepWorld::read_bodies(btScalar timestep) {
   const btScalar h = timestep / btScalar(solver_.settings.substeps);
   // Many bodies have the same damping.
@@ -323,12 +365,7 @@ void SubstepWorld::read_bodies(btScalar timestep) {
   };
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
     const btRigidBody& body = *bodies_[i];
-    BodyState& state = solver_.bodies.start[i];
-    const btTransform& place = body.getWorldTransform();
-    put(place.getOrigin(), state.position);
-    for (int k = 0; k < 3; ++k) put(place.getBasis()[k], state.axes + 3 * k);
-    put(body.getLinearVelocity(), state.linear);
-    put(body.getAngularVelocity(), state.angular);
+    read_body(static_cast<int>(i));
     BodyTraits& traits = solver_.bodies.traits[i];
     put(body.getTotalForce(), traits.force);
     put(body.getTotalTorque(), traits.torque);
@@ -338,7 +375,37 @@ void SubstepWorld::read_bodies(btScalar timestep) {
     solver_.bodies.traits[i].angular_kept = kept_of(bodies_[i]->getAngularDamping());
 }
 
-void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints) {
+void SubstepWorld::exchange_states() {
+  std::vector<BodyState>& states = solver_.bodies.start;
+  for (const Neighbour& neighbour : solver_.between.neighbours())
+    for (const int place : neighbour.border) read_body(place);
+  solver_.between.exchange_states(states);
+  for (const Neighbour& neighbour : solver_.between.neighbours())
+    for (const int place : neighbour.ghosts) {
+      const BodyState& state = states[place];
+      btRigidBody& body = *bodies_[place];
+      btTransform where;
+      where.setOrigin(get(state.position));
+      for (int k = 0; k < 3; ++k) where.getBasis()[k] = get(state.axes + 3 * k);
+      body.setLinearVelocity(get(state.linear));
+      body.setAngularVelocity(get(state.angular));
+      body.setCenterOfMassTransform(where);
+    }
+}
+
+int SubstepWorld::find_not_finite() const {
+  for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    const BodyState& state = solver_.bodies.start[i];
+    Real sum = 0;
+    for (const Real* part : {state.position, state.linear, state.angular})
+      for (int k = 0; k < 3; ++k) sum += part[k] * part[k];
+    if (!std::isfinite(sum) && ghost_of_[i] == kOwn) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints,
+                               std::vector<Neighbour> neighbours) {
   bodies_ = bodies;
   solver_.bodies.resize(static_cast<int>(bodies.size()));
   members_.assign(bodies.empty() ? 0 : bodies.back()->getUserIndex() + 1, {0, 0});
@@ -350,23 +417,23 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
     put(body.getInvInertiaDiagLocal(), traits.inverse_inertia);
     traits.gyroscopic = body.getFlags() != 0;
   }
-  set_joints(joints, static_cast<int>(bodies.size()));
+  ghost_of_.assign(bodies.size() + 1, kOwn);
+  is_border_.assign(neighbours.size(), std::vector<char>(bodies.size() + 1, 0));
+  for (std::size_t n = 0; n < neighbours.size(); ++n) {
+    for (const int place : neighbours[n].ghosts) ghost_of_[place] = static_cast<int>(n);
+    for (const int place : neighbours[n].border) is_border_[n][place] = 1;
+  }
+  set_joints(joints, std::move(neighbours), static_cast<int>(bodies.size()));
 }
 
-void SubstepWorld::step(btDispatcher& dispatcher, btScalar timestep) {
+void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep) {
   using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
   const auto start = Clock::now();
   read_bodies(timestep);
   collect(dispatcher);
   read_contacts();
-  ordering_ = since(start);
+  ordering_ = std::chrono::duration<double>(Clock::now() - start).count();
   solver_.step(timestep);
-  const auto end = Clock::now();
-  write_back();
-  ordering_ += since(end);
 }
 
 }  // namespace lapjoint

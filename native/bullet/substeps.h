@@ -25,11 +25,22 @@ class SubstepWorld {
     int id, a, b;
     btQuaternion turn_a, turn_b;
   };
-  // Whenever bodies come or go; they are in the world's order.
-  void set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints);
+  // Whenever bodies, joints or neighbours come or go; bodies are in the world's order, neighbours have their places.
+  void set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints,
+                   std::vector<Neighbour> neighbours);
 
-  // From contacts as the dispatcher has them.
-  void step(btDispatcher& dispatcher, btScalar timestep);
+  // From contacts as the dispatcher has them: computes a step, and writes it into the world's bodies and contacts.
+  void solve(btDispatcher& dispatcher, btScalar timestep);
+  void write_back();
+
+  // Together with other workers. Before contacts are looked for, they send each other where their bodies are.
+  void set_mailboxes(Mailboxes* mailboxes) { solver_.between.set_mailboxes(mailboxes); }
+  void exchange_states();
+  // After `solve`, the place of an own body that is no longer made of numbers, or -1.
+  int find_not_finite() const;
+  // Whose constraint one between these bodies is: of the own ones, of a neighbour by its place in the list, or nobody's.
+  static constexpr int kOwn = -1, kNobody = -2;
+  int owner_of(int place_a, int place_b) const;
 
   // Impulses that are kept here go to the contact points for as long as these are read or written, and come back.
   void save_to_points(btDispatcher& dispatcher);
@@ -61,6 +72,7 @@ class SubstepWorld {
     btPersistentManifold* manifold;
     int count;
     std::uint8_t points[Contact::kPoints];
+    int owner;
   };
   struct Kept {
     Name name;
@@ -72,10 +84,11 @@ class SubstepWorld {
   };
   // In the dispatcher's order, and the numbers of its entries in the order of their names.
   void collect(btDispatcher& dispatcher);
-  void set_joints(const std::vector<LiveJoint>& joints, int fixed);
+  void set_joints(const std::vector<LiveJoint>& joints, std::vector<Neighbour> neighbours, int fixed);
+  int place_of(int number) const;
   void read_contacts();
+  void read_body(int place);
   void read_bodies(btScalar timestep);
-  void write_back();
 
   JointColumns columns_;
   double length_unit_, mass_unit_;
@@ -89,6 +102,8 @@ class SubstepWorld {
     Real rolling;
   };
   std::vector<Member> members_;  // by body number
+  std::vector<int> ghost_of_;    // by place: the neighbour whose body it is, or kOwn
+  std::vector<std::vector<char>> is_border_;  // of each neighbour, by place
   std::vector<Source> sources_;
   std::vector<std::pair<std::uint64_t, int>> sorted_, scratch_;
   std::vector<Kept> kept_;  // in the order of names

@@ -82,6 +82,8 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
   } else {
     solver_ = make_solver(settings.solver, settings.solver_rows);
   }
+  is_ghost_.assign(bodies.count, 0);
+  filter_.set_ghosts(&is_ghost_);
   pairs_.setOverlapFilterCallback(&filter_);
   // A plane finds one corner of a body a step; these look for the others at once, or sliding bodies rock.
   configuration_.setPlaneConvexMultipointIterations(4, 4);
@@ -117,6 +119,7 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
 
 BulletWorld::~BulletWorld() {
   joints_.clear();
+  neighbours_.clear();
   if (!bodies_.empty()) {
     const std::vector<int> all = bodies_;
     deactivate(all.data(), static_cast<int>(all.size()));
@@ -266,7 +269,7 @@ void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorte
   members_changed_ = true;
 }
 
-// A joint is live when both its bodies are active, or one is and the other is the world.
+// A joint is live when both its bodies are active, or one is and the other is the world; not where all are ghosts.
 void BulletWorld::connect_joints(const int* ids, int count) {
   const std::size_t before = joints_.size();
   for (int i = 0; i < count; ++i) {
@@ -274,7 +277,7 @@ void BulletWorld::connect_joints(const int* ids, int count) {
       const int joint = joint_list_[k];
       const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
       if (joint_live_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) continue;
-      if (!filter_.is_between_owners(a, b)) continue;
+      if (!filter_.is_between_owners(a, b) || !filter_.is_own(a, b)) continue;
       joint_live_[joint] = 1;
       if (substeps_) {
         joints_.push_back({joint, nullptr});
@@ -357,7 +360,7 @@ void BulletWorld::commit() {
       live.push_back({joint.id, slot(a).body.getUserIndex2(), to_world ? fixed : slot(b).body.getUserIndex2(),
                       slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
     }
-    substeps_->set_members(movers_, live);
+    substeps_->set_members(movers_, live, places_of_neighbours());
   }
   members_changed_ = false;
 }
@@ -452,11 +455,100 @@ void BulletWorld::step(double timestep, int count) {
     const auto start = std::chrono::steady_clock::now();
     world_->begin_own_step(btScalar(timestep));
     detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    substeps_->step(dispatcher_, btScalar(timestep));
+    substeps_->solve(dispatcher_, btScalar(timestep));
+    substeps_->write_back();
     world_->clearForces();
   }
   contacts_solved_ = count > 0 && !settings_.sleeping && !substeps_;
   check_finite();
+}
+
+// ---- with neighbours -----------------------------------------------------------------------------------------------
+
+void BulletWorld::set_neighbours(int self, std::vector<NeighbourBodies> neighbours) {
+  self_ = self;
+  if (neighbours == neighbours_) return;
+  if (!substeps_) throw std::invalid_argument("only the substep solver takes steps with neighbours");
+  std::vector<char> ghosts(is_ghost_.size(), 0);
+  for (const NeighbourBodies& neighbour : neighbours) {
+    for (const std::vector<int>* ids : {&neighbour.border, &neighbour.ghosts})
+      for (const int id : *ids)
+        if (id < 0 || id >= body_columns_.count) throw BodyError(id, "does not exist");
+    for (const int id : neighbour.ghosts) ghosts[id] = 1;
+  }
+  // Who becomes a ghost, or is one no longer, leaves and enters anew, where it is.
+  std::vector<int> changed;
+  for (const int id : bodies_)
+    if (ghosts[id] != is_ghost_[id]) changed.push_back(id);
+  struct Place {
+    btTransform where;
+    btVector3 linear, angular;
+  };
+  std::vector<Place> places;
+  for (const int id : changed) {
+    const btRigidBody& body = slot(id).body;
+    places.push_back({body.getWorldTransform(), body.getLinearVelocity(), body.getAngularVelocity()});
+  }
+  if (!changed.empty()) deactivate(changed.data(), static_cast<int>(changed.size()));
+  is_ghost_ = std::move(ghosts);
+  neighbours_ = std::move(neighbours);
+  members_changed_ = true;
+  if (changed.empty()) return;
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    slots_[changed[i]] = make_body(changed[i]);
+    btRigidBody& body = slot(changed[i]).body;
+    body.setLinearVelocity(places[i].linear);
+    body.setAngularVelocity(places[i].angular);
+    body.setCenterOfMassTransform(places[i].where);
+  }
+  enter(changed.data(), static_cast<int>(changed.size()), changed);
+}
+
+std::vector<Neighbour> BulletWorld::places_of_neighbours() const {
+  std::vector<Neighbour> found;
+  const auto places = [this](const std::vector<int>& ids, std::vector<int>& into) {
+    require(ids.data(), static_cast<int>(ids.size()), true);
+    for (const int id : ids) into.push_back(slot(id).body.getUserIndex2());
+  };
+  for (const NeighbourBodies& from : neighbours_) {
+    Neighbour& neighbour = found.emplace_back();
+    neighbour.worker = from.worker;
+    neighbour.turn = from.turn;
+    places(from.border, neighbour.border);
+    places(from.ghosts, neighbour.ghosts);
+  }
+  return found;
+}
+
+bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, std::uint64_t attempt) {
+  if (!substeps_) throw std::invalid_argument("only the substep solver takes steps with neighbours");
+  commit();
+  contacts_solved_ = false;
+  struct Connection {
+    SubstepWorld& world;
+    Connection(SubstepWorld& own, Mailboxes& mail) : world(own) { world.set_mailboxes(&mail); }
+    ~Connection() { world.set_mailboxes(nullptr); }
+  } connection(*substeps_, mailboxes);
+  mailboxes.begin_step(attempt);
+  try {
+    substeps_->exchange_states();
+    const auto start = std::chrono::steady_clock::now();
+    world_->begin_own_step(btScalar(timestep));
+    detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    substeps_->solve(dispatcher_, btScalar(timestep));
+    const int lost = substeps_->find_not_finite();
+    if (lost >= 0) throw PlaceNotFinite(lost);
+    mailboxes.finish_step();
+    substeps_->write_back();
+  } catch (const StepAbandoned&) {
+    world_->clearForces();
+    return false;
+  } catch (const PlaceNotFinite& error) {
+    world_->clearForces();
+    throw NotFiniteError(bodies_[error.place()]);
+  }
+  world_->clearForces();
+  return true;
 }
 
 void BulletWorld::detect() {
@@ -495,12 +587,13 @@ const std::vector<ContactPair>& BulletWorld::contacts() {
   };
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const ContactKey& key = keys[i];
+    if (!neighbours_.empty() && !is_reported(key)) continue;
     double depth = -1e30;
     for (int k = 0; k < key.manifold->getNumContacts(); ++k)
       depth = std::max(depth, -static_cast<double>(key.manifold->getContactPoint(k).getDistance()));
     depth *= settings_.length_unit;
     // A compound touches with several parts: they are one contact.
-    if (i > 0 && keys[i - 1].bodies == key.bodies) {
+    if (i > 0 && keys[i - 1].bodies == key.bodies) {  // which is reported or not as this one is
       contacts_.back().point_count += key.manifold->getNumContacts();
       contacts_.back().depth = std::max(contacts_.back().depth, depth);
     } else {
@@ -509,6 +602,16 @@ const std::vector<ContactPair>& BulletWorld::contacts() {
     }
   }
   return contacts_;
+}
+
+// A contact between workers is reported by the first of the two.
+bool BulletWorld::is_reported(const ContactKey& key) const {
+  const auto place = [&](std::uint64_t number) {
+    const int id = static_cast<int>(number);
+    return id >= kStaticBase ? static_cast<int>(movers_.size()) : slot(id).body.getUserIndex2();
+  };
+  const int owner = substeps_->owner_of(place(key.bodies >> 32), place(key.bodies & 0xFFFFFFFFu));
+  return owner == SubstepWorld::kOwn || (owner >= 0 && self_ < neighbours_[owner].worker);
 }
 
 std::array<double, 9> BulletWorld::substep_profile() const {

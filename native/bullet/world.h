@@ -71,6 +71,13 @@ struct StaticBody {
   std::uint32_t group, mask;
 };
 
+// Another worker, and the bodies that both have: own ones, and the other's.
+struct NeighbourBodies {
+  int worker, turn;
+  std::vector<int> border, ghosts;
+  bool operator==(const NeighbourBodies&) const = default;
+};
+
 struct ContactPair {
   int body_a;
   int body_b;  // of a static body s: -1 - s
@@ -101,6 +108,13 @@ class BulletWorld {
 
   void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
   void step(double timestep, int count);
+
+  // Which bodies are here for the sake of other workers: ghosts, which are theirs. Their joints and contacts with border
+  // bodies are solved in both. Between deactivating and activating; a body that becomes a ghost or is one no longer loses
+  // its contact cache. All of them are active when a step is taken.
+  void set_neighbours(int self, std::vector<NeighbourBodies> neighbours);
+  // Together with all other workers, who do the same. False if the step is abandoned: nothing has moved then.
+  bool step_with_neighbours(double timestep, Mailboxes& mailboxes, std::uint64_t attempt);
 
   // A step in rounds: begin, any number of rounds, finish, or leave it. `interface` are bodies that other engines have
   // rows of; `jointed`, places in it, those that others have joints of. Without moves, bodies keep their states: the
@@ -183,6 +197,8 @@ class BulletWorld {
   void connect_joints(const int* ids, int count);
   void wake_neighbours();  // of marked bodies
   void commit();
+  std::vector<Neighbour> places_of_neighbours() const;
+  bool is_reported(const ContactKey& key) const;
   void check_finite() const;
   btVector3 length(const double* xyz) const;
 
@@ -200,6 +216,9 @@ class BulletWorld {
   std::unique_ptr<OpenSolver> solver_;
   RoundSolver* rounds_ = nullptr;           // the solver, if it can
   std::unique_ptr<SubstepWorld> substeps_;  // in place of the solver
+  int self_ = 0;                             // this worker's number
+  std::vector<NeighbourBodies> neighbours_;
+  std::vector<char> is_ghost_;  // by body number
   btScalar begun_timestep_ = 0;
   std::vector<MassBlock> interface_masses_;  // sent with the first round
   std::unique_ptr<OrderedWorld> world_;

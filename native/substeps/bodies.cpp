@@ -174,13 +174,15 @@ void Bodies::move(Real h) {
 }
 
 void Bodies::find_poses() {
-  for (int i = 0; i <= fixed(); ++i) {
-    double turn[3];
-    world_turn(*this, i, turn);
-    turn_axes(turn, start[i].axes, pose[i].axes);
-    const double root = frame[i].root[0];
-    for (int k = 0; k < 3; ++k) pose[i].position[k] = double(start[i].position[k]) + root * motion[i].moved[k];
-  }
+  for (int i = 0; i <= fixed(); ++i) find_pose(i);
+}
+
+void Bodies::find_pose(int i) {
+  double turn[3];
+  world_turn(*this, i, turn);
+  turn_axes(turn, start[i].axes, pose[i].axes);
+  const double root = frame[i].root[0];
+  for (int k = 0; k < 3; ++k) pose[i].position[k] = double(start[i].position[k]) + root * motion[i].moved[k];
 }
 
 void Bodies::end_substep() {

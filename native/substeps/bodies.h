@@ -77,6 +77,7 @@ struct Bodies {
   void begin_substep();
   void move(Real h);
   void find_poses();
+  void find_pose(int place);
   void end_substep();
   // Into `start`.
   void finish(Real timestep);

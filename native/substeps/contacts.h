@@ -50,6 +50,7 @@ class ContactSweeps {
   void solve(Bodies& bodies);
   // The largest change of a row's velocity.
   Real relax(Bodies& bodies);
+  bool bounces() const { return !bounces_.empty(); }
   void bounce(Bodies& bodies);
   void store(std::vector<Contact>& contacts) const;
   long row_count() const { return row_count_; }

@@ -1,5 +1,6 @@
 #include "substeps/direct_joints.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -39,7 +40,8 @@ int locked_rows(const JointDefinition& joint) {
 // ---- which
 // -----------------------------------------------------------------------------------------------------------
 
-void DirectJoints::choose(std::vector<JointDefinition>& joints, JointChoice choice, int fixed) {
+void DirectJoints::choose(std::vector<JointDefinition>& joints, JointChoice choice, const std::vector<char>& is_cut,
+                          int fixed) {
   joints_.clear();
   structures_.clear();
   rows_.clear();
@@ -62,7 +64,12 @@ void DirectJoints::choose(std::vector<JointDefinition>& joints, JointChoice choi
     if (joints[i].locked)
       of_group[find(joints[i].a < fixed ? joints[i].a : joints[i].b)].push_back(static_cast<int>(i));
   used_.clear();
-  for (const auto& [first, members] : of_group) choose_structure(joints, members, choice, fixed);
+  const auto is_whole = [&](const std::vector<int>& members) {
+    return std::none_of(members.begin(), members.end(),
+                        [&](int i) { return is_cut[joints[i].a] || is_cut[joints[i].b]; });
+  };
+  for (const auto& [first, members] : of_group)
+    if (is_whole(members)) choose_structure(joints, members, choice, fixed);
   patterns_.swap(used_);
 }
 

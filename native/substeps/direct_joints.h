@@ -24,8 +24,9 @@ enum class JointChoice { kAuto, kDirect, kSwept };
 
 class DirectJoints {
  public:
-  // Marks the joints that are solved here. `fixed`: as for JointSweeps.
-  void choose(std::vector<JointDefinition>& joints, JointChoice choice, int fixed);
+  // Marks the joints that are solved here: none of structures with a place that is cut off from some of its joints.
+  // `fixed`: as for JointSweeps.
+  void choose(std::vector<JointDefinition>& joints, JointChoice choice, const std::vector<char>& is_cut, int fixed);
   bool empty() const { return joints_.empty(); }
 
   void prepare(Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses);

@@ -24,13 +24,17 @@ void SubstepSolver::step(Real timestep) {
   const Real h = timestep / Real(substeps);
   // Impulses of the last step are what makes one sweep enough. Where there are none yet, as in a scene's first step, a
   // load takes a sweep for every layer that it rests on.
-  const auto new_count = std::count_if(contacts.begin(), contacts.end(), [](const Contact& one) { return one.is_new; });
-  const int sweep_count = 2 * new_count > static_cast<std::ptrdiff_t>(contacts.size()) ? kColdSweeps : 1;
+  Between::Counts counts;
+  counts.all = static_cast<long>(contact_order.size());
+  for (const int number : contact_order) counts.fresh += contacts[number].is_new;
+  counts = between.sum_over_workers(counts, contacts);
+  const int sweep_count = 2 * counts.fresh > counts.all ? kColdSweeps : 1;
   sweeps_.colour(contacts, contact_order, bodies.fixed());
+  between.colour(contacts, bodies.fixed());
   lap(times_.colouring);
 
   bodies.begin(timestep, substeps);
-  const bool poses = joints.needs_poses() || !direct_joints.empty();
+  const bool poses = joints.needs_poses() || !direct_joints.empty() || between.needs_poses();
   if (poses) bodies.find_poses();
   ContactSettings of_contacts;
   of_contacts.soft = Softness::of(settings.contact_share, settings.contact_damping, h);
@@ -46,12 +50,14 @@ void SubstepSolver::step(Real timestep) {
   of_joints.h = h;
   of_joints.substeps = substeps;
   if (!joints.empty()) joints.prepare(bodies, of_joints, joint_impulses);
+  between.prepare(contacts, bodies, of_contacts, of_joints, joint_impulses);
   lap(times_.preparing);
   if (!direct_joints.empty()) direct_joints.prepare(bodies, h, substeps, joint_impulses);
   lap(times_.direct);
   joints.warm_start(bodies);
   direct_joints.warm_start(bodies);
   sweeps_.warm_start(bodies);
+  between.warm_start(bodies);
   bodies.take_carried();
   lap(times_.preparing);
 
@@ -59,6 +65,8 @@ void SubstepSolver::step(Real timestep) {
     bodies.begin_substep();
     lap(times_.moving);
     for (int sweep = 0; sweep < sweep_count; ++sweep) {
+      between.solve(bodies);
+      lap(times_.between);
       joints.solve(bodies);
       sweeps_.solve(bodies);
       lap(times_.sweeps);
@@ -73,7 +81,9 @@ void SubstepSolver::step(Real timestep) {
     direct_joints.turn(bodies);
     lap(times_.direct);
     for (int sweep = 0; sweep < sweep_count; ++sweep) {
-      residual_ = joints.relax(bodies);
+      residual_ = between.relax(bodies, sweep == 0);
+      lap(times_.between);
+      residual_ = std::max(residual_, joints.relax(bodies));
       residual_ = std::max(residual_, sweeps_.relax(bodies));
       lap(times_.sweeps);
       direct_joints.relax(bodies);
@@ -82,14 +92,16 @@ void SubstepSolver::step(Real timestep) {
     bodies.end_substep();
     lap(times_.moving);
   }
+  between.bounce(bodies);
   sweeps_.bounce(bodies);
   lap(times_.sweeps);
   sweeps_.store(contacts);
   joints.store(joint_impulses);
   direct_joints.store(joint_impulses);
+  between.store(contacts, joint_impulses);
   bodies.finish(timestep);
   lap(times_.moving);
-  row_updates_ = substeps * (2 * sweeps_.row_count() + 3 * static_cast<long>(contacts.size()) + 2 * joints.row_count());
+  row_updates_ = substeps * (2 * sweeps_.row_count() + 3 * static_cast<long>(contacts.size()) + 2 * joints.row_count() + 2 * between.row_count());
 }
 
 }  // namespace lapjoint

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "substeps/between.h"
 #include "substeps/bodies.h"
 #include "substeps/contacts.h"
 #include "substeps/direct_joints.h"
@@ -27,7 +28,7 @@ struct SubstepSettings {
 
 // Where a step's time goes [s].
 struct SubstepTimes {
-  double colouring = 0, preparing = 0, sweeps = 0, direct = 0, moving = 0;
+  double colouring = 0, preparing = 0, sweeps = 0, between = 0, direct = 0, moving = 0;
 };
 
 class SubstepSolver {
@@ -35,8 +36,9 @@ class SubstepSolver {
   SubstepSettings settings;
   Bodies bodies;
   std::vector<Contact> contacts;
-  std::vector<int> contact_order;  // all of them; it decides the result
+  std::vector<int> contact_order;  // those between own bodies; it decides the result
   JointSweeps joints;
+  Between between;  // with bodies of other workers
   DirectJoints direct_joints;
   std::vector<Real> joint_impulses;
 

@@ -94,9 +94,15 @@ class Simulation:
         self._coupling = make_coupling(now)
         self._elastic = Elastic(params, scene.body_count)
         self._frozen = Frozen()
-        room = coupling_type(params.coupling).exchange_room(scene.body_count)
+        kind, count = coupling_type(params), scene.body_count
         # Workers have no use for the partition, which may be as long as the scene.
-        self._runtime = make_runtime(scene, replace(params, partition="auto"), params.workers, room)
+        self._runtime = make_runtime(
+            scene,
+            replace(params, partition="auto"),
+            params.workers,
+            kind.exchange_room(count),
+            kind.mail_room(count, params),
+        )
         self._runtime.states[:] = scene.states
         self._recovery = Recovery(scene, params, self._runtime, now.commands, self._frozen, self.events)
         self.profile = StepProfile()
@@ -139,7 +145,8 @@ class Simulation:
         now, profile = self._now, self.profile
         if decision.migration is not None:
             with profile.phase("balance"):
-                cache = migrate(decision.migration, now.membership, now.commands, self._runtime)
+                present, neighbours = self._coupling.present(now), self._coupling.neighbours(now)
+                cache = migrate(decision.migration, present, neighbours, now.commands, self._runtime)
                 if cache is not None:
                     self._coupling.migrated(cache)
                     profile.activation_count = profile.deactivation_count = len(decision.migration.bodies)
@@ -154,7 +161,7 @@ class Simulation:
         profile.activation_count += sum(len(command.activate) for command in commands)
         profile.deactivation_count += sum(len(command.deactivate) for command in commands)
         work = coupling.server_work(now, self._runtime)
-        plan = StepPlan(now.step_count, now.params.iterations or 1, now.membership, commands, weights, work)
+        plan = StepPlan(now.step_count, now.params.iterations or 1, now.membership, coupling.present(now), commands, weights, work)
         try:
             now.replies = self._recovery.take_step(plan)
         except SimulationStopped as error:
@@ -166,7 +173,7 @@ class Simulation:
                 except LapjointError as own:
                     error.add_note(str(own))
             raise
-        profile.count_workers(commands, now.replies, now.commands.known)
+        profile.count_workers(commands, now.replies, now.commands.wanted(now.membership).bits.copy())
         profile.sent_bytes = self._runtime.byte_count
 
     # ---- what a user reads -----------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, RoundEngine
+from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, NeighbourEngine, RoundEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .state import EngineState, join_states
 from .support import Support
@@ -13,6 +13,7 @@ __all__ = [
     "DirectEngine",
     "Engine",
     "EngineState",
+    "NeighbourEngine",
     "RoundEngine",
     "Support",
     "check_engines",

@@ -174,6 +174,48 @@ class DirectEngine(Protocol):
 
 
 @runtime_checkable
+class NeighbourEngine(Protocol):
+    """What an engine offers besides whose steps are taken together with those of other workers: constraints between
+    them are solved by both, within the step (docs/coupling.md)."""
+
+    @staticmethod
+    def mail_bytes(precision: str) -> int:
+        """Bytes that a message within a step has for each body, at most."""
+        ...
+
+    def set_neighbours(
+        self,
+        worker: int,
+        workers: ArrayLike,
+        turns: ArrayLike,
+        border: ArrayLike,
+        border_counts: ArrayLike,
+        ghosts: ArrayLike,
+        ghost_counts: ArrayLike,
+    ) -> None:
+        """Set whom this engine, that of `worker`, shares bodies with: see messages.Neighbours. A body that becomes a
+        ghost, or is one no longer, loses its warm-start data."""
+        ...
+
+    def open_mailboxes(self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int) -> None:
+        """Send to the other workers through this memory from now on; `room` is how many bytes a message can have."""
+        ...
+
+    def step_with_neighbours(self, attempt: int) -> bool:
+        """Take a step together with all other workers, who do the same. False if it is abandoned: nothing has moved
+        then."""
+        ...
+
+    def waited_s(self) -> tuple[float, float]:
+        """Wall and CPU time of the last such step that was waited for others [s]."""
+        ...
+
+    def merge_cache(self, state: EngineState) -> None:
+        """Merge the warm-start data that another engine has of contacts and joints of active bodies."""
+        ...
+
+
+@runtime_checkable
 class RoundEngine(Protocol):
     """The open box: what an engine with the coupling "tight" offers besides (docs/coupling.md). A step in rounds is
     begin_step, any number of rounds, and finish_step or abandon_step; `step` takes all of them alone.

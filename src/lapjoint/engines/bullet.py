@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..algorithms.exchange import RoundPlan, RoundResult
 from ..errors import LapjointError, NotFiniteError
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+SPINS = 2000
+"""How often a worker looks for a message of another before it sleeps, where every worker has a core."""
+
 SHAPE_KINDS = {
     kind: number
     for number, kind in enumerate((Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh))
@@ -46,8 +50,8 @@ class BulletEngine:
         """It takes every scene. Bullet's Lemke inverts matrices, and in float32 hardly ever finds a solution."""
         if params.solver == "lemke" and params.precision == "float32":
             raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
-        if params.coupling == "tight" and params.solver != "sequential":
-            raise LapjointError(f"coupling is tight and solver is {params.solver}, expected sequential")
+        if params.coupling == "tight" and params.solver not in ("substeps", "sequential"):
+            raise LapjointError(f"coupling is tight and solver is {params.solver}, expected substeps or sequential")
         if params.solver == "substeps" and params.sleeping:
             raise LapjointError("solver is substeps and sleeping is on, expected one of them")
         if params.solver == "substeps":
@@ -65,6 +69,7 @@ class BulletEngine:
         self._timestep = params.timestep
         self._result: compiled.RoundResult | None = None  # of the last step in rounds
         self._interface: Ids = np.empty(0, np.int32)
+        self._mailboxes: compiled.Mailboxes | None = None
         # The native world reads these tables in place; holding them here keeps them alive.
         self._tables = scene.bodies.to_arrays(), scene.joints.to_arrays()
         self._world = self._native.BulletWorld(
@@ -98,7 +103,7 @@ class BulletEngine:
         settings.solver_rows = params.solver_rows
         settings.substeps = params.substeps
         settings.joints = params.joints
-        settings.in_rounds = params.coupling == "tight"
+        settings.in_rounds = params.coupling == "tight" and params.solver == "sequential"
         settings.accelerated = params.acceleration
         settings.joints_together = params.joints_together
         settings.joint_warm_start = params.joint_warm_start
@@ -184,7 +189,7 @@ class BulletEngine:
     def step(self, count: int = 1) -> None:
         if count < 0:
             raise LapjointError(f"count of steps is {count}, expected zero or more")
-        if self.params.coupling != "tight":
+        if self.params.coupling != "tight" or self.params.solver != "sequential":
             self._call(self._world.step, self._timestep, count)
             return
         for _ in range(count):
@@ -271,6 +276,37 @@ class BulletEngine:
         if len(state.joint_ids):
             _check_array(state.joint_impulses, (len(state.joint_ids),), self.params.precision)
             self._call(self._world.merge_joint_cache, as_ids(state.joint_ids), state.joint_impulses)
+
+    # ---- steps with neighbours -------------------------------------------------------------------------------------
+
+    @staticmethod
+    def mail_bytes(precision: str) -> int:
+        return load_bullet(precision).message_bytes
+
+    def set_neighbours(
+        self,
+        worker: int,
+        workers: ArrayLike,
+        turns: ArrayLike,
+        border: ArrayLike,
+        border_counts: ArrayLike,
+        ghosts: ArrayLike,
+        ghost_counts: ArrayLike,
+    ) -> None:
+        lists = (workers, turns, border, border_counts, ghosts, ghost_counts)
+        self._call(self._world.set_neighbours, worker, *map(as_ids, lists))
+
+    def open_mailboxes(self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int) -> None:
+        spins = SPINS if worker_count <= len(os.sched_getaffinity(0)) else 0
+        self._mailboxes = self._native.Mailboxes(memory, worker_count, room, worker, spins)
+
+    def step_with_neighbours(self, attempt: int) -> bool:
+        assert self._mailboxes is not None
+        return self._call(self._world.step_with_neighbours, self._timestep, self._mailboxes, attempt)
+
+    def waited_s(self) -> tuple[float, float]:
+        assert self._mailboxes is not None
+        return self._mailboxes.waited_s, self._mailboxes.waited_cpu_s
 
     # ---- steps in rounds -------------------------------------------------------------------------------------------
 

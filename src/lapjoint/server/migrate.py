@@ -2,34 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..algorithms import Membership
-from ..algorithms.membership import column_of
+from ..algorithms.membership import WORD, column_of
 from ..engines import EngineState, join_states
 from ..workers.engine_states import WorkerChange, from_bytes, read_caches, write_migration
+from ..workers.messages import Neighbours
 from ..workers.runtimes import Runtime
 from .commands import CommandBuilder
 from .coupling.base import Migration
 
 
 def migrate(
-    migration: Migration, membership: Membership, commands: CommandBuilder, runtime: Runtime
+    migration: Migration,
+    present: Membership,
+    neighbours: Sequence[Neighbours],
+    commands: CommandBuilder,
+    runtime: Runtime,
 ) -> EngineState | None:
-    """Have the workers exchange bodies until they have those of the membership. Returns what server and workers had
-    cached of all contacts and joints of the migrating bodies; None if the workers have no bodies yet."""
-    wanted, known = commands.wanted(membership), commands.known
+    """Have the workers exchange bodies until they have those that are to be `present`, with the bodies that they share
+    with others. Returns what server and workers had cached of all contacts and joints of the migrating bodies; None if
+    the workers have no bodies yet."""
+    wanted, known = commands.wanted(present), commands.known
     if not known.any():
         return None
-    changes = []
-    for worker in range(membership.worker_count):
+    changes, asked = [], []
+    for worker in range(present.worker_count):
         now, before = wanted.column(worker), column_of(known, worker)
         leaving, entering = np.flatnonzero(before & ~now), np.flatnonzero(now & ~before)
-        changes.append(WorkerChange(leaving.astype(np.int32), entering.astype(np.int32), now))
-    body_count = membership.body_count
-    caches = [from_bytes(d) for d in read_caches(runtime.step, [c.leaving for c in changes], body_count) if len(d)]
-    caches.insert(0, migration.cache)
+        is_concerned = bool((now | before)[migration.bodies].any())
+        gained = migration.bodies[(migration.after == worker) & (now & before)[migration.bodies]]
+        lists = (ids.astype(np.int32) for ids in (leaving, entering, gained))
+        changes.append(WorkerChange(*lists, now, neighbours[worker], is_concerned))
+        asked.append(migration.bodies[(migration.before == worker) & before[migration.bodies]])
+    body_count = present.body_count
+    caches = [
+        _part_of_owner(from_bytes(data), migration, worker, body_count)
+        for worker, data in enumerate(read_caches(runtime.step, asked, body_count))
+        if len(data)
+    ]
+    if migration.cache is not None:
+        caches.insert(0, migration.cache)
+    if not caches:
+        return None  # they are in no engine
     cache = join_states([one for one in caches if len(one.points) or len(one.joint_ids)] or caches)
     write_migration(runtime.step, cache, changes, body_count)
-    commands.known = wanted.bits.copy()
+    for worker, change in enumerate(changes):  # the others are told of ghosts with their commands
+        if change.is_concerned:
+            bit = np.uint64(1 << (worker % WORD))
+            word = known[:, worker // WORD]
+            word[:] = np.where(change.has, word | bit, word & ~bit)
     return cache
+
+
+def _part_of_owner(cache: EngineState, migration: Migration, worker: int, body_count: int) -> EngineState:
+    """Of a worker's cache, what no other worker has to give: of contacts and joints those whose first migrating body
+    was its own."""
+    owner = np.full(body_count + 1, -1, np.int32)  # the last is no body's
+    owner[migration.bodies] = migration.before
+    first, second = (
+        np.concatenate([cache.point_bodies[:, end], cache.joint_bodies[:, end]]).clip(min=-1) for end in range(2)
+    )
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    is_own = np.where(owner[low] >= 0, owner[low], owner[high]) == worker
+    points = len(cache.points)
+    return cache.taken(np.ones(len(cache.body_ids), bool), is_own[:points], is_own[points:])

@@ -76,7 +76,8 @@ class CouplingPart:
     def restore(self, state: PartState) -> None:
         between = self.coupling.restore(state, self.now)
         if self.now.step_count:
-            self.profile.bits, self.profile.replies = self.now.commands.known, self.now.replies
+            self.profile.bits = self.now.commands.wanted(self.now.membership).bits
+            self.profile.replies = self.now.replies
             self.profile.contacts_between = between
 
 

@@ -47,6 +47,8 @@ class StepPlan:
     step_count: int
     iterations: int
     membership: Membership
+    present: Membership
+    """Who has which bodies in its engine."""
     commands: list[StepCommand]
     weights: OverlapWeights
     """Whose rows are the slots of the worker states."""
@@ -205,11 +207,11 @@ class Recovery:
                 self._stop(plan, failure, failures, f", and no other can be started ({error})")
             bodies = plan.membership.active(worker)
             self._runtime.states[bodies] = self._start[bodies]
-            commands[worker] = self._builder.rebuild(plan.membership, plan.commands[worker], worker, plan.iterations)
+            commands[worker] = self._builder.rebuild(plan.present, plan.commands[worker], worker, plan.iterations)
         if plan.work.repeats_all:
             self._runtime.states[:] = self._start
             for worker, command in enumerate(plan.commands):
-                commands[worker] = commands[worker] or self._builder.repeat(plan.membership, command, worker)
+                commands[worker] = commands[worker] or self._builder.repeat(plan.present, command, worker)
         self._runtime.states[frozen] = held
         return self._step(plan, commands, again=True)
 

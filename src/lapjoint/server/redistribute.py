@@ -43,7 +43,8 @@ def redistribute(
     if len({(state.bodies.dtype, state.bodies.shape[1]) for state in states}) > 1:
         return  # of different engines, which cannot read each other's states: all start from the table
     merged = coupling.redistribute_states(now, saved, states, table)
-    parts = [to_bytes(merged.part(membership.column(worker))) for worker in range(worker_count)]
+    present = coupling.present(now)
+    parts = [to_bytes(merged.part(present.column(worker))) for worker in range(worker_count)]
     write_states(runtime.step, parts, membership.body_count)
-    commands.known = commands.wanted(membership).bits.copy()
+    commands.known = commands.wanted(present).bits.copy()
     commands.set_from_table(np.asarray(saved["commands"].arrays["set"]))

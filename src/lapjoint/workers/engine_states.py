@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..arrays.packing import pack_arrays, unpack_arrays
 from ..engines import EngineState
 from ..errors import WorkerError
-from .messages import Bytes, Command, Ids, Migrate, ReadState, StatePart, WriteState
+from .messages import Bytes, Command, Ids, Migrate, Neighbours, ReadState, StatePart, WriteState
 
 Send = Callable[[Sequence[Command | None]], Sequence[object]]
 """Runtime.step."""
@@ -117,11 +117,16 @@ def write_states(send: Send, states: Sequence[Bytes], body_count: int) -> None:
 
 @dataclass(frozen=True)
 class WorkerChange:
-    """Bodies that leave a worker and that enter it, and a mask of all that it has afterwards."""
+    """Bodies that leave a worker and that enter it, those that were ghosts and are its own now, a mask of all that it
+    has afterwards, and whom it shares them with."""
 
     leaving: Ids
     entering: Ids
+    gained: Ids
     has: Mask
+    neighbours: Neighbours
+    is_concerned: bool
+    """Whether it has or had a body that changes owners."""
 
 
 def write_migration(send: Send, cache: EngineState, changes: Sequence[WorkerChange], body_count: int) -> None:
@@ -129,16 +134,17 @@ def write_migration(send: Send, cache: EngineState, changes: Sequence[WorkerChan
     joints."""
     step = part_size(body_count)
     data = [
-        to_bytes(cache.part(change.has)) if len(change.leaving) or len(change.entering) else np.empty(0, np.uint8)
+        to_bytes(cache.part(change.has)) if change.is_concerned else np.empty(0, np.uint8)
         for change in changes
     ]
     for start in range(0, max(map(len, data), default=0), step):
         commands: list[Command | None] = []
         for mine, change in zip(data, changes, strict=True):
             part = mine[start : start + step]
-            migrate = Migrate(change.leaving, change.entering, part, start, len(mine))
+            lists = (change.leaving, change.entering, change.gained)
+            migrate = Migrate(*lists, part, start, len(mine), change.neighbours)
             if not migrate.is_last:
-                migrate.deactivate, migrate.activate = change.leaving[:0], change.entering[:0]
+                migrate = Migrate(data=part, start=start, size=len(mine))
             commands.append(migrate if len(part) else None)
         send(commands)
 

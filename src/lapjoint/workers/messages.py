@@ -65,6 +65,33 @@ class ExchangeCommand(StepCommand):
 
 
 @dataclass
+class Neighbours:
+    """Whom a worker shares bodies with, one neighbour after the other."""
+
+    workers: Ids = _array(np.int32)
+    """Their numbers."""
+    turns: Ids = _array(np.int32)
+    """When each pair sweeps its constraints: pairs of the same turn have no body in common."""
+    border: Ids = _array(np.int32)
+    """Own bodies that the neighbour has as ghosts: of the first neighbour, of the second, and so on."""
+    border_counts: Ids = _array(np.int32)
+    ghosts: Ids = _array(np.int32)
+    """The neighbour's bodies that this worker has as ghosts; the same way."""
+    ghost_counts: Ids = _array(np.int32)
+
+
+@dataclass
+class NeighbourCommand(StepCommand):
+    """Server to worker: take the step together with all other workers."""
+
+    attempt: int = 0
+    """Number of this try, which is never used again."""
+    worker_count: int = 0
+    """How many workers there are."""
+    neighbours: Neighbours = field(default_factory=Neighbours)
+
+
+@dataclass
 class StepReply:
     """Worker to server: the step is done. Of a step that was abandoned: empty."""
 
@@ -80,6 +107,8 @@ class StepReply:
     """CPU time of what was prepared for it, while the worker waited for the command [s]."""
     begin_cpu_s: float = 0.0
     """CPU time of the step before its exchange [s]."""
+    waited_s: float = 0.0
+    """Wall time of the step that was waited for other workers [s]; in none of the other times."""
     reset_s: float = 0.0
     """Of the step, what setting bodies back to their blended states took [s]."""
     residual: float = 0.0
@@ -141,9 +170,13 @@ class Migrate:
 
     deactivate: Ids = _array(np.int32)
     activate: Ids = _array(np.int32)
+    reset: Ids = _array(np.int32)
+    """Bodies that were ghosts and are the worker's own from now on: where they are is in the table."""
     data: Bytes = _array(np.uint8)
     start: int = 0
     size: int = 0
+    neighbours: Neighbours = field(default_factory=Neighbours)
+    """With the last part: whom the worker shares bodies with then."""
 
     @property
     def is_last(self) -> bool:
@@ -185,7 +218,7 @@ class RemoteCommand:
     """Of the request; one that comes again is answered as before."""
     wants: str = ""
     """Which states come back: none, border (those of watched and moved bodies), or all (those of own bodies)."""
-    command: StepCommand | ExchangeCommand | ReadState | WriteState | Migrate | None = None
+    command: StepCommand | ExchangeCommand | NeighbourCommand | ReadState | WriteState | Migrate | None = None
     """None: only states are asked for."""
     activated: Array = _array(np.float64, 13, narrow=True)
     """States of the bodies to activate, and to reset."""
@@ -210,14 +243,16 @@ class RemoteReply:
     """With all states: of own bodies; with border states: of watched bodies, then of moved ones."""
 
 
-Command = StepCommand | ExchangeCommand | ReadState | WriteState | Migrate
+Command = StepCommand | ExchangeCommand | NeighbourCommand | ReadState | WriteState | Migrate
 """What a worker executes."""
 Reply = StepReply | StatePart
 """What it answers."""
-Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply
+Message = Command | Neighbours | Reply | WorkerFailure | RemoteCommand | RemoteReply
 MESSAGES: tuple[type[Any], ...] = (
     StepCommand,
     ExchangeCommand,
+    Neighbours,
+    NeighbourCommand,
     StepReply,
     ReadState,
     StatePart,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import DirectEngine, EngineState, RoundEngine, make_engine
+from ..engines import DirectEngine, EngineState, NeighbourEngine, RoundEngine, make_engine
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
 from ..scene import Scene
@@ -19,6 +19,8 @@ from .messages import (
     Command,
     ExchangeCommand,
     Migrate,
+    NeighbourCommand,
+    Neighbours,
     ReadState,
     Reply,
     StatePart,
@@ -54,13 +56,20 @@ class Worker:
         self._parts = StateParts()
         self._command = StepCommand()
         self._has_stepped = False
-        self._prepare_cpu_s = self._begin_cpu_s = self._spent_cpu_s = self._reset_s = 0.0
+        self._prepare_cpu_s = self._begin_cpu_s = self._spent_cpu_s = self._reset_s = self._waited_s = 0.0
         self.down: Array = np.zeros(0)
         self.up: Array = np.zeros(0)
+        self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self.mail_room = self._mail_count = 0
+        self._ghosts = self._own  # of the last step
 
     def set_exchange(self, exchange: Array) -> None:
         """Where messages within a step lie: (2, room), the server's in the first row, this worker's in the second."""
         self.down, self.up = exchange
+
+    def set_mail(self, memory: NDArray[np.uint8], room: int) -> None:
+        """Where messages to and from other workers lie within a step, and how many bytes one can have."""
+        self._mail, self.mail_room, self._mail_count = memory, room, 0
 
     def set_worker_states(self, worker_states: Array) -> None:
         """Use another table of overlap bodies from now on: there are more workers."""
@@ -77,7 +86,10 @@ class Worker:
             start = time.perf_counter()
             self.begin(command)
             waited_s, completed = 0.0, True
-            if isinstance(command, ExchangeCommand) and exchange is not None:
+            if isinstance(command, NeighbourCommand):
+                completed = self.step_with_neighbours()
+                waited_s = self._waited_s
+            elif isinstance(command, ExchangeCommand) and exchange is not None:
                 began = time.perf_counter()
                 completed = exchange()
                 waited_s = time.perf_counter() - began - (self._spent_cpu_s - self._begin_cpu_s)
@@ -125,19 +137,33 @@ class Worker:
         self._spent_cpu_s += time.thread_time() - start
         return completed
 
+    def step_with_neighbours(self) -> bool:
+        """Take the step together with all other workers. False: it is abandoned."""
+        start = time.thread_time()
+        engine, command = self._with_neighbours, self._command
+        assert isinstance(command, NeighbourCommand)
+        if command.worker_count != self._mail_count:
+            self._mail_count = command.worker_count
+            engine.open_mailboxes(self._mail, self._mail_count, self.mail_room, self.index)
+        completed = engine.step_with_neighbours(command.attempt)
+        self._waited_s, waited_cpu_s = engine.waited_s()
+        self._spent_cpu_s += time.thread_time() - start - waited_cpu_s
+        return completed
+
     def finish(self, completed: bool) -> StepReply:
         """The second half of a step. Where it is abandoned, nothing is written, and the reply is empty."""
         start = time.thread_time()
         engine, command = self._engine, self._command
-        exchanged = isinstance(command, ExchangeCommand)
-        if exchanged and not completed:
-            self._rounds.abandon_step()
+        exchanged, has_neighbours = isinstance(command, ExchangeCommand), isinstance(command, NeighbourCommand)
+        if not completed:
+            if exchanged:
+                self._rounds.abandon_step()
             self._has_stepped = False
             self._overlap = UNKNOWN  # bodies may have come and gone with the command
             return StepReply()
         if exchanged:
             self._rounds.finish_step()
-        else:
+        elif not has_neighbours:
             engine.step()
         own = self._own_bodies(command)
         engine.get_states(own, out=self._states, rows=own)
@@ -148,23 +174,31 @@ class Worker:
             contacts.point_count,
             contacts.depth,
             residual=math.nan if exchanged else engine.residual(),  # in an exchange, all have one together
-            body_count=self._active_count,
+            body_count=self._active_count - len(self._ghosts),
             fallback_count=self._direct.fallback_count() if self._direct else 0,
             rounds=self._rounds.round_count() if command.rounds is not None else 0,
             prepare_cpu_s=self._prepare_cpu_s,
             begin_cpu_s=self._begin_cpu_s,
+            waited_s=self._waited_s,
             reset_s=self._reset_s,
             cpu_s=self._spent_cpu_s + time.thread_time() - start,
         )
 
     def prepare(self) -> None:
         """Do what the next step can do already, while the others still step and the server works. Of this worker's
-        bodies, only those in the overlap are reset before it."""
+        bodies, only those in the overlap are reset before it, or ghosts, which others move."""
         if not self._has_stepped:
             return
         start = time.thread_time()
-        self._engine.prepare(self._overlap)
+        self._engine.prepare(self._ghosts if len(self._ghosts) else self._overlap)
         self._prepare_cpu_s = time.thread_time() - start
+
+    @property
+    def _with_neighbours(self) -> NeighbourEngine:
+        """The engine, if it takes steps together with others."""
+        if not isinstance(self._engine, NeighbourEngine):
+            raise WorkerError(f"worker {self.index}: its engine takes no steps with neighbours")
+        return self._engine
 
     @property
     def _rounds(self) -> RoundEngine:
@@ -180,8 +214,15 @@ class Worker:
         if len(command.reset):
             self._engine.set_states(command.reset, self._states[command.reset])
         self._reset_s = time.perf_counter() - start
+        if isinstance(command, NeighbourCommand):
+            self._set_neighbours(command.neighbours)
         if len(command.activate):
             self._activate(command.activate)
+
+    def _set_neighbours(self, neighbours: Neighbours) -> None:
+        self._with_neighbours.set_neighbours(self.index, *vars(neighbours).values())
+        if not np.array_equal(self._ghosts, neighbours.ghosts):
+            self._ghosts, self._overlap = neighbours.ghosts, UNKNOWN
 
     def _deactivate(self, bodies: Ids) -> None:
         self._engine.deactivate(bodies)
@@ -200,6 +241,7 @@ class Worker:
             self._overlap = command.overlap
             alone = self._active.copy()
             alone[command.overlap] = False
+            alone[self._ghosts] = False
             self._own = np.flatnonzero(alone).astype(np.int32)
         return self._own
 
@@ -219,14 +261,20 @@ class Worker:
         self._active[:] = False
         self._active[state.body_ids] = True
         self._active_count = len(state.body_ids)
-        self._overlap = UNKNOWN
+        self._overlap, self._ghosts = UNKNOWN, state.body_ids[:0]
 
     def _migrate(self, command: Migrate, cache: EngineState) -> None:
         if len(command.deactivate):
             self._deactivate(command.deactivate)
+        engine = self._engine
+        if isinstance(engine, NeighbourEngine):
+            self._set_neighbours(command.neighbours)
         if len(command.activate):
             self._activate(command.activate)
-        self._rounds.merge_cache(cache)
+        if len(command.reset):
+            engine.set_states(command.reset, self._states[command.reset])
+        assert isinstance(engine, NeighbourEngine | RoundEngine)
+        engine.merge_cache(cache)
         self._overlap = UNKNOWN
 
 

@@ -20,7 +20,7 @@ from ...arrays.state import PartState
 from ...engines import Contacts, EngineState
 from ...params import Params
 from ...scene import Scene
-from ...workers.messages import StepCommand, StepReply, WorkerFailure
+from ...workers.messages import Neighbours, StepCommand, StepReply, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..commands import CommandBuilder
 from ..detect import Detection
@@ -60,7 +60,11 @@ class Migration:
     """Bodies that change owners, between two steps; their contact caches migrate with them."""
 
     bodies: Ids
-    cache: EngineState
+    before: Ids
+    """The owner of each until now."""
+    after: Ids
+    """The owner of each from now on."""
+    cache: EngineState | None = None
     """What the server has cached of their contacts and joints."""
 
 
@@ -124,12 +128,25 @@ class Coupling(Protocol):
 
     @staticmethod
     def exchange_room(body_count: int) -> int:
-        """Numbers that one direction of a worker's exchange within a step can have; 0 without an exchange."""
+        """Numbers that one direction of a worker's exchange with the server within a step can have; 0 without one."""
+        ...
+
+    @staticmethod
+    def mail_room(body_count: int, params: Params) -> int:
+        """Bytes that a message between two workers within a step can have; 0 without any."""
         ...
 
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
         """Lines 7 to 9 and 12 to 15: decide who simulates what in this step, and the blend weights. Changes the
         membership; sends no command."""
+        ...
+
+    def present(self, now: Situation) -> Membership:
+        """Who has which bodies in its engine: those of the membership, and others that a step needs there."""
+        ...
+
+    def neighbours(self, now: Situation) -> list[Neighbours]:
+        """For every worker, whom it shares bodies with; empty for those that share none."""
         ...
 
     def migrated(self, cache: EngineState) -> None:

@@ -13,7 +13,7 @@ from ...algorithms import Balance, Membership
 from ...algorithms.membership import WORD, resized, validate_weights
 from ...arrays.state import PartState
 from ...engines import Contacts, EngineState, join_states
-from ...workers.messages import StepCommand, StepReply
+from ...workers.messages import Neighbours, StepCommand, StepReply
 from ...workers.runtimes import Runtime
 from ..profile import StepProfile
 from ..weights import OverlapWeights
@@ -100,6 +100,16 @@ class Blend:
         self.weights = OverlapWeights(overlap, *found)
         if now.params.validate:
             validate_weights(self.weights.offset, self.weights.weight)
+
+    def present(self, now: Situation) -> Membership:
+        return now.membership
+
+    def neighbours(self, now: Situation) -> list[Neighbours]:
+        return [Neighbours()] * now.membership.worker_count
+
+    @staticmethod
+    def mail_room(body_count: int, params: Params) -> int:
+        return 0
 
     def migrated(self, cache: EngineState) -> None:
         """Blend decides on no migration."""

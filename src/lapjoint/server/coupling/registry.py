@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from ...errors import LapjointError
+from ...params import Params
 from .base import Coupling, Situation
 from .blend import Blend
 from .tight import Tight
+from .tight_substeps import TightSubsteps
 
 COUPLINGS: dict[str, type[Coupling]] = {kind.name: kind for kind in (Blend, Tight)}
 
 
 def make_coupling(now: Situation) -> Coupling:
     """The coupling that the parameters name, with the first partition."""
-    return coupling_type(now.params.coupling)(now)
+    return coupling_type(now.params)(now)
 
 
-def coupling_type(name: str) -> type[Coupling]:
-    if name not in COUPLINGS:
-        raise LapjointError(f"no coupling named {name!r}; known couplings: {', '.join(COUPLINGS)}")
-    return COUPLINGS[name]
+def coupling_type(params: Params) -> type[Coupling]:
+    if params.coupling not in COUPLINGS:
+        raise LapjointError(f"no coupling named {params.coupling!r}; known couplings: {', '.join(COUPLINGS)}")
+    if params.coupling == "tight" and params.solver == "substeps":
+        return TightSubsteps
+    return COUPLINGS[params.coupling]

@@ -19,7 +19,7 @@ from ...engines import Contacts, EngineState, join_states
 from ...engines.exchange import exchange_room, round_bytes
 from ...errors import WorkerError
 from ...scene.titles import body_titles
-from ...workers.messages import ExchangeCommand, StepCommand, StepReply, WorkerFailure
+from ...workers.messages import ExchangeCommand, Neighbours, StepCommand, StepReply, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..profile import StepProfile
 from ..weights import OverlapWeights
@@ -100,12 +100,22 @@ class Tight:
         owner, contacts, migration = owners(membership), now.graph.contacts, None
         moved = np.flatnonzero(owner != interface.owner).astype(np.int32)
         if len(moved):
-            migration = Migration(moved, interface.take_cache(moved))
+            migration = Migration(moved, interface.owner[moved], owner[moved], interface.take_cache(moved))
             interface.set_owner(owner)
             contacts = np.concatenate([contacts, now.detection.detector.find_lost(moved, membership)])
         interface.choose(contacts, now.step_count, removed)
         interface.change_members(states)
         return migration
+
+    def present(self, now: Situation) -> Membership:
+        return now.membership
+
+    def neighbours(self, now: Situation) -> list[Neighbours]:
+        return [Neighbours()] * now.membership.worker_count
+
+    @staticmethod
+    def mail_room(body_count: int, params: Params) -> int:
+        return 0
 
     def migrated(self, cache: EngineState) -> None:
         self._interface.merge_cache(cache)

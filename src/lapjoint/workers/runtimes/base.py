@@ -33,8 +33,11 @@ class Runtime(Protocol):
     """States of overlap bodies in each of their workers, by slot: (rows, 13), with body_count times the number of
     workers rows or more. A change of the number of workers may make it another array."""
 
-    def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
-        """`exchange_room` is how many numbers one direction of a worker's exchange within a step can have."""
+    def __init__(
+        self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
+    ) -> None:
+        """`exchange_room` is how many numbers one direction of a worker's exchange with the server within a step can
+        have, `mail_room` how many bytes a message between two workers."""
         ...
 
     byte_count: int | None
@@ -50,7 +53,9 @@ class Runtime(Protocol):
         done or given up. A worker without a command does nothing, and its answer is None.
 
         While they work, `meanwhile` runs; it may not look at states then. Where the commands are ExchangeCommands (all
-        of them or none), `meanwhile` runs the server's side of the exchange, through `links`.
+        of them or none), `meanwhile` runs the server's side of the exchange, through `links`. Where they are
+        NeighbourCommands, workers wait for each other within the step: if one fails, the others abandon it, and their
+        replies are empty.
 
         A worker that fails, dies or does not answer in time (see AnswerLimits) has a WorkerFailure for an answer, then
         and in every later step, until it is replaced. The others are not touched by it. Rows that a failed worker was
@@ -83,11 +88,13 @@ def runtime_names() -> list[str]:
     return list(_RUNTIMES)
 
 
-def make_runtime(scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> Runtime:
+def make_runtime(
+    scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
+) -> Runtime:
     """The runtime that `params` names, with its workers started and empty."""
     if params.runtime not in _RUNTIMES:
         hint = did_you_mean(params.runtime, _RUNTIMES)
         raise LapjointError(f"no runtime named {params.runtime!r}{hint}; known runtimes: {', '.join(_RUNTIMES)}")
     module, name = _RUNTIMES[params.runtime].split(":")
-    runtime: Runtime = getattr(import_module(module, __package__), name)(scene, params, worker_count, exchange_room)
-    return runtime
+    kind: type[Runtime] = getattr(import_module(module, __package__), name)
+    return kind(scene, params, worker_count, exchange_room, mail_room)

@@ -28,7 +28,7 @@ class Child:
     """Process of worker number `index`, just started. Its first answer reports that it is there."""
 
     def __init__(
-        self, index: int, params: Params, blocks: Sequence[SharedMemory], mailbox_size: int, room: int
+        self, index: int, params: Params, blocks: Sequence[SharedMemory], mailbox_size: int, room: int, mail_room: int
     ) -> None:
         self.index = index
         self.failure: WorkerFailure | None = None
@@ -42,6 +42,7 @@ class Child:
             "index": index,
             "params": asdict(params),
             "socket": theirs.fileno(),
+            "mail_room": mail_room,
             "memory": [[block.fd, block.size] for block in (*blocks, mailbox, exchange)],
         }
         # The same modules as here, whatever was done to sys.path; one thread each, for the workers are the threads.

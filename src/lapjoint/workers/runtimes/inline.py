@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...engines.exchange import Links, Signal
+from ...engines.mailboxes import abandon, memory_size
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
-from ..messages import Command, ExchangeCommand, Reply, WorkerFailure
+from ..messages import Command, ExchangeCommand, NeighbourCommand, Reply, WorkerFailure
 from ..worker import Worker, failure_of
 from .base import Array
 from .shared import SharedMemory
 
 
 class InlineRuntime:
-    def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
-        self._scene, self._params, self._room = scene, params, exchange_room
+    def __init__(
+        self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
+    ) -> None:
+        self._scene, self._params, self._room, self._mail_room = scene, params, exchange_room, mail_room
+        self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.states = self.border_states = self._table(scene.body_count)
         self.worker_states = self._table(0)
         self.byte_count: int | None = None
@@ -41,6 +47,10 @@ class InlineRuntime:
         try:
             if meanwhile is not None and any(isinstance(command, ExchangeCommand) for command in commands):
                 answers = self._step_with_exchange(commands, meanwhile)
+            elif any(isinstance(command, NeighbourCommand) for command in commands):
+                answers = self._step_together(commands)
+                if meanwhile is not None:
+                    meanwhile()
             else:
                 answers = [self._answer(w, command) for w, command in zip(self._workers, commands, strict=True)]
                 if meanwhile is not None:
@@ -69,6 +79,29 @@ class InlineRuntime:
             if reply is not None:
                 self._try(worker, worker.prepare)
             answers[worker.index] = self._failures.get(worker.index, reply)
+        return answers
+
+    def _step_together(self, commands: Sequence[Command | None]) -> list[Reply | WorkerFailure | None]:
+        """All workers take the step at the same time, each in a thread: they wait for each other within it."""
+        answers: list[Reply | WorkerFailure | None] = [None] * len(self._workers)
+
+        def take_step(worker: Worker, command: NeighbourCommand) -> None:
+            reply = self._try(worker, partial(worker.execute, command))
+            if worker.index in self._failures:
+                abandon(self._mail, command.attempt)
+            else:
+                self._try(worker, worker.prepare)
+            answers[worker.index] = self._failures.get(worker.index, reply)
+
+        threads = [
+            threading.Thread(target=take_step, args=(worker, command))
+            for worker, command in zip(self._workers, commands, strict=True)
+            if isinstance(command, NeighbourCommand)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         return answers
 
     def _try(self, worker: Worker, action: Callable[[], Any]) -> Any:
@@ -118,6 +151,11 @@ class InlineRuntime:
 
     def set_worker_count(self, worker_count: int) -> None:
         self._check_open()
+        if self._mail_room:
+            # Zeros that no step has written to: workers open them anew, for their number is another.
+            self._mail = SharedMemory(memory_size(worker_count, self._mail_room)).array((-1,), np.uint8)
+            for worker in self._workers:
+                worker.set_mail(self._mail, self._mail_room)
         rows = self._scene.body_count * worker_count
         if rows > len(self.worker_states):
             before = self.worker_states
@@ -133,6 +171,8 @@ class InlineRuntime:
         worker = Worker(index, self._scene, self._params, self.states, self.worker_states)
         if self._room:
             worker.set_exchange(np.zeros((2, self._room)))
+        if self._mail_room:
+            worker.set_mail(self._mail, self._mail_room)
         return worker
 
     def _check_open(self) -> None:

@@ -14,12 +14,16 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...engines.exchange import Links
+from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
-from ..messages import Command, ExchangeCommand, Reply, WorkerFailure
+from ..messages import Command, ExchangeCommand, NeighbourCommand, Reply, WorkerFailure
 from .answer_limits import AnswerLimits
 from .base import Array
 from .child import Child
@@ -35,10 +39,12 @@ def mailbox_size(body_count: int) -> int:
 
 
 class ProcessRuntime:
-    def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
+    def __init__(
+        self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
+    ) -> None:
         self._body_count, self._params = scene.body_count, params
         description = SceneLayout(scene)
-        states, worker_states = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0)
+        states, worker_states, mail = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0), SharedMemory(0)
         scene_block = SharedMemory(description.size)
         description.write(scene_block.map)
         self.states: Array = states.array((scene.body_count, STATE_SIZE), float)
@@ -46,7 +52,9 @@ class ProcessRuntime:
         self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
         self.byte_count: int | None = None
         self.wait_cpu_s = 0.0
-        self._blocks = [states, worker_states, scene_block]
+        self._blocks = [states, worker_states, scene_block, mail]
+        self._mail_room = mail_room
+        self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._children: list[Child] = []
         self._room = exchange_room
         self._limits = AnswerLimits(params.hang_limit)
@@ -73,7 +81,9 @@ class ProcessRuntime:
                 meanwhile()
             if any(isinstance(command, ExchangeCommand) for command in commands):
                 since = time.monotonic()  # they have answered until now, or been given up
-            self._gather({child: self._limits.limit_s(child.index) for child in asked if child.failure is None}, since)
+            attempts = {command.attempt for command in commands if isinstance(command, NeighbourCommand)}
+            limits_s = {child: self._limits.limit_s(child.index) for child in asked if child.failure is None}
+            self._gather(limits_s, since, max(attempts, default=None))
             self.wait_cpu_s = time.thread_time() - start
             answers = [
                 None if command is None else child.failure or child.reply()
@@ -85,8 +95,9 @@ class ProcessRuntime:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
 
-    def _gather(self, limits_s: dict[Child, float], since: float) -> None:
-        """Wait until all of these have answered, or have taken too long since `since`."""
+    def _gather(self, limits_s: dict[Child, float], since: float, attempt: int | None = None) -> None:
+        """Wait until all of these have answered, or have taken too long since `since`. In an attempt at a step that
+        they take together, who waits for another is not late, and if one fails, all others abandon it."""
         poll = select.poll()
         waiting = {child.link.fileno(): child for child in limits_s}
         for fd in waiting:
@@ -97,13 +108,17 @@ class ProcessRuntime:
             now = time.monotonic()
             # Only where nothing has come is anybody late: the server itself may have been held up.
             late = [fd for fd, child in waiting.items() if now - since >= limits_s[child]] if not ready else []
+            if attempt is not None:
+                late = [fd for fd in late if not is_waiting(self._mail, waiting[fd].index)] or late
             for fd in [*ready, *late]:
                 child = waiting.pop(fd)
                 poll.unregister(fd)
                 if fd in late:
                     child.give_up(limits_s[child])
-                    continue
-                child.receive()
+                else:
+                    child.receive()
+                if attempt is not None and child.failure is not None:
+                    abandon(self._mail, attempt)
 
     def links(self) -> Links:
         children = self._children
@@ -131,6 +146,9 @@ class ProcessRuntime:
         if rows > len(self.worker_states):
             block.grow(max(1, ROW_BYTES * rows))
             self.worker_states = block.array((rows, STATE_SIZE), float)
+        if self._mail_room and worker_count > before:
+            self._blocks[3].grow(memory_size(worker_count, self._mail_room))
+            self._mail = self._blocks[3].array((-1,), np.uint8)
         _leave(self._children[worker_count:])
         del self._children[worker_count:]
         for index in range(min(before, worker_count), max(before, worker_count)):
@@ -147,7 +165,7 @@ class ProcessRuntime:
         started = []
         try:
             for index in indices:
-                child = Child(index, self._params, self._blocks, mailbox_size(self._body_count), self._room)
+                child = Child(index, self._params, self._blocks, mailbox_size(self._body_count), self._room, self._mail_room)
                 started.append(child)
                 self._children[index : index + 1] = [child]
             self._gather(dict.fromkeys(started, self._limits.start_s), time.monotonic())

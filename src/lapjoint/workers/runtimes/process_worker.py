@@ -13,11 +13,14 @@ import threading
 from contextlib import suppress
 from functools import partial
 
+import numpy as np
+
+from ...engines.mailboxes import memory_size
 from ...params import Params
 from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
 from ..codec import read, write
-from ..messages import StepCommand
+from ..messages import NeighbourCommand, StepCommand
 from ..worker import Worker, failure_of
 from .base import Array
 from .child import pack_failure
@@ -57,7 +60,9 @@ def main() -> None:
     die_with_server()
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
-        states, worker_states, scene_block, mailbox, exchange = (SharedMemory(size, fd) for fd, size in task["memory"])
+        states, worker_states, scene_block, mail, mailbox, exchange = (
+            SharedMemory(size, fd) for fd, size in task["memory"]
+        )
         scene = read_scene(scene_block.map)
         rows = scene.body_count
         worker = Worker(
@@ -68,6 +73,7 @@ def main() -> None:
             overlap_table(worker_states),
         )
         worker.set_exchange(exchange.array((2, exchange.size // 16), float))
+        worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"])
         for block in (states, scene_block, mailbox, exchange):
             block.close()
         buffer = memoryview(mailbox.map)
@@ -77,6 +83,9 @@ def main() -> None:
             if isinstance(command, StepCommand) and needs_room(command, worker_states):
                 worker_states.look_again()  # there are more workers than before, and the server has made room
                 worker.set_worker_states(overlap_table(worker_states))
+            if isinstance(command, NeighbourCommand) and memory_size(command.worker_count, worker.mail_room) > mail.size:
+                mail.look_again()
+                worker.set_mail(mail.array((-1,), np.uint8), worker.mail_room)
             write(worker.execute(command, partial(worker.serve_by_socket, link.fileno())), buffer)
             link.send(DONE)
             worker.prepare()

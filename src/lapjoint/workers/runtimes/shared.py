@@ -27,7 +27,7 @@ class SharedMemory:
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """The block as an array; it keeps the mapping alive."""
-        count = int(np.prod(shape))
+        count = -1 if -1 in shape else int(np.prod(shape))
         return np.frombuffer(self.map, dtype, count).reshape(shape)
 
     def grow(self, size: int) -> None:

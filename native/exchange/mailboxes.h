@@ -1,0 +1,90 @@
+// What workers send each other within a step, through memory that all of them see.
+//
+// Every worker has a mailbox for every other one, with two slots that messages take in turns: who sends the next but one
+// has received the answer to the last, so the slot it writes into has been read. A slot's number says which message
+// lies in it. Numbers go on from step to step: what is left of a step that was abandoned is never taken for a newer one.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+namespace lapjoint {
+
+// The step cannot be finished, because of somebody else. Whoever waits for a message throws it.
+class StepAbandoned : public std::runtime_error {
+ public:
+  StepAbandoned() : std::runtime_error("the step is abandoned") {}
+};
+
+// Time that was waited for messages [s].
+struct Waits {
+  double wall = 0, cpu = 0;
+};
+
+class Mailboxes {
+ public:
+  static constexpr int kMostWorkers = 1024;
+  // Of worker number `self`. `memory` is zero before the first use, and of `byte_count` bytes. Where there are to be
+  // more workers, more zeros follow: what is there stays where it is.
+  static std::size_t byte_count(int worker_count, std::size_t room);
+  // `room`: most bytes that a message can have. `spins`: how often to look before going to sleep.
+  Mailboxes(void* memory, int worker_count, std::size_t room, int self, int spins);
+
+  int worker_count() const { return worker_count_; }
+  int self() const { return self_; }
+  std::size_t room() const { return room_; }
+
+  // Steps that are tried are numbered by who starts them; a number is never used again.
+  void begin_step(std::uint64_t attempt);
+  // Where to write the next message to a worker, and that it is written.
+  void* outgoing(int worker);
+  void send(int worker, std::size_t size);
+  // The next message of a worker, of exactly this size, until the next but one is received.
+  const void* receive(int worker, std::size_t size);
+  // Returns once all workers have come so far, with every message read: nobody can fail in this step any more.
+  void finish_step();
+  const Waits& waits() const { return waits_; }
+
+  // For whoever watches the workers: all that still wait in this attempt give it up; and whether a worker waits for
+  // another.
+  static void abandon(void* memory, std::uint64_t attempt);
+  static bool is_waiting(const void* memory, int worker);
+
+ private:
+  // A number that somebody may wait for.
+  struct Signal {
+    std::atomic<std::uint64_t> number;
+    std::atomic<std::uint32_t> sleeping;
+  };
+  struct Slot {
+    Signal message;  // which one lies in it
+    std::uint64_t size;
+  };
+  struct Worker {
+    Signal finished;  // the last attempt that it has
+    std::atomic<std::uint32_t> waits;
+  };
+  struct Head {
+    std::atomic<std::uint64_t> abandoned;  // the last attempt that was
+  };
+  static constexpr std::size_t kLine = 64, kHeads = kLine * (1 + kMostWorkers);
+
+  static std::size_t slot_size(std::size_t room);
+  static Worker& worker(const void* memory, int number);
+  Slot& slot(int from, int to, std::uint64_t number) const;
+  static void set(Signal& signal, std::uint64_t number);
+  void wait_for(Signal& signal, std::uint64_t number);
+
+  std::byte* memory_;
+  int worker_count_, self_;
+  std::size_t room_;
+  int spins_;
+  std::uint64_t attempt_ = 0;
+  std::vector<std::uint64_t> sent_, received_;  // messages of this step, by worker
+  Waits waits_;
+};
+
+}  // namespace lapjoint

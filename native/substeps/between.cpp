@@ -1,0 +1,166 @@
+#include "substeps/between.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lapjoint {
+
+void Between::define(std::vector<Neighbour> neighbours, std::vector<std::vector<JointDefinition>> joints,
+                     const std::vector<AxisDefinition>& axes, int fixed) {
+  neighbours_ = std::move(neighbours);
+  rows_.resize(neighbours_.size());
+  contact_orders.resize(neighbours_.size());
+  turn_count_ = 0;
+  for (std::size_t n = 0; n < neighbours_.size(); ++n) {
+    rows_[n].joints.define(std::move(joints[n]), axes, fixed);
+    turn_count_ = std::max(turn_count_, neighbours_[n].turn + 1);
+  }
+}
+
+bool Between::needs_poses() const {
+  return std::any_of(rows_.begin(), rows_.end(), [](const Rows& rows) { return rows.joints.needs_poses(); });
+}
+
+long Between::row_count() const {
+  long count = 0;
+  for (const Rows& rows : rows_) count += rows.contacts.row_count() + rows.joints.row_count();
+  return count;
+}
+
+// ---- messages ------------------------------------------------------------------------------------------------------
+
+void Between::exchange_states(std::vector<BodyState>& states) {
+  for (const Neighbour& neighbour : neighbours_) {
+    auto* out = static_cast<BodyState*>(mailboxes_->outgoing(neighbour.worker));
+    for (const int place : neighbour.border) *out++ = states[place];
+    mailboxes_->send(neighbour.worker, neighbour.border.size() * sizeof(BodyState));
+  }
+  for (const Neighbour& neighbour : neighbours_) {
+    const std::size_t size = neighbour.ghosts.size() * sizeof(BodyState);
+    const auto* in = static_cast<const BodyState*>(mailboxes_->receive(neighbour.worker, size));
+    for (const int place : neighbour.ghosts) states[place] = *in++;
+  }
+}
+
+Between::Counts Between::sum_over_workers(Counts own, const std::vector<Contact>& contacts) {
+  if (!mailboxes_) return own;
+  const int self = mailboxes_->self();
+  for (std::size_t n = 0; n < neighbours_.size(); ++n) {
+    if (neighbours_[n].worker < self) continue;  // which counts them
+    for (const int number : contact_orders[n]) own.fresh += contacts[number].is_new;
+    own.all += static_cast<long>(contact_orders[n].size());
+  }
+  Counts sum = own;
+  for (int worker = 0; worker < mailboxes_->worker_count(); ++worker) {
+    if (worker == self) continue;
+    std::memcpy(mailboxes_->outgoing(worker), &own, sizeof own);
+    mailboxes_->send(worker, sizeof own);
+  }
+  for (int worker = 0; worker < mailboxes_->worker_count(); ++worker) {
+    if (worker == self) continue;
+    Counts theirs;
+    std::memcpy(&theirs, mailboxes_->receive(worker, sizeof theirs), sizeof theirs);
+    sum.fresh += theirs.fresh;
+    sum.all += theirs.all;
+  }
+  return sum;
+}
+
+void Between::send_motion(const Neighbour& neighbour, const Bodies& bodies) {
+  auto* out = static_cast<Motion*>(mailboxes_->outgoing(neighbour.worker));
+  Lanes sum = all(0);
+  for (const int place : neighbour.border) {
+    const Motion& motion = bodies.motion[place];
+    *out++ = motion;
+    sum += all(0) * (motion.linear + motion.angular + motion.moved + motion.turned);
+  }
+  if (!(sum[0] + sum[1] + sum[2] == 0)) {
+    for (const int place : neighbour.border) {
+      const Motion& motion = bodies.motion[place];
+      const Lanes one = all(0) * (motion.linear + motion.angular + motion.moved + motion.turned);
+      if (!(one[0] + one[1] + one[2] == 0)) throw PlaceNotFinite(place);
+    }
+  }
+  mailboxes_->send(neighbour.worker, neighbour.border.size() * sizeof(Motion));
+}
+
+void Between::receive_motion(const Neighbour& neighbour, Bodies& bodies) {
+  const std::size_t size = neighbour.ghosts.size() * sizeof(Motion);
+  const auto* in = static_cast<const Motion*>(mailboxes_->receive(neighbour.worker, size));
+  for (const int place : neighbour.ghosts) bodies.motion[place] = *in++;
+}
+
+template <typename Wanted, typename Sweep>
+void Between::take_turns(Bodies& bodies, Wanted&& wanted, Sweep&& sweep) {
+  for (int turn = 0; turn < turn_count_; ++turn) {
+    const auto is_due = [&](std::size_t n) { return neighbours_[n].turn == turn && wanted(rows_[n]); };
+    for (std::size_t n = 0; n < neighbours_.size(); ++n)
+      if (is_due(n)) send_motion(neighbours_[n], bodies);
+    for (std::size_t n = 0; n < neighbours_.size(); ++n) {
+      if (!is_due(n)) continue;
+      receive_motion(neighbours_[n], bodies);
+      sweep(rows_[n], neighbours_[n]);
+    }
+  }
+}
+
+// ---- a step --------------------------------------------------------------------------------------------------------
+
+void Between::colour(const std::vector<Contact>& contacts, int fixed) {
+  for (std::size_t n = 0; n < rows_.size(); ++n) rows_[n].contacts.colour(contacts, contact_orders[n], fixed);
+}
+
+void Between::prepare(const std::vector<Contact>& contacts, const Bodies& bodies, const ContactSettings& of_contacts,
+                      const JointSettings& of_joints, const std::vector<Real>& joint_impulses) {
+  for (Rows& rows : rows_) {
+    rows.contacts.prepare(contacts, bodies, of_contacts);
+    if (!rows.joints.empty()) rows.joints.prepare(bodies, of_joints, joint_impulses);
+  }
+}
+
+void Between::warm_start(Bodies& bodies) const {
+  for (const Rows& rows : rows_) {
+    rows.joints.warm_start(bodies);
+    rows.contacts.warm_start(bodies);
+  }
+}
+
+void Between::solve(Bodies& bodies) {
+  take_turns(
+      bodies, [](const Rows&) { return true; },
+      [&](Rows& rows, const Neighbour&) {
+        rows.joints.solve(bodies);
+        rows.contacts.solve(bodies);
+      });
+}
+
+Real Between::relax(Bodies& bodies, bool moved) {
+  Real residual = 0;
+  take_turns(
+      bodies, [](const Rows&) { return true; },
+      [&](Rows& rows, const Neighbour& neighbour) {
+        if (moved && !rows.joints.empty()) {
+          if (rows.joints.needs_poses())
+            for (const int place : neighbour.ghosts) bodies.find_pose(place);
+          rows.joints.turn(bodies);
+        }
+        residual = std::max(residual, rows.joints.relax(bodies));
+        residual = std::max(residual, rows.contacts.relax(bodies));
+      });
+  return residual;
+}
+
+void Between::bounce(Bodies& bodies) {
+  take_turns(
+      bodies, [](const Rows& rows) { return rows.contacts.bounces(); },
+      [&](Rows& rows, const Neighbour&) { rows.contacts.bounce(bodies); });
+}
+
+void Between::store(std::vector<Contact>& contacts, std::vector<Real>& joint_impulses) const {
+  for (const Rows& rows : rows_) {
+    rows.contacts.store(contacts);
+    rows.joints.store(joint_impulses);
+  }
+}
+
+}  // namespace lapjoint

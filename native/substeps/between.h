@@ -1,0 +1,86 @@
+// Constraints between bodies of different workers, solved by the workers themselves.
+//
+// They belong to pairs of workers. Both workers of a pair have its bodies: each its own and, as ghosts, the other's.
+// Before either sweeps its own rows, they send each other how their bodies move; both then sweep the pair's rows from the
+// same numbers in the same order and come to the same result to the last bit, so that nothing has to be sent back. A
+// body that several pairs have is swept by one after the other: pairs take turns. So a sweep is that of one solver, in
+// an order that begins with what is between workers.
+#pragma once
+
+#include <stdexcept>
+#include <vector>
+
+#include "exchange/mailboxes.h"
+#include "substeps/bodies.h"
+#include "substeps/contacts.h"
+#include "substeps/joints.h"
+
+namespace lapjoint {
+
+// A body that would be sent is no longer made of numbers.
+class PlaceNotFinite : public std::runtime_error {
+ public:
+  explicit PlaceNotFinite(int place) : std::runtime_error("not finite within the step"), place_(place) {}
+  int place() const { return place_; }
+
+ private:
+  int place_;
+};
+
+// Another worker, and places of the bodies that both have.
+struct Neighbour {
+  int worker = 0, turn = 0;
+  std::vector<int> border, ghosts;  // own ones, the other's; in the same order on both sides
+};
+
+class Between {
+ public:
+  // Anew whenever joints, bodies or neighbours change. `joints` are those of each neighbour.
+  void define(std::vector<Neighbour> neighbours, std::vector<std::vector<JointDefinition>> joints,
+              const std::vector<AxisDefinition>& axes, int fixed);
+  const std::vector<Neighbour>& neighbours() const { return neighbours_; }
+  // Numbers of the contacts with each neighbour's bodies, in an order that is the same on both sides.
+  std::vector<std::vector<int>> contact_orders;
+
+  // Ways to the other workers for the steps to come, or none.
+  void set_mailboxes(Mailboxes* mailboxes) { mailboxes_ = mailboxes; }
+  // Gives every body that others have as a ghost to them, and takes theirs; before contacts are looked for.
+  void exchange_states(std::vector<BodyState>& states);
+  // How many of all workers' contacts are new, and how many there are.
+  struct Counts {
+    long fresh = 0, all = 0;
+  };
+  Counts sum_over_workers(Counts own, const std::vector<Contact>& contacts);
+
+  bool needs_poses() const;
+  // As the parts of a solver do.
+  void colour(const std::vector<Contact>& contacts, int fixed);
+  void prepare(const std::vector<Contact>& contacts, const Bodies& bodies, const ContactSettings& of_contacts,
+               const JointSettings& of_joints, const std::vector<Real>& joint_impulses);
+  void warm_start(Bodies& bodies) const;
+  void solve(Bodies& bodies);
+  // `moved`: bodies have moved since the last sweep.
+  Real relax(Bodies& bodies, bool moved);
+  void bounce(Bodies& bodies);
+  void store(std::vector<Contact>& contacts, std::vector<Real>& joint_impulses) const;
+  long row_count() const;
+
+ private:
+  // Rows with one neighbour's bodies.
+  struct Rows {
+    ContactSweeps contacts;
+    JointSweeps joints;
+  };
+  // Sends each neighbour of a turn the motion of its bodies, and calls `sweep` for each with theirs.
+  template <typename Wanted, typename Sweep>
+  void take_turns(Bodies& bodies, Wanted&& wanted, Sweep&& sweep);
+  void send_motion(const Neighbour& neighbour, const Bodies& bodies);
+  void receive_motion(const Neighbour& neighbour, Bodies& bodies);
+
+  std::vector<Neighbour> neighbours_;
+  std::vector<Rows> rows_;
+  int turn_count_ = 0;
+  Mailboxes* mailboxes_ = nullptr;
+};
+
+}  // namespace lapjoint

@@ -1,0 +1,115 @@
+"""Shared bodies: which bodies workers have besides their own, because they touch or are jointed to their own."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...algorithms import Membership
+from ...algorithms.membership import WORD
+from ...scene import WORLD, Scene
+from ...workers.messages import Neighbours
+
+Ids = NDArray[np.int32]
+Keys = NDArray[np.int64]
+
+LINGER = 10
+"""Steps that a worker keeps a ghost after its last constraint with one of the worker's own bodies."""
+MOST_WORKERS = 1024
+NOBODY = np.empty(0, np.int32)
+
+
+class SharedBodies:
+    """A body is a ghost in a worker that is not its owner and has a constraint with it, or had one lately. Kept as keys:
+    the body's number times MOST_WORKERS, plus the worker's."""
+
+    def __init__(self, scene: Scene) -> None:
+        joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
+        self._joints = joints[joints[:, 1] != WORLD]
+        self.keys: Keys = np.empty(0, np.int64)
+        """Ascending."""
+        self.needed_at: Keys = self.keys
+        """Step in which each was last needed."""
+
+    @property
+    def bodies(self) -> Ids:
+        """Bodies that several workers have, ascending."""
+        return np.unique(self.keys // MOST_WORKERS).astype(np.int32)
+
+    def choose(self, owner: Ids, contacts: Ids, step_count: int) -> None:
+        """Choose the ghosts of a step between these owners with these contacts."""
+        edges = np.concatenate([self._joints, contacts[contacts[:, 1] >= 0]])
+        a, b = edges[owner[edges[:, 0]] != owner[edges[:, 1]]].astype(np.int64).T
+        now = np.unique(np.concatenate([a * MOST_WORKERS + owner[b], b * MOST_WORKERS + owner[a]]))
+        recent = self.needed_at >= step_count - LINGER
+        body, worker = np.divmod(self.keys, MOST_WORKERS)
+        recent &= (owner[body] != worker) & (worker < owner.max(initial=0) + 1)
+        # Both ends of a constraint linger, or none: an owner that is new has no part in old ones.
+        kept = np.setdiff1d(self.keys[recent], now, assume_unique=True)
+        kept_at = self.needed_at[np.searchsorted(self.keys, kept)]
+        keys, times = np.concatenate([now, kept]), np.concatenate([np.full(len(now), step_count), kept_at])
+        order = np.argsort(keys)
+        self.keys, self.needed_at = keys[order], times[order].astype(np.int64)
+
+    def forget(self, bodies: Ids) -> None:
+        """These change owners: who needs them is chosen anew."""
+        kept = ~np.isin(self.keys // MOST_WORKERS, bodies)
+        self.keys, self.needed_at = self.keys[kept], self.needed_at[kept]
+
+    def present(self, membership: Membership, removed: Ids) -> Membership:
+        """Who has which bodies in its engine: owners, and those that have ghosts."""
+        found = membership.copy()
+        body, worker = self._without(removed)
+        bits = np.uint64(1) << (worker % WORD).astype(np.uint64)
+        np.bitwise_or.at(found.bits, (body, worker // WORD), bits)
+        return found
+
+    def neighbours(self, owner: Ids, worker_count: int, removed: Ids) -> list[Neighbours]:
+        """For every worker, whom it shares bodies with, without those that are out of all engines."""
+        body, worker = self._without(removed)
+        of = owner[body].astype(np.int64)
+        order = np.lexsort((body, worker, of))
+        links, ids = (of * MOST_WORKERS + worker)[order], body[order].astype(np.int32)
+
+        def sent(sender: int, receiver: int) -> Ids:
+            ends = np.searchsorted(links, sender * MOST_WORKERS + receiver + np.arange(2))
+            return ids[ends[0] : ends[1]]
+
+        turns = _turns(body, of, worker)
+        lists = []
+        for w in range(worker_count):
+            partners = sorted({sum(pair) - w for pair in turns if w in pair})
+            border, ghosts = ([sent(w, p) for p in partners], [sent(p, w) for p in partners])
+            lists.append(
+                Neighbours(
+                    np.array(partners, np.int32),
+                    np.array([turns[min(w, p), max(w, p)] for p in partners], np.int32),
+                    np.concatenate([NOBODY, *border]),
+                    np.array([len(part) for part in border], np.int32),
+                    np.concatenate([NOBODY, *ghosts]),
+                    np.array([len(part) for part in ghosts], np.int32),
+                )
+            )
+        return lists
+
+    def _without(self, removed: Ids) -> tuple[Keys, Keys]:
+        body, worker = np.divmod(self.keys, MOST_WORKERS)
+        kept = ~np.isin(body, removed)
+        return body[kept], worker[kept]
+
+
+def _turns(body: Keys, owner: Keys, worker: Keys) -> dict[tuple[int, int], int]:
+    """A turn for every pair of workers that share bodies, as few as possible in order: pairs of one turn have no body in
+    common. Bodies are ascending."""
+    pair = np.minimum(owner, worker) * MOST_WORKERS + np.maximum(owner, worker)
+    conflicts: set[tuple[int, int]] = set()
+    lag = 1
+    while lag < len(body) and (same := body[lag:] == body[:-lag]).any():
+        found = np.unique(np.stack([pair[:-lag][same], pair[lag:][same]], axis=1), axis=0)
+        conflicts |= {(a, b) for a, b in found.tolist()} | {(b, a) for a, b in found.tolist()}
+        lag += 1
+    turns: dict[int, int] = {}
+    for one in np.unique(pair).tolist():
+        taken = {turns[other] for a, other in conflicts if a == one and other in turns}
+        turns[one] = next(turn for turn in range(len(taken) + 1) if turn not in taken)
+    return {(one // MOST_WORKERS, one % MOST_WORKERS): turn for one, turn in turns.items()}
