@@ -291,7 +291,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def(
           "set_neighbours",
           [](BulletWorld& w, int self, Input<int> workers, Input<int> turns, Input<int> border, Input<int> border_counts,
-             Input<int> ghosts, Input<int> ghost_counts) {
+             Input<int> ghosts, Input<int> ghost_counts, Input<int> whole) {
             std::vector<lapjoint::NeighbourBodies> neighbours;
             const int *first = border.data(), *ghost = ghosts.data();
             for (int i = 0; i < rows(workers); ++i) {
@@ -303,9 +303,10 @@ NB_MODULE(LAPJOINT_MODULE, m) {
               first += border_counts.data()[i];
               ghost += ghost_counts.data()[i];
             }
-            w.set_neighbours(self, std::move(neighbours));
+            w.set_neighbours(self, std::move(neighbours), std::vector<int>(whole.data(), whole.data() + rows(whole)));
           },
-          "self"_a, "workers"_a, "turns"_a, "border"_a, "border_counts"_a, "ghosts"_a, "ghost_counts"_a)
+          "self"_a, "workers"_a, "turns"_a, "border"_a, "border_counts"_a, "ghosts"_a, "ghost_counts"_a,
+          "whole"_a)
       .def("step_with_neighbours", &BulletWorld::step_with_neighbours, "timestep"_a, "mailboxes"_a, "attempt"_a,
            Unlocked())
       // A step in rounds; products are as in algorithms/extrapolation.h, messages as in exchange/exchange.h.

@@ -47,8 +47,8 @@ void each_kept(btManifoldPoint& point, Visit&& visit) {
 
 }  // namespace
 
-SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, double length_unit,
-                           double mass_unit)
+SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, int body_count,
+                           double length_unit, double mass_unit)
     : columns_(joints), length_unit_(length_unit), mass_unit_(mass_unit) {
   solver_.settings = settings;
   for (int j = 0; j < joints.count; ++j) {
@@ -88,10 +88,15 @@ SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& 
   first_axis_.push_back(static_cast<int>(axes_.size()));
   first_impulse_.push_back(6 * joints.count + first_axis_.back());
   solver_.joint_impulses.assign(first_impulse_.back(), 0);
+  std::vector<ConstraintEnds> ends;
+  for (int j = 0; j < joints.count; ++j) ends.push_back({joints.body_a[j], joints.body_b[j]});
+  structures_.define(body_count, std::move(ends), locked_);
   solver_.bodies.resize(0);
 }
 
-void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, std::vector<Neighbour> neighbours, int fixed) {
+void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std::vector<Neighbour> neighbours,
+                              const std::vector<int>& whole) {
+  const int fixed = static_cast<int>(bodies_.size());
   std::vector<JointDefinition> own;
   std::vector<std::vector<JointDefinition>> between(neighbours.size());
   const auto put_frame = [&](const double* frame, const btQuaternion& turn, Real* place, Real* axes) {
@@ -122,6 +127,18 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, std::vector<Ne
   for (const auto& joints : between)
     for (const JointDefinition& joint : joints) is_cut[joint.a] = is_cut[joint.b] = 1;
   solver_.direct_joints.choose(own, solver_.settings.joints, is_cut, fixed);
+  std::vector<int> numbers, labels, wanted;
+  std::vector<char> is_first, is_ghost;
+  for (const btRigidBody* body : bodies_) {
+    numbers.push_back(body->getUserIndex());
+    labels.push_back(structures_.label(body->getUserIndex()));
+    is_ghost.push_back(ghost_of_[is_ghost.size()] != kOwn);
+  }
+  for (const Neighbour& neighbour : neighbours) is_first.push_back(self < neighbour.worker);
+  for (const int label : whole)
+    if (structures_.fits(label, solver_.settings.joints)) wanted.push_back(label);
+  solver_.direct_joints.choose_shared(own, between, is_first, is_ghost, numbers, labels, wanted);
+  solver_.direct_joints.set_asks(!structures_.empty() && solver_.settings.joints != JointChoice::kSwept);
   solver_.joints.define(std::move(own), axes_, fixed);
   solver_.between.define(std::move(neighbours), std::move(between), axes_, fixed);
 }
@@ -404,8 +421,8 @@ int SubstepWorld::find_not_finite() const {
   return -1;
 }
 
-void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints,
-                               std::vector<Neighbour> neighbours) {
+void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
+                               std::vector<Neighbour> neighbours, const std::vector<int>& whole) {
   bodies_ = bodies;
   solver_.bodies.resize(static_cast<int>(bodies.size()));
   members_.assign(bodies.empty() ? 0 : bodies.back()->getUserIndex() + 1, {0, 0});
@@ -423,7 +440,7 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
     for (const int place : neighbours[n].ghosts) ghost_of_[place] = static_cast<int>(n);
     for (const int place : neighbours[n].border) is_border_[n][place] = 1;
   }
-  set_joints(joints, std::move(neighbours), static_cast<int>(bodies.size()));
+  set_joints(joints, self, std::move(neighbours), whole);
 }
 
 void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep) {

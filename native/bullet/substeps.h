@@ -17,7 +17,8 @@ namespace lapjoint {
 
 class SubstepWorld {
  public:
-  SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, double length_unit, double mass_unit);
+  SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, int body_count, double length_unit,
+               double mass_unit);
 
   // A joint that holds its bodies; `turn`: from the scene's body frame to Bullet's. Places of bodies are their places
   // in the world's list; `fixed` is one past the last.
@@ -26,8 +27,10 @@ class SubstepWorld {
     btQuaternion turn_a, turn_b;
   };
   // Whenever bodies, joints or neighbours come or go; bodies are in the world's order, neighbours have their places.
-  void set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints,
-                   std::vector<Neighbour> neighbours);
+  // `whole`: structures across workers, by their lowest bodies, that are narrow enough between workers to be solved at
+  // once.
+  void set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
+                   std::vector<Neighbour> neighbours, const std::vector<int>& whole);
 
   // From contacts as the dispatcher has them: computes a step, and writes it into the world's bodies and contacts.
   void solve(btDispatcher& dispatcher, btScalar timestep);
@@ -84,7 +87,8 @@ class SubstepWorld {
   };
   // In the dispatcher's order, and the numbers of its entries in the order of their names.
   void collect(btDispatcher& dispatcher);
-  void set_joints(const std::vector<LiveJoint>& joints, std::vector<Neighbour> neighbours, int fixed);
+  void set_joints(const std::vector<LiveJoint>& joints, int self, std::vector<Neighbour> neighbours,
+                  const std::vector<int>& whole);
   int place_of(int number) const;
   void read_contacts();
   void read_body(int place);
@@ -96,6 +100,7 @@ class SubstepWorld {
   std::vector<AxisDefinition> axes_;
   std::vector<int> first_axis_;
   std::vector<std::uint8_t> locked_;
+  Structures structures_;
   std::vector<btRigidBody*> bodies_;
   struct Member {
     int place;

@@ -72,7 +72,7 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
                                               : JointChoice::kAuto;
     own.push_speed /= Real(settings.length_unit);
     own.bounce_speed /= Real(settings.length_unit);
-    substeps_ = std::make_unique<SubstepWorld>(own, joints, settings.length_unit, settings.mass_unit);
+    substeps_ = std::make_unique<SubstepWorld>(own, joints, bodies.count, settings.length_unit, settings.mass_unit);
     solver_ = std::make_unique<OpenSolver>();  // the world wants one
   } else if (settings.in_rounds) {
     auto solver = std::make_unique<RoundSolver>(btScalar(settings.joint_warm_start), !settings.accelerated,
@@ -360,7 +360,7 @@ void BulletWorld::commit() {
       live.push_back({joint.id, slot(a).body.getUserIndex2(), to_world ? fixed : slot(b).body.getUserIndex2(),
                       slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
     }
-    substeps_->set_members(movers_, live, places_of_neighbours());
+    substeps_->set_members(movers_, live, self_, places_of_neighbours(), whole_);
   }
   members_changed_ = false;
 }
@@ -465,8 +465,10 @@ void BulletWorld::step(double timestep, int count) {
 
 // ---- with neighbours -----------------------------------------------------------------------------------------------
 
-void BulletWorld::set_neighbours(int self, std::vector<NeighbourBodies> neighbours) {
+void BulletWorld::set_neighbours(int self, std::vector<NeighbourBodies> neighbours, std::vector<int> whole) {
   self_ = self;
+  members_changed_ |= whole != whole_;
+  whole_ = std::move(whole);
   if (neighbours == neighbours_) return;
   if (!substeps_) throw std::invalid_argument("only the substep solver takes steps with neighbours");
   std::vector<char> ghosts(is_ghost_.size(), 0);

@@ -113,14 +113,20 @@ void Mailboxes::send(int worker, std::size_t size) {
   set(into.message, number);
 }
 
-const void* Mailboxes::receive(int worker, std::size_t size) {
+const void* Mailboxes::receive_any(int worker) {
   const std::uint64_t number = attempt_ * kInStep + received_[worker]++;
   Slot& from = slot(worker, self_, number);
   wait_for(from.message, number);
+  return reinterpret_cast<const std::byte*>(&from) + kLine;
+}
+
+const void* Mailboxes::receive(int worker, std::size_t size) {
+  const Slot& from = slot(worker, self_, attempt_ * kInStep + received_[worker]);
+  const void* message = receive_any(worker);
   if (from.size != size)
     throw std::runtime_error("worker " + std::to_string(worker) + " has sent " + std::to_string(from.size) +
                              " bytes to worker " + std::to_string(self_) + ", expected " + std::to_string(size));
-  return reinterpret_cast<const std::byte*>(&from) + kLine;
+  return message;
 }
 
 void Mailboxes::finish_step() {

@@ -44,6 +44,7 @@ class Mailboxes {
   void send(int worker, std::size_t size);
   // The next message of a worker, of exactly this size, until the next but one is received.
   const void* receive(int worker, std::size_t size);
+  const void* receive_any(int worker);  // of any size
   // Returns once all workers have come so far, with every message read: nobody can fail in this step any more.
   void finish_step();
   const Waits& waits() const { return waits_; }

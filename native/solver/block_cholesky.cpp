@@ -131,13 +131,17 @@ double* BlockCholesky::block(int row, int column) {
   return &upper_[kBlock * (std::lower_bound(first, last, k) - later_.begin())];
 }
 
-LAPJOINT_WIDER bool BlockCholesky::factor() {
+bool BlockCholesky::factor() { return factor_until(row_count_); }
+bool BlockCholesky::factor_others() { return factor_until(kept_from_); }
+
+LAPJOINT_WIDER bool BlockCholesky::factor_until(int end) {
   const int* target = targets_.data();
-  for (int at = 0; at < row_count_; ++at) {
+  for (int at = 0; at <= end; ++at) {
     if (at == kept_from_) {
       kept_diagonal_.assign(diagonal_.begin() + static_cast<std::ptrdiff_t>(kBlock) * at, diagonal_.end());
       kept_upper_.assign(upper_.begin() + static_cast<std::ptrdiff_t>(kBlock) * start_[at], upper_.end());
     }
+    if (at == end) break;
     double* diagonal = &diagonal_[static_cast<std::size_t>(kBlock) * at];
     if (!factor_block(diagonal)) return false;
     for (int i = start_[at]; i < start_[at + 1]; ++i) {
@@ -191,9 +195,9 @@ LAPJOINT_WIDER void BlockCholesky::solve(double* values) const {
 
 // As `solve`, for as many right sides as there are, of one body after the other. Sums are added up in another order.
 template <int kSides>
-LAPJOINT_ALWAYS_INLINE void BlockCholesky::solve_sides(double* values) const {
+LAPJOINT_ALWAYS_INLINE void BlockCholesky::go_forward(double* values, int end) const {
   constexpr int kSize = kSides * kSide;
-  for (int at = 0; at < row_count_; ++at) {
+  for (int at = 0; at < end; ++at) {
     const double* l = &diagonal_[static_cast<std::size_t>(kBlock) * at];
     double* own = values + kSize * static_cast<std::size_t>(row_at_[at]);
     for (int side = 0; side < kSides; ++side)
@@ -215,7 +219,12 @@ LAPJOINT_ALWAYS_INLINE void BlockCholesky::solve_sides(double* values) const {
       for (int side = 0; side < kSides; ++side) left[side].write(other + kSide * side);
     }
   }
-  for (int at = row_count_ - 1; at >= 0; --at) {
+}
+
+template <int kSides>
+LAPJOINT_ALWAYS_INLINE void BlockCholesky::go_back(double* values, int end) const {
+  constexpr int kSize = kSides * kSide;
+  for (int at = end - 1; at >= 0; --at) {
     const double* l = &diagonal_[static_cast<std::size_t>(kBlock) * at];
     double* own = values + kSize * static_cast<std::size_t>(row_at_[at]);
     for (int side = 0; side < kSides; ++side) {
@@ -242,6 +251,20 @@ LAPJOINT_ALWAYS_INLINE void BlockCholesky::solve_sides(double* values) const {
       }
     }
   }
+}
+
+template <int kSides>
+LAPJOINT_ALWAYS_INLINE void BlockCholesky::solve_sides(double* values) const {
+  go_forward<kSides>(values, row_count_);
+  go_back<kSides>(values, row_count_);
+}
+
+LAPJOINT_WIDER void BlockCholesky::eliminate(double* values, int sides) const {
+  sides == 1 ? go_forward<1>(values, kept_from_) : go_forward<2>(values, kept_from_);
+}
+
+LAPJOINT_WIDER void BlockCholesky::substitute(double* values, int sides) const {
+  sides == 1 ? go_back<1>(values, kept_from_) : go_back<2>(values, kept_from_);
 }
 
 LAPJOINT_WIDER void BlockCholesky::solve_one(double* values) const { solve_sides<1>(values); }

@@ -23,10 +23,17 @@ class BlockCholesky {
   double* block(int row, int column);
   // False if the matrix is not positive definite.
   bool factor();
+  // The same for all rows but those that are kept.
+  bool factor_others();
   void solve(double* values) const;  // 6 per row, in place
   // The same, faster, with sums in another order; for two right sides, each row has 6 of the one and 6 of the other.
   void solve_one(double* values) const;
   void solve_two(double* values) const;
+  // The two halves of it for all rows but those that are kept, for one or two right sides: what the kept rows' right
+  // sides become, and the others' values once the kept ones' are there. After `factor_others`.
+  void eliminate(double* values, int sides) const;
+  void substitute(double* values, int sides) const;
+  bool is_kept(int row) const { return place_[row] >= kept_from_; }
 
   // Blocks of what is left for the kept rows.
   std::size_t kept_count() const {
@@ -44,6 +51,11 @@ class BlockCholesky {
   }
 
  private:
+  bool factor_until(int end);
+  template <int kSides>
+  void go_forward(double* values, int end) const;
+  template <int kSides>
+  void go_back(double* values, int end) const;
   template <int kSides>
   void solve_sides(double* values) const;
 

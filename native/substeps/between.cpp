@@ -134,16 +134,14 @@ void Between::solve(Bodies& bodies) {
       });
 }
 
-Real Between::relax(Bodies& bodies, bool moved) {
+Real Between::relax(Bodies& bodies, bool moved, bool poses) {
   Real residual = 0;
   take_turns(
       bodies, [](const Rows&) { return true; },
       [&](Rows& rows, const Neighbour& neighbour) {
-        if (moved && !rows.joints.empty()) {
-          if (rows.joints.needs_poses())
-            for (const int place : neighbour.ghosts) bodies.find_pose(place);
-          rows.joints.turn(bodies);
-        }
+        if (moved && poses)
+          for (const int place : neighbour.ghosts) bodies.find_pose(place);
+        if (moved) rows.joints.turn(bodies);
         residual = std::max(residual, rows.joints.relax(bodies));
         residual = std::max(residual, rows.contacts.relax(bodies));
       });

@@ -59,8 +59,9 @@ class Between {
                const JointSettings& of_joints, const std::vector<Real>& joint_impulses);
   void warm_start(Bodies& bodies) const;
   void solve(Bodies& bodies);
-  // `moved`: bodies have moved since the last sweep.
-  Real relax(Bodies& bodies, bool moved);
+  // `moved`: bodies have moved since the last sweep; `poses`: and somebody needs their poses.
+  Real relax(Bodies& bodies, bool moved, bool poses);
+  Mailboxes* mailboxes() const { return mailboxes_; }
   void bounce(Bodies& bodies);
   void store(std::vector<Contact>& contacts, std::vector<Real>& joint_impulses) const;
   long row_count() const;

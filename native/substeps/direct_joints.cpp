@@ -12,10 +12,6 @@ namespace {
 
 constexpr double kHold = 1e6;       // how stiff a row is, against what it needs alone
 constexpr double kMostTurn = 0.04;  // rad that corrections may turn a body by in a step
-// Products of blocks that a factorization may take for each row, unless it is asked for: a product is about as much as
-// ten updates of a row.
-constexpr long kWork = 12;
-constexpr long kAnyWork = 1'000'000'000;
 
 double product(const double* a, const double* b) {
   return (a[0] * b[0] + a[2] * b[2] + a[4] * b[4]) + (a[1] * b[1] + a[3] * b[3] + a[5] * b[5]);
@@ -104,60 +100,153 @@ void DirectJoints::choose_structure(std::vector<JointDefinition>& joints, const 
   auto known = patterns_.find(key);
   if (known == patterns_.end()) {
     auto pattern = std::make_shared<BlockCholesky>();
-    const long limit = choice == JointChoice::kDirect ? kAnyWork : kWork * row_count;
+    const long limit = work_limit(choice, row_count);
     if (!pattern->analyse(std::vector<char>(body_count, 0), key.second, limit)) pattern.reset();
     known = patterns_.emplace(key, std::move(pattern)).first;
   }
   used_.insert(*known);
   if (!known->second) return;
   structure.matrix = std::make_unique<BlockCholesky>(*known->second);
-  for (std::size_t k = 0; k < members.size(); ++k) {
-    Link& link = structure.links[k];
-    link.joint = static_cast<int>(joints_.size());
-    joints[members[k]].direct = true;
-    joints_.push_back(joints[members[k]]);
-    const JointDefinition& joint = joints_.back();
-    link.is_point = joint.is_point();
-    link.first_row = static_cast<int>(rows_.size());
-    for (int axis = 0; axis < 6; ++axis)
-      if (joint.locked >> axis & 1) {
-        rows_.emplace_back();
-        rows_.back().target = joint.first_impulse + axis;
-      }
-    link.row_count = static_cast<int>(rows_.size()) - link.first_row;
-    if (link.a != body_count) link.of_a = structure.matrix->block(link.a, link.a);
-    if (link.b != body_count) link.of_b = structure.matrix->block(link.b, link.b);
-    if (!link.of_a || !link.of_b) continue;
-    link.b_first = !structure.matrix->stored(link.a, link.b);
-    link.of_both = link.b_first ? structure.matrix->block(link.b, link.a) : structure.matrix->block(link.a, link.b);
-  }
+  std::vector<Link> ends;
+  ends.swap(structure.links);
+  for (std::size_t k = 0; k < members.size(); ++k) add_link(structure, joints[members[k]], ends[k]);
   structures_.push_back(std::move(structure));
+}
+
+// `ends` has the rows of the joint's bodies, and whether it is put into the matrix.
+void DirectJoints::add_link(Structure& structure, JointDefinition& from, const Link& ends) {
+  const int body_count = static_cast<int>(structure.places.size());
+  Link& link = structure.links.emplace_back(ends);
+  link.joint = static_cast<int>(joints_.size());
+  from.direct = true;
+  joints_.push_back(from);
+  const JointDefinition& joint = joints_.back();
+  link.is_point = joint.is_point();
+  link.first_row = static_cast<int>(rows_.size());
+  for (int axis = 0; axis < 6; ++axis)
+    if (joint.locked >> axis & 1) {
+      rows_.emplace_back();
+      rows_.back().target = joint.first_impulse + axis;
+    }
+  link.row_count = static_cast<int>(rows_.size()) - link.first_row;
+  if (!link.is_own) return;
+  if (link.a != body_count) link.of_a = structure.matrix->block(link.a, link.a);
+  if (link.b != body_count) link.of_b = structure.matrix->block(link.b, link.b);
+  if (!link.of_a || !link.of_b) return;
+  link.b_first = !structure.matrix->stored(link.a, link.b);
+  link.of_both = link.b_first ? structure.matrix->block(link.b, link.a) : structure.matrix->block(link.a, link.b);
+}
+
+void DirectJoints::choose_shared(std::vector<JointDefinition>& own, std::vector<std::vector<JointDefinition>>& between,
+                                 const std::vector<char>& is_first, const std::vector<char>& is_ghost,
+                                 const std::vector<int>& bodies, const std::vector<int>& labels,
+                                 const std::vector<int>& wanted) {
+  shared_ = {};
+  part_ = {};
+  kept_.clear();
+  is_ghost_.clear();
+  shared_labels_.clear();
+  const int fixed = static_cast<int>(bodies.size());
+  const auto is_wanted = [&](const JointDefinition& joint) {
+    const int place = joint.a < fixed ? joint.a : joint.b;
+    return joint.locked && !joint.direct && std::binary_search(wanted.begin(), wanted.end(), labels[place]);
+  };
+  std::vector<char> is_kept(fixed, 0);
+  std::vector<int>& places = shared_.places;
+  for (const JointDefinition& joint : own) {
+    if (!is_wanted(joint)) continue;
+    for (const int place : {joint.a, joint.b})
+      if (place < fixed) places.push_back(place);
+  }
+  for (const auto& joints : between)
+    for (const JointDefinition& joint : joints)
+      if (is_wanted(joint))
+        for (const int place : {joint.a, joint.b}) places.push_back(place), is_kept[place] = 1;
+  if (places.empty()) return;
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  const int body_count = static_cast<int>(places.size());
+  const auto ends_of = [&](const JointDefinition& joint, bool assembles) {
+    const auto number = [&](int place) {
+      if (place >= fixed) return body_count;
+      return static_cast<int>(std::lower_bound(places.begin(), places.end(), place) - places.begin());
+    };
+    Link ends{};
+    ends.a = number(joint.a);
+    ends.b = number(joint.b);
+    ends.is_own = assembles;
+    return ends;
+  };
+  std::vector<char> kept;
+  for (const int place : places) kept.push_back(is_kept[place]);
+  Pairs pairs;
+  const auto add_pair = [&](const Link& ends) {
+    if (ends.a != body_count && ends.b != body_count) pairs.emplace_back(ends.a, ends.b);
+  };
+  for (const JointDefinition& joint : own)
+    if (is_wanted(joint)) add_pair(ends_of(joint, true));
+  for (std::size_t n = 0; n < between.size(); ++n)
+    for (const JointDefinition& joint : between[n])
+      if (is_wanted(joint) && is_first[n]) add_pair(ends_of(joint, true));
+  shared_.matrix = std::make_unique<BlockCholesky>();
+  shared_.matrix->analyse(kept, pairs, work_limit(JointChoice::kDirect, 0));
+  for (JointDefinition& joint : own)
+    if (is_wanted(joint)) {
+      const Link ends = ends_of(joint, true);
+      add_link(shared_, joint, ends);
+    }
+  for (std::size_t n = 0; n < between.size(); ++n)
+    for (JointDefinition& joint : between[n])
+      if (is_wanted(joint)) {
+        const Link ends = ends_of(joint, is_first[n] != 0);
+        add_link(shared_, joint, ends);
+      }
+  for (int i = 0; i < body_count; ++i) {
+    shared_labels_.push_back(labels[places[i]]);
+    is_ghost_.push_back(is_ghost[places[i]]);
+    if (!kept[i]) continue;
+    kept_.push_back(i);
+    part_.bodies.push_back(bodies[places[i]]);
+    part_.labels.push_back(labels[places[i]]);
+  }
+  std::vector<int> at(body_count, -1);
+  for (std::size_t k = 0; k < kept_.size(); ++k) at[kept_[k]] = static_cast<int>(k);
+  shared_.matrix->each_kept([&](int row, int column, const double*) { part_.pairs.push_back({at[row], at[column]}); });
 }
 
 // ---- a step's rows
 // -----------------------------------------------------------------------------------------------------
 
-void DirectJoints::prepare(Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses) {
+void DirectJoints::prepare(Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses,
+                           Mailboxes* mailboxes) {
   h_ = h;
   substeps_ = substeps;
   failed_ = 0;
+  mailboxes_ = mailboxes;
   for (Structure& structure : structures_) {
-    for (const Link& link : structure.links) {
-      for (int k = 0; k < link.row_count; ++k) {
-        Row& row = rows_[link.first_row + k];
-        row.impulse = 0;
-        std::fill(row.own_a, row.own_a + 6, 0.0);
-        std::fill(row.own_b, row.own_b + 6, 0.0);
-      }
-      put_rows(link, bodies);
-      for (int k = 0; k < link.row_count; ++k) {
-        Row& row = rows_[link.first_row + k];
-        row.stiffness = kHold / std::max(product(row.own_a, row.own_a) + product(row.own_b, row.own_b), 1e-300);
-        row.impulse = double(impulses[row.target]) / substeps;
-      }
-    }
+    prepare_rows(structure, bodies, impulses);
     structure.works = factor(structure);
     failed_ += !structure.works;
+  }
+  if (!mailboxes || !asks_) return;
+  prepare_rows(shared_, bodies, impulses);
+  factor_shared(true);
+}
+
+void DirectJoints::prepare_rows(Structure& structure, Bodies& bodies, const std::vector<Real>& impulses) {
+  for (const Link& link : structure.links) {
+    for (int k = 0; k < link.row_count; ++k) {
+      Row& row = rows_[link.first_row + k];
+      row.impulse = 0;
+      std::fill(row.own_a, row.own_a + 6, 0.0);
+      std::fill(row.own_b, row.own_b + 6, 0.0);
+    }
+    put_rows(link, bodies);
+    for (int k = 0; k < link.row_count; ++k) {
+      Row& row = rows_[link.first_row + k];
+      row.stiffness = kHold / std::max(product(row.own_a, row.own_a) + product(row.own_b, row.own_b), 1e-300);
+      row.impulse = double(impulses[row.target]) / substeps_;
+    }
   }
 }
 
@@ -233,11 +322,19 @@ void DirectJoints::add_point(const Row* rows, double (Row::*own)[6], double (Row
 }
 
 bool DirectJoints::factor(Structure& structure) {
+  assemble(structure);
+  return structure.matrix->factor();
+}
+
+void DirectJoints::assemble(Structure& structure) {
   BlockCholesky& matrix = *structure.matrix;
   matrix.clear();
-  for (int i = 0; i < static_cast<int>(structure.places.size()); ++i)
+  for (int i = 0; i < static_cast<int>(structure.places.size()); ++i) {
+    if (&structure == &shared_ && is_ghost_[i]) continue;  // it is in its own worker's
     for (int k = 0; k < 6; ++k) matrix.block(i, i)[7 * k] = 1;
+  }
   for (const Link& link : structure.links) {
+    if (!link.is_own) continue;
     const Row* rows = &rows_[link.first_row];
     int first = 0;
     if (link.is_point) {
@@ -259,23 +356,25 @@ bool DirectJoints::factor(Structure& structure) {
         add_product(row.stiffness, row.own_a, row.own_b, link.of_both);
     }
   }
-  return matrix.factor();
 }
 
 void DirectJoints::warm_start(Bodies& bodies) const {
-  for (const Structure& structure : structures_) {
-    if (!structure.works) continue;
-    for (const Link& link : structure.links) {
-      const JointDefinition& joint = joints_[link.joint];
-      for (int r = link.first_row; r < link.first_row + link.row_count; ++r)
-        for (int k = 0; k < 3; ++k) {
-          const Row& row = rows_[r];
-          bodies.motion[joint.a].moved[k] += Real(row.impulse * row.own_a[k]);
-          bodies.motion[joint.a].turned[k] += Real(row.impulse * row.own_a[3 + k]);
-          bodies.motion[joint.b].moved[k] += Real(row.impulse * row.own_b[k]);
-          bodies.motion[joint.b].turned[k] += Real(row.impulse * row.own_b[3 + k]);
-        }
-    }
+  for (const Structure& structure : structures_) warm_start(structure, bodies);
+  if (mailboxes_) warm_start(shared_, bodies);
+}
+
+void DirectJoints::warm_start(const Structure& structure, Bodies& bodies) const {
+  if (!structure.works) return;
+  for (const Link& link : structure.links) {
+    const JointDefinition& joint = joints_[link.joint];
+    for (int r = link.first_row; r < link.first_row + link.row_count; ++r)
+      for (int k = 0; k < 3; ++k) {
+        const Row& row = rows_[r];
+        bodies.motion[joint.a].moved[k] += Real(row.impulse * row.own_a[k]);
+        bodies.motion[joint.a].turned[k] += Real(row.impulse * row.own_a[3 + k]);
+        bodies.motion[joint.b].moved[k] += Real(row.impulse * row.own_b[k]);
+        bodies.motion[joint.b].turned[k] += Real(row.impulse * row.own_b[3 + k]);
+      }
   }
 }
 
@@ -293,6 +392,9 @@ void DirectJoints::turn(Bodies& bodies) {
     structure.works = factor(structure);
     failed_ += !structure.works;
   }
+  if (!interface_.takes_part() || !mailboxes_ || !shared_.works) return;
+  for (const Link& link : shared_.links) put_rows(link, bodies);
+  factor_shared(false);
 }
 
 void DirectJoints::read_velocities(const Structure& structure, const Bodies& bodies) {
@@ -308,6 +410,7 @@ void DirectJoints::read_velocities(const Structure& structure, const Bodies& bod
 }
 
 void DirectJoints::solve(Bodies& bodies) {
+  if (interface_.takes_part() && mailboxes_ && shared_.works) solve_shared(bodies);
   const double per_h = -1 / double(h_), most_turn = kMostTurn / substeps_;
   for (Structure& structure : structures_) {
     if (!structure.works) continue;
@@ -359,6 +462,7 @@ void DirectJoints::solve(Bodies& bodies) {
 }
 
 void DirectJoints::relax(Bodies& bodies) {
+  if (interface_.takes_part() && mailboxes_ && shared_.works) relax_shared(bodies);
   for (const Structure& structure : structures_) {
     if (!structure.works) continue;
     const std::size_t count = structure.places.size();
@@ -392,6 +496,144 @@ void DirectJoints::write_velocities(const Structure& structure, Bodies& bodies) 
     for (int k = 0; k < 3; ++k) {
       motion.linear[k] += Real(values_[6 * i + k]);
       motion.angular[k] += Real(values_[6 * i + 3 + k]);
+    }
+  }
+}
+
+// ---- across workers ------------------------------------------------------------------------------------------------
+
+void DirectJoints::factor_shared(bool first) {
+  part_.works = true;
+  part_.blocks.clear();
+  if (shared_.matrix) {
+    assemble(shared_);
+    part_.works = shared_.matrix->factor_others();
+    shared_.matrix->each_kept([&](int, int, const double* block) {
+      part_.blocks.insert(part_.blocks.end(), block, block + BlockCholesky::kBlock);
+    });
+  }
+  if (first)
+    interface_.exchange_pattern(*mailboxes_, part_);
+  else
+    interface_.exchange_blocks(*mailboxes_, part_);
+  if (!interface_.takes_part()) return;
+  shared_.works = interface_.factor(part_);
+  failed_ += !shared_.works;
+}
+
+// Values of all bodies of the structures, from right sides.
+void DirectJoints::solve_interface(int sides) {
+  const std::size_t each = static_cast<std::size_t>(6 * sides);
+  shared_.matrix->eliminate(values_.data(), sides);
+  kept_values_.resize(each * kept_.size());
+  for (std::size_t k = 0; k < kept_.size(); ++k)
+    std::copy_n(&values_[each * kept_[k]], each, &kept_values_[each * k]);
+  interface_.solve(*mailboxes_, kept_values_.data(), sides);
+  for (std::size_t k = 0; k < kept_.size(); ++k)
+    std::copy_n(&kept_values_[each * k], each, &values_[each * kept_[k]]);
+  shared_.matrix->substitute(values_.data(), sides);
+}
+
+// Asks for new velocities, not for what changes: so no worker needs those of another's bodies.
+void DirectJoints::solve_shared(Bodies& bodies) {
+  const double per_h = -1 / double(h_), most_turn = kMostTurn / substeps_;
+  const std::size_t count = shared_.places.size();
+  values_.assign(12 * (count + 1), 0.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_ghost_[i]) continue;
+    const Motion& motion = bodies.motion[shared_.places[i]];
+    for (int k = 0; k < 3; ++k) {
+      values_[12 * i + k] = motion.linear[k];
+      values_[12 * i + 3 + k] = motion.angular[k];
+    }
+  }
+  for (const Link& link : shared_.links) {
+    if (!link.is_own) continue;
+    double *at_a = &values_[12 * link.a], *at_b = &values_[12 * link.b];
+    for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
+      const Row& row = rows_[r];
+      const double wanted = row.stiffness * per_h * row.error;
+      for (int k = 0; k < 6; ++k) {
+        at_a[k] -= row.impulse * row.own_a[k];
+        at_a[6 + k] += wanted * row.own_a[k];
+        at_b[k] -= row.impulse * row.own_b[k];
+        at_b[6 + k] += wanted * row.own_b[k];
+      }
+    }
+  }
+  std::fill(values_.end() - 12, values_.end(), 0.0);
+  solve_interface(2);
+  const std::vector<int>& labels = interface_.labels();
+  const auto label_at = [&](std::size_t i) {
+    return static_cast<std::size_t>(std::lower_bound(labels.begin(), labels.end(), shared_labels_[i]) - labels.begin());
+  };
+  most_.assign(labels.size(), 0.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_ghost_[i]) continue;
+    const Real* inverse_inertia = bodies.traits[shared_.places[i]].inverse_inertia;
+    double square = 0;
+    for (int k = 0; k < 3; ++k) {
+      const double turn = values_[12 * i + 6 + 3 + k];
+      square += turn * turn * double(inverse_inertia[k]);
+    }
+    most_[label_at(i)] = std::max(most_[label_at(i)], square);
+  }
+  interface_.largest(*mailboxes_, most_);
+  for (double& most : most_) {
+    most = std::sqrt(most) * double(h_);
+    most = most > most_turn ? most_turn / most : 1;  // the share of the correction
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    for (int k = 0; k < 6; ++k)
+      values_[6 * i + k] = values_[12 * i + k] + most_[label_at(i)] * values_[12 * i + 6 + k];
+  std::fill(values_.begin() + static_cast<std::ptrdiff_t>(6 * count), values_.end(), 0.0);
+  for (const Link& link : shared_.links) {
+    const double share = most_[label_at(link.a < static_cast<int>(count) ? link.a : link.b)];
+    for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
+      Row& row = rows_[r];
+      row.impulse = row.stiffness * (share * per_h * row.error - product(row.own_a, &values_[6 * link.a]) -
+                                     product(row.own_b, &values_[6 * link.b]));
+    }
+  }
+  set_velocities(bodies);
+}
+
+void DirectJoints::relax_shared(Bodies& bodies) {
+  const std::size_t count = shared_.places.size();
+  values_.assign(6 * (count + 1), 0.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_ghost_[i]) continue;
+    const Motion& motion = bodies.motion[shared_.places[i]];
+    for (int k = 0; k < 3; ++k) {
+      values_[6 * i + k] = motion.linear[k];
+      values_[6 * i + 3 + k] = motion.angular[k];
+    }
+  }
+  for (const Link& link : shared_.links) {
+    if (!link.is_own) continue;
+    for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
+      add(-rows_[r].impulse, rows_[r].own_a, &values_[6 * link.a]);
+      add(-rows_[r].impulse, rows_[r].own_b, &values_[6 * link.b]);
+    }
+  }
+  std::fill(values_.end() - 6, values_.end(), 0.0);
+  solve_interface(1);
+  std::fill(values_.end() - 6, values_.end(), 0.0);
+  for (const Link& link : shared_.links)
+    for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
+      Row& row = rows_[r];
+      row.impulse = -row.stiffness *
+                    (product(row.own_a, &values_[6 * link.a]) + product(row.own_b, &values_[6 * link.b]));
+    }
+  set_velocities(bodies);
+}
+
+void DirectJoints::set_velocities(Bodies& bodies) const {
+  for (std::size_t i = 0; i < shared_.places.size(); ++i) {
+    Motion& motion = bodies.motion[shared_.places[i]];
+    for (int k = 0; k < 3; ++k) {
+      motion.linear[k] = Real(values_[6 * i + k]);
+      motion.angular[k] = Real(values_[6 * i + 3 + k]);
     }
   }
 }

@@ -8,6 +8,10 @@
 // Bodies turn from substep to substep, and rows and matrix with them: a matrix of another moment would answer with
 // impulses as wrong as rows are stiff. Errors are taken back within one substep; where links would have to turn far to
 // close a gap, even the right matrix promises too much, and the whole correction is scaled until no body turns far.
+//
+// A structure across workers is solved by all that have a part of it: each eliminates the bodies that only it has joints
+// of, and what is left is solved by each of them alike (substeps/interface_matrix.h). Joints between two workers have
+// their rows in both; the first of the two puts them into the matrix.
 #pragma once
 
 #include <map>
@@ -16,20 +20,28 @@
 #include <vector>
 
 #include "solver/block_cholesky.h"
+#include "substeps/interface_matrix.h"
 #include "substeps/joints.h"
+#include "substeps/structures.h"
 
 namespace lapjoint {
-
-enum class JointChoice { kAuto, kDirect, kSwept };
 
 class DirectJoints {
  public:
   // Marks the joints that are solved here: none of structures with a place that is cut off from some of its joints.
   // `fixed`: as for JointSweeps.
   void choose(std::vector<JointDefinition>& joints, JointChoice choice, const std::vector<char>& is_cut, int fixed);
-  bool empty() const { return joints_.empty(); }
+  // After it: marks those of structures across workers with these labels. `between` are the joints with each neighbour,
+  // `is_first` says whether this worker is the first of the two; ghosts, bodies' numbers and labels are by place.
+  void choose_shared(std::vector<JointDefinition>& own, std::vector<std::vector<JointDefinition>>& between,
+                     const std::vector<char>& is_first, const std::vector<char>& is_ghost,
+                     const std::vector<int>& bodies, const std::vector<int>& labels, const std::vector<int>& wanted);
+  // Whether this worker has nothing to do here, nor to ask the others for.
+  bool empty() const { return joints_.empty() && !asks_; }
+  // Whether structures across workers may be solved here, by this worker or others.
+  void set_asks(bool asks) { asks_ = asks; }
 
-  void prepare(Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses);
+  void prepare(Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses, Mailboxes* mailboxes);
   void warm_start(Bodies& bodies) const;
   void turn(Bodies& bodies);  // as JointSweeps does
   void solve(Bodies& bodies);
@@ -56,6 +68,7 @@ class DirectJoints {
     double *of_a = nullptr, *of_b = nullptr, *of_both = nullptr;
     bool b_first = false;  // in the block of both
     bool is_point = false;
+    bool is_own = true;  // in this worker's matrix
   };
   struct Structure {
     std::vector<Link> links;
@@ -67,14 +80,34 @@ class DirectJoints {
 
   void choose_structure(std::vector<JointDefinition>& joints, const std::vector<int>& members, JointChoice choice,
                         int fixed);
+  void add_link(Structure& structure, JointDefinition& joint, const Link& ends);
+  void prepare_rows(Structure& structure, Bodies& bodies, const std::vector<Real>& impulses);
+  void assemble(Structure& structure);
   bool factor(Structure& structure);
   static void add_point(const Row* rows, double (Row::*own)[6], double (Row::*other)[6], double* block);
   void put_rows(const Link& link, Bodies& bodies);
   void read_velocities(const Structure& structure, const Bodies& bodies);
   void write_velocities(const Structure& structure, Bodies& bodies) const;
 
+  // Of structures across workers.
+  void factor_shared(bool first);
+  void solve_interface(int sides);
+  void solve_shared(Bodies& bodies);
+  void relax_shared(Bodies& bodies);
+  void set_velocities(Bodies& bodies) const;
+  void warm_start(const Structure& structure, Bodies& bodies) const;
+
   std::vector<JointDefinition> joints_;
   std::vector<Structure> structures_;
+  Structure shared_;                // all of them
+  std::vector<char> is_ghost_;      // of its bodies
+  std::vector<int> shared_labels_;  // of its bodies
+  std::vector<int> kept_;           // rows of its matrix that are in the interface
+  InterfaceMatrix interface_;
+  InterfaceMatrix::Part part_;
+  std::vector<double> kept_values_, most_;
+  Mailboxes* mailboxes_ = nullptr;
+  bool asks_ = false;
   // By how bodies are joined: what is known of it, or nothing where it is too much work. Kept while it is used.
   using Patterns = std::map<std::pair<int, Pairs>, std::shared_ptr<const BlockCholesky>>;
   Patterns patterns_, used_;

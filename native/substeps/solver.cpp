@@ -52,7 +52,7 @@ void SubstepSolver::step(Real timestep) {
   if (!joints.empty()) joints.prepare(bodies, of_joints, joint_impulses);
   between.prepare(contacts, bodies, of_contacts, of_joints, joint_impulses);
   lap(times_.preparing);
-  if (!direct_joints.empty()) direct_joints.prepare(bodies, h, substeps, joint_impulses);
+  if (!direct_joints.empty()) direct_joints.prepare(bodies, h, substeps, joint_impulses, between.mailboxes());
   lap(times_.direct);
   joints.warm_start(bodies);
   direct_joints.warm_start(bodies);
@@ -78,11 +78,11 @@ void SubstepSolver::step(Real timestep) {
     lap(times_.moving);
     joints.turn(bodies);
     lap(times_.sweeps);
-    direct_joints.turn(bodies);
-    lap(times_.direct);
     for (int sweep = 0; sweep < sweep_count; ++sweep) {
-      residual_ = between.relax(bodies, sweep == 0);
+      residual_ = between.relax(bodies, sweep == 0, poses);
       lap(times_.between);
+      if (sweep == 0) direct_joints.turn(bodies);  // ghosts are where they should be only now
+      lap(times_.direct);
       residual_ = std::max(residual_, joints.relax(bodies));
       residual_ = std::max(residual_, sweeps_.relax(bodies));
       lap(times_.sweeps);

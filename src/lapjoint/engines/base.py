@@ -192,6 +192,7 @@ class NeighbourEngine(Protocol):
         border_counts: ArrayLike,
         ghosts: ArrayLike,
         ghost_counts: ArrayLike,
+        whole: ArrayLike,
     ) -> None:
         """Set whom this engine, that of `worker`, shares bodies with: see messages.Neighbours. A body that becomes a
         ghost, or is one no longer, loses its warm-start data."""

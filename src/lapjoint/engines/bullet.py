@@ -292,8 +292,9 @@ class BulletEngine:
         border_counts: ArrayLike,
         ghosts: ArrayLike,
         ghost_counts: ArrayLike,
+        whole: ArrayLike,
     ) -> None:
-        lists = (workers, turns, border, border_counts, ghosts, ghost_counts)
+        lists = (workers, turns, border, border_counts, ghosts, ghost_counts, whole)
         self._call(self._world.set_neighbours, worker, *map(as_ids, lists))
 
     def open_mailboxes(self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int) -> None:

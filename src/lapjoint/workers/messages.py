@@ -78,6 +78,9 @@ class Neighbours:
     ghosts: Ids = _array(np.int32)
     """The neighbour's bodies that this worker has as ghosts; the same way."""
     ghost_counts: Ids = _array(np.int32)
+    whole: Ids = _array(np.int32)
+    """Structures across workers, by their lowest bodies, that are narrow enough between workers to be solved at
+    once."""
 
 
 @dataclass

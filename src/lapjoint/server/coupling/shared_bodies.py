@@ -16,6 +16,9 @@ Keys = NDArray[np.int64]
 LINGER = 10
 """Steps that a worker keeps a ghost after its last constraint with one of the worker's own bodies."""
 MOST_WORKERS = 1024
+MOST_WIDE, MOST_WORK = 64, 20_000
+"""Bodies at the ends of one worker's joints with others, at most, in a structure that is solved at once; and products of
+blocks that solving for all such bodies may take: about a millisecond."""
 NOBODY = np.empty(0, np.int32)
 
 
@@ -25,7 +28,11 @@ class SharedBodies:
 
     def __init__(self, scene: Scene) -> None:
         joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
-        self._joints = joints[joints[:, 1] != WORLD]
+        inner = joints[:, 1] != WORLD
+        self._joints = joints[inner]
+        locks = ((scene.joints.lower == 0) & (scene.joints.upper == 0)).any(axis=1)
+        self._locked = joints[inner & locks]
+        self._label = structure_labels(self._locked, scene.body_count)
         self.keys: Keys = np.empty(0, np.int64)
         """Ascending."""
         self.needed_at: Keys = self.keys
@@ -75,7 +82,7 @@ class SharedBodies:
             ends = np.searchsorted(links, sender * MOST_WORKERS + receiver + np.arange(2))
             return ids[ends[0] : ends[1]]
 
-        turns = _turns(body, of, worker)
+        turns, whole = _turns(body, of, worker), self._narrow(owner, removed)
         lists = []
         for w in range(worker_count):
             partners = sorted({sum(pair) - w for pair in turns if w in pair})
@@ -88,9 +95,30 @@ class SharedBodies:
                     np.array([len(part) for part in border], np.int32),
                     np.concatenate([NOBODY, *ghosts]),
                     np.array([len(part) for part in ghosts], np.int32),
+                    whole,
                 )
             )
         return lists
+
+    def _narrow(self, owner: Ids, removed: Ids) -> Ids:
+        """Structures across workers, by their lowest bodies, with so few bodies at both ends of joints between workers
+        that every worker can solve for these by itself."""
+        across = self._locked[owner[self._locked[:, 0]] != owner[self._locked[:, 1]]]
+        across = across[~np.isin(across, removed).any(axis=1)].astype(np.int64)
+        if len(across) == 0:
+            return NOBODY
+        label = self._label[across[:, 0]].astype(np.int64)
+        # Every worker of a joint has both its bodies in its part of the structure.
+        parts = [
+            np.stack([label, owner[across[:, w]], across[:, end]], axis=1) for w in range(2) for end in range(2)
+        ]
+        bodies = np.unique(np.concatenate(parts), axis=0)
+        pairs, width = np.unique(bodies[:, :2], axis=0, return_counts=True)
+        labels, inverse = np.unique(pairs[:, 0], return_inverse=True)
+        work = np.bincount(inverse, width**3 / 6)
+        widest = np.zeros(len(labels), np.int64)
+        np.maximum.at(widest, inverse, width)
+        return labels[(work <= MOST_WORK) & (widest <= MOST_WIDE)].astype(np.int32)
 
     def _without(self, removed: Ids) -> tuple[Keys, Keys]:
         body, worker = np.divmod(self.keys, MOST_WORKERS)
@@ -113,3 +141,16 @@ def _turns(body: Keys, owner: Keys, worker: Keys) -> dict[tuple[int, int], int]:
         taken = {turns[other] for a, other in conflicts if a == one and other in turns}
         turns[one] = next(turn for turn in range(len(taken) + 1) if turn not in taken)
     return {(one // MOST_WORKERS, one % MOST_WORKERS): turn for one, turn in turns.items()}
+
+
+def structure_labels(joints: Ids, body_count: int) -> Ids:
+    """The lowest body of the structure that each body is part of: bodies that joints tie together."""
+    label = np.arange(body_count, dtype=np.int32)
+    while True:
+        low = label.copy()
+        for one, other in ((0, 1), (1, 0)):
+            np.minimum.at(low, joints[:, one], label[joints[:, other]])
+        low = low[low]  # follow the labels' own labels
+        if np.array_equal(low, label):
+            return label
+        label = low

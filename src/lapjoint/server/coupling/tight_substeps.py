@@ -28,6 +28,9 @@ from .tight import MIGRATE_EVERY, owners
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
+MOST_INTERFACE = 1 << 20
+"""Bytes of a worker's part of the widest interface that is solved at once."""
+
 
 class TightSubsteps:
     """Owners follow contacts and loads; bodies migrate with their contact cache, or stacks would give way."""
@@ -112,7 +115,7 @@ class TightSubsteps:
 
     @staticmethod
     def mail_room(body_count: int, params: Params) -> int:
-        return body_count * BulletEngine.mail_bytes(params.precision)
+        return max(MOST_INTERFACE, body_count * BulletEngine.mail_bytes(params.precision))
 
     def migrated(self, cache: EngineState) -> None:
         pass
