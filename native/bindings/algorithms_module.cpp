@@ -13,7 +13,6 @@
 #include "algorithms/blend.h"
 #include "algorithms/command_lists.h"
 #include "algorithms/detect.h"
-#include "algorithms/extrapolation.h"
 #include "algorithms/graph.h"
 #include "algorithms/membership.h"
 #include "algorithms/overlap.h"
@@ -278,18 +277,7 @@ NB_MODULE(_algorithms, m) {
           },
           "gaps"_a);
 
-  // ---- tight coupling ----
-
-  m.attr("product_count") = lapjoint::kProductCount;
-  m.attr("column_count") = lapjoint::kColumns;
-  m.def(
-      "choose_advance",
-      [](Input<double> products, double last_change, double regularization, bool few_rounds, Output<double> theta) {
-        lapjoint::Products sums;
-        std::memcpy(&sums, products.data(), sizeof sums);
-        return static_cast<int>(lapjoint::choose_advance(sums, last_change, regularization, few_rounds, theta.data()));
-      },
-      "products"_a, "last_change"_a, "regularization"_a, "few_rounds"_a, "theta"_a.noconvert());
+  // ---- structures of joints ----
 
   // Factors a matrix of blocks, solves in place, and writes what is left for the kept rows; false if it is not positive
   // definite, or takes more products of blocks than the limit. `matrix` and `left` are dense, `left` of the kept rows
@@ -312,7 +300,7 @@ NB_MODULE(_algorithms, m) {
         for (int row = 0; row < count; ++row) fill(row, row);
         for (const auto& [a, b] : pairs) blocks.stored(a, b) ? fill(a, b) : fill(b, a);
         if (!blocks.factor()) return false;
-        blocks.solve(values.data());
+        blocks.solve_one(values.data());
         std::vector<int> place(count, 0);
         int last = 0;
         for (int row = 0; row < count; ++row)
@@ -328,31 +316,4 @@ NB_MODULE(_algorithms, m) {
         return true;
       },
       "kept"_a, "pairs"_a, "matrix"_a, "values"_a.noconvert(), "left"_a.noconvert(), "limit"_a = 1L << 40);
-
-  nb::class_<lapjoint::History>(m, "History")
-      .def(
-          "__init__",
-          [](lapjoint::History* self, const std::vector<double>& weights) {
-            new (self) lapjoint::History();
-            self->begin(weights);
-          },
-          "weights"_a)
-      .def(
-          "add",
-          [](lapjoint::History& h, const std::vector<double>& before, const std::vector<double>& after,
-             Output<double> out) {
-            lapjoint::Products products;
-            h.add(before, after, products);
-            std::memcpy(out.data(), &products, sizeof products);
-          },
-          "before"_a, "after"_a, "products"_a.noconvert())
-      .def("forget", &lapjoint::History::forget)
-      .def(
-          "extrapolate",
-          [](const lapjoint::History& h, Input<double> theta) {
-            std::vector<double> impulses;
-            h.extrapolate(theta.data(), impulses);
-            return impulses;
-          },
-          "theta"_a);
 }

@@ -70,35 +70,6 @@ JointColumns joint_columns(const nb::dict& table, int count) {
   return c;
 }
 
-// Every worker's side of the exchange: its buffers, and which rows of the interface are its own.
-std::vector<lapjoint::WorkerBuffers> make_worker_buffers(const std::vector<Output<double>>& downs,
-                                                         const std::vector<Output<double>>& ups,
-                                                         const std::vector<Input<int>>& rows_of) {
-  std::vector<lapjoint::WorkerBuffers> workers;
-  for (std::size_t i = 0; i < downs.size(); ++i)
-    workers.push_back({downs[i].data(), ups[i].data(), rows_of[i].data(), rows(rows_of[i]), ups[i].size()});
-  return workers;
-}
-
-// Ctrl-C while workers are waited for.
-void raise_interrupt() {
-  nb::gil_scoped_acquire lock;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
-// Calls Python for the exchange, with its lock.
-std::unique_ptr<lapjoint::Links> make_called(const nb::callable& tell, const nb::callable& exchange) {
-  return std::make_unique<lapjoint::CalledLinks>(
-      [tell] {
-        nb::gil_scoped_acquire lock;
-        tell();
-      },
-      [exchange] {
-        nb::gil_scoped_acquire lock;
-        return nb::cast<bool>(exchange());
-      });
-}
-
 // A Python exception class of the module, and its instances with the body's number.
 nb::object add_error_class(nb::module_& m, const char* name, nb::handle base) {
   const std::string path = nb::cast<std::string>(m.attr("__name__")) + "." + name;
@@ -144,25 +115,6 @@ NB_MODULE(LAPJOINT_MODULE, m) {
   register_errors(m);
   m.attr("precision") = sizeof(btScalar) == 8 ? "float64" : "float32";
 
-  m.attr("exchange_heads") = nb::make_tuple(lapjoint::kDownHead, lapjoint::kUpHead, lapjoint::kContribution);
-  m.attr("product_count") = lapjoint::kProductCount;
-  m.attr("mass_limits") = nb::make_tuple(lapjoint::kMassNumbers, lapjoint::kMostMasses);
-  nb::class_<lapjoint::RoundPlan>(m, "RoundPlan")
-      .def(nb::init<>())
-      .def_rw("rounds", &lapjoint::RoundPlan::rounds)
-      .def_rw("sweeps", &lapjoint::RoundPlan::sweeps)
-      .def_rw("server_sweeps", &lapjoint::RoundPlan::server_sweeps)
-      .def_rw("accelerated", &lapjoint::RoundPlan::accelerated)
-      .def_rw("tolerance", &lapjoint::RoundPlan::tolerance);
-
-  nb::class_<lapjoint::RoundResult>(m, "RoundResult")
-      .def_ro("rounds", &lapjoint::RoundResult::rounds)
-      .def_ro("residual", &lapjoint::RoundResult::residual)
-      .def_ro("failed", &lapjoint::RoundResult::failed)
-      .def_ro("late", &lapjoint::RoundResult::late)
-      .def_ro("not_finite", &lapjoint::RoundResult::not_finite)
-      .def_ro("lost", &lapjoint::RoundResult::lost);
-
   using lapjoint::Mailboxes;
   nb::class_<Mailboxes>(m, "Mailboxes")
       // The memory is shared with other workers, and read and written in place.
@@ -184,8 +136,10 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "is_waiting",
           [](Input<std::uint8_t> memory, int worker) { return Mailboxes::is_waiting(memory.data(), worker); },
           "memory"_a, "worker"_a)
-      .def_prop_ro("waited_s", [](const Mailboxes& mail) { return mail.waits().wall; })
-      .def_prop_ro("waited_cpu_s", [](const Mailboxes& mail) { return mail.waits().cpu; });
+      .def_prop_ro("waited_s", [](const Mailboxes& mail) { return mail.counts().wait_wall; })
+      .def_prop_ro("waited_cpu_s", [](const Mailboxes& mail) { return mail.counts().wait_cpu; })
+      .def_prop_ro("exchanges", [](const Mailboxes& mail) { return mail.counts().exchanges; })
+      .def_prop_ro("sent_bytes", [](const Mailboxes& mail) { return mail.counts().bytes; });
   m.attr("message_bytes") = std::max(sizeof(lapjoint::Motion), sizeof(lapjoint::BodyState));
 
   nb::class_<WorldSettings>(m, "WorldSettings")
@@ -199,10 +153,6 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("solver_rows", &WorldSettings::solver_rows)
       .def_rw("substeps", &WorldSettings::substeps)
       .def_rw("joints", &WorldSettings::joints)
-      .def_rw("in_rounds", &WorldSettings::in_rounds)
-      .def_rw("accelerated", &WorldSettings::accelerated)
-      .def_rw("joints_together", &WorldSettings::joints_together)
-      .def_rw("joint_warm_start", &WorldSettings::joint_warm_start)
       .def_rw("iterations", &WorldSettings::iterations)
       .def_rw("residual_threshold", &WorldSettings::residual_threshold)
       .def_rw("joint_erp", &WorldSettings::joint_erp)
@@ -309,86 +259,6 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "whole"_a)
       .def("step_with_neighbours", &BulletWorld::step_with_neighbours, "timestep"_a, "mailboxes"_a, "attempt"_a,
            Unlocked())
-      // A step in rounds; products are as in algorithms/extrapolation.h, messages as in exchange/exchange.h.
-      .def(
-          "begin_step",
-          [](BulletWorld& w, double timestep, Input<int> interface, Input<int> jointed) {
-            w.begin_step(timestep, interface.data(), rows(interface),
-                         std::vector<int>(jointed.data(), jointed.data() + rows(jointed)));
-          },
-          "timestep"_a, "interface"_a, "jointed"_a, Unlocked())
-      .def(
-          "include", [](BulletWorld& w, Input<double> others) { w.include(others.data()); }, "others"_a, Unlocked())
-      .def(
-          "extrapolate",
-          [](BulletWorld& w, int how, Input<double> theta) {
-            w.extrapolate(static_cast<lapjoint::Advance>(how), theta.data());
-          },
-          "how"_a, "theta"_a, Unlocked())
-      .def(
-          "sweep",
-          [](BulletWorld& w, int count, Output<double> out) {
-            const lapjoint::Products products = w.sweep(count);
-            std::memcpy(out.data(), &products, sizeof products);
-          },
-          "count"_a, "products"_a.noconvert(), Unlocked())
-      .def(
-          "contributions", [](const BulletWorld& w, Output<double> own) { w.contributions(own.data()); },
-          "own"_a.noconvert(), Unlocked())
-      // Masses are rows of two places in the interface and a block of 6 by 6.
-      .def("interface_mass_count", [](const BulletWorld& w) { return w.interface_masses().size(); })
-      .def(
-          "read_interface_masses",
-          [](const BulletWorld& w, Output<double> out) { lapjoint::write_masses(w.interface_masses(), out.data()); },
-          "masses"_a.noconvert())
-      .def(
-          "add_interface_masses",
-          [](BulletWorld& w, Input<double> masses) {
-            std::vector<lapjoint::MassBlock> blocks;
-            lapjoint::read_masses(masses.data(), static_cast<int>(masses.shape(0)), blocks);
-            w.add_interface_masses(std::move(blocks));
-          },
-          "masses"_a)
-      .def("finish_step", &BulletWorld::finish_step, "moves"_a, Unlocked())
-      .def("abandon_step", &BulletWorld::abandon_step, Unlocked())
-      .def("step_rounds", &BulletWorld::step_rounds, "timestep"_a, "plan"_a, Unlocked())
-      .def(
-          "serve",
-          [](BulletWorld& w, Input<double> down, Output<double> up) {
-            return static_cast<int>(w.serve(down.data(), up.data()));
-          },
-          "down"_a, "up"_a.noconvert(), Unlocked())
-      .def(
-          "serve_by_socket",
-          [](BulletWorld& w, int socket, Output<double> down, Output<double> up, bool carries) {
-            return w.serve_by_socket(socket, down.data(), up.data(), std::min(down.size(), up.size()), carries);
-          },
-          "socket"_a, "down"_a.noconvert(), "up"_a.noconvert(), "carries"_a, Unlocked())
-      .def(
-          "run_rounds_by_sockets",
-          [](BulletWorld& w, const lapjoint::RoundPlan& plan, const std::vector<Output<double>>& downs,
-             const std::vector<Output<double>>& ups, const std::vector<Input<int>>& rows_of,
-             const std::vector<int>& sockets, double limit_s, const std::vector<bool>& carries) {
-            const auto workers = make_worker_buffers(downs, ups, rows_of);
-            lapjoint::SocketLinks links(workers, sockets, carries, limit_s, raise_interrupt);
-            nb::gil_scoped_release unlocked;
-            return w.run_rounds(plan, workers, links);
-          },
-          "plan"_a, "downs"_a, "ups"_a, "rows"_a, "sockets"_a, "limit_s"_a, "carries"_a)
-      .def(
-          "run_rounds_by_calls",
-          [](BulletWorld& w, const lapjoint::RoundPlan& plan, const std::vector<Output<double>>& downs,
-             const std::vector<Output<double>>& ups, const std::vector<Input<int>>& rows_of, const nb::callable& tell,
-             const nb::callable& exchange) {
-            const auto links = make_called(tell, exchange);
-            const auto workers = make_worker_buffers(downs, ups, rows_of);
-            nb::gil_scoped_release unlocked;
-            return w.run_rounds(plan, workers, *links);
-          },
-          "plan"_a, "downs"_a, "ups"_a, "rows"_a, "tell"_a, "exchange"_a)
-      .def(
-          "set_owners", [](BulletWorld& w, Input<int> owner) { w.set_owners(owner.data()); }, "owner"_a.noconvert(),
-          nb::keep_alive<1, 2>())
       .def("detect", &BulletWorld::detect, Unlocked())
       .def(
           "prepare", [](BulletWorld& w, Input<int> moving) { w.prepare(moving.data(), rows(moving)); }, "moving"_a,

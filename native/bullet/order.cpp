@@ -83,7 +83,6 @@ bool PairFilter::needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy
   const int high = std::max(a->m_uniqueId, b->m_uniqueId);
   if (low >= kStaticBase) return false;
   if (!is_own(low, high >= kStaticBase ? -1 : high)) return false;
-  if (owner_ && (high >= kStaticBase || owner_[low] == owner_[high])) return false;
   return ignored_.empty() || ignored_.count(pair_key(low, high)) == 0;
 }
 
@@ -251,27 +250,6 @@ void OrderedWorld::begin_own_step(btScalar timestep) {
   getDispatchInfo().m_timeStep = timestep;
   getDispatchInfo().m_stepCount = 0;
   performDiscreteCollisionDetection();
-}
-
-void OrderedWorld::begin_step(btScalar timestep, RoundSolver& solver) {
-  applyGravity();
-  predictUnconstraintMotion(timestep);
-  getDispatchInfo().m_timeStep = timestep;
-  getDispatchInfo().m_stepCount = 0;
-  performDiscreteCollisionDetection();
-  getSolverInfo().m_timeStep = timestep;
-  order_contacts();
-  const int object_count = m_collisionObjects.size();
-  solver.begin(object_count ? &m_collisionObjects[0] : nullptr, object_count, manifolds_.data(),
-               static_cast<int>(manifolds_.size()), m_constraints.size() ? &m_constraints[0] : nullptr,
-               m_constraints.size(), getSolverInfo());
-}
-
-void OrderedWorld::finish_step(btScalar timestep, RoundSolver& solver, bool moves) {
-  const int object_count = m_collisionObjects.size();
-  solver.finish(object_count ? &m_collisionObjects[0] : nullptr, object_count, moves);
-  if (moves) integrateTransforms(timestep);
-  clearForces();
 }
 
 }  // namespace lapjoint

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "solver/rounds.h"
 
 namespace lapjoint {
 
@@ -43,11 +42,6 @@ void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_b
 class PairFilter : public btOverlapFilterCallback {
  public:
   void ignore(int body_a, int body_b);
-  // From now on only bodies of different owners touch; static bodies touch nothing. The list is read in place.
-  void set_owners(const int* owner) { owner_ = owner; }
-  bool is_between_owners(int body_a, int body_b) const {
-    return !owner_ || (body_b >= 0 && owner_[body_a] != owner_[body_b]);
-  }
   // Bodies of other workers, by number, touch only those that are none. Read in place; may change for those that are
   // not active.
   void set_ghosts(const std::vector<char>* is_ghost) { is_ghost_ = is_ghost; }
@@ -60,7 +54,6 @@ class PairFilter : public btOverlapFilterCallback {
  private:
   std::unordered_set<std::uint64_t> ignored_;
   const std::vector<char>* is_ghost_ = nullptr;
-  const int* owner_ = nullptr;
 };
 
 // Bullet scans the whole pair cache for every body it removes. Here a batch of bodies is removed in one scan.
@@ -84,10 +77,6 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
 
   // Forces and contacts for a step of this length that another solver takes; it ends with clearForces.
   void begin_own_step(btScalar timestep);
-
-  // The same in rounds: everything up to the rows; then the solver's rounds; then everything after them.
-  void begin_step(btScalar timestep, RoundSolver& solver);
-  void finish_step(btScalar timestep, RoundSolver& solver, bool moves);
 
   // Does now what the next step can do already, if only the moving bodies, and new ones, change before it: broad phase
   // and narrow phase of all others. The step that follows does the rest; results are the same to the last bit.

@@ -204,7 +204,6 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
   for (int i = 0; i < dispatcher_.getNumManifolds(); ++i) dispatcher_.getManifoldByIndexInternal(i)->clearManifold();
 
   merge_contact_cache(point_count, point_bodies, point_numbers, points);
-  if (rounds_) rounds_->clear_cache();
   if (substeps_) substeps_->forget_joints();
 
   std::vector<btRigidBody*> done;
@@ -245,12 +244,10 @@ void BulletWorld::merge_contact_cache(int point_count, const int* point_bodies, 
 }
 
 int BulletWorld::joint_impulse_count() const {
-  if (rounds_) return rounds_->cached_count();
   return substeps_ ? substeps_->joint_impulse_count(live_joints()) : 0;
 }
 
 void BulletWorld::read_joint_impulses(int* joint_ids, btScalar* impulses) const {
-  if (rounds_) rounds_->read_cached(joint_ids, impulses);
   if (substeps_) substeps_->read_joint_impulses(live_joints(), joint_ids, impulses);
 }
 
@@ -258,7 +255,6 @@ void BulletWorld::merge_joint_cache(const int* joint_ids, const btScalar* impuls
   for (int i = 0; i < count; ++i)
     if (joint_ids[i] < 0 || joint_ids[i] >= joint_columns_.count)
       throw std::invalid_argument("joint " + std::to_string(joint_ids[i]) + " does not exist");
-  if (rounds_) rounds_->cache(joint_ids, impulses, count);
   if (substeps_) substeps_->set_joint_impulses(joint_ids, impulses, count);
 }
 

@@ -74,11 +74,6 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
     own.bounce_speed /= Real(settings.length_unit);
     substeps_ = std::make_unique<SubstepWorld>(own, joints, bodies.count, settings.length_unit, settings.mass_unit);
     solver_ = std::make_unique<OpenSolver>();  // the world wants one
-  } else if (settings.in_rounds) {
-    auto solver = std::make_unique<RoundSolver>(btScalar(settings.joint_warm_start), !settings.accelerated,
-                                                settings.accelerated && settings.joints_together);
-    rounds_ = solver.get();
-    solver_ = std::move(solver);
   } else {
     solver_ = make_solver(settings.solver, settings.solver_rows);
   }
@@ -277,7 +272,7 @@ void BulletWorld::connect_joints(const int* ids, int count) {
       const int joint = joint_list_[k];
       const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
       if (joint_live_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) continue;
-      if (!filter_.is_between_owners(a, b) || !filter_.is_own(a, b)) continue;
+      if (!filter_.is_own(a, b)) continue;
       joint_live_[joint] = 1;
       if (substeps_) {
         joints_.push_back({joint, nullptr});
@@ -310,7 +305,6 @@ void BulletWorld::deactivate(const int* ids, int count) {
   std::erase_if(joints_, [&](const LiveJoint& joint) {
     const bool gone = leaving(joint_columns_.body_a[joint.id]) || leaving(joint_columns_.body_b[joint.id]);
     if (gone) joint_live_[joint.id] = 0;
-    if (gone && rounds_) rounds_->drop_cached(joint.id);
     if (gone && substeps_) substeps_->forget_joint(joint.id);
     return gone;
   });
@@ -367,7 +361,6 @@ void BulletWorld::commit() {
 
 void BulletWorld::clear_contacts() {
   contacts_solved_ = false;
-  if (rounds_) rounds_->clear_cache();
   if (substeps_) {
     substeps_->forget_contacts();
     substeps_->forget_joints();

@@ -17,7 +17,6 @@
 #include "bullet/substeps.h"
 #include "solver/direct.h"
 #include "solver/open_solver.h"
-#include "solver/rounds.h"
 
 namespace lapjoint {
 
@@ -32,10 +31,6 @@ struct WorldSettings {
   std::string solver = "sequential";  // substeps, dantzig, lemke
   int substeps = 4;                   // with the solver of that name; so the next
   std::string joints = "auto";        // direct, swept
-  bool in_rounds = false;             // steps can be taken in rounds; with the sequential solver
-  bool accelerated = true;            // in rounds: not plain sweeps
-  bool joints_together = true;        // in rounds: solve joints without limits at once
-  double joint_warm_start = 0;        // in rounds: share of a joint's last impulses that it starts from
   int solver_rows = 300;              // rows with bounds that a direct solver takes on at once
   int iterations = 50;
   double residual_threshold = 0;  // m/s
@@ -118,33 +113,6 @@ class BulletWorld {
   // Together with all other workers, who do the same. False if the step is abandoned: nothing has moved then.
   bool step_with_neighbours(double timestep, Mailboxes& mailboxes, std::uint64_t attempt);
 
-  // A step in rounds: begin, any number of rounds, finish, or leave it. `interface` are bodies that other engines have
-  // rows of; `jointed`, places in it, those that others have joints of. Without moves, bodies keep their states: the
-  // others' are the ones that count.
-  void begin_step(double timestep, const int* interface, int count, const std::vector<int>& jointed);
-  // The effective mass of the jointed bodies in this world: the Schur complement of its mass matrix with joints. The
-  // others' are added before the first sweep.
-  const std::vector<MassBlock>& interface_masses() const { return interface_masses_; }
-  void add_interface_masses(std::vector<MassBlock> masses) { rounds().add_interface_masses(std::move(masses)); }
-  void include(const double* others) { rounds().include(others); }
-  void extrapolate(Advance how, const double* theta) { rounds().extrapolate(how, theta); }
-  Products sweep(int count);
-  void contributions(double* own) const { rounds().contributions(own); }
-  void finish_step(bool moves);
-  void abandon_step();
-  // All of it, alone. Rounds end early once the residual is not above the tolerance.
-  RoundResult step_rounds(double timestep, const RoundPlan& plan);
-  // As a worker, between begin and finish: what the server asks for once, or all that it asks for on a socket; false if
-  // the step is to be abandoned.
-  Signal serve(const double* down, double* up);
-  bool serve_by_socket(int socket, double* down, double* up, std::size_t room, bool carries);
-  // As the server, between begin and finish: all rounds with these workers.
-  RoundResult run_rounds(const RoundPlan& plan, const std::vector<WorkerBuffers>& workers, Links& links);
-  double regularization() const { return sizeof(btScalar) == 8 ? 1e-8 : 1e-6; }
-  // This world has rows between bodies of different owners alone: no joints or contacts within one, none with static
-  // bodies. Call it before any body is active; the list is read in place, and may change for bodies that are not.
-  void set_owners(const int* owner) { filter_.set_owners(owner); }
-
   void detect();
   // What the next step can do already if, of the active bodies, only these are moved before it.
   void prepare(const int* moving, int count);
@@ -162,8 +130,7 @@ class BulletWorld {
                const int* point_bodies, const int* point_numbers, const btScalar* points);
   // Merge contact points of active bodies from another world's contact cache; they replace those of the same pairs.
   void merge_contact_cache(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points);
-  // Warm-start data of joints, in rounds and in substeps: their last impulses, one after the other, each with its
-  // joint.
+  // Warm-start data of joints, in substeps: their last impulses, one after the other, each with its joint.
   int joint_impulse_count() const;
   void read_joint_impulses(int* joint_ids, btScalar* impulses) const;
   void merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count);
@@ -186,7 +153,6 @@ class BulletWorld {
   struct Slot;  // one active body
 
   Slot& slot(int body_id) const;
-  RoundSolver& rounds() const;
   std::vector<int> live_joints() const;
   void require(const int* ids, int count, bool active) const;
   std::vector<int> require_new(const int* ids, int count) const;
@@ -216,14 +182,11 @@ class BulletWorld {
   BatchPairCache pairs_;
   btDbvtBroadphase broadphase_;
   std::unique_ptr<OpenSolver> solver_;
-  RoundSolver* rounds_ = nullptr;           // the solver, if it can
   std::unique_ptr<SubstepWorld> substeps_;  // in place of the solver
   int self_ = 0;                             // this worker's number
   std::vector<NeighbourBodies> neighbours_;
   std::vector<int> whole_;
   std::vector<char> is_ghost_;  // by body number
-  btScalar begun_timestep_ = 0;
-  std::vector<MassBlock> interface_masses_;  // sent with the first round
   std::unique_ptr<OrderedWorld> world_;
   std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to
 

@@ -87,7 +87,7 @@ void Mailboxes::begin_step(std::uint64_t attempt) {
   attempt_ = attempt;
   std::fill(sent_.begin(), sent_.end(), std::uint64_t(0));
   std::fill(received_.begin(), received_.end(), std::uint64_t(0));
-  waits_ = {};
+  counts_ = {};
 }
 
 // Pairs with the workers 0 to n come before all that have n + 1.
@@ -108,6 +108,8 @@ void* Mailboxes::outgoing(int worker) {
 void Mailboxes::send(int worker, std::size_t size) {
   const std::uint64_t number = attempt_ * kInStep + sent_[worker]++;
   if (sent_[worker] >= kInStep) throw std::runtime_error("too many messages in a step");
+  counts_.exchanges = std::max(counts_.exchanges, sent_[worker]);
+  counts_.bytes += size;
   Slot& into = slot(self_, worker, number);
   into.size = size;
   set(into.message, number);
@@ -160,8 +162,8 @@ void Mailboxes::wait_for(Signal& signal, std::uint64_t number) {
     signal.sleeping.fetch_sub(1, std::memory_order_seq_cst);
     waits.store(0, std::memory_order_relaxed);
   }
-  waits_.wall += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  waits_.cpu += thread_cpu() - cpu;
+  counts_.wait_wall += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  counts_.wait_cpu += thread_cpu() - cpu;
 }
 
 void Mailboxes::abandon(void* memory, std::uint64_t attempt) {

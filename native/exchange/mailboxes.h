@@ -19,9 +19,11 @@ class StepAbandoned : public std::runtime_error {
   StepAbandoned() : std::runtime_error("the step is abandoned") {}
 };
 
-// Time that was waited for messages [s].
-struct Waits {
-  double wall = 0, cpu = 0;
+// What a step took of messages.
+struct MailCounts {
+  double wait_wall = 0, wait_cpu = 0;  // for those of others [s]
+  std::uint64_t exchanges = 0;         // sent to one other worker, at most
+  std::uint64_t bytes = 0;             // sent to all of them
 };
 
 class Mailboxes {
@@ -47,7 +49,7 @@ class Mailboxes {
   const void* receive_any(int worker);  // of any size
   // Returns once all workers have come so far, with every message read: nobody can fail in this step any more.
   void finish_step();
-  const Waits& waits() const { return waits_; }
+  const MailCounts& counts() const { return counts_; }  // of the last step
 
   // For whoever watches the workers: all that still wait in this attempt give it up; and whether a worker waits for
   // another.
@@ -85,7 +87,7 @@ class Mailboxes {
   int spins_;
   std::uint64_t attempt_ = 0;
   std::vector<std::uint64_t> sent_, received_;  // messages of this step, by worker
-  Waits waits_;
+  MailCounts counts_;
 };
 
 }  // namespace lapjoint

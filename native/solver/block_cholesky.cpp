@@ -31,11 +31,6 @@ LAPJOINT_ALWAYS_INLINE bool factor_block(double* a) {
   return true;
 }
 
-// out -= factor * in, a row of a block.
-LAPJOINT_ALWAYS_INLINE void subtract(double factor, const double* __restrict in, double* __restrict out) {
-  for (int i = 0; i < kSide; ++i) out[i] -= factor * in[i];
-}
-
 // l x = b, in place.
 LAPJOINT_ALWAYS_INLINE void divide_block(const double* l, double* b) {
   BlockRow rows[kSide];
@@ -157,43 +152,7 @@ LAPJOINT_WIDER bool BlockCholesky::factor_until(int end) {
   return true;
 }
 
-LAPJOINT_WIDER void BlockCholesky::solve(double* values) const {
-  for (int at = 0; at < row_count_; ++at) {
-    const double* l = &diagonal_[static_cast<std::size_t>(kBlock) * at];
-    double* own = values + kSide * row_at_[at];
-    for (int i = 0; i < kSide; ++i) {
-      for (int k = 0; k < i; ++k) own[i] -= l[kSide * i + k] * own[k];
-      own[i] *= l[kSide * i + i];
-    }
-    for (int b = start_[at]; b < start_[at + 1]; ++b) {
-      const double* block = &upper_[static_cast<std::size_t>(kBlock) * b];
-      double* other = values + kSide * row_at_[later_[b]];
-      double left[kSide];
-      std::copy(other, other + kSide, left);
-      for (int k = 0; k < kSide; ++k) subtract(own[k], block + kSide * k, left);
-      std::copy(left, left + kSide, other);
-    }
-  }
-  for (int at = row_count_ - 1; at >= 0; --at) {
-    const double* l = &diagonal_[static_cast<std::size_t>(kBlock) * at];
-    double* own = values + kSide * row_at_[at];
-    double sums[kSide][2] = {};  // two side by side, which a processor can add at once
-    for (int b = start_[at]; b < start_[at + 1]; ++b) {
-      const double* block = &upper_[static_cast<std::size_t>(kBlock) * b];
-      const double* other = values + kSide * row_at_[later_[b]];
-      for (int k = 0; k < kSide; ++k)
-        for (int i = 0; i < kSide; i += 2)
-          for (int half = 0; half < 2; ++half) sums[k][half] += block[kSide * k + i + half] * other[i + half];
-    }
-    for (int i = kSide - 1; i >= 0; --i) {
-      own[i] -= sums[i][0] + sums[i][1];
-      for (int k = i + 1; k < kSide; ++k) own[i] -= l[kSide * k + i] * own[k];
-      own[i] *= l[kSide * i + i];
-    }
-  }
-}
-
-// As `solve`, for as many right sides as there are, of one body after the other. Sums are added up in another order.
+// For as many right sides as there are, of one body after the other.
 template <int kSides>
 LAPJOINT_ALWAYS_INLINE void BlockCholesky::go_forward(double* values, int end) const {
   constexpr int kSize = kSides * kSide;

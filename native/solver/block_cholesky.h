@@ -25,8 +25,7 @@ class BlockCholesky {
   bool factor();
   // The same for all rows but those that are kept.
   bool factor_others();
-  void solve(double* values) const;  // 6 per row, in place
-  // The same, faster, with sums in another order; for two right sides, each row has 6 of the one and 6 of the other.
+  // In place, 6 numbers a row; of two right sides, each row has 6 of the one and 6 of the other.
   void solve_one(double* values) const;
   void solve_two(double* values) const;
   // The two halves of it for all rows but those that are kept, for one or two right sides: what the kept rows' right
@@ -66,12 +65,6 @@ class BlockCholesky {
   std::vector<int> later_;    // their columns, by place, ascending
   std::vector<int> targets_;  // of the products of a row's blocks: the block right of the diagonal, or -1 - place
   std::vector<double> diagonal_, upper_, kept_diagonal_, kept_upper_;
-};
-
-// The part of a mass matrix that belongs to a body, or to a pair of bodies; each pair once.
-struct MassBlock {
-  int body_a, body_b;
-  double mass[BlockCholesky::kBlock];  // row-major: rows of a, columns of b
 };
 
 }  // namespace lapjoint

@@ -128,19 +128,13 @@ class RunSummary:
     recovery_s of each (see docs/failures.md)."""
     stopped: str | None
     """Why the run could not go on, where it could not."""
-    rounds: int | None
-    """Of a tight step, at most. This and what follows is of tight coupling, and None with another."""
-    tolerance: float | None
-    """Residual below which rounds end [m/s]."""
-    joint_warm_start: float | None
-    acceleration: bool | None
-    joints_together: bool | None
-    rounds_mean: float | None
-    """Rounds of a step."""
-    rounds_max: int | None
+    exchanges_mean: float | None
+    """Messages that two workers sent each other in a step, one after the other. This and what follows is of tight
+    coupling, and None with another."""
+    exchanges_max: int | None
     """The most of any step."""
     residual_max: float | None
-    """Largest velocity change of any constraint in the last round of any step [m/s]; `residual_mean` is its mean."""
+    """Largest velocity change of any constraint in the last sweep of any step [m/s]; `residual_mean` is its mean."""
     interface_count_mean: float | None
     """Interface bodies: those that have, or lately had, constraints with bodies of other workers."""
     cut_share_mean: float | None
@@ -253,7 +247,7 @@ def run(
             values = measures.after_step(simulation)
             measured.add(values)
             interfaces.after_step(simulation)
-            measured.add({name: getattr(simulation.profile, name) for name in ("rounds", "residual")})
+            measured.add({name: getattr(simulation.profile, name) for name in ("exchanges", "residual")})
             means.add(**_counted(simulation, simulation.profile, server_cpu_ms))
             if recorder is not None:
                 recorder.add(simulation, values)
@@ -334,10 +328,10 @@ def run(
 
 def _tight_part(params: Params, means: Means, measured: Measured) -> dict[str, Any]:
     """What a summary has of tight coupling."""
-    settings = ("rounds", "tolerance", "joint_warm_start", "acceleration", "joints_together")
-    found = {name: getattr(params, name) for name in settings}
-    found |= {f"{name}_mean": means.mean(name) for name in ("rounds", "interface_count", "cut_share")}
-    found |= {f"{name}_max": measured.max(name) for name in ("rounds", "residual")}
+    found: dict[str, Any] = {
+        f"{name}_mean": means.mean(name) for name in ("exchanges", "interface_count", "cut_share")
+    }
+    found |= {f"{name}_max": measured.max(name) for name in ("exchanges", "residual")}
     return found if traits(params.coupling).exchanges else dict.fromkeys(found)
 
 
@@ -373,7 +367,7 @@ def _counted(simulation: Simulation, profile: StepProfile, server_cpu_ms: float)
                 "residual",
                 "fallback_count",
                 "overlap_count",
-                "rounds",
+                "exchanges",
                 "interface_count",
                 "cut_share",
                 "uncovered_count",

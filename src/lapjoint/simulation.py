@@ -100,7 +100,6 @@ class Simulation:
             scene,
             replace(params, partition="auto"),
             params.workers,
-            kind.exchange_room(count),
             kind.mail_room(count, params),
         )
         self._runtime.states[:] = scene.states
@@ -146,9 +145,7 @@ class Simulation:
         if decision.migration is not None:
             with profile.phase("balance"):
                 present, neighbours = self._coupling.present(now), self._coupling.neighbours(now)
-                cache = migrate(decision.migration, present, neighbours, now.commands, self._runtime)
-                if cache is not None:
-                    self._coupling.migrated(cache)
+                if migrate(decision.migration, present, neighbours, now.commands, self._runtime):
                     profile.activation_count = profile.deactivation_count = len(decision.migration.bodies)
         if decision.worker_count != now.params.workers:
             with profile.phase("balance"):
@@ -353,10 +350,6 @@ class Simulation:
         self._set_params("set_iterations", iterations=iterations)
         assert self.params.iterations is not None
         self._now.commands.set_iterations(self.params.iterations)
-
-    def set_rounds(self, rounds: int) -> None:
-        """Set the rounds of a step's exchange, at most, from the next step on."""
-        self._set_params("set_rounds", rounds=rounds)
 
     def repartition(self, partition: ArrayLike) -> None:
         """Let every body migrate to the worker that `partition` has for it, in the next step. Balancing goes on from

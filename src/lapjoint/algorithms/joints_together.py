@@ -1,4 +1,4 @@
-"""Joints without limits solved directly, all together, and the Schur complement of their matrix for the interface.
+"""Locked axes of joints solved directly, all together, and the Schur complement of their matrix for the interface.
 Readable, with dense matrices; native/solver/block_cholesky.cpp and native/solver/locked.cpp do the same sparsely.
 
 Rows J between bodies of mass M have the velocity error e. The impulses d that remove it solve J M^-1 J^T d = e. Loops

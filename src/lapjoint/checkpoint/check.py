@@ -105,12 +105,7 @@ COUPLINGS: dict[str, dict[str, Rule]] = {
         "worker": Rule("int32", ("rows",), 0, "workers"),
         "weight": Rule("float64", ("rows",)),
     },
-    "tight": {
-        "interface": _ids("interface bodies", is_ascending=True),
-        "needed_at": Rule("int64", ("bodies",)),
-        **_under("contacts", CONTACTS),
-        **_under("engine", ENGINE),
-    },
+    "tight": {"ghosts": Rule("int64", ("ghosts",), 0), "needed_at": Rule("int64", ("ghosts",))},
 }
 REPLY = {"contact_bodies": PAIRS, "contact_point_count": COUNTS, "contact_depth": DEPTHS}
 

@@ -15,6 +15,7 @@ from ..scene import Scene
 from ..simulation import OF_RUNTIME, Simulation
 from .check import check_parts
 from .layout import checkpoint_files, read_checkpoint
+from .in_rounds import is_in_rounds, params_of_rounds, parts_of_rounds
 from .version1 import parts_of_version1
 
 FIXED = ("engine", "precision", "length_unit", "timestep", "coupling", "partition", "solver")
@@ -53,6 +54,9 @@ class Checkpoint:
             else:
                 self._parts = unflatten(self._arrays, description["parts"])
             self.params = Params.stored(description["params"])
+            self._was_in_rounds = is_in_rounds(self._parts)
+            if self._was_in_rounds:
+                self._parts, self.params = parts_of_rounds(self._parts), params_of_rounds(self.params)
             self.step_count: int = description["step_count"]
             self.end: int | None = description["end"]
             """The step to which the run was to go, where that is known."""
@@ -82,6 +86,12 @@ class Checkpoint:
         params = Params.of(**{**kept, **changed})
         self.params.check_worker_count(params.workers)
         self._warn_of_other_versions()
+        if self._was_in_rounds:
+            warnings.warn(
+                f"{self.path}: written with tight coupling in rounds, which workers now take in substeps: the run goes "
+                "on from its states, with the solver substeps",
+                stacklevel=2,
+            )
         scene = self.scene()
         try:
             check_parts(self._parts, scene, self.params.workers, self.params.coupling)

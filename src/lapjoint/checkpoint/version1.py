@@ -10,9 +10,9 @@ from ..arrays.state import Arrays, PartState
 
 MEMBERSHIP = ("bits", "load", "cost", "rate", "since_left", "must_wait")
 REPLY = ("contact_bodies", "contact_point_count", "contact_depth")
-MEASURES = ("cpu_s", "residual", "body_count", "prepare_cpu_s", "fallback_count", "rounds", "begin_cpu_s")
+MEASURES = ("cpu_s", "residual", "body_count", "prepare_cpu_s", "fallback_count", "exchanges", "begin_cpu_s")
 """What the numbers of a reply's `measures` were, in their order."""
-COUNTS = ("body_count", "fallback_count", "rounds")
+COUNTS = ("body_count", "fallback_count", "exchanges")
 
 
 def parts_of_version1(arrays: Arrays, values: dict[str, Any]) -> dict[str, PartState]:

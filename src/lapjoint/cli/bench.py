@@ -46,7 +46,6 @@ WORKERS, COUPLINGS, ENGINES = [1, 2, 4, 8], ["blend"], ["bullet"]
         "engine": Change(
             help="Physics engines (see `lapjoint engines`), side by side.", default=ENGINES[0], is_several=True
         ),
-        "rounds": Change(option="--step-rounds"),
     },
 )
 def bench(
@@ -111,7 +110,7 @@ def bench(
 
     Example: lapjoint bench bowl --workers 1 2 --iterations 50 --engine bullet rapier
 
-    Example: lapjoint bench bridge --workers 1 2 4 --iterations 100 --coupling blend tight --step-rounds 20
+    Example: lapjoint bench bridge --workers 1 2 4 --coupling blend tight
 
     Example: lapjoint bench bowl --workers 1 2 --peer pybullet mujoco rapier box3d
     """

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ..params import Params
 from ..params.coupling_choice import traits
-from ..server.profile import ROUND_MS
+from ..server.profile import EXCHANGE_MS
 from ..studies.bench import BenchRow
 from ..studies.bench.plan import amount_title
 from .shared import console
@@ -51,9 +51,7 @@ def print_tables(rows: Sequence[BenchRow]) -> None:
     )
     if any(traits(name).exchanges for name in couplings):
         note += (
-            f" A tight step's rounds are projected with {1e3 * ROUND_MS:.0f} µs each besides; its speed-up is against "
-            "one worker that takes the same rounds alone. [bold]residual[/]: of blend in a worker's last sweep, of "
-            "tight in the last round."
+            f" A tight step's exchanges are projected with {1e3 * EXCHANGE_MS:.0f} µs each besides."
         )
     out.print(
         note,
@@ -64,7 +62,7 @@ def print_tables(rows: Sequence[BenchRow]) -> None:
 
 def _speed_table(rows: Sequence[BenchRow]) -> Table:
     is_tight = any(traits(row.coupling).exchanges for row in rows)
-    last = ["rounds\na step", "residual\n\\[m/s]"] if is_tight else ["activations\na step"]
+    last = ["exchanges\na step", "residual\n\\[m/s]"] if is_tight else ["activations\na step"]
     table = _table(["ms a step", "speed-up", "projected\nspeed-up", "balance", "duplicated\nbodies", *last])
     for group in _groups(rows):
         if table.row_count:
@@ -79,14 +77,14 @@ def _speed_table(rows: Sequence[BenchRow]) -> Table:
                 f"{row.projected_speedup:.2f}",
                 f"{row.balance:.2f}",
                 f"{row.duplicated_share:.1%}",
-                *(_rounds(row) if is_tight else [f"{row.activation_count:.1f}"]),
+                *(_exchanges(row) if is_tight else [f"{row.activation_count:.1f}"]),
             )
     return table
 
 
-def _rounds(row: BenchRow) -> list[str]:
-    rounds = "-" if row.step_rounds is None else f"{row.step_rounds:.1f}"
-    return [rounds, "-" if row.residual is None else f"{row.residual:.1e}"]
+def _exchanges(row: BenchRow) -> list[str]:
+    exchanges = "-" if row.exchanges is None else f"{row.exchanges:.0f}"
+    return [exchanges, "-" if row.residual is None else f"{row.residual:.1e}"]
 
 
 def _phase_table(rows: Sequence[BenchRow]) -> Table:

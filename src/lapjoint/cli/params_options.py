@@ -35,11 +35,9 @@ METAVARS = {
     "partition": "KIND|FILE",
     "engine": "NAME...",
     "solver": "NAME...",
-    "tolerance": "M/S",
     "speed_limit": "M/S",
     "timestep": "S",
     "hang_limit": "S",
-    "joint_warm_start": "SHARE",
     "repartition": "RATIO",
 }
 """What the value of an option stands for, where its type is not enough."""

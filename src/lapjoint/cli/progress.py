@@ -9,21 +9,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..params.coupling_choice import traits
 from ..simulation import Simulation
-from .shared import console, counted
+from .shared import console
 
 
 @contextmanager
 def step_progress(simulation: Simulation, count: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar, with tight coupling the last step's rounds and residual beside it; events are printed above it."""
+    """A bar, with tight coupling the last step's residual beside it; events are printed above it."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("steps{task.fields[rounds]}", markup=False),
+        TextColumn("steps{task.fields[residual]}", markup=False),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(simulation.scene.name, total=count, rounds="")
+        task = progress.add_task(simulation.scene.name, total=count, residual="")
         printed = 0
 
         def print_events() -> None:
@@ -34,15 +34,15 @@ def step_progress(simulation: Simulation, count: int | None) -> Iterator[Callabl
 
         def on_step(done: int) -> None:
             print_events()
-            progress.update(task, completed=done, rounds=rounds_text(simulation))
+            progress.update(task, completed=done, residual=residual_text(simulation))
 
         yield on_step
         print_events()
 
 
-def rounds_text(simulation: Simulation) -> str:
-    """What the rounds of the last step came to; nothing with another coupling."""
+def residual_text(simulation: Simulation) -> str:
+    """What the last step came to; nothing with another coupling."""
     profile = simulation.profile
     if not traits(simulation.params.coupling).exchanges:
         return ""
-    return f", {counted(profile.rounds, 'round')}, residual {profile.residual:.1e} m/s"
+    return f", residual {profile.residual:.1e} m/s"

@@ -33,7 +33,7 @@ AS_BEFORE = "as before"
 
 
 @with_params(
-    only=["workers", "runtime", "address", "rounds", "tolerance"],
+    only=["workers", "runtime", "address"],
     changes={
         "workers": Change(
             help="Another number of workers, or a range of them: the scene is repartitioned.", default=AS_BEFORE

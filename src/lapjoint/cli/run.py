@@ -107,7 +107,7 @@ def run(
 
     Example: lapjoint run bowl --steps 1000 --iterations 100 --picture bowl.png
 
-    Example: lapjoint run bridge --workers 4 --coupling tight --rounds 20 --tolerance 1e-4
+    Example: lapjoint run bridge --workers 4 --substeps 8
     """
     params = given.params()
     checked_count(steps, seconds, 1.0)

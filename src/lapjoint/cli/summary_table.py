@@ -79,17 +79,14 @@ def _overlap_rows(summary: RunSummary) -> dict[str, str]:
 
 
 def _exchange_rows(summary: RunSummary) -> dict[str, str]:
-    """The residual is how far the step's velocities are from agreed: what one more round would have changed."""
-    most = f"tight, at most {counted(summary.rounds or 0, 'round', form='')}"
-    rows = {"coupling": f"{most}, tolerance {summary.tolerance:g} m/s" if summary.tolerance else most}
-    if summary.rounds_max is not None:  # there was a step
-        rows["rounds"] = f"{summary.rounds_mean:.1f} a step, {summary.rounds_max} at most"
-    if summary.fallback_count_mean:
-        rows["joints"] = f"left to sweeps in {counted(summary.fallback_count_mean, 'worker', form='.2g')} a step"
+    """The residual is how far the step's velocities are from agreed: what one more sweep would have changed."""
+    rows = {"coupling": "tight"}
+    if summary.exchanges_max is not None:  # there was a step
+        rows["coupling"] += f", {summary.exchanges_mean:.0f} exchanges a step between two workers"
     if summary.residual_max is not None:
         rows["residual"] = (
             f"{summary.residual_mean:.2g} m/s, {summary.residual_max:.2g} m/s at most: largest velocity change of any "
-            "constraint in the last round"
+            "constraint in the last sweep"
         )
     rows["interface"] = (
         f"{counted(summary.interface_count_mean or 0, 'body', 'bodies', ',.0f')}, "
@@ -116,7 +113,7 @@ def _excess_rows(summary: RunSummary) -> dict[str, str]:
 
 def _what_helps(summary: RunSummary) -> str:
     if summary.coupling == "tight":
-        return "more --rounds help"
+        return "more --substeps help"
     engines = EngineChoice.parse(summary.engine).names
     if all("tight" in supports(name).couplings for name in engines):
         return "--coupling tight helps, or a larger --growth-depth"

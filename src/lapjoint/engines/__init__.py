@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, NeighbourEngine, RoundEngine
+from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, Mail, NeighbourEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .state import EngineState, join_states
 from .support import Support
@@ -13,8 +13,8 @@ __all__ = [
     "DirectEngine",
     "Engine",
     "EngineState",
+    "Mail",
     "NeighbourEngine",
-    "RoundEngine",
     "Support",
     "check_engines",
     "engine_names",

@@ -14,10 +14,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.exchange import RoundPlan, RoundResult
 from ..params import Params
 from ..scene import Scene
-from .exchange import Links
 from .state import EngineState
 from .support import Support
 
@@ -173,6 +171,19 @@ class DirectEngine(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Mail:
+    """Messages of a worker within a step."""
+
+    waited_s: float
+    """Wall time that was waited for those of others [s]; and CPU time."""
+    waited_cpu_s: float
+    exchanges: int
+    """Messages that were sent to one other worker, at most."""
+    sent_bytes: int
+    """To all of them."""
+
+
 @runtime_checkable
 class NeighbourEngine(Protocol):
     """What an engine offers besides whose steps are taken together with those of other workers: constraints between
@@ -207,92 +218,11 @@ class NeighbourEngine(Protocol):
         then."""
         ...
 
-    def waited_s(self) -> tuple[float, float]:
-        """Wall and CPU time of the last such step that was waited for others [s]."""
+    def mail(self) -> Mail:
+        """What the last such step took of messages."""
         ...
 
     def merge_cache(self, state: EngineState) -> None:
         """Merge the warm-start data that another engine has of contacts and joints of active bodies."""
         ...
 
-
-@runtime_checkable
-class RoundEngine(Protocol):
-    """The open box: what an engine with the coupling "tight" offers besides (docs/coupling.md). A step in rounds is
-    begin_step, any number of rounds, and finish_step or abandon_step; `step` takes all of them alone.
-
-    A contribution is what one engine's impulses change of a body's velocity in a step: 12 numbers, the change of linear
-    [m/s] and angular velocity [rad/s], and of the push and turn that resolve penetration.
-    """
-
-    def set_rounds(self, rounds: int) -> None:
-        """Set the rounds that `step` takes in a step, at most, from now on."""
-        ...
-
-    def round_count(self) -> int:
-        """Rounds of the last step that `step` took."""
-        ...
-
-    def set_owners(self, owner: Ids) -> None:
-        """Restrict this engine to joints and contacts between bodies of different owners. Call it before any body is
-        active; the list is read in place, and may change for bodies that are not active."""
-        ...
-
-    def begin_step(self, interface: ArrayLike, jointed: ArrayLike = ()) -> None:
-        """Do everything up to the first sweep. `interface` are active bodies that other engines have constraints of;
-        `jointed`, places in it, those that other engines have joints of."""
-        ...
-
-    def interface_masses(self) -> Array:
-        """The effective mass of the jointed bodies in this engine, the Schur complement of its mass matrix with joints:
-        rows of 38 numbers, two places in the interface and their block, in the engine's units. Before the first
-        sweep."""
-        ...
-
-    def add_interface_masses(self, masses: Array) -> None:
-        """Take the effective masses that the other engines have of the interface bodies into account."""
-        ...
-
-    def include(self, others: Array) -> None:
-        """Set what the other engines contribute to the interface bodies from now on."""
-        ...
-
-    def extrapolate(self, how: int, theta: Array) -> None:
-        """Between two rounds: keep impulses, extrapolate them, or drop the rounds so far: see
-        algorithms/extrapolation.py."""
-        ...
-
-    def sweep(self, count: int) -> Array:
-        """Sweep over all constraints `count` times; returns the products of what that changed."""
-        ...
-
-    def contributions(self) -> Array:
-        """What this engine contributes to the interface bodies."""
-        ...
-
-    def finish_step(self, moves: bool = True) -> None:
-        """Do everything after the last sweep. Without moves, bodies keep their states, and impulses are cached."""
-        ...
-
-    def abandon_step(self) -> None:
-        """End the step in place of finish_step. Bodies may have other velocities than before: set their states
-        again."""
-        ...
-
-    def serve(self, down: Array, up: Array) -> int:
-        """As a worker: do what `down` asks for; returns which Signal that was. ROUND: a round, with the answer in `up`;
-        FINISH: include the last contributions; ABANDON: nothing."""
-        ...
-
-    def serve_by_socket(self, socket: int, down: Array, up: Array, carries: bool) -> bool:
-        """As a worker: do all that the server asks for on a socket, which may carry the messages too (Links.carries).
-        False: abandon the step."""
-        ...
-
-    def run_rounds(self, plan: RoundPlan, links: Links) -> RoundResult:
-        """As the server: run all rounds of a step with the workers behind `links`."""
-        ...
-
-    def merge_cache(self, state: EngineState) -> None:
-        """Merge the warm-start data that another engine has of contacts and joints of active bodies."""
-        ...

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.exchange import RoundPlan, RoundResult
 from ..errors import LapjointError, NotFiniteError
 from ..params import Params
 from ..scene import STATE_SIZE, Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
@@ -18,9 +17,8 @@ from ..scene.measures import joint_gaps
 from ..scene.shapes import StaticShape
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
-from .base import Array, Contacts, Ids
+from .base import Array, Contacts, Ids, Mail
 from .bullet_module import load_bullet
-from .exchange import MASS, Links
 from .springs import check_springs
 from .state import EngineState
 from .support import Support
@@ -50,8 +48,8 @@ class BulletEngine:
         """It takes every scene. Bullet's Lemke inverts matrices, and in float32 hardly ever finds a solution."""
         if params.solver == "lemke" and params.precision == "float32":
             raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
-        if params.coupling == "tight" and params.solver not in ("substeps", "sequential"):
-            raise LapjointError(f"coupling is tight and solver is {params.solver}, expected substeps or sequential")
+        if params.coupling == "tight" and params.solver != "substeps":
+            raise LapjointError(f"coupling is tight and solver is {params.solver}, expected substeps")
         if params.solver == "substeps" and params.sleeping:
             raise LapjointError("solver is substeps and sleeping is on, expected one of them")
         if params.solver == "substeps":
@@ -67,8 +65,6 @@ class BulletEngine:
         self.params = params
         self._native = load_bullet(params.precision)
         self._timestep = params.timestep
-        self._result: compiled.RoundResult | None = None  # of the last step in rounds
-        self._interface: Ids = np.empty(0, np.int32)
         self._mailboxes: compiled.Mailboxes | None = None
         # The native world reads these tables in place; holding them here keeps them alive.
         self._tables = scene.bodies.to_arrays(), scene.joints.to_arrays()
@@ -103,10 +99,6 @@ class BulletEngine:
         settings.solver_rows = params.solver_rows
         settings.substeps = params.substeps
         settings.joints = params.joints
-        settings.in_rounds = params.coupling == "tight" and params.solver == "sequential"
-        settings.accelerated = params.acceleration
-        settings.joints_together = params.joints_together
-        settings.joint_warm_start = params.joint_warm_start
         settings.iterations = params.iterations
         settings.residual_threshold = params.residual_threshold
         settings.joint_erp = params.joint_erp
@@ -189,12 +181,7 @@ class BulletEngine:
     def step(self, count: int = 1) -> None:
         if count < 0:
             raise LapjointError(f"count of steps is {count}, expected zero or more")
-        if self.params.coupling != "tight" or self.params.solver != "sequential":
-            self._call(self._world.step, self._timestep, count)
-            return
-        for _ in range(count):
-            plan = self._plan(RoundPlan.of(self.params))
-            self._result = self._call(self._world.step_rounds, self._timestep, plan)
+        self._call(self._world.step, self._timestep, count)
 
     def set_iterations(self, iterations: int) -> None:
         self.params = replace(self.params, iterations=iterations)  # refuses what is no count
@@ -305,79 +292,13 @@ class BulletEngine:
         assert self._mailboxes is not None
         return self._call(self._world.step_with_neighbours, self._timestep, self._mailboxes, attempt)
 
-    def waited_s(self) -> tuple[float, float]:
-        assert self._mailboxes is not None
-        return self._mailboxes.waited_s, self._mailboxes.waited_cpu_s
-
-    # ---- steps in rounds -------------------------------------------------------------------------------------------
-
-    def _plan(self, plan: RoundPlan) -> compiled.RoundPlan:
-        native = self._native.RoundPlan()
-        native.rounds, native.sweeps, native.server_sweeps = plan.rounds, plan.sweeps, plan.server_sweeps
-        native.accelerated, native.tolerance = plan.accelerated, plan.tolerance
-        return native
-
-    def set_rounds(self, rounds: int) -> None:
-        self.params = replace(self.params, rounds=rounds)  # refuses what is no count
-
-    def round_count(self) -> int:
-        return 0 if self._result is None else self._result.rounds
-
-    def set_owners(self, owner: Ids) -> None:
-        self._world.set_owners(owner)
-
-    def begin_step(self, interface: ArrayLike, jointed: ArrayLike = ()) -> None:
-        self._interface = as_ids(interface)
-        self._call(self._world.begin_step, self._timestep, self._interface, as_ids(jointed))
-
-    def interface_masses(self) -> Array:
-        masses = np.empty((self._world.interface_mass_count(), MASS))
-        self._world.read_interface_masses(masses)
-        return masses
-
-    def add_interface_masses(self, masses: Array) -> None:
-        self._world.add_interface_masses(np.ascontiguousarray(masses, float))
-
-    def include(self, others: Array) -> None:
-        self._world.include(np.ascontiguousarray(others, float))
-
-    def extrapolate(self, how: int, theta: Array) -> None:
-        self._world.extrapolate(how, np.ascontiguousarray(theta, float))
-
-    def sweep(self, count: int) -> Array:
-        products = np.empty(self._native.product_count)
-        self._world.sweep(count, products)
-        return products
-
-    def contributions(self) -> Array:
-        own = np.empty((len(self._interface), self._native.exchange_heads[2]))
-        self._world.contributions(own)
-        return own
-
-    def finish_step(self, moves: bool = True) -> None:
-        self._call(self._world.finish_step, moves)
-
-    def abandon_step(self) -> None:
-        self._world.abandon_step()
-
-    def serve(self, down: Array, up: Array) -> int:
-        return self._world.serve(down, up)
-
-    def serve_by_socket(self, socket: int, down: Array, up: Array, carries: bool) -> bool:
-        return self._world.serve_by_socket(socket, down, up, carries)
-
-    def run_rounds(self, plan: RoundPlan, links: Links) -> RoundResult:
-        arguments = (self._plan(plan), list(links.downs), list(links.ups), [as_ids(rows) for rows in links.rows])
-        if links.sockets:
-            carries = list(links.carries) or [False] * len(links.sockets)
-            result = self._world.run_rounds_by_sockets(*arguments, list(links.sockets), links.limit_s, carries)
-        else:
-            result = self._world.run_rounds_by_calls(*arguments, links.signal, links.exchange)
-        faults = result.late, result.not_finite, result.lost
-        return RoundResult(result.rounds, result.residual, result.failed, *map(tuple, faults))
+    def mail(self) -> Mail:
+        mail = self._mailboxes
+        assert mail is not None
+        return Mail(mail.waited_s, mail.waited_cpu_s, mail.exchanges, mail.sent_bytes)
 
     def residual(self) -> float:
-        return self._world.residual() if self._result is None else self._result.residual
+        return self._world.residual()
 
     def fallback_count(self) -> int:
         """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""

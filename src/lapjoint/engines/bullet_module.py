@@ -15,14 +15,12 @@ class BulletModule(Protocol):
 
     state_columns: tuple[int, int, int]
     """Columns of an engine's state: of a body, and the whole and the other numbers of a contact point."""
-    exchange_heads: tuple[int, int, int]
-    """Numbers of a message's head, down and up, and of a contribution."""
-    product_count: int
+    message_bytes: int
+    """Of a body in a message between two workers within a step, at most."""
     BodyError: type[compiled.BodyError]
     NotFiniteError: type[compiled.NotFiniteError]
     BulletWorld: type[compiled.BulletWorld]
-    RoundPlan: type[compiled.RoundPlan]
-    RoundResult: type[compiled.RoundResult]
+    Mailboxes: type[compiled.Mailboxes]
     ShapeDefinition: type[compiled.ShapeDefinition]
     WorldSettings: type[compiled.WorldSettings]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import RoundEngine, make_engine
+from ..engines import make_engine
 from ..errors import LapjointError
 from ..simulation import Simulation
 
@@ -32,7 +32,7 @@ class OneStep:
         self._bodies = np.arange(simulation.scene.body_count, dtype=np.int32)
         self._engine = make_engine(simulation.scene, simulation.params)
         self._engine.activate(self._bodies, simulation.states)
-        self._iterations, self._rounds = simulation.params.iterations, simulation.params.rounds
+        self._iterations = simulation.params.iterations
         self._start: Array | None = None
         self._forces: dict[int, Array] = {}
 
@@ -59,10 +59,6 @@ class OneStep:
         if iterations is not None and iterations != self._iterations:
             engine.set_iterations(iterations)
             self._iterations = iterations
-        rounds = simulation.params.rounds
-        if rounds is not None and rounds != self._rounds and isinstance(engine, RoundEngine):
-            engine.set_rounds(rounds)
-            self._rounds = rounds
         # Setting a state rounds it to the engine's precision. Bodies that are where the run has them stay untouched:
         # with one worker, all.
         moved = np.flatnonzero((engine.get_states(bodies) != start).any(axis=1))

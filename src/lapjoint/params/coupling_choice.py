@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..scene import WORLD, Scene
 
 
 @dataclass(frozen=True)
@@ -15,7 +14,7 @@ class CouplingTraits:
     overlaps: bool
     """Whether bodies can have several workers: there are overlap bodies and weights."""
     exchanges: bool
-    """Whether workers and server exchange messages within a step: there are rounds and an interface."""
+    """Whether workers exchange messages within a step: there are exchanges and an interface."""
 
 
 COUPLINGS = {"blend": CouplingTraits(True, False), "tight": CouplingTraits(False, True)}
@@ -36,23 +35,18 @@ class CouplingChoice:
     reason: str | None
 
 
-def choose_coupling(
-    scene: Scene, worker_count: int, of_blend: Sequence[str], without_tight: Sequence[str]
-) -> CouplingChoice:
-    """What auto takes. With joints, tight is better in everything. Contacts alone leave its server much to do where
-    workers are many, and blend looks as right.
+def choose_coupling(worker_count: int, of_blend: Sequence[str], without_tight: Sequence[str]) -> CouplingChoice:
+    """What auto takes. Tight is better in everything, for engines that have it.
 
     `of_blend` are fields of blend that are set, `without_tight` those with a value that tight coupling does not have.
     """
     if worker_count == 1:
         return CouplingChoice("blend", "one worker has nothing to couple")
-    if not (scene.joints.body_b != WORLD).any():
-        return CouplingChoice("blend", "the scene has no joints between bodies")
     if of_blend:
         return CouplingChoice("blend", f"`{of_blend[0]}` is given, which only blend has")
     if without_tight:
         return CouplingChoice("blend", f"`{without_tight[0]}` is given, with which only blend works")
-    return CouplingChoice("tight", "the scene has joints")
+    return CouplingChoice("tight", None)
 
 
 def mismatch(name: str, coupling: str, of: str, reason: str | None) -> str:

@@ -1,6 +1,6 @@
 """What a field of Params has besides its name, type, default and docstring, written into its annotation:
 
->>> rounds: Annotated[int | None, COUPLING, Of("tight"), Count(1, 1_000_000)] = None
+>>> linger: Annotated[int, COUPLING, Of("blend"), Count(0, 1000)] = 20
 
 The group it is listed in, the coupling it belongs to, and the values it may have. The command line, the checks in
 `Params.__post_init__` and the documentation all read it from there (see options.py).

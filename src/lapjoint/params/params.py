@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import LapjointError, did_you_mean
 from ..scene import Scene
 from . import coupling_choice, solver_choice
-from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling, traits
+from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling
 from .engine_choice import PRECISIONS, EngineChoice
 from .fields import (
     COUPLING,
@@ -36,8 +36,8 @@ from .options import fields_of
 from .partition_choice import PartitionLike, checked_partition
 from .solver_choice import AUTO, SolverChoice, choose_solver, is_uniform, parse_solvers, solvers_of_workers
 
-ROUNDS = 10
-"""Exchanges in a tight step, if nothing else is set."""
+RETIRED = ("rounds", "tolerance", "acceleration", "joints_together", "joint_warm_start")
+"""Parameters that there were once: files may have them."""
 
 Class = TypeVar("Class", bound=type)
 
@@ -91,33 +91,11 @@ class Params:
     worker that is lost can be replaced. Results are the same."""
     coupling: Annotated[str, COUPLING, OneOf("auto", *COUPLINGS)] = "auto"
     """How workers' results become one. blend, the paper's: one exchange a step, any engine, an error that falls with
-    `growth_depth`; for slow links. tight: constraints between workers are solved with all others, in `rounds` within
-    the step, and the error falls as these grow; for workers on one machine. auto: tight for several workers of a scene
-    with joints, else blend. See docs/coupling.md.
+    `growth_depth`. tight: workers solve what is between them together, within every substep, and are as right as one.
+    auto: tight, or blend where something is asked for that only blend has. See docs/coupling.md.
 
     Blend takes the weighted mean of bodies that several workers simulate. With tight coupling every body has one
-    worker: nothing is simulated twice. auto takes blend also where something is asked for that only blend has;
-    `coupling_reason` has the reason."""
-    rounds: Annotated[int | None, COUPLING, Of("tight"), Count(1, 1_000_000), Unset(str(ROUNDS))] = None
-    """Tight: exchanges within a step, at most. More: smaller error, more messages.
-
-    The iterations are divided among them. With a tolerance: the most. None: ROUNDS."""
-    tolerance: Annotated[float, COUPLING, Of("tight"), NotNegative()] = 0.0
-    """Tight: rounds end once one changes no constraint's velocity by more than this [m/s].
-
-    0: once nothing changes."""
-    acceleration: Annotated[bool, COUPLING, Of("tight")] = True
-    """Tight: extrapolate impulses from round to round; without it many more rounds are needed.
-
-    Anderson acceleration. Without it a step is plain sweeps."""
-    joints_together: Annotated[bool, COUPLING, Of("tight")] = True
-    """Tight: solve joints without limits at once, instead of by sweeps like all else.
-
-    By a sparse factorization in each step. Joints then hold as if sweeps had gone on forever."""
-    joint_warm_start: Annotated[float, COUPLING, Of("tight"), Share()] = 0.0
-    """Tight: share of the last step's joint impulses that sweeps start from, 0 to 1.
-
-    For joints that are not solved together; much of it gives long structures energy that they should not have."""
+    worker: nothing is simulated twice. `coupling_reason` has why auto takes blend."""
     partition: Annotated[PartitionLike, WORKERS] = "auto"
     """The first partition: auto, labels, metis, boxes, equal, or a file with a worker for each body.
 
@@ -275,7 +253,6 @@ class Params:
             search_depth=scene.search_depth if self.search_depth is None else self.search_depth,
             timestep=scene.timestep if self.timestep is None else self.timestep,
             iterations=scene.iterations if self.iterations is None else self.iterations,
-            rounds=ROUNDS if self.rounds is None and traits(choice.coupling).exchanges else self.rounds,
             length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
             speed_limit=self._speed_limit(scene),
         )
@@ -290,12 +267,12 @@ class Params:
         obstacles = {
             "engine": not is_open,
             "sleeping": self.sleeping,
-            "solver": self.solver not in (AUTO, "sequential"),
-            **dict.fromkeys(self.given_of_solver("substeps"), True),
+            "solver": self.solver not in (AUTO, "substeps"),
+            **dict.fromkeys(self.given_of_solver("sequential"), True),
             "send": self.send != "all",
         }
         set_here = [name for name, is_set in obstacles.items() if is_set]
-        return choose_coupling(scene, max(self.workers, self.max_workers or 0), self.given("blend"), set_here)
+        return choose_coupling(max(self.workers, self.max_workers or 0), self.given("blend"), set_here)
 
     def coupling_reason(self, scene: Scene) -> str | None:
         """Why auto takes the coupling that it takes for this scene; None where `coupling` is not auto."""
@@ -324,11 +301,9 @@ class Params:
         obstacles = {
             "engine": set(EngineChoice.parse(self.engine).names) != {"bullet"},
             "sleeping": self.sleeping,
-            "coupling": self.coupling == "tight",
         }
         set_here = [name for name, is_set in obstacles.items() if is_set]
-        is_tight = self.coupling_choice(scene).coupling == "tight"
-        return choose_solver(self.given_of_solver("sequential"), set_here, is_tight)
+        return choose_solver(self.given_of_solver("sequential"), set_here)
 
     def solver_reason(self, scene: Scene) -> str | None:
         """Why auto does not take the substep solver for this scene; None where it does, or `solver` is not auto."""
@@ -404,11 +379,12 @@ class Params:
     @staticmethod
     def stored(values: Mapping[str, Any]) -> Params:
         """Params from a recording or a checkpoint. An option that the run's coupling had no use for, which was not
-        refused once, is back at its default; unknown names raise a LapjointError."""
+        refused once, is back at its default; one that is no more is dropped; unknown names raise a LapjointError."""
         depths = ("growth_depth", "search_depth")  # the scene's, whatever the coupling
         coupling = values.get("coupling", "auto")
         unused = {} if coupling == "auto" else others(coupling)
-        return Params(**{name: value for name, value in values.items() if name not in unused or name in depths})
+        dropped = {name for name in unused if name not in depths} | {*RETIRED}
+        return Params(**{name: value for name, value in values.items() if name not in dropped})
 
 
 def others(coupling: str) -> dict[str, str]:

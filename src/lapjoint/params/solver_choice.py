@@ -27,15 +27,13 @@ class SolverChoice:
     reason: str | None
 
 
-def choose_solver(of_sequential: Sequence[str], without_substeps: Sequence[str], is_tight: bool) -> SolverChoice:
+def choose_solver(of_sequential: Sequence[str], without_substeps: Sequence[str]) -> SolverChoice:
     """What auto takes. `of_sequential` are fields of the sequential solver that are set, `without_substeps` those with
     a value that the substep solver does not have."""
     if of_sequential:
         return SolverChoice("sequential", f"`{of_sequential[0]}` is given, which only sequential has")
     if without_substeps:
         return SolverChoice("sequential", f"`{without_substeps[0]}` is given, with which only sequential works")
-    if is_tight:
-        return SolverChoice("sequential", "the coupling is tight, with which only sequential works")
     return SolverChoice("substeps", None)
 
 

@@ -277,16 +277,19 @@ class Recording:
         return int(i) % count
 
 
+OLD_NAMES = {"rounds": "exchanges"}
+"""Names that columns had once."""
+
+
 class _Columns(Mapping[str, NDArray[Any]]):
     """Arrays with a row for every step, read when asked for."""
 
     def __init__(self, recording: Recording, group: str, names: list[str], row_count: int) -> None:
-        self._recording, self._group, self._names, self._row_count = recording, group, names, row_count
+        self._recording, self._group, self._row_count = recording, group, row_count
+        self._names = {OLD_NAMES.get(name, name): name for name in names}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._recording.read(f"{self._group}/{name}", 0, self._row_count)
+        return self._recording.read(f"{self._group}/{self._names[name]}", 0, self._row_count)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -22,21 +22,21 @@ def migrate(
     neighbours: Sequence[Neighbours],
     commands: CommandBuilder,
     runtime: Runtime,
-) -> EngineState | None:
+) -> bool:
     """Have the workers exchange bodies until they have those that are to be `present`, with the bodies that they share
-    with others. Returns what server and workers had cached of all contacts and joints of the migrating bodies; None if
-    the workers have no bodies yet."""
+    with others, and what was cached of contacts and joints of the migrating bodies. False if the workers have no bodies
+    yet."""
     wanted, known = commands.wanted(present), commands.known
     if not known.any():
-        return None
+        return False
     changes, asked = [], []
     for worker in range(present.worker_count):
         now, before = wanted.column(worker), column_of(known, worker)
         leaving, entering = np.flatnonzero(before & ~now), np.flatnonzero(now & ~before)
         is_concerned = bool((now | before)[migration.bodies].any())
         gained = migration.bodies[(migration.after == worker) & (now & before)[migration.bodies]]
-        lists = (ids.astype(np.int32) for ids in (leaving, entering, gained))
-        changes.append(WorkerChange(*lists, now, neighbours[worker], is_concerned))
+        gone, new, own = (ids.astype(np.int32) for ids in (leaving, entering, gained))
+        changes.append(WorkerChange(gone, new, own, now, neighbours[worker], is_concerned))
         asked.append(migration.bodies[(migration.before == worker) & before[migration.bodies]])
     body_count = present.body_count
     caches = [
@@ -44,10 +44,8 @@ def migrate(
         for worker, data in enumerate(read_caches(runtime.step, asked, body_count))
         if len(data)
     ]
-    if migration.cache is not None:
-        caches.insert(0, migration.cache)
     if not caches:
-        return None  # they are in no engine
+        return False  # they are in no engine
     cache = join_states([one for one in caches if len(one.points) or len(one.joint_ids)] or caches)
     write_migration(runtime.step, cache, changes, body_count)
     for worker, change in enumerate(changes):  # the others are told of ghosts with their commands
@@ -55,7 +53,7 @@ def migrate(
             bit = np.uint64(1 << (worker % WORD))
             word = known[:, worker // WORD]
             word[:] = np.where(change.has, word | bit, word & ~bit)
-    return cache
+    return True
 
 
 def _part_of_owner(cache: EngineState, migration: Migration, worker: int, body_count: int) -> EngineState:

@@ -15,7 +15,7 @@ from .coupling import Coupling, Situation
 from .profile import StepProfile
 
 REPLY_ARRAYS = ("contact_bodies", "contact_point_count", "contact_depth")
-REPLY_VALUES = ("cpu_s", "prepare_cpu_s", "begin_cpu_s", "residual", "body_count", "fallback_count", "rounds")
+REPLY_VALUES = ("cpu_s", "prepare_cpu_s", "residual", "body_count", "fallback_count", "exchanges")
 
 
 @dataclass
@@ -39,7 +39,8 @@ def replies_of(state: PartState) -> list[StepReply]:
     replies = []
     for i, values in enumerate(state.values["replies"]):
         fields: dict[str, Any] = {name: state.array(f"{i}/{name}") for name in REPLY_ARRAYS}
-        replies.append(StepReply(**fields, **values))
+        fields |= {name: values[name] for name in REPLY_VALUES if name in values}  # older files have others
+        replies.append(StepReply(**fields))
     return replies
 
 
@@ -74,11 +75,10 @@ class CouplingPart:
         return self.coupling.state()
 
     def restore(self, state: PartState) -> None:
-        between = self.coupling.restore(state, self.now)
+        self.coupling.restore(state, self.now)
         if self.now.step_count:
             self.profile.bits = self.now.commands.wanted(self.now.membership).bits
             self.profile.replies = self.now.replies
-            self.profile.contacts_between = between
 
 
 @dataclass

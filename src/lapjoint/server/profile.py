@@ -17,10 +17,9 @@ from ..workers.messages import StepCommand, StepReply
 from .commands import count_bytes
 from .detect import merge_contacts
 
-ROUND_MS = 0.03
-"""What a round of tight coupling takes beyond the CPU times of server and workers [ms]: until a socket's byte has woken
-the other side, both ways. benchmarks/exchange.py measures it: 0.02 to 0.07 with two workers on 2 cores that other
-programs use too. Over a network it is more."""
+EXCHANGE_MS = 0.002
+"""What an exchange between workers within a step takes beyond their CPU times [ms]: until a message that is written is
+seen by who looks for it. benchmarks/mailboxes.py measures it, with two workers on two cores. Over a network it is more."""
 
 PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
 """All phases of all couplings, as in files. `reset` is the slowest worker's, measured there: what setting bodies back
@@ -36,9 +35,9 @@ class StepProfile:
     """The server's own CPU time while the workers wait for it. CPU time, for with more workers than cores the server
     may itself have to wait."""
     residual: float = 0.0
-    """Largest of all workers [m/s]; with tight coupling, of all constraints in the last round."""
-    rounds: int = 0
-    """Rounds of tight coupling in the step."""
+    """Largest of all workers [m/s]."""
+    exchanges: int = 0
+    """With tight coupling: messages that two workers sent each other in the step, one after the other, at most."""
     interface_count: int = 0
     """With tight coupling: bodies at the interface."""
     cut_share: float = 0.0
@@ -54,7 +53,7 @@ class StepProfile:
     uncovered_count: int = 0
     """Joints and contacts without a worker; counted for `balance printed`, impossible otherwise."""
     exchange_bytes: int = 0
-    """What server and workers sent each other within the step, in an exchange."""
+    """What workers sent each other within the step."""
     worker_body_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_contact_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_cpu_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
@@ -67,8 +66,6 @@ class StepProfile:
     replies: Sequence[StepReply] = field(default=(), repr=False)
     sent_bytes: int | None = None
     """What the runtime sent and received over a network, the exchange within the step apart."""
-    contacts_between: Contacts | None = field(default=None, repr=False)
-    """Contacts between workers, where only the server has them."""
     bits: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 1), np.uint64), repr=False)
     """The membership that the workers acted on."""
 
@@ -91,8 +88,6 @@ class StepProfile:
     def contacts(self) -> Contacts:
         """All contacts of the step, as it began."""
         lists = [reply.contacts for reply in self.replies]
-        if self.contacts_between is not None:
-            lists.append(self.contacts_between)
         return merge_contacts(lists, self.bits) if lists else Contacts.none()
 
     @cached_property
@@ -125,11 +120,10 @@ class StepProfile:
     def projected_ms(self) -> float:
         """What the step would take with a core for every worker and the server [ms]: the server's part, and after it
         the slowest worker's own CPU time. What workers prepare while the server works counts only beyond that. With
-        tight coupling the server's part includes its part of the rounds, and each takes ROUND_MS besides."""
+        tight coupling, every exchange takes EXCHANGE_MS besides."""
         late = np.maximum(self.worker_prepare_ms - self.server_ms, 0.0)
         slowest = float((self.worker_cpu_ms - self.worker_prepare_ms + late).max(initial=0.0))
-        rounds = self.rounds if len(self.worker_cpu_ms) > 1 else 0  # one worker has nobody to wait for
-        return self.server_ms + slowest + ROUND_MS * rounds
+        return self.server_ms + slowest + EXCHANGE_MS * self.exchanges
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

@@ -28,8 +28,9 @@ def redistribute(
     runtime.states[:] = table
     commands.restore_without_workers(saved["commands"])
     now.detection.restore_engine(saved["detection"])
-    lists = coupling.contact_lists(saved["coupling"], replies_of(saved["last_step"]), before > 1)
-    contacts = merge_contacts(lists, known)
+    replies = replies_of(saved["last_step"])
+    own = np.asarray(known & saved["membership"].arrays["bits"], np.uint64)  # without what workers have besides
+    contacts = merge_contacts([reply.contacts for reply in replies], own)
     now.replies = [StepReply.of(contacts)]
     now.detection.set_contacts([contacts.bodies, saved["detection"].arrays["contacts"]])
     membership.restore_without_workers(saved["membership"])

@@ -11,7 +11,7 @@ from ..measures.step import UNITS
 from ..recording import Recording
 
 PROFILE_UNITS = {"residual": "m/s", "byte_count": "B"}
-OF_TIGHT = ("rounds", "interface_count", "cut_share")
+OF_TIGHT = ("exchanges", "interface_count", "cut_share")
 """Numbers that only tight coupling has."""
 
 

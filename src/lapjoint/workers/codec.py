@@ -70,10 +70,9 @@ def read(buffer: memoryview) -> Any:
 
 def array_bytes(message: Message) -> int:
     """Bytes of a message's arrays."""
+    own = sum(int(getattr(message, name).nbytes) for name, *_ in _ARRAYS[type(message)])
     inner = (getattr(message, name) for name, _ in _VALUES[type(message)])
-    return sum(getattr(message, name).nbytes for name, *_ in _ARRAYS[type(message)]) + sum(
-        array_bytes(value) for value in inner if type(value) in _ARRAYS
-    )
+    return own + sum(array_bytes(value) for value in inner if type(value) in _ARRAYS)
 
 
 def _describe(message: Message, prefix: str, arrays: Arrays) -> dict[str, Any]:

@@ -50,18 +50,6 @@ class StepCommand:
     forces: Array = _array(np.float64, 6)
     iterations: int | None = None
     """Sweeps per step from this step on; None: as before."""
-    rounds: int | None = None
-    """Rounds of a step that the worker's engine takes alone, at most, from this step on; None: as before."""
-
-
-@dataclass
-class ExchangeCommand(StepCommand):
-    """Server to worker: take the step together with the server, in rounds of an exchange (engines/exchange.py)."""
-
-    interface: Ids = _array(np.int32)
-    """Active bodies that have joints or contacts with bodies of other workers."""
-    jointed: Ids = _array(np.int32)
-    """Those of them, by their places in `interface`, that have joints with bodies of other workers."""
 
 
 @dataclass
@@ -103,25 +91,25 @@ class StepReply:
     contact_point_count: Ids = _array(np.int32)
     contact_depth: Array = _array(np.float64)
     own_s: float = 0.0
-    """Wall time of the step, without what the worker waited for others in its exchange [s]."""
+    """Wall time of the step, without what the worker waited for others [s]."""
     cpu_s: float = 0.0
     """CPU time of the step [s]."""
     prepare_cpu_s: float = 0.0
     """CPU time of what was prepared for it, while the worker waited for the command [s]."""
-    begin_cpu_s: float = 0.0
-    """CPU time of the step before its exchange [s]."""
     waited_s: float = 0.0
     """Wall time of the step that was waited for other workers [s]; in none of the other times."""
     reset_s: float = 0.0
     """Of the step, what setting bodies back to their blended states took [s]."""
     residual: float = 0.0
-    """m/s. Not a number where the worker alone cannot know: in an exchange all have one together."""
+    """m/s"""
     body_count: int = 0
     """Active bodies."""
     fallback_count: int = 0
     """Groups of bodies that a direct solver left to sweeps."""
-    rounds: int = 0
-    """Rounds of a step that the engine took alone."""
+    exchanges: int = 0
+    """Messages that it sent to one other worker in the step, at most."""
+    sent_bytes: int = 0
+    """What it sent to all of them."""
 
     @property
     def contacts(self) -> Contacts:
@@ -221,7 +209,7 @@ class RemoteCommand:
     """Of the request; one that comes again is answered as before."""
     wants: str = ""
     """Which states come back: none, border (those of watched and moved bodies), or all (those of own bodies)."""
-    command: StepCommand | ExchangeCommand | NeighbourCommand | ReadState | WriteState | Migrate | None = None
+    command: StepCommand | NeighbourCommand | ReadState | WriteState | Migrate | None = None
     """None: only states are asked for."""
     activated: Array = _array(np.float64, 13, narrow=True)
     """States of the bodies to activate, and to reset."""
@@ -246,14 +234,13 @@ class RemoteReply:
     """With all states: of own bodies; with border states: of watched bodies, then of moved ones."""
 
 
-Command = StepCommand | ExchangeCommand | NeighbourCommand | ReadState | WriteState | Migrate
+Command = StepCommand | NeighbourCommand | ReadState | WriteState | Migrate
 """What a worker executes."""
 Reply = StepReply | StatePart
 """What it answers."""
 Message = Command | Neighbours | Reply | WorkerFailure | RemoteCommand | RemoteReply
 MESSAGES: tuple[type[Any], ...] = (
     StepCommand,
-    ExchangeCommand,
     Neighbours,
     NeighbourCommand,
     StepReply,

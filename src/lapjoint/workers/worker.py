@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import time
 import traceback
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import DirectEngine, EngineState, NeighbourEngine, RoundEngine, make_engine
+from ..engines import DirectEngine, EngineState, NeighbourEngine, make_engine
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
 from ..scene import Scene
 from .engine_states import StateParts
 from .messages import (
     Command,
-    ExchangeCommand,
     Migrate,
     NeighbourCommand,
     Neighbours,
@@ -56,16 +53,11 @@ class Worker:
         self._parts = StateParts()
         self._command = StepCommand()
         self._has_stepped = False
-        self._prepare_cpu_s = self._begin_cpu_s = self._spent_cpu_s = self._reset_s = self._waited_s = 0.0
-        self.down: Array = np.zeros(0)
-        self.up: Array = np.zeros(0)
+        self._prepare_cpu_s = self._spent_cpu_s = self._reset_s = self._waited_s = 0.0
+        self._exchanges = self._sent_bytes = 0
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.mail_room = self._mail_count = 0
         self._ghosts = self._own  # of the last step
-
-    def set_exchange(self, exchange: Array) -> None:
-        """Where messages within a step lie: (2, room), the server's in the first row, this worker's in the second."""
-        self.down, self.up = exchange
 
     def set_mail(self, memory: NDArray[np.uint8], room: int) -> None:
         """Where messages to and from other workers lie within a step, and how many bytes one can have."""
@@ -80,8 +72,7 @@ class Worker:
         """Active bodies that no other worker had in the last step."""
         return self._own
 
-    def execute(self, command: Command, exchange: Callable[[], bool] | None = None) -> Reply:
-        """Execute a command. `exchange` runs the worker's side of a step's exchange; false: the step is abandoned."""
+    def execute(self, command: Command) -> Reply:
         if isinstance(command, StepCommand):
             start = time.perf_counter()
             self.begin(command)
@@ -89,10 +80,6 @@ class Worker:
             if isinstance(command, NeighbourCommand):
                 completed = self.step_with_neighbours()
                 waited_s = self._waited_s
-            elif isinstance(command, ExchangeCommand) and exchange is not None:
-                began = time.perf_counter()
-                completed = exchange()
-                waited_s = time.perf_counter() - began - (self._spent_cpu_s - self._begin_cpu_s)
             reply = self.finish(completed)
             reply.own_s = time.perf_counter() - start - waited_s
             return reply
@@ -109,7 +96,7 @@ class Worker:
     # ---- a step ------------------------------------------------------------------------------------------------------
 
     def begin(self, command: StepCommand) -> None:
-        """The first half of a step, up to its exchange where there is one."""
+        """What comes before a step: bodies change, forces and the like are set."""
         start = time.thread_time()
         self._command, self._has_stepped = command, True
         self._change_members(command)
@@ -117,25 +104,7 @@ class Worker:
             self._engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
         if command.iterations is not None:
             self._engine.set_iterations(command.iterations)
-        if command.rounds is not None:
-            self._rounds.set_rounds(command.rounds)
-        if isinstance(command, ExchangeCommand):
-            self._rounds.begin_step(command.interface, command.jointed)
-        self._begin_cpu_s = self._spent_cpu_s = time.thread_time() - start
-
-    def serve(self) -> int:
-        """Answer what the server has written into `down`; see RoundEngine.serve."""
-        start = time.thread_time()
-        signal = self._rounds.serve(self.down, self.up)
-        self._spent_cpu_s += time.thread_time() - start
-        return signal
-
-    def serve_by_socket(self, socket: int, carries: bool = False) -> bool:
-        """Answer all that the server asks for on a socket. False: the step is abandoned."""
-        start = time.thread_time()
-        completed = self._rounds.serve_by_socket(socket, self.down, self.up, carries)
-        self._spent_cpu_s += time.thread_time() - start
-        return completed
+        self._spent_cpu_s = time.thread_time() - start
 
     def step_with_neighbours(self) -> bool:
         """Take the step together with all other workers. False: it is abandoned."""
@@ -146,7 +115,9 @@ class Worker:
             self._mail_count = command.worker_count
             engine.open_mailboxes(self._mail, self._mail_count, self.mail_room, self.index)
         completed = engine.step_with_neighbours(command.attempt)
-        self._waited_s, waited_cpu_s = engine.waited_s()
+        mail = engine.mail()
+        self._waited_s, waited_cpu_s = mail.waited_s, mail.waited_cpu_s
+        self._exchanges, self._sent_bytes = mail.exchanges, mail.sent_bytes
         self._spent_cpu_s += time.thread_time() - start - waited_cpu_s
         return completed
 
@@ -154,16 +125,11 @@ class Worker:
         """The second half of a step. Where it is abandoned, nothing is written, and the reply is empty."""
         start = time.thread_time()
         engine, command = self._engine, self._command
-        exchanged, has_neighbours = isinstance(command, ExchangeCommand), isinstance(command, NeighbourCommand)
         if not completed:
-            if exchanged:
-                self._rounds.abandon_step()
             self._has_stepped = False
             self._overlap = UNKNOWN  # bodies may have come and gone with the command
             return StepReply()
-        if exchanged:
-            self._rounds.finish_step()
-        elif not has_neighbours:
+        if not isinstance(command, NeighbourCommand):
             engine.step()
         own = self._own_bodies(command)
         engine.get_states(own, out=self._states, rows=own)
@@ -173,12 +139,12 @@ class Worker:
             contacts.bodies,
             contacts.point_count,
             contacts.depth,
-            residual=math.nan if exchanged else engine.residual(),  # in an exchange, all have one together
+            residual=engine.residual(),
             body_count=self._active_count - len(self._ghosts),
             fallback_count=self._direct.fallback_count() if self._direct else 0,
-            rounds=self._rounds.round_count() if command.rounds is not None else 0,
+            exchanges=self._exchanges,
+            sent_bytes=self._sent_bytes,
             prepare_cpu_s=self._prepare_cpu_s,
-            begin_cpu_s=self._begin_cpu_s,
             waited_s=self._waited_s,
             reset_s=self._reset_s,
             cpu_s=self._spent_cpu_s + time.thread_time() - start,
@@ -198,13 +164,6 @@ class Worker:
         """The engine, if it takes steps together with others."""
         if not isinstance(self._engine, NeighbourEngine):
             raise WorkerError(f"worker {self.index}: its engine takes no steps with neighbours")
-        return self._engine
-
-    @property
-    def _rounds(self) -> RoundEngine:
-        """The engine, if it takes steps in rounds."""
-        if not isinstance(self._engine, RoundEngine):
-            raise WorkerError(f"worker {self.index}: its engine takes no steps in rounds")
         return self._engine
 
     def _change_members(self, command: StepCommand) -> None:
@@ -266,15 +225,12 @@ class Worker:
     def _migrate(self, command: Migrate, cache: EngineState) -> None:
         if len(command.deactivate):
             self._deactivate(command.deactivate)
-        engine = self._engine
-        if isinstance(engine, NeighbourEngine):
-            self._set_neighbours(command.neighbours)
+        self._set_neighbours(command.neighbours)
         if len(command.activate):
             self._activate(command.activate)
         if len(command.reset):
-            engine.set_states(command.reset, self._states[command.reset])
-        assert isinstance(engine, NeighbourEngine | RoundEngine)
-        engine.merge_cache(cache)
+            self._engine.set_states(command.reset, self._states[command.reset])
+        self._with_neighbours.merge_cache(cache)
         self._overlap = UNKNOWN
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...algorithms import Algorithms, ConstraintGraph, Membership
 from ...arrays.state import PartState
-from ...engines import Contacts, EngineState
+from ...engines import EngineState
 from ...params import Params
 from ...scene import Scene
 from ...workers.messages import Neighbours, StepCommand, StepReply, WorkerFailure
@@ -64,8 +64,6 @@ class Migration:
     """The owner of each until now."""
     after: Ids
     """The owner of each from now on."""
-    cache: EngineState | None = None
-    """What the server has cached of their contacts and joints."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +125,6 @@ class Coupling(Protocol):
         ...
 
     @staticmethod
-    def exchange_room(body_count: int) -> int:
-        """Numbers that one direction of a worker's exchange with the server within a step can have; 0 without one."""
-        ...
-
-    @staticmethod
     def mail_room(body_count: int, params: Params) -> int:
         """Bytes that a message between two workers within a step can have; 0 without any."""
         ...
@@ -147,10 +140,6 @@ class Coupling(Protocol):
 
     def neighbours(self, now: Situation) -> list[Neighbours]:
         """For every worker, whom it shares bodies with; empty for those that share none."""
-        ...
-
-    def migrated(self, cache: EngineState) -> None:
-        """Take over the cache of a migration that was carried out: of all contacts and joints of its bodies."""
         ...
 
     def commands(self, now: Situation) -> list[StepCommand]:
@@ -179,12 +168,8 @@ class Coupling(Protocol):
         """See Stateful."""
         ...
 
-    def restore(self, state: PartState, now: Situation) -> Contacts | None:
-        """See Stateful. Returns contacts of the last step that only the server has, as merge adds to the profile."""
-        ...
-
-    def contact_lists(self, state: PartState, replies: Sequence[StepReply], several: bool) -> list[Contacts]:
-        """All contacts of the last step of a saved state, as lists for merge_contacts."""
+    def restore(self, state: PartState, now: Situation) -> None:
+        """See Stateful."""
         ...
 
     def redistribute(self, now: Situation) -> None:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ...algorithms import Balance, Membership
 from ...algorithms.membership import WORD, resized, validate_weights
 from ...arrays.state import PartState
-from ...engines import Contacts, EngineState, join_states
-from ...workers.messages import Neighbours, StepCommand, StepReply
+from ...engines import EngineState, join_states
+from ...params import Params
+from ...workers.messages import Neighbours, StepCommand
 from ...workers.runtimes import Runtime
 from ..profile import StepProfile
 from ..weights import OverlapWeights
@@ -38,10 +39,6 @@ class Blend:
     @property
     def interface(self) -> Ids:
         return np.empty(0, np.int32)
-
-    @staticmethod
-    def exchange_room(body_count: int) -> int:
-        return 0
 
     # ---- before the step ---------------------------------------------------------------------------------------------
 
@@ -111,9 +108,6 @@ class Blend:
     def mail_room(body_count: int, params: Params) -> int:
         return 0
 
-    def migrated(self, cache: EngineState) -> None:
-        """Blend decides on no migration."""
-
     # ---- the step, and after it --------------------------------------------------------------------------------------
 
     def commands(self, now: Situation) -> list[StepCommand]:
@@ -147,9 +141,6 @@ class Blend:
     def restore(self, state: PartState, now: Situation) -> None:
         self.weights = _weights_of(state)
         self._is_settled = state.values["is_settled"]
-
-    def contact_lists(self, state: PartState, replies: Sequence[StepReply], several: bool) -> list[Contacts]:
-        return [reply.contacts for reply in replies]
 
     def redistribute(self, now: Situation) -> None:
         if now.membership.worker_count > 1:

@@ -7,7 +7,6 @@ from ...params import Params
 from .base import Coupling, Situation
 from .blend import Blend
 from .tight import Tight
-from .tight_substeps import TightSubsteps
 
 COUPLINGS: dict[str, type[Coupling]] = {kind.name: kind for kind in (Blend, Tight)}
 
@@ -20,6 +19,4 @@ def make_coupling(now: Situation) -> Coupling:
 def coupling_type(params: Params) -> type[Coupling]:
     if params.coupling not in COUPLINGS:
         raise LapjointError(f"no coupling named {params.coupling!r}; known couplings: {', '.join(COUPLINGS)}")
-    if params.coupling == "tight" and params.solver == "substeps":
-        return TightSubsteps
     return COUPLINGS[params.coupling]

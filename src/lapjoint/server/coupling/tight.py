@@ -1,36 +1,36 @@
-"""Tight coupling: every body has one worker, its owner, and constraints between owners are solved with all others,
-within the step. docs/coupling.md has the mathematics; interface.py the server's engine."""
+"""Tight coupling: every body has one worker, its owner; constraints between owners are solved by both of
+them, within every substep, without the server. docs/coupling.md has the method; native/substeps/between.h the workers'
+side; shared_bodies.py who shares which bodies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algorithms import ConstraintGraph, Membership
-from ...algorithms.exchange import RoundPlan
+from ...algorithms import Membership
+from ...algorithms.membership import column_of
 from ...algorithms.ownership import choose_migrations, cut_share
-from ...arrays.state import Arrays, PartState
-from ...engines import Contacts, EngineState, join_states
-from ...engines.exchange import exchange_room, round_bytes
-from ...errors import WorkerError
-from ...scene.titles import body_titles
-from ...workers.messages import ExchangeCommand, Neighbours, StepCommand, StepReply, WorkerFailure
+from ...arrays.state import PartState
+from ...engines import EngineState, join_states
+from ...engines.bullet import BulletEngine
+from ...params import Params
+from ...workers.messages import NeighbourCommand, Neighbours, StepCommand, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..profile import StepProfile
 from ..weights import OverlapWeights
 from .base import Decision, Meanwhile, Migration, ServerWork, Situation
-from .interface import Interface
+from .shared_bodies import SharedBodies
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
 MIGRATE_EVERY = 10
 """Steps from one search for bodies that should migrate to the next."""
+MOST_INTERFACE = 1 << 20
+"""Bytes of a worker's part of the widest interface that is solved at once."""
 
 
 class Tight:
@@ -40,36 +40,33 @@ class Tight:
 
     def __init__(self, now: Situation) -> None:
         self.weights = OverlapWeights.none()
-        self._interface = Interface(now.scene, now.params, owners(now.membership))
+        self._shared = SharedBodies(now.scene)
+        self._owner = owners(now.membership)
+        self._attempt = 0
         self.cut_share = 0.0
         """Share of constraints that are between workers, when it was last counted."""
         now.loads.note_repartition(now.membership, now.step_count)
 
     @property
     def interface(self) -> Ids:
-        return self._interface.bodies.copy()
+        return self._shared.bodies
 
     @property
     def owner(self) -> Ids:
         """The worker of every body; a copy."""
-        return self._interface.owner.copy()
-
-    @staticmethod
-    def exchange_room(body_count: int) -> int:
-        return exchange_room(body_count)
+        return self._owner.copy()
 
     # ---- before the step ---------------------------------------------------------------------------------------------
 
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
         """Line 12, with owners in place of overlap."""
         with profile.phase("balance"):
-            states = runtime.states
             now.loads.estimate(now.membership, now.replies, now.params.iterations or 1, now.step_count)
-            self._choose_owners(now, states, profile)
-            migration = self._choose_interface(now, states)
+            self._choose_owners(now, runtime.states, profile)
+            migration = self._choose_ghosts(now)
             profile.cut_share = self.cut_share
             if now.params.validate:
-                self._validate(now.membership, now.graph, now.commands.removed)
+                self._validate(now)
         return Decision(now.repartition.wanted_count, migration)
 
     def _choose_owners(self, now: Situation, states: Array, profile: StepProfile) -> None:
@@ -94,71 +91,65 @@ class Tight:
             if len(bodies):
                 membership.assign(owner)
 
-    def _choose_interface(self, now: Situation, states: Array) -> Migration | None:
-        """Choose the interface between the owners of this step. Returns the migration that it needs, if any."""
-        interface, membership, removed = self._interface, now.membership, now.commands.removed
-        owner, contacts, migration = owners(membership), now.graph.contacts, None
-        moved = np.flatnonzero(owner != interface.owner).astype(np.int32)
+    def _choose_ghosts(self, now: Situation) -> Migration | None:
+        """Choose who shares which bodies, between the owners of this step. Returns the migration it needs, if any."""
+        owner, contacts, migration = owners(now.membership), now.graph.contacts, None
+        moved = np.flatnonzero(owner != self._owner).astype(np.int32)
         if len(moved):
-            migration = Migration(moved, interface.owner[moved], owner[moved], interface.take_cache(moved))
-            interface.set_owner(owner)
-            contacts = np.concatenate([contacts, now.detection.detector.find_lost(moved, membership)])
-        interface.choose(contacts, now.step_count, removed)
-        interface.change_members(states)
+            contacts = np.concatenate([contacts, now.detection.detector.find_lost(moved, now.membership)])
+            self._shared.forget(moved)
+        self._shared.choose(owner, contacts, now.step_count)
+        if len(moved):
+            migration = Migration(moved, self._owner[moved], owner[moved])
+        self._owner = owner
         return migration
 
     def present(self, now: Situation) -> Membership:
-        return now.membership
+        return self._shared.present(now.membership, now.commands.removed)
 
     def neighbours(self, now: Situation) -> list[Neighbours]:
-        return [Neighbours()] * now.membership.worker_count
+        return self._shared.neighbours(self._owner, now.membership.worker_count, now.commands.removed)
 
     @staticmethod
     def mail_room(body_count: int, params: Params) -> int:
-        return 0
+        return max(MOST_INTERFACE, body_count * BulletEngine.mail_bytes(params.precision))
 
-    def migrated(self, cache: EngineState) -> None:
-        self._interface.merge_cache(cache)
-
-    def _validate(self, membership: Membership, graph: ConstraintGraph, removed: Ids) -> None:
-        """Raise AssertionError unless every body has one worker, the server's engine has both bodies of every
-        constraint between workers, and the loads are right."""
+    def _validate(self, now: Situation) -> None:
+        """Raise AssertionError unless every body has one owner, every constraint between workers has its bodies in both
+        of them, and the loads are right."""
+        membership, graph, removed = now.membership, now.graph, now.commands.removed
         counts = membership.worker_counts()
         assert (counts == 1).all(), f"body {np.flatnonzero(counts != 1)[0]} has {counts[counts != 1][0]} workers"
         edges = graph.edges[~np.isin(graph.edges, removed).any(axis=1)]
-        present = np.isin(membership.uncovered(edges), self._interface.bodies)
-        assert present.all(), "a constraint between workers is not in the server's engine"
+        present = self.present(now)
+        for a, b in membership.uncovered(edges).tolist():
+            for worker in (self._owner[a], self._owner[b]):
+                shared = present.has(a, worker) and present.has(b, worker)
+                assert shared, f"worker {worker} does not have both bodies {a} and {b}, which touch or are jointed"
         load = membership.rate * membership.counted_costs()
         assert np.array_equal(load, membership.load), f"loads are {membership.load}, counted {load}"
 
     # ---- the step, and after it --------------------------------------------------------------------------------------
 
     def commands(self, now: Situation) -> list[StepCommand]:
-        if now.membership.worker_count > 1:
-            return now.commands.build(now.membership, self.weights, ExchangeCommand)
-        (command,) = now.commands.build(now.membership, self.weights)
-        command.rounds = now.params.rounds  # which it takes alone
-        return [command]
+        if now.membership.worker_count == 1:
+            return now.commands.build(now.membership, self.weights)
+        return now.commands.build(self.present(now), self.weights, NeighbourCommand)
 
     def server_work(self, now: Situation, runtime: Runtime) -> ServerWork:
-        if now.membership.worker_count == 1:
-            return Meanwhile()
-        return Exchange(self._interface, self.cut_share, now, runtime)
+        return Meanwhile() if now.membership.worker_count == 1 else WithNeighbours(self, now)
+
+    def next_attempt(self) -> int:
+        self._attempt += 1
+        return self._attempt
 
     def merge(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
-        """Count what the exchange took. There is nothing to merge: every body has one worker."""
-        interface, replies = self._interface, profile.replies
-        if len(replies) < 2:
-            interface.contacts = Contacts.none()
-            profile.rounds = replies[0].rounds
+        """Count. There is nothing to merge: every body has one worker."""
+        if len(profile.replies) < 2:
             return
-        result = interface.result
-        profile.rounds, profile.residual = result.rounds, result.residual
-        profile.interface_count = len(interface.bodies)
-        profile.exchange_bytes = round_bytes(len(replies), len(interface.bodies), result.rounds)
-        workers_begin_s = max(reply.begin_cpu_s for reply in replies)
-        profile.server_ms += 1e3 * (interface.exchange_cpu_s + max(0.0, interface.begin_cpu_s - workers_begin_s))
-        profile.contacts_between = interface.contacts
+        profile.interface_count = len(self._shared.bodies)
+        profile.exchanges = max(reply.exchanges for reply in profile.replies)
+        profile.exchange_bytes = sum(reply.sent_bytes for reply in profile.replies)
 
     def invalidate(self) -> None:
         """Every decision is made from the situation alone."""
@@ -169,87 +160,65 @@ class Tight:
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def state(self) -> PartState:
-        interface = self._interface
-        arrays: Arrays = {"interface": interface.bodies, "needed_at": interface.needed_at}
-        arrays |= {f"contacts/{name}": array for name, array in vars(interface.contacts).items()}
-        arrays |= {f"engine/{name}": array for name, array in vars(interface.engine_state()).items()}
-        return PartState(arrays, {"cut_share": self.cut_share})
+        shared = self._shared
+        return PartState({"ghosts": shared.keys, "needed_at": shared.needed_at}, {"cut_share": self.cut_share})
 
-    def restore(self, state: PartState, now: Situation) -> Contacts | None:
-        interface = self._interface
+    def restore(self, state: PartState, now: Situation) -> None:
         self.cut_share = state.values["cut_share"]
-        interface.set_owner(owners(now.membership))
-        interface.needed_at[:] = state.arrays["needed_at"]
-        interface.contacts = _contacts_of(state)
-        if now.commands.known.any():  # else the workers have acted on nothing, and start from the states
-            interface.restore_engine(EngineState(**state.under("engine")))
-            interface.bodies = state.array("interface")
-        return interface.contacts if len(now.replies) > 1 else None
-
-    def contact_lists(self, state: PartState, replies: Sequence[StepReply], several: bool) -> list[Contacts]:
-        return [*(reply.contacts for reply in replies), *([_contacts_of(state)] if several else [])]
+        self._owner = owners(now.membership)
+        self._shared.keys, self._shared.needed_at = state.array("ghosts"), state.array("needed_at")
 
     def redistribute(self, now: Situation) -> None:
-        self._interface.set_owner(owners(now.membership))
-        self.cut_share = cut_share(self._interface.owner, now.graph.edges)
+        self._owner = owners(now.membership)
+        self._shared.choose(self._owner, now.graph.contacts, now.step_count)
+        self.cut_share = cut_share(self._owner, now.graph.edges)
         self.note_repartition(now)
 
     def redistribute_states(
         self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
     ) -> EngineState:
-        """The states of workers and server, joined: no two have the same body. The server keeps its new part."""
-        between = EngineState(**saved["coupling"].under("engine"))
-        nobody = np.zeros(len(between.body_ids), bool)  # bodies are the workers'
-        everything = np.ones(len(between.points), bool), np.ones(len(between.joint_ids), bool)
-        merged = join_states([*states, between.taken(nobody, *everything)])
-        self._interface.choose(now.graph.contacts, now.step_count, now.commands.removed)
-        self._interface.change_members(table)
-        self._interface.merge_cache(merged)
-        return merged
+        """The states of all workers, joined: of what two of them have, the owner's."""
+        owner, bits = np.zeros(now.scene.body_count, np.int32), saved["membership"].arrays["bits"]
+        for worker in range(len(states)):
+            owner[column_of(bits, worker)] = worker
+        return join_states([own_part(state, owner, worker) for worker, state in enumerate(states)])
 
 
-class Exchange:
-    """The server's side of a step's exchange, run again until no worker fails. All take a failed step again: nothing
-    has been written then, and they start from the states before it."""
+class WithNeighbours:
+    """What the server does while the workers take a step together: it prepares the next detection. All take a failed
+    step again: nothing has been written then."""
 
     repeats_all = True
 
-    def __init__(self, interface: Interface, share: float, now: Situation, runtime: Runtime) -> None:
-        self._interface, self._cut_share, self._now, self._runtime = interface, share, now, runtime
-        self._plan = RoundPlan.of(now.params)
+    def __init__(self, coupling: Tight, now: Situation) -> None:
+        self._coupling, self._now = coupling, now
 
-    def begin(self, commands: Sequence[StepCommand], again: bool) -> Callable[[], None]:
-        """Put the interface into the commands; bodies that are out for good are not at it."""
-        interface = self._interface
-        interface.leave_out(self._now.commands.removed)
-        owner = interface.owner[interface.bodies]
-        forces: dict[int, Array] = {}
-        for worker, command in enumerate(commands):
-            assert isinstance(command, ExchangeCommand)
-            command.interface = interface.bodies[owner == worker]
-            command.jointed = interface.jointed_places(command.interface)
-            forces |= zip(command.force_ids.tolist(), command.forces, strict=True)
-        return partial(self._run, self._runtime.states[interface.bodies], forces, again)
+    def begin(self, commands: Sequence[StepCommand], again: bool) -> Callable[[], None] | None:
+        """Number the attempt, and tell the workers whom they share bodies with; those that are out for good are not
+        among them."""
+        now, coupling = self._now, self._coupling
+        attempt, worker_count = coupling.next_attempt(), now.membership.worker_count
+        for command, mine in zip(commands, coupling.neighbours(now), strict=True):
+            assert isinstance(command, NeighbourCommand)
+            command.attempt, command.worker_count, command.neighbours = attempt, worker_count, mine
+        return None if again else self._prepare
 
-    def _run(self, states: Array, forces: dict[int, Array], again: bool) -> None:
-        self._interface.run_exchange(self._plan, self._cut_share, states, forces, self._runtime.links())
-        if not self._interface.result.failed:  # the workers have had their last round, and finish
-            self._now.detection.detector.prepare(self._now.membership)
+    def _prepare(self) -> None:
+        self._now.detection.detector.prepare(self._now.membership)
 
     def failures(self) -> list[WorkerFailure]:
-        interface, result = self._interface, self._interface.result
-        if not result.failed:
-            return []
-        text = "answered within the step with numbers that are not finite"
-        found = [WorkerFailure(worker, "not finite", text) for worker in result.not_finite]
-        bodies = interface.bodies[list(result.lost)]
-        for worker in np.unique(interface.owner[bodies]).tolist():
-            own = bodies[interface.owner[bodies] == worker]
-            text = f"{body_titles(self._now.scene, own)}: not finite in the server's engine"
-            found.append(WorkerFailure(worker, "not finite", text, tuple(own.tolist())))
-        if not found:
-            raise WorkerError("the exchange of a step has ended, and no worker reports why")
-        return found
+        return []
+
+
+def own_part(state: EngineState, owner: Ids, worker: int) -> EngineState:
+    """Of a worker's engine state, its own bodies, and the contacts and joints whose first own body is its own: of what
+    two workers have, one has it so."""
+
+    def is_own(ends: Ids) -> NDArray[np.bool_]:
+        first = np.where(ends[:, 0] >= 0, ends[:, 0], ends[:, 1])
+        return np.asarray(owner[first] == worker)
+
+    return state.taken(owner[state.body_ids] == worker, is_own(state.point_bodies), is_own(state.joint_bodies))
 
 
 def owners(membership: Membership) -> Ids:
@@ -258,8 +227,3 @@ def owners(membership: Membership) -> Ids:
     for worker in range(1, membership.worker_count):
         owner[membership.column(worker)] = worker
     return owner
-
-
-def _contacts_of(state: PartState) -> Contacts:
-    """Of the last step, between workers."""
-    return Contacts(**{field.name: state.array(f"contacts/{field.name}") for field in fields(Contacts)})

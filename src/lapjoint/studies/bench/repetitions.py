@@ -27,7 +27,7 @@ def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]
     wall_s = server_ms = projected_ms = largest_ms = 0.0
     workers_ms = np.zeros(simulation.params.workers)
     phases_ms = dict.fromkeys(PHASES, 0.0)
-    active = activations = step_rounds = interface = 0
+    active = activations = exchanges = interface = 0
     residual = cut_share = 0.0
     for _ in range(steps):
         start = time.perf_counter()
@@ -42,7 +42,7 @@ def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]
             phases_ms[phase] = phases_ms.get(phase, 0.0) + ms
         active += int(profile.worker_body_count.sum())
         activations += profile.activation_count
-        step_rounds += profile.rounds
+        exchanges += profile.exchanges
         interface += profile.interface_count
         residual += profile.residual
         cut_share += profile.cut_share
@@ -58,7 +58,7 @@ def take_turn(simulation: Simulation, steps: int, after_step: Callable[[], None]
         duplicated_share=active / steps / max(simulation.scene.body_count, 1) - 1,
         activation_count=activations / steps,
         contact_count=simulation.profile.contact_count,
-        step_rounds=step_rounds / steps,
+        exchanges=exchanges / steps,
         residual=residual / steps,
         interface_count=interface / steps,
         cut_share=cut_share / steps,

@@ -33,14 +33,14 @@ class TurnMeans:
     duplicated_share: float
     activation_count: float
     contact_count: int
-    step_rounds: float = 0.0
-    """Rounds of tight coupling in a step."""
+    exchanges: float = 0.0
+    """Of two workers in a step, with tight coupling."""
     residual: float = 0.0
     interface_count: float = 0.0
     cut_share: float = 0.0
 
 
-OF_TIGHT = ("step_rounds", "interface_count", "cut_share")
+OF_TIGHT = ("exchanges", "interface_count", "cut_share")
 """Numbers that only tight coupling has."""
 FILE_KEYS = {"repetitions": "rounds"}
 """Names that differ in files: their keys stay what they were, so that all files can be read together."""
@@ -67,7 +67,7 @@ class BenchRow:
     projected_speedup: float
     """The same of projected_step_ms."""
     projected_step_ms: float
-    """Server's CPU time plus the slowest worker's, as far as one waits for the other, and what rounds take besides: the
+    """Server's CPU time plus the slowest worker's, as far as one waits for the other, and what exchanges take besides: the
     step if every worker had a core of its own (see StepProfile.projected_ms)."""
     server_ms: float
     """CPU time of the server while the workers wait for it."""
@@ -100,8 +100,9 @@ class BenchRow:
     coupling: str = "blend"
     residual: float | None = None
     """Mean over the steps [m/s]; None where the engine does not report it."""
-    step_rounds: float | None = None
-    """Rounds of tight coupling in a step; so are the next two, and None with another coupling."""
+    exchanges: float | None = None
+    """Messages that two workers sent each other in a step, with tight coupling; so are the next two, and None with
+    another coupling."""
     interface_count: float | None = None
     cut_share: float | None = None
     substeps: int | None = None

@@ -237,12 +237,12 @@ def _interface(runs: Sequence[Run]) -> list[Plot]:
         )
 
     caption = (
-        "Tight coupling: rounds of each step, and its residual, the largest velocity change of any constraint in the "
-        "last round; interface bodies, which have, or lately had, constraints with bodies of other workers; "
+        "Tight coupling: exchanges of each step, and its residual, the largest velocity change of any constraint in the "
+        "last sweep; interface bodies, which have, or lately had, constraints with bodies of other workers; "
         " and the share of joints and contacts that are between workers."
     )
     panels = [
-        panel("rounds", "rounds"),
+        panel("exchanges", "exchanges"),
         panel("residual [m/s]", "residual", log=any((run.values["residual"] > 0).any() for _, run in tight)),
         panel("interface bodies", "interface_count"),
         panel("constraints between workers [%]", "cut_share", 100),

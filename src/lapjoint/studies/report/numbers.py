@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...server.profile import ROUND_MS
+from ...server.profile import EXCHANGE_MS
 
 Array = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def duplicated_share(worker_body_count: ArrayLike, body_count: int) -> Array:
 def projected_ms(values: Mapping[str, NDArray[Any]]) -> Array | None:
     """What each step would take if every worker had a core of its own [ms]: the server's part, then the slowest
     worker's CPU time. What workers prepare while the server works counts only where it takes longer than that. Each
-    round of tight coupling takes ROUND_MS besides.
+    exchange of tight coupling takes EXCHANGE_MS besides.
     """
     cpu = values.get("worker_cpu_ms")
     if cpu is None or cpu.ndim != 2 or cpu.shape[1] == 0:
@@ -90,8 +90,8 @@ def projected_ms(values: Mapping[str, NDArray[Any]]) -> Array | None:
         server = np.asarray(values["server_ms"], float)
         prepare = np.asarray(values.get("worker_prepare_ms", np.zeros_like(cpu)), float)
         late = np.maximum(prepare - server[:, None], 0.0)
-        rounds = np.where((cpu > 0).sum(axis=1) > 1, values.get("rounds", 0), 0)
-        return np.asarray(server + (cpu - prepare + late).max(axis=1) + ROUND_MS * rounds)
+        exchanges = np.where((cpu > 0).sum(axis=1) > 1, values.get("exchanges", 0), 0)
+        return np.asarray(server + (cpu - prepare + late).max(axis=1) + EXCHANGE_MS * exchanges)
     if "wait_ms" in values and "step_ms" in values:  # of before the server's CPU time was recorded
         return np.asarray(values["step_ms"] - values["wait_ms"] + cpu.max(axis=1))
     return None

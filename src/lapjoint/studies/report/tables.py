@@ -158,8 +158,8 @@ def results(runs: Sequence[Run], errors: Sequence[dict[str, Series]]) -> Table:
             if (uncovered := int(np.sum(counts.get("uncovered_count", 0)))) > 0:
                 record["uncovered constraints"] = f"{uncovered:,}"
         if run.is_tight and len(run.steps):
-            rounds = run.values["rounds"]
-            record["rounds per step: mean / most"] = f"{rounds.mean():.3g} / {rounds.max():,}"
+            exchanges = run.values["exchanges"]
+            record["exchanges per step: mean / most"] = f"{exchanges.mean():.3g} / {exchanges.max():,}"
         for name in MAIN_ERRORS:
             if name in found:
                 values = found[name].values

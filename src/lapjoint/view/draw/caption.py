@@ -26,7 +26,7 @@ class Caption:
         count = recording.worker_count
         self._start = recording.scene.name
         self._rest = f"{count} worker{'s' if count != 1 else ''}"
-        self._rounds_at = recorded.rounds_at
+        self._exchanges_at = recorded.exchanges_at
         self._digits = 2 if recorded.times[-1] < 100 else 1
         self._last = float(recorded.times[-1])
         height = float(np.clip(min(size[1] / 22, size[0] / 34), 9, 48))
@@ -51,8 +51,8 @@ class Caption:
         self._write(pen, (x, y), self._start, "ls", self._font)
         x += pen.textlength(self._start, font=self._font) + step + widest
         self._write(pen, (x, y), f"{time:.{self._digits}f} s", "rs", self._font)
-        rounds = self._rounds_at(time)
-        rest = f"{self._rest}, {rounds}" if rounds else self._rest
+        exchanges = self._exchanges_at(time)
+        rest = f"{self._rest}, {exchanges}" if exchanges else self._rest
         self._write(pen, (x + step, y), rest, "ls", self._font)
         x += 2 * step + pen.textlength(rest, font=self._font)
         if self._keys is not None and x + self._keys.width < image.width:

@@ -52,9 +52,9 @@ class Recorded:
         self.fastest = fastest_speed(recording) if mode == "speed" else 1.0
         """The speed at the end of the ramp [m/s]."""
         self._kept: OrderedDict[int, Moment] = OrderedDict()
-        names, profile = ("step_count", "rounds", "residual"), recording.profile
-        has_rounds = recording.has_interface and len(profile["step_count"]) > 0
-        self._rounds = tuple(profile[name] for name in names) if has_rounds else None
+        names, profile = ("step_count", "exchanges", "residual"), recording.profile
+        has_exchanges = recording.has_interface and len(profile["step_count"]) > 0
+        self._exchanges = tuple(profile[name] for name in names) if has_exchanges else None
 
     def frame(self, i: int) -> Moment:
         """A frame as recorded; negative numbers count from the end."""
@@ -86,13 +86,13 @@ class Recorded:
         a, b = self.frame(after - 1), self.frame(after)
         return Moment(time, between_states(a.states, b.states, share), a.colors + share * (b.colors - a.colors))
 
-    def rounds_at(self, time: float) -> str:
-        """Rounds and residual of the step at a time; empty unless coupling is tight."""
-        if self._rounds is None:
+    def exchanges_at(self, time: float) -> str:
+        """Exchanges and residual of the step at a time; empty unless coupling is tight."""
+        if self._exchanges is None:
             return ""
         step = round(time / self.recording.timestep)
-        row = min(int(np.searchsorted(self._rounds[0], step)), len(self._rounds[0]) - 1)
-        return rounds_text(int(self._rounds[1][row]), float(self._rounds[2][row]))
+        row = min(int(np.searchsorted(self._exchanges[0], step)), len(self._exchanges[0]) - 1)
+        return exchange_text(int(self._exchanges[1][row]), float(self._exchanges[2][row]))
 
     def legend(self) -> list[Entry]:
         """The meaning of the colours."""
@@ -127,6 +127,6 @@ def fastest_speed(recording: Recording) -> float:
     return max(*tops, 1e-3)
 
 
-def rounds_text(rounds: int, residual: float) -> str:
-    """Rounds and residual of a tight step, in words."""
-    return f"{rounds} round{'s' * (rounds != 1)}, residual {residual:.1e} m/s"
+def exchange_text(exchanges: int, residual: float) -> str:
+    """Exchanges and residual of a tight step, in words."""
+    return f"{exchanges} exchange{'s' * (exchanges != 1)}, residual {residual:.1e} m/s"

@@ -45,7 +45,7 @@ def _vector(values: Array, unit: str) -> str:
 
 def _workers(snapshot: Snapshot, body: int) -> str:
     own = np.flatnonzero(snapshot.is_member[body])
-    if snapshot.rounds is not None:  # tight coupling: every body has one
+    if snapshot.exchanges is not None:  # tight coupling: every body has one
         return f"{own[0]}, {'at the interface' if body in snapshot.interface else 'inside'}"
     return ", ".join(f"{w}: {snapshot.weights[body, w]:.2f}" for w in own)
 

@@ -25,7 +25,7 @@ from .live_panel import LivePanel
 from .look_panel import build_look_panel
 from .page import Page
 from .partition_panel import PartitionPanel
-from .snapshot import Snapshot, most_workers, of_simulation, rounds_line
+from .snapshot import Snapshot, most_workers, of_simulation, exchange_line
 from .steering import IDLE_S, Steering
 
 
@@ -198,5 +198,5 @@ class LiveView:
             + (f" + {balls} thrown" if balls else "")
             + f", {page.scene.joint_count:,} joints, {contacts:,} contacts"
             + f" · {sum(snapshot.phases_ms.values()):.1f} ms/step{page.watching}"
-            + rounds_line(snapshot)
+            + exchange_line(snapshot)
         )

@@ -8,7 +8,7 @@ import numpy as np
 import viser
 
 from ...params.coupling_choice import traits
-from ...params.params import CHOICES, ROUNDS
+from ...params.params import CHOICES
 from .button_help import add_button_help
 from .page import Page
 from .snapshot import Snapshot
@@ -122,23 +122,7 @@ class LivePanel:
                 steering.change("workers", lambda simulation: simulation.set_worker_count(count))
 
             workers.on_update(on_workers)
-        if traits(params.coupling).exchanges:
-            now = params.rounds or ROUNDS
-            rounds = gui.add_slider(
-                "Rounds",
-                1,
-                max(2 * ROUNDS, now),
-                1,
-                now,
-                hint="Most exchanges between workers within a step. More: a smaller residual, slower steps.",
-            )
-
-            def on_rounds(_: object) -> None:
-                count = int(rounds.value)
-                steering.change("rounds", lambda simulation: simulation.set_rounds(count))
-
-            rounds.on_update(on_rounds)
-        else:
+        if traits(params.coupling).overlaps:
             depth = gui.add_slider(
                 "Growth depth",
                 0,

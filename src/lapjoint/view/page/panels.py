@@ -77,7 +77,7 @@ class Panels:
             with gui.add_folder("Joint gap and penetration [mm]", order=52):
                 self._error_plot = _plot(gui, self._errors)
         if moves and traits(coupling).exchanges:
-            with gui.add_folder("Residual of the last round [mm/s]", order=53):
+            with gui.add_folder("Residual of the last sweep [mm/s]", order=53):
                 self._residual_plot = _plot(gui, self._residual)
 
     def update(self, snapshot: Snapshot, legend: Legend, status: str) -> None:

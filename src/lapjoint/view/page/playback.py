@@ -27,7 +27,7 @@ from .escape import escaped
 from .look_panel import build_look_panel
 from .page import Page
 from .partition_panel import PartitionPanel
-from .snapshot import Snapshot, of_partition, of_recording, rounds_line
+from .snapshot import Snapshot, of_partition, of_recording, exchange_line
 
 Ids = NDArray[np.int32]
 SPEEDS = {
@@ -91,8 +91,8 @@ class Playback:
         self._shown = 0
         self._phases = recording.profile.get("phases_ms")
         self._steps = recording.profile.get("step_count")
-        names = ("rounds", "residual") if recording.has_interface else ()
-        self._rounds = [recording.profile[name] for name in names]
+        names = ("exchanges", "residual") if recording.has_interface else ()
+        self._exchanges = [recording.profile[name] for name in names]
         first = self._snapshot(0)
         workers = recording.worker_count
         self.page = Page(
@@ -140,8 +140,8 @@ class Playback:
         if self._phases is not None and self._steps is not None and len(self._steps):
             row = min(int(np.searchsorted(self._steps, snapshot.step_count)), len(self._steps) - 1)
             snapshot.phases_ms = dict(zip(PHASES, self._phases[row].tolist(), strict=False))
-            if self._rounds:
-                snapshot.rounds, snapshot.residual = int(self._rounds[0][row]), float(self._rounds[1][row])
+            if self._exchanges:
+                snapshot.exchanges, snapshot.residual = int(self._exchanges[0][row]), float(self._exchanges[1][row])
         return snapshot
 
     def _move_slider(self, frame: int) -> None:
@@ -204,7 +204,7 @@ class Playback:
         return (
             f"**{snapshot.time:.3f} s** · frame {frame + 1:,} of {recording.frame_count:,} · step "
             f"{snapshot.step_count:,}\n\n{page.body_count:,} bodies, {page.scene.joint_count:,} joints, "
-            f"{recording.worker_count} workers{page.watching}{rounds_line(snapshot)}"
+            f"{recording.worker_count} workers{page.watching}{exchange_line(snapshot)}"
         )
 
 

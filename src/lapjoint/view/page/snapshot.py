@@ -16,7 +16,7 @@ from ...params.coupling_choice import traits
 from ...recording import Recording
 from ...scene import Scene
 from ...simulation import Simulation
-from ..draw.recorded import rounds_text
+from ..draw.recorded import exchange_text
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -34,7 +34,7 @@ class Snapshot:
     contacts: Contacts | None = None
     """Of the last step; None where they are not known."""
     phases_ms: Mapping[str, float] = field(default_factory=dict)
-    rounds: int | None = None
+    exchanges: int | None = None
     """Of the last step, with tight coupling; so are the next two."""
     residual: float = 0.0
     """m/s"""
@@ -88,7 +88,7 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         find,
         profile.contacts if has_stepped else None,
         dict(profile.phases_ms),
-        profile.rounds if traits(simulation.params.coupling).exchanges else None,
+        profile.exchanges if traits(simulation.params.coupling).exchanges else None,
         profile.residual,
         simulation.interface,
         simulation.frozen_ids,
@@ -130,11 +130,11 @@ def weight_table(
     return table
 
 
-def rounds_line(snapshot: Snapshot) -> str:
-    """Rounds, residual and interface as a line of a page's status; empty unless coupling is tight."""
-    if snapshot.rounds is None:
+def exchange_line(snapshot: Snapshot) -> str:
+    """Exchanges, residual and interface as a line of a page's status; empty unless coupling is tight."""
+    if snapshot.exchanges is None:
         return ""
-    return f"\n\n{rounds_text(snapshot.rounds, snapshot.residual)}, {len(snapshot.interface):,} interface bodies"
+    return f"\n\n{exchange_text(snapshot.exchanges, snapshot.residual)}, {len(snapshot.interface):,} interface bodies"
 
 
 def _recorded_weights(recording: Recording, number: int) -> Array:

@@ -9,7 +9,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.exchange import Links
 from ...errors import LapjointError, did_you_mean
 from ...params import Params
 from ...scene import Scene
@@ -33,11 +32,8 @@ class Runtime(Protocol):
     """States of overlap bodies in each of their workers, by slot: (rows, 13), with body_count times the number of
     workers rows or more. A change of the number of workers may make it another array."""
 
-    def __init__(
-        self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
-    ) -> None:
-        """`exchange_room` is how many numbers one direction of a worker's exchange with the server within a step can
-        have, `mail_room` how many bytes a message between two workers."""
+    def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> None:
+        """`mail_room` is how many bytes a message between two workers within a step can have."""
         ...
 
     byte_count: int | None
@@ -52,9 +48,8 @@ class Runtime(Protocol):
         """Have all workers that have a command execute it, in parallel where the runtime can; returns when the last is
         done or given up. A worker without a command does nothing, and its answer is None.
 
-        While they work, `meanwhile` runs; it may not look at states then. Where the commands are ExchangeCommands (all
-        of them or none), `meanwhile` runs the server's side of the exchange, through `links`. Where they are
-        NeighbourCommands, workers wait for each other within the step: if one fails, the others abandon it, and their
+        While they work, `meanwhile` runs; it may not look at states then. Where the commands are NeighbourCommands (all
+        of them or none), workers wait for each other within the step: if one fails, the others abandon it, and their
         replies are empty.
 
         A worker that fails, dies or does not answer in time (see AnswerLimits) has a WorkerFailure for an answer, then
@@ -62,10 +57,6 @@ class Runtime(Protocol):
         about to write may be half written. After an interrupt the runtime is closed; a step of a closed runtime is a
         WorkerError.
         """
-        ...
-
-    def links(self) -> Links:
-        """The way to the workers within a step with an exchange, for `meanwhile`."""
         ...
 
     def replace(self, worker: int) -> None:
@@ -88,13 +79,11 @@ def runtime_names() -> list[str]:
     return list(_RUNTIMES)
 
 
-def make_runtime(
-    scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
-) -> Runtime:
+def make_runtime(scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> Runtime:
     """The runtime that `params` names, with its workers started and empty."""
     if params.runtime not in _RUNTIMES:
         hint = did_you_mean(params.runtime, _RUNTIMES)
         raise LapjointError(f"no runtime named {params.runtime!r}{hint}; known runtimes: {', '.join(_RUNTIMES)}")
     module, name = _RUNTIMES[params.runtime].split(":")
     kind: type[Runtime] = getattr(import_module(module, __package__), name)
-    return kind(scene, params, worker_count, exchange_room, mail_room)
+    return kind(scene, params, worker_count, mail_room)

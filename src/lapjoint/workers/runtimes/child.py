@@ -28,22 +28,20 @@ class Child:
     """Process of worker number `index`, just started. Its first answer reports that it is there."""
 
     def __init__(
-        self, index: int, params: Params, blocks: Sequence[SharedMemory], mailbox_size: int, room: int, mail_room: int
+        self, index: int, params: Params, blocks: Sequence[SharedMemory], mailbox_size: int, mail_room: int
     ) -> None:
         self.index = index
         self.failure: WorkerFailure | None = None
         """Why it can take no step any more."""
         mailbox = SharedMemory(mailbox_size)
         self._mailbox = memoryview(mailbox.map)
-        exchange = SharedMemory(16 * room)  # within a step: what the server sends, and what the worker does
-        self.down, self.up = exchange.array((2, room), float)
         self.link, theirs = socket.socketpair()
         task = {
             "index": index,
             "params": asdict(params),
             "socket": theirs.fileno(),
             "mail_room": mail_room,
-            "memory": [[block.fd, block.size] for block in (*blocks, mailbox, exchange)],
+            "memory": [[block.fd, block.size] for block in (*blocks, mailbox)],
         }
         # The same modules as here, whatever was done to sys.path; one thread each, for the workers are the threads.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
@@ -52,7 +50,7 @@ class Child:
             self._process = start_process(
                 [sys.executable, "-m", "lapjoint.workers.runtimes.process_worker", json.dumps(task)],
                 stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno(), *(block.fd for block in blocks), mailbox.fd, exchange.fd],
+                pass_fds=[theirs.fileno(), *(block.fd for block in blocks), mailbox.fd],
                 env=environment,
                 start_new_session=True,  # Ctrl-C is for the server; it ends the workers
             )
@@ -62,7 +60,6 @@ class Child:
         finally:
             theirs.close()
             mailbox.close()
-            exchange.close()
 
     @property
     def pid(self) -> int:

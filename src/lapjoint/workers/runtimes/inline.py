@@ -11,22 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.exchange import Links, Signal
 from ...engines.mailboxes import abandon, memory_size
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
-from ..messages import Command, ExchangeCommand, NeighbourCommand, Reply, WorkerFailure
+from ..messages import Command, NeighbourCommand, Reply, WorkerFailure
 from ..worker import Worker, failure_of
 from .base import Array
 from .shared import SharedMemory
 
 
 class InlineRuntime:
-    def __init__(
-        self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
-    ) -> None:
-        self._scene, self._params, self._room, self._mail_room = scene, params, exchange_room, mail_room
+    def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> None:
+        self._scene, self._params, self._mail_room = scene, params, mail_room
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.states = self.border_states = self._table(scene.body_count)
         self.worker_states = self._table(0)
@@ -35,8 +32,6 @@ class InlineRuntime:
         self._workers: list[Worker] = []
         self._failures: dict[int, WorkerFailure] = {}
         self._closed = False
-        self._signals: dict[int, int] = {}
-        self._serve_cpu_s = 0.0
         self.set_worker_count(worker_count)
 
     def step(
@@ -45,40 +40,16 @@ class InlineRuntime:
         self._check_open()
         start = time.thread_time()
         try:
-            if meanwhile is not None and any(isinstance(command, ExchangeCommand) for command in commands):
-                answers = self._step_with_exchange(commands, meanwhile)
-            elif any(isinstance(command, NeighbourCommand) for command in commands):
+            if any(isinstance(command, NeighbourCommand) for command in commands):
                 answers = self._step_together(commands)
-                if meanwhile is not None:
-                    meanwhile()
             else:
                 answers = [self._answer(w, command) for w, command in zip(self._workers, commands, strict=True)]
-                if meanwhile is not None:
-                    meanwhile()
+            if meanwhile is not None:
+                meanwhile()
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
         self.wait_cpu_s = time.thread_time() - start
-        return answers
-
-    def _step_with_exchange(
-        self, commands: Sequence[Command | None], meanwhile: Callable[[], None]
-    ) -> list[Reply | WorkerFailure | None]:
-        """All workers begin, answer the server in the exchange, and finish."""
-        stepping = []
-        for worker, command in zip(self._workers, commands, strict=True):
-            if isinstance(command, ExchangeCommand):
-                stepping.append(worker)
-                self._try(worker, partial(worker.begin, command))
-        self._signals = dict.fromkeys((worker.index for worker in stepping), int(Signal.ROUND))
-        meanwhile()
-        answers: list[Reply | WorkerFailure | None] = [None] * len(self._workers)
-        for worker in stepping:
-            completed = self._signals[worker.index] == Signal.FINISH
-            reply = self._try(worker, partial(worker.finish, completed))
-            if reply is not None:
-                self._try(worker, worker.prepare)
-            answers[worker.index] = self._failures.get(worker.index, reply)
         return answers
 
     def _step_together(self, commands: Sequence[Command | None]) -> list[Reply | WorkerFailure | None]:
@@ -112,25 +83,6 @@ class InlineRuntime:
             except Exception as error:
                 self._failures[worker.index] = failure_of(worker.index, error)
         return None
-
-    def links(self) -> Links:
-        self._serve_cpu_s = 0.0
-        return Links(
-            [worker.down for worker in self._workers],
-            [worker.up for worker in self._workers],
-            signal=self._serve,
-            exchange=self._serve,
-            worker_cpu_s=lambda: self._serve_cpu_s,
-        )
-
-    def _serve(self) -> bool:
-        start = time.thread_time()
-        for worker in self._workers:
-            signal = self._try(worker, worker.serve)
-            if signal is not None:
-                self._signals[worker.index] = signal
-        self._serve_cpu_s += time.thread_time() - start
-        return not self._failures
 
     def _answer(self, worker: Worker, command: Command | None) -> Reply | WorkerFailure | None:
         if command is None:
@@ -169,8 +121,6 @@ class InlineRuntime:
 
     def _start(self, index: int) -> Worker:
         worker = Worker(index, self._scene, self._params, self.states, self.worker_states)
-        if self._room:
-            worker.set_exchange(np.zeros((2, self._room)))
         if self._mail_room:
             worker.set_mail(self._mail, self._mail_room)
         return worker

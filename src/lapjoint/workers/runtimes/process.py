@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.exchange import Links
 from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
-from ..messages import Command, ExchangeCommand, NeighbourCommand, Reply, WorkerFailure
+from ..messages import Command, NeighbourCommand, Reply, WorkerFailure
 from .answer_limits import AnswerLimits
 from .base import Array
 from .child import Child
@@ -39,9 +38,7 @@ def mailbox_size(body_count: int) -> int:
 
 
 class ProcessRuntime:
-    def __init__(
-        self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
-    ) -> None:
+    def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> None:
         self._body_count, self._params = scene.body_count, params
         description = SceneLayout(scene)
         states, worker_states, mail = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0), SharedMemory(0)
@@ -56,7 +53,6 @@ class ProcessRuntime:
         self._mail_room = mail_room
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._children: list[Child] = []
-        self._room = exchange_room
         self._limits = AnswerLimits(params.hang_limit)
         self._finalizer = weakref.finalize(self, _end, self._children, self._blocks)
         try:
@@ -79,8 +75,6 @@ class ProcessRuntime:
             since = time.monotonic()
             if meanwhile is not None:
                 meanwhile()
-            if any(isinstance(command, ExchangeCommand) for command in commands):
-                since = time.monotonic()  # they have answered until now, or been given up
             attempts = {command.attempt for command in commands if isinstance(command, NeighbourCommand)}
             limits_s = {child: self._limits.limit_s(child.index) for child in asked if child.failure is None}
             self._gather(limits_s, since, max(attempts, default=None))
@@ -120,17 +114,6 @@ class ProcessRuntime:
                 if attempt is not None and child.failure is not None:
                     abandon(self._mail, attempt)
 
-    def links(self) -> Links:
-        children = self._children
-        limit_s = max(self._limits.limit_s(child.index) for child in children)
-        return Links(
-            [child.down for child in children],
-            [child.up for child in children],
-            [child.link.fileno() for child in children],
-            limit_s,
-            give_up=lambda worker: children[worker].give_up(limit_s),
-        )
-
     # ---- workers come and go -----------------------------------------------------------------------------------------
 
     def replace(self, worker: int) -> None:
@@ -165,7 +148,7 @@ class ProcessRuntime:
         started = []
         try:
             for index in indices:
-                child = Child(index, self._params, self._blocks, mailbox_size(self._body_count), self._room, self._mail_room)
+                child = Child(index, self._params, self._blocks, mailbox_size(self._body_count), self._mail_room)
                 started.append(child)
                 self._children[index : index + 1] = [child]
             self._gather(dict.fromkeys(started, self._limits.start_s), time.monotonic())

@@ -11,7 +11,6 @@ import socket
 import sys
 import threading
 from contextlib import suppress
-from functools import partial
 
 import numpy as np
 
@@ -60,7 +59,7 @@ def main() -> None:
     die_with_server()
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
-        states, worker_states, scene_block, mail, mailbox, exchange = (
+        states, worker_states, scene_block, mail, mailbox = (
             SharedMemory(size, fd) for fd, size in task["memory"]
         )
         scene = read_scene(scene_block.map)
@@ -72,9 +71,8 @@ def main() -> None:
             states.array((rows, STATE_SIZE), float),
             overlap_table(worker_states),
         )
-        worker.set_exchange(exchange.array((2, exchange.size // 16), float))
         worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"])
-        for block in (states, scene_block, mailbox, exchange):
+        for block in (states, scene_block, mailbox):
             block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
@@ -86,7 +84,7 @@ def main() -> None:
             if isinstance(command, NeighbourCommand) and memory_size(command.worker_count, worker.mail_room) > mail.size:
                 mail.look_again()
                 worker.set_mail(mail.array((-1,), np.uint8), worker.mail_room)
-            write(worker.execute(command, partial(worker.serve_by_socket, link.fileno())), buffer)
+            write(worker.execute(command), buffer)
             link.send(DONE)
             worker.prepare()
     except (BrokenPipeError, ConnectionResetError):
