@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket as sockets
 import time
 from pathlib import Path
 from typing import Any
@@ -17,67 +16,37 @@ import numpy as np
 import pytest
 
 from lapjoint.engines.bullet import BulletEngine
-from lapjoint.engines.exchange import Signal
 from lapjoint.errors import NotFiniteError
 
 VARIABLE = "LAPJOINT_FAULT_FILE"
-THIRD = 3
-"""The round in which a fault within the rounds happens."""
 
 
 class FaultyEngine(BulletEngine):
-    """`tell` says what it does wrong, in which body's step, when and how often. The server's does nothing wrong."""
+    """`tell` says what it does wrong, in the step of which body's worker, when and how often."""
 
     _silently: int | None = None
-    _is_of_server = False
-    _round = 0
-    _to_tell: int | None = None
+    _ghosts: set[int] = set()
 
     def step(self, count: int = 1) -> None:
         super().step(count)
         self._go_wrong("end")
 
-    def set_owners(self, owner: Any) -> None:
-        super().set_owners(owner)
-        self._is_of_server = True
-
-    def begin_step(self, interface: Any, jointed: Any = ()) -> None:
-        super().begin_step(interface, jointed)
-        self._round = 0
+    def step_with_neighbours(self, attempt: int) -> bool:
         self._go_wrong("begin")
-
-    def serve(self, down: Any, up: Any) -> int:
-        asked = super().serve(down, up)
-        if asked == Signal.ROUND:
-            self._round += 1
-            if self._round == THIRD:
-                self._go_wrong("round", up)
-        return asked
-
-    def serve_by_socket(self, socket: int, down: Any, up: Any, carries: bool) -> bool:
-        with sockets.socket(fileno=os.dup(socket)) as link:
-            while link.recv(1):
-                asked = self.serve(down, up)
-                if asked != Signal.ROUND:
-                    return asked == Signal.FINISH
-                link.send(b"r")
-        raise ConnectionResetError
-
-    def finish_step(self, moves: bool = True) -> None:
-        super().finish_step(moves)
-        if self._to_tell is not None:
-            raise NotFiniteError(f"body {self._to_tell}: not finite after the step", [self._to_tell])
+        completed = super().step_with_neighbours(attempt)
         self._go_wrong("end")
+        return completed
 
-    def _go_wrong(self, when: str, up: Any = None) -> None:
-        fault = None if self._is_of_server else take_fault(self.active_ids.tolist(), when)
+    def set_neighbours(self, worker: int, *lists: Any) -> None:
+        super().set_neighbours(worker, *lists)
+        self._ghosts = set(np.asarray(lists[4]).tolist())
+
+    def _go_wrong(self, when: str) -> None:
+        fault = take_fault([body for body in self.active_ids.tolist() if body not in self._ghosts], when)
         if fault is None:
             return
         kind, body = fault["kind"], fault["body"]
-        if kind == "nan" and up is not None:
-            up[1:] = np.nan  # the first number says how many there are
-            self._to_tell = body
-        elif kind == "nan":
+        if kind == "nan":
             raise NotFiniteError(f"body {body}: not finite after the step", [body])
         if kind == "silent nan":
             self._silently = body
@@ -112,8 +81,8 @@ def take_fault(active: list[int], when: str) -> dict[str, Any] | None:
 
 
 def tell(kind: str, body: int, times: int = 1, when: str = "end") -> None:
-    """The next `times` steps of a worker that has the body go wrong; those in rounds at their end, at their beginning
-    ("begin") or within ("round")."""
+    """The next `times` steps of the worker whose body it is go wrong: at their end, or, where workers take them
+    together, at their beginning ("begin"), while the others are within theirs."""
     fault = {"kind": kind, "body": body, "times": times, "when": when}
     replace_text(Path(os.environ[VARIABLE]), json.dumps(fault))
 

@@ -9,7 +9,7 @@ import numpy as np
 from lapjoint import Box, Params, Plane, Scene, Simulation, scenes
 from lapjoint.engines import join_states
 from lapjoint.measures import kinetic_energy
-from lapjoint.server.coupling.tight import Tight
+from lapjoint.server.coupling.tight import Tight, own_part
 from lapjoint.workers import engine_states
 from lapjoint.workers.runtimes.process import ProcessRuntime
 
@@ -20,7 +20,7 @@ def tight(scene: Scene | str, **params: Any) -> Simulation:
     if isinstance(scene, str):
         scene = scenes.build(scene, SIZES[scene])
     settings: dict[str, Any] = {"coupling": "tight", "workers": 3, "runtime": "inline", "validate": True}
-    settings |= {"timestep": 0.005, "iterations": 20, "rounds": 5}
+    settings |= {"timestep": 0.005, "solver": "substeps"}
     return Simulation(scene, Params.of(**{**settings, **params}))
 
 
@@ -57,7 +57,7 @@ def owner_of(simulation: Simulation) -> np.ndarray:
 
 
 def interface(simulation: Simulation) -> np.ndarray:
-    """Bodies that the server's engine has."""
+    """Bodies that several workers have."""
     return tight_coupling(simulation).interface
 
 
@@ -68,10 +68,11 @@ def inner_body(simulation: Simulation, worker: int = 1) -> int:
 
 
 def caches(simulation: Simulation) -> list[np.ndarray]:
-    """Contact points and joint impulses in the caches of workers and server, in the order of bodies and joints."""
-    server, count = tight_coupling(simulation)._interface.engine_state(), simulation.membership.worker_count
+    """Contact points and joint impulses in the owners' caches, in the order of bodies and joints."""
+    owner, count = owner_of(simulation), simulation.membership.worker_count
     read = engine_states.read_states(simulation._runtime.step, count, simulation.scene.body_count)
-    cache = join_states([*map(engine_states.from_bytes, read), server])
+    states = [own_part(engine_states.from_bytes(data), owner, worker) for worker, data in enumerate(read)]
+    cache = join_states(states)
     points = np.lexsort((cache.point_numbers[:, 0], cache.point_bodies[:, 1], cache.point_bodies[:, 0]))
     joints = np.argsort(cache.joint_ids, kind="stable")
     impulses = cache.joint_ids[joints], cache.joint_impulses[joints]

@@ -257,6 +257,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           },
           "self"_a, "workers"_a, "turns"_a, "border"_a, "border_counts"_a, "ghosts"_a, "ghost_counts"_a,
           "whole"_a)
+      .def("lost_bodies", &BulletWorld::lost_bodies)
       .def("step_with_neighbours", &BulletWorld::step_with_neighbours, "timestep"_a, "mailboxes"_a, "attempt"_a,
            Unlocked())
       .def("detect", &BulletWorld::detect, Unlocked())

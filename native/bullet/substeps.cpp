@@ -410,15 +410,17 @@ void SubstepWorld::exchange_states() {
     }
 }
 
-int SubstepWorld::find_not_finite() const {
+std::vector<int> SubstepWorld::find_not_finite() const {
+  std::vector<int> found;
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    if (ghost_of_[i] != kOwn) continue;
     const BodyState& state = solver_.bodies.start[i];
     Real sum = 0;
     for (const Real* part : {state.position, state.linear, state.angular})
       for (int k = 0; k < 3; ++k) sum += part[k] * part[k];
-    if (!std::isfinite(sum) && ghost_of_[i] == kOwn) return static_cast<int>(i);
+    if (!std::isfinite(sum) || !Between::is_finite(solver_.bodies.motion[i])) found.push_back(static_cast<int>(i));
   }
-  return -1;
+  return found;
 }
 
 void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,

@@ -39,8 +39,8 @@ class SubstepWorld {
   // Together with other workers. Before contacts are looked for, they send each other where their bodies are.
   void set_mailboxes(Mailboxes* mailboxes) { solver_.between.set_mailboxes(mailboxes); }
   void exchange_states();
-  // After `solve`, the place of an own body that is no longer made of numbers, or -1.
-  int find_not_finite() const;
+  // Places of own bodies that cannot be computed with any more; within a step that has failed, and after `solve`.
+  std::vector<int> find_not_finite() const;
   // Whose constraint one between these bodies is: of the own ones, of a neighbour by its place in the list, or nobody's.
   static constexpr int kOwn = -1, kNobody = -2;
   int owner_of(int place_a, int place_b) const;

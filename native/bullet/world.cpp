@@ -531,16 +531,17 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
     world_->begin_own_step(btScalar(timestep));
     detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     substeps_->solve(dispatcher_, btScalar(timestep));
-    const int lost = substeps_->find_not_finite();
-    if (lost >= 0) throw PlaceNotFinite(lost);
+    if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
     mailboxes.finish_step();
     substeps_->write_back();
   } catch (const StepAbandoned&) {
     world_->clearForces();
     return false;
-  } catch (const PlaceNotFinite& error) {
+  } catch (const MotionNotFinite&) {
     world_->clearForces();
-    throw NotFiniteError(bodies_[error.place()]);
+    lost_.clear();
+    for (const int place : substeps_->find_not_finite()) lost_.push_back(bodies_[place]);
+    throw NotFiniteError(lost_.front());
   }
   world_->clearForces();
   return true;

@@ -112,6 +112,8 @@ class BulletWorld {
   void set_neighbours(int self, std::vector<NeighbourBodies> neighbours, std::vector<int> whole);
   // Together with all other workers, who do the same. False if the step is abandoned: nothing has moved then.
   bool step_with_neighbours(double timestep, Mailboxes& mailboxes, std::uint64_t attempt);
+  // Bodies that were not finite in the last such step that failed: they keep their states.
+  const std::vector<int>& lost_bodies() const { return lost_; }
 
   void detect();
   // What the next step can do already if, of the active bodies, only these are moved before it.
@@ -185,7 +187,7 @@ class BulletWorld {
   std::unique_ptr<SubstepWorld> substeps_;  // in place of the solver
   int self_ = 0;                             // this worker's number
   std::vector<NeighbourBodies> neighbours_;
-  std::vector<int> whole_;
+  std::vector<int> whole_, lost_;
   std::vector<char> is_ghost_;  // by body number
   std::unique_ptr<OrderedWorld> world_;
   std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to

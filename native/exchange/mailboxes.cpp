@@ -147,23 +147,25 @@ void Mailboxes::wait_for(Signal& signal, std::uint64_t number) {
   const auto start = std::chrono::steady_clock::now();
   const double cpu = thread_cpu();
   for (int spin = 0; spin < spins_ && !is_there(); ++spin) pause();
-  if (!is_there()) {
-    auto& waits = worker(memory_, self_).waits;
-    waits.store(1, std::memory_order_relaxed);
-    signal.sleeping.fetch_add(1, std::memory_order_seq_cst);
-    for (std::uint64_t before; (before = signal.number.load(std::memory_order_seq_cst)) != number;) {
-      if (reinterpret_cast<Head*>(memory_)->abandoned.load(std::memory_order_seq_cst) == attempt_) {
-        signal.sleeping.fetch_sub(1, std::memory_order_seq_cst);
-        waits.store(0, std::memory_order_relaxed);
-        throw StepAbandoned();
-      }
-      sleep_on(signal.number, before);
-    }
-    signal.sleeping.fetch_sub(1, std::memory_order_seq_cst);
-    waits.store(0, std::memory_order_relaxed);
-  }
+  const bool came = is_there() || sleep_until(signal, number);
   counts_.wait_wall += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   counts_.wait_cpu += thread_cpu() - cpu;
+  if (!came) throw StepAbandoned();
+}
+
+// False if the step is abandoned.
+bool Mailboxes::sleep_until(Signal& signal, std::uint64_t number) {
+  const auto& abandoned = reinterpret_cast<Head*>(memory_)->abandoned;
+  auto& waits = worker(memory_, self_).waits;
+  waits.store(1, std::memory_order_relaxed);
+  signal.sleeping.fetch_add(1, std::memory_order_seq_cst);
+  std::uint64_t before;
+  while ((before = signal.number.load(std::memory_order_seq_cst)) != number &&
+         abandoned.load(std::memory_order_seq_cst) != attempt_)
+    sleep_on(signal.number, before);
+  signal.sleeping.fetch_sub(1, std::memory_order_seq_cst);
+  waits.store(0, std::memory_order_relaxed);
+  return before == number;
 }
 
 void Mailboxes::abandon(void* memory, std::uint64_t attempt) {

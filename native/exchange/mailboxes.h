@@ -80,6 +80,7 @@ class Mailboxes {
   Slot& slot(int from, int to, std::uint64_t number) const;
   static void set(Signal& signal, std::uint64_t number);
   void wait_for(Signal& signal, std::uint64_t number);
+  bool sleep_until(Signal& signal, std::uint64_t number);
 
   std::byte* memory_;
   int worker_count_, self_;

@@ -17,14 +17,10 @@
 
 namespace lapjoint {
 
-// A body that would be sent is no longer made of numbers.
-class PlaceNotFinite : public std::runtime_error {
+// A body that would be sent is no longer made of numbers, or of such that cannot be computed with.
+class MotionNotFinite : public std::runtime_error {
  public:
-  explicit PlaceNotFinite(int place) : std::runtime_error("not finite within the step"), place_(place) {}
-  int place() const { return place_; }
-
- private:
-  int place_;
+  MotionNotFinite() : std::runtime_error("not finite within the step") {}
 };
 
 // Another worker, and places of the bodies that both have.
@@ -51,6 +47,8 @@ class Between {
     long fresh = 0, all = 0;
   };
   Counts sum_over_workers(Counts own, const std::vector<Contact>& contacts);
+
+  static bool is_finite(const Motion& motion);
 
   bool needs_poses() const;
   // As the parts of a solver do.

@@ -410,6 +410,7 @@ void DirectJoints::read_velocities(const Structure& structure, const Bodies& bod
 }
 
 void DirectJoints::solve(Bodies& bodies) {
+  take_back(bodies);  // where it is not the first sweep of a substep
   if (interface_.takes_part() && mailboxes_ && shared_.works) solve_shared(bodies);
   const double per_h = -1 / double(h_), most_turn = kMostTurn / substeps_;
   for (Structure& structure : structures_) {
@@ -447,17 +448,42 @@ void DirectJoints::solve(Bodies& bodies) {
     }
     most = std::sqrt(most) * double(h_);
     const double share = most > most_turn ? most_turn / most : 1;
+    structure.pushed.assign(6 * (count + 1), 0.0);
     for (std::size_t i = 0; i < count; ++i)
-      for (int k = 0; k < 6; ++k) values_[6 * i + k] = values_[12 * i + k] + share * values_[12 * i + 6 + k];
+      for (int k = 0; k < 6; ++k) {
+        structure.pushed[6 * i + k] = share * values_[12 * i + 6 + k];
+        values_[6 * i + k] = values_[12 * i + k];
+      }
     std::fill(values_.begin() + static_cast<std::ptrdiff_t>(6 * count), values_.end(), 0.0);
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
-        row.impulse +=
-            row.stiffness * (row.lack + share * per_h * row.error - product(row.own_a, &values_[6 * link.a]) -
-                             product(row.own_b, &values_[6 * link.b]));
+        row.impulse += row.stiffness *
+                       (row.lack - product(row.own_a, &values_[6 * link.a]) - product(row.own_b, &values_[6 * link.b]));
       }
     write_velocities(structure, bodies);
+    push(structure, 1, bodies);
+  }
+}
+
+// What errors ask for is for moving alone: taken back, it leaves no speed. To have the relaxing sweep do it would leave
+// some, for rows have turned by then.
+void DirectJoints::take_back(Bodies& bodies) {
+  const auto from = [&](Structure& structure) {
+    if (!structure.pushed.empty()) push(structure, -1, bodies);
+    structure.pushed.clear();
+  };
+  for (Structure& structure : structures_) from(structure);
+  from(shared_);
+}
+
+void DirectJoints::push(const Structure& structure, double sign, Bodies& bodies) const {
+  for (std::size_t i = 0; i < structure.places.size(); ++i) {
+    Motion& motion = bodies.motion[structure.places[i]];
+    for (int k = 0; k < 3; ++k) {
+      motion.linear[k] += Real(sign * structure.pushed[6 * i + k]);
+      motion.angular[k] += Real(sign * structure.pushed[6 * i + 3 + k]);
+    }
   }
 }
 
@@ -583,19 +609,15 @@ void DirectJoints::solve_shared(Bodies& bodies) {
     most = std::sqrt(most) * double(h_);
     most = most > most_turn ? most_turn / most : 1;  // the share of the correction
   }
+  shared_.pushed.assign(6 * (count + 1), 0.0);
   for (std::size_t i = 0; i < count; ++i)
-    for (int k = 0; k < 6; ++k)
-      values_[6 * i + k] = values_[12 * i + k] + most_[label_at(i)] * values_[12 * i + 6 + k];
-  std::fill(values_.begin() + static_cast<std::ptrdiff_t>(6 * count), values_.end(), 0.0);
-  for (const Link& link : shared_.links) {
-    const double share = most_[label_at(link.a < static_cast<int>(count) ? link.a : link.b)];
-    for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
-      Row& row = rows_[r];
-      row.impulse = row.stiffness * (share * per_h * row.error - product(row.own_a, &values_[6 * link.a]) -
-                                     product(row.own_b, &values_[6 * link.b]));
+    for (int k = 0; k < 6; ++k) {
+      shared_.pushed[6 * i + k] = most_[label_at(i)] * values_[12 * i + 6 + k];
+      values_[6 * i + k] = values_[12 * i + k];
     }
-  }
-  set_velocities(bodies);
+  values_.resize(6 * (count + 1));
+  set_impulses(bodies);
+  push(shared_, 1, bodies);
 }
 
 void DirectJoints::relax_shared(Bodies& bodies) {
@@ -618,22 +640,29 @@ void DirectJoints::relax_shared(Bodies& bodies) {
   }
   std::fill(values_.end() - 6, values_.end(), 0.0);
   solve_interface(1);
+  set_impulses(bodies);
+}
+
+// From the velocities that were solved for. Bodies' own are changed by impulses, not set to these: what one worker's
+// body gains, another's loses, however the solution is rounded.
+void DirectJoints::set_impulses(Bodies& bodies) {
+  const std::size_t count = shared_.places.size();
   std::fill(values_.end() - 6, values_.end(), 0.0);
+  changes_.assign(6 * (count + 1), 0.0);
   for (const Link& link : shared_.links)
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
       Row& row = rows_[r];
-      row.impulse = -row.stiffness *
-                    (product(row.own_a, &values_[6 * link.a]) + product(row.own_b, &values_[6 * link.b]));
+      const double impulse =
+          -row.stiffness * (product(row.own_a, &values_[6 * link.a]) + product(row.own_b, &values_[6 * link.b]));
+      add(impulse - row.impulse, row.own_a, &changes_[6 * link.a]);
+      add(impulse - row.impulse, row.own_b, &changes_[6 * link.b]);
+      row.impulse = impulse;
     }
-  set_velocities(bodies);
-}
-
-void DirectJoints::set_velocities(Bodies& bodies) const {
   for (std::size_t i = 0; i < shared_.places.size(); ++i) {
     Motion& motion = bodies.motion[shared_.places[i]];
     for (int k = 0; k < 3; ++k) {
-      motion.linear[k] = Real(values_[6 * i + k]);
-      motion.angular[k] = Real(values_[6 * i + 3 + k]);
+      motion.linear[k] += Real(changes_[6 * i + k]);
+      motion.angular[k] += Real(changes_[6 * i + 3 + k]);
     }
   }
 }

@@ -43,8 +43,9 @@ class DirectJoints {
 
   void prepare(Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses, Mailboxes* mailboxes);
   void warm_start(Bodies& bodies) const;
-  void turn(Bodies& bodies);  // as JointSweeps does
   void solve(Bodies& bodies);
+  void take_back(Bodies& bodies);  // once bodies have moved
+  void turn(Bodies& bodies);       // as JointSweeps does
   void relax(Bodies& bodies);
   void store(std::vector<Real>& impulses) const;
 
@@ -75,6 +76,7 @@ class DirectJoints {
     std::vector<int> places;  // of its bodies
     std::unique_ptr<BlockCholesky> matrix;
     bool works = true;
+    std::vector<double> pushed;  // what errors ask of its bodies' velocities, for as long as they move
   };
   using Pairs = std::vector<std::pair<int, int>>;
 
@@ -94,7 +96,8 @@ class DirectJoints {
   void solve_interface(int sides);
   void solve_shared(Bodies& bodies);
   void relax_shared(Bodies& bodies);
-  void set_velocities(Bodies& bodies) const;
+  void set_impulses(Bodies& bodies);
+  void push(const Structure& structure, double sign, Bodies& bodies) const;
   void warm_start(const Structure& structure, Bodies& bodies) const;
 
   std::vector<JointDefinition> joints_;
@@ -105,7 +108,7 @@ class DirectJoints {
   std::vector<int> kept_;           // rows of its matrix that are in the interface
   InterfaceMatrix interface_;
   InterfaceMatrix::Part part_;
-  std::vector<double> kept_values_, most_;
+  std::vector<double> kept_values_, changes_, most_;
   Mailboxes* mailboxes_ = nullptr;
   bool asks_ = false;
   // By how bodies are joined: what is known of it, or nothing where it is too much work. Kept while it is used.

@@ -74,6 +74,7 @@ void SubstepSolver::step(Real timestep) {
       lap(times_.direct);
     }
     bodies.move(h);
+    direct_joints.take_back(bodies);
     if (poses) bodies.find_poses();
     lap(times_.moving);
     joints.turn(bodies);

@@ -423,7 +423,7 @@ class Simulation:
     def _follow_load(self) -> None:
         """With `max_workers`, as many workers as the load is worth."""
         now = self._now
-        now.loads.estimate(now.membership, now.replies, now.params.iterations or 1, now.step_count)
+        now.loads.estimate(now.membership, now.replies, now.params.sweeps, now.step_count)
         wanted = self._elastic.wanted(now.repartition.wanted_count, now.loads.step_ms(now.membership))
         try:
             self.set_worker_count(wanted)
@@ -475,7 +475,7 @@ class Simulation:
             "frozen": self._frozen,
             "recovery": self._recovery,
             "coupling": CouplingPart(self._coupling, now, self.profile),
-            "workers": WorkerEnginesPart(now, self._runtime),
+            "workers": WorkerEnginesPart(now, self._runtime, self._coupling),
         }
 
     # ---- the end ---------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Params, Simulation, scenes
 from lapjoint.checkpoint.layout import read_checkpoint, write_checkpoint
+from lapjoint.server.coupling.shared_bodies import MOST_WORKERS
 
 Arrays = dict[str, NDArray[Any]]
 BODIES, WORKERS = 61, 3
@@ -20,7 +21,7 @@ BODIES, WORKERS = 61, 3
 @pytest.fixture(scope="module", params=["blend", "tight"])
 def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Arrays, dict[str, Any]]:
     """Arrays and description of a checkpoint of a bridge on three workers."""
-    params = Params(workers=WORKERS, runtime="inline", coupling=request.param, iterations=10)
+    params = Params(workers=WORKERS, runtime="inline", coupling=request.param)
     with Simulation(scenes.build("two-way-bridge", 60), params) as simulation:
         assert simulation.scene.body_count == BODIES
         simulation.step(20)
@@ -43,7 +44,7 @@ def wrong(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     yield array.astype(np.int16)
 
 
-OF_ANY_LENGTH = ("contact_bodies", "loads/cpu_ms", "/contacts", "/set", "/removed", "/interface", "/requested")
+OF_ANY_LENGTH = ("contact_bodies", "loads/cpu_ms", "/contacts", "/set", "/removed", "/requested")
 """What may be longer by a row and make sense."""
 
 
@@ -92,6 +93,24 @@ def test_bodies_and_workers_that_do_not_exist(
     change(changed)
     with pytest.raises(LapjointError, match=text):
         resume(tmp_path, {**arrays, name: changed}, description, workers=workers)
+
+
+@pytest.mark.parametrize(
+    ("ghost", "text"),
+    [
+        (MOST_WORKERS * BODIES, "coupling/ghosts names bodies beyond 60"),
+        (MOST_WORKERS * (BODIES - 1) + WORKERS, "coupling/ghosts names workers beyond 2"),
+        (0, "coupling/ghosts is not ascending"),
+        (-1, "coupling/ghosts has numbers"),
+    ],
+)
+def test_ghosts_that_cannot_be(saved: tuple[Arrays, dict[str, Any]], ghost: int, text: str, tmp_path: Path) -> None:
+    arrays, description = saved
+    if description["params"]["coupling"] == "tight":
+        changed = arrays["coupling/ghosts"].copy()
+        changed[-1] = ghost
+        with pytest.raises(LapjointError, match=text):
+            resume(tmp_path, {**arrays, "coupling/ghosts": changed}, description)
 
 
 VALUES: list[tuple[str, str, Any]] = [

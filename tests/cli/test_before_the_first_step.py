@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -121,16 +122,13 @@ def test_directories_are_made_on_the_way(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("chain --rounds 5", "(one worker has nothing to couple): leave --rounds out, or add --coupling tight"),
-        ("bowl --workers 2 --rounds 5", "(the scene has no joints between bodies): leave --rounds out, or add --coupl"),
-        ("chain --workers 2 --growth-depth 1 --rounds 5", "(--growth-depth is given, which only blend has)"),
-        (
-            "chain --coupling blend --acceleration",
-            "--acceleration is given, but the coupling is blend, expected tight:",
-        ),
         (
             "chain --coupling tight --linger 20",
             "--linger is given, but the coupling is tight, which has no overlap: le",
+        ),
+        (
+            "bowl --workers 2 --coupling tight --growth-depth 1",
+            "leave --growth-depth out, or take --coupling blend",
         ),
     ],
 )
@@ -147,7 +145,10 @@ def test_a_run_says_which_coupling_auto_takes_and_why(tmp_path: Path) -> None:
     assert "(auto: --growth-depth is given, which only blend has)" in told
     assert json.loads(file.read_text())["coupling_reason"] == "--growth-depth is given, which only blend has"
     told = invoke("run", "chain", *SHORT, "--workers", 2, "--json", file)
-    assert "tight, at most 10 rounds (auto: the scene has joints)" in told
+    assert re.search(r"tight, \d+ exchanges a step between two workers +\n", told)
+    assert json.loads(file.read_text())["coupling_reason"] is None
+    told = invoke("run", "chain", *SHORT, "--workers", 2, "--iterations", 9, "--json", file)
+    assert "(auto: --iterations is given, with which only blend works)" in told
     told = invoke("run", "chain", *SHORT, "--workers", 2, "--coupling", "blend", "--json", file)
     assert "because" not in told
     assert json.loads(file.read_text())["coupling_reason"] is None
@@ -168,7 +169,6 @@ def test_a_run_says_which_coupling_auto_takes_and_why(tmp_path: Path) -> None:
             "--solver substeps --iterations 50",
             "--iterations is given, but the solver is substeps, expected sequential:",
         ),
-        ("--coupling tight --joints direct", "(--coupling is given, with which only sequential works): leave --joints"),
     ],
 )
 def test_an_option_of_the_other_solver_says_which_option_to_add(arguments: str, message: str) -> None:
@@ -192,7 +192,8 @@ def test_a_run_says_which_solver_auto_takes_and_why(tmp_path: Path) -> None:
     assert written == ("sequential", reason, None, None)
     told, written = told_and_written("--workers", 2)
     assert "because" not in told
-    assert "sequential, 50 iterations (auto: the coupling is tight, with which only sequential works)" in told
+    assert "substeps, 4 a step " in told
+    assert written == ("substeps", None, 4, "auto")
     told, written = told_and_written()
     assert "substeps, 4 a step " in told
     assert written == ("substeps", None, 4, "auto")
@@ -232,7 +233,7 @@ def test_an_error_that_is_many_times_what_one_engine_has_names_the_option_that_h
     gap = replace(large, joint_gap_interface=0.02, joint_gap_interior=0.001, engine="mujoco:float64")
     assert "; joint gap 20 mm rms, 20.0 times that inside workers: a larger --growth-depth helps" in text_of(gap)
     tight = replace(summary(coupling="tight"), joint_gap_interface=0.02, joint_gap_interior=0.001)
-    assert "more --rounds help" in text_of(tight)
+    assert "more --substeps help" in text_of(tight)
     for harmless in ((1.5e-3, 1.5e-3), (4e-4, 1e-5), (None, None)):
         fine = replace(large, penetration_interface=harmless[0], penetration_interior=harmless[1])
         assert "at interfaces" not in text_of(fine)
@@ -241,8 +242,9 @@ def test_an_error_that_is_many_times_what_one_engine_has_names_the_option_that_h
 def test_numbers_have_their_nouns() -> None:
     assert [counted(n, "step") for n in (0, 1, 2, 1234)] == ["0 steps", "1 step", "2 steps", "1,234 steps"]
     assert counted(1.2, "body", "bodies", ",.0f") == "1 body"
-    told = text_of(replace(summary(coupling="tight", rounds=1, iterations=1), body_count=1, joint_count=1))
+    told = text_of(replace(summary(coupling="blend", iterations=1), body_count=1, joint_count=1))
     assert "chain: 1 body, 1 joint" in told
-    assert "1 iteration\n" in told.replace("  ", "").replace(" \n", "\n")
-    assert "at most 1 round" in told
+    assert "1 iteration (auto" in told
     assert "1 step of" in told
+    told = text_of(replace(summary(coupling="tight"), exchanges_mean=1.0, exchanges_max=1))
+    assert "tight, 1 exchange a step" in told

@@ -22,6 +22,7 @@ DTYPES = {
     "Integers": {"int64"},
     "Mask": {"bool"},
     "np.bool_": {"bool"},
+    "np.uint8": {"uint8"},
     "np.uint32": {"uint32"},
     "np.int64": {"int64"},
     "np.generic": {"int32", "uint32", "float64", "bool"},

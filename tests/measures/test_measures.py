@@ -420,10 +420,10 @@ def test_the_one_step_error_falls_with_the_growth_depth() -> None:
 @pytest.mark.slow
 def test_which_steps_are_compared() -> None:
     scene = scenes.build("chain", 12)
-    exact = measured(scene, 60, "one_step_error", workers=2)["one_step_error"]
+    exact = measured(scene, 60, "one_step_error", workers=2, coupling="blend")["one_step_error"]
     assert np.isfinite(exact).all()
     for every in (3, WARM_STEPS + 1, WARM_STEPS + 2, 25):
-        found = measured(scene, 60, "one_step_error", every, workers=2)["one_step_error"]
+        found = measured(scene, 60, "one_step_error", every, workers=2, coupling="blend")["one_step_error"]
         compared = np.isfinite(found)
         assert np.flatnonzero(compared).tolist() == list(range(every - 1, 60, every))
         if every <= WARM_STEPS + 1:

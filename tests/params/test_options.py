@@ -38,7 +38,7 @@ def test_what_none_stands_for_is_said_of_every_option_that_may_be_none() -> None
 def test_fields_of_couplings() -> None:
     of = {kind: [field.name for field in FIELDS if field.coupling == kind] for kind in ("blend", "tight")}
     assert of["blend"] == ["growth_depth", "search_depth", "balance", "linger", "weights"]
-    assert of["tight"] == ["rounds", "tolerance", "acceleration", "joints_together", "joint_warm_start"]
+    assert of["tight"] == []
 
 
 @pytest.mark.parametrize("name", CHOICES)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lapjoint import Ball, LapjointError, Material, Motor, Params, Scene, Simulation, Sphere, Spring, make_engine
-from lapjoint.params.params import typical_length
+from lapjoint.params.params import RETIRED, typical_length
 
 NAN = np.nan
 NEW = ("substeps", "joints")
@@ -83,10 +83,22 @@ def row(count: int, jointed: bool = False) -> Scene:
 @pytest.mark.parametrize(
     ("jointed", "given", "coupling", "reason"),
     [
-        (True, {"workers": 2}, "tight", "the scene has joints"),
-        (True, {"workers": 1, "max_workers": 2}, "tight", "the scene has joints"),
+        (True, {"workers": 2}, "tight", None),
+        (True, {"workers": 1, "max_workers": 2}, "tight", None),
         (True, {}, "blend", "one worker has nothing to couple"),
-        (False, {"workers": 2}, "blend", "the scene has no joints between bodies"),
+        (False, {"workers": 2}, "tight", None),
+        (False, {"workers": 2, "solver": "substeps", "substeps": 8}, "tight", None),
+        (False, {"workers": 2, "engine": "bullet:float64"}, "tight", None),
+        (False, {"workers": 2, "engine": "mujoco"}, "blend", "`engine` is given, with which only blend works"),
+        (False, {"workers": 2, "engine": "bullet,1=mujoco"}, "blend", "`engine` is given, with which only blend works"),
+        (True, {"workers": 2, "iterations": 9}, "blend", "`iterations` is given, with which only blend works"),
+        (True, {"workers": 2, "solver": "sequential"}, "blend", "`solver` is given, with which only blend works"),
+        (
+            True,
+            {"workers": 2, "runtime": "ray", "send": "border"},
+            "blend",
+            "`send` is given, with which only blend works",
+        ),
         (True, {"workers": 2, "growth_depth": 1}, "blend", "`growth_depth` is given, which only blend has"),
         (True, {"workers": 2, "weights": "equal"}, "blend", "`weights` is given, which only blend has"),
         (True, {"workers": 2, "sleeping": True}, "blend", "`sleeping` is given, with which only blend works"),
@@ -106,10 +118,6 @@ def test_auto_chooses_a_coupling_and_says_why(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"rounds": 5}, "`rounds` is given, but the coupling is blend, expected tight .the scene has no joints"),
-        ({"acceleration": False}, "`acceleration` is given, but the coupling is blend, expected tight"),
-        ({"coupling": "blend", "rounds": 20}, "`rounds` is given, but the coupling is blend.*take `coupling` tight"),
-        ({"coupling": "blend", "rounds": 10}, "`rounds` is given, but the coupling is blend"),
         ({"coupling": "tight", "linger": 3}, "`linger` is given, but the coupling is tight, which has no overlap"),
         ({"coupling": "tight", "growth_depth": 9}, "`growth_depth` is given, but the coupling is tight"),
     ],
@@ -119,9 +127,24 @@ def test_an_option_of_the_other_coupling_is_refused(given: dict[str, Any], messa
         Simulation(row(4), Params(workers=2, runtime="inline", **given))
 
 
-def test_options_of_both_couplings_are_refused() -> None:
-    with pytest.raises(LapjointError, match=r"`rounds` is given.*`growth_depth` is given, which only blend has"):
-        Params(workers=2, rounds=5, growth_depth=1).resolved(row(4, jointed=True))
+@pytest.mark.parametrize("name", RETIRED)
+def test_a_parameter_that_is_no_more_is_refused(name: str) -> None:
+    with pytest.raises(LapjointError, match=f"no parameter named '{name}'"):
+        Params.of(**{name: 5})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"iterations": 9}, "coupling is tight and solver is sequential, expected substeps"),
+        ({"solver": "sequential"}, "coupling is tight and solver is sequential, expected substeps"),
+        ({"solver": "substeps,1=dantzig"}, "coupling is tight and solver is dantzig, expected substeps"),
+        ({"sleeping": True}, "coupling is tight and solver is sequential, expected substeps"),
+    ],
+)
+def test_tight_coupling_is_of_the_substep_solver_alone(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(LapjointError, match=message):
+        Simulation(row(4), Params(workers=2, runtime="inline", coupling="tight", **given))
 
 
 def test_what_was_stored_with_an_option_of_the_other_coupling_still_opens() -> None:
@@ -129,7 +152,7 @@ def test_what_was_stored_with_an_option_of_the_other_coupling_still_opens() -> N
     old = {**asdict(Params(workers=2)), "coupling": "blend", "rounds": 20, "acceleration": False, "growth_depth": 2}
     assert Params.stored(old) == Params(workers=2, coupling="blend", growth_depth=2)
     old = {**asdict(Params(workers=2)), "coupling": "tight", "rounds": 20, "linger": 3, "growth_depth": 2}
-    assert Params.stored(old) == Params(workers=2, coupling="tight", rounds=20, growth_depth=2)
+    assert Params.stored(old) == Params(workers=2, coupling="tight", growth_depth=2)
 
 
 # ---- solver ------------------------------------------------------------------------------------------------------
@@ -148,8 +171,9 @@ def test_what_was_stored_with_an_option_of_the_other_coupling_still_opens() -> N
         ({"sleeping": True}, "sequential", "`sleeping` is given, with which only sequential works"),
         ({"engine": "mujoco"}, "sequential", "`engine` is given, with which only sequential works"),
         ({"engine": "bullet,1=mujoco", "workers": 2}, "sequential", "`engine` is given, with which only sequential w"),
-        ({"coupling": "tight"}, "sequential", "`coupling` is given, with which only sequential works"),
-        ({"workers": 2}, "sequential", "the coupling is tight, with which only sequential works"),
+        ({"coupling": "tight"}, "substeps", None),
+        ({"workers": 2}, "substeps", None),
+        ({"workers": 2, "coupling": "tight", "substeps": 8}, "substeps", None),
         ({"solver": "sequential"}, "sequential", None),
         ({"solver": "sequential", "iterations": 7}, "sequential", None),
         ({"solver": "dantzig", "iterations": 7, "contact_erp": 0.2}, "dantzig", None),
@@ -188,8 +212,6 @@ def test_auto_chooses_a_solver_and_says_why(given: dict[str, Any], solver: str, 
             r"sequential has\): leave `substeps` out, or add `solver` substeps",
         ),
         ({"sleeping": True, "substeps": 8}, r"`substeps` is given.*\(`sleeping` is given, with which only sequential"),
-        ({"coupling": "tight", "substeps": 8}, r"`substeps` is given.*\(`coupling` is given, with which only sequen"),
-        ({"solver": "substeps", "coupling": "tight"}, "coupling is tight and solver is substeps, expected sequential"),
         ({"solver": "substeps", "sleeping": True}, "solver is substeps and sleeping is on, expected one of them"),
         ({"solver": "auto,1=dantzig"}, "cannot read 'auto', expected auto, substeps"),
         ({"substeps": 0}, "substeps is 0, expected 1 to 1000"),

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays.state import PartState
 from ..params import Params
+from ..params.options import fields_of
 
 
 def is_in_rounds(parts: Mapping[str, PartState]) -> bool:
@@ -39,5 +40,6 @@ def parts_of_rounds(parts: Mapping[str, PartState]) -> dict[str, PartState]:
 
 
 def params_of_rounds(params: Params) -> Params:
-    """With the solver that tight coupling has now; sweeps are not among its options."""
-    return replace(params, solver="substeps", iterations=None)
+    """With the solver that tight coupling has now, without options of the one that it had."""
+    defaults = {field.name: field.default for field in fields_of(Params) if field.solver == "sequential"}
+    return replace(params, solver="substeps", **defaults)

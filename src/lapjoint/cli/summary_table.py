@@ -81,8 +81,8 @@ def _overlap_rows(summary: RunSummary) -> dict[str, str]:
 def _exchange_rows(summary: RunSummary) -> dict[str, str]:
     """The residual is how far the step's velocities are from agreed: what one more sweep would have changed."""
     rows = {"coupling": "tight"}
-    if summary.exchanges_max is not None:  # there was a step
-        rows["coupling"] += f", {summary.exchanges_mean:.0f} exchanges a step between two workers"
+    if summary.exchanges_max and summary.exchanges_mean is not None:  # there was a step of several workers
+        rows["coupling"] += f", {counted(summary.exchanges_mean, 'exchange', form=',.0f')} a step between two workers"
     if summary.residual_max is not None:
         rows["residual"] = (
             f"{summary.residual_mean:.2g} m/s, {summary.residual_max:.2g} m/s at most: largest velocity change of any "

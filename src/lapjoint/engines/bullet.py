@@ -48,14 +48,14 @@ class BulletEngine:
         """It takes every scene. Bullet's Lemke inverts matrices, and in float32 hardly ever finds a solution."""
         if params.solver == "lemke" and params.precision == "float32":
             raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
-        if params.coupling == "tight" and params.solver != "substeps":
-            raise LapjointError(f"coupling is tight and solver is {params.solver}, expected substeps")
         if params.solver == "substeps" and params.sleeping:
             raise LapjointError("solver is substeps and sleeping is on, expected one of them")
         if params.solver == "substeps":
             check_springs(scene, params)
         if params.coupling == "tight" and params.sleeping:
             raise LapjointError("coupling is tight and sleeping is on, expected one of them")
+        if params.coupling == "tight" and params.solver != "substeps":
+            raise LapjointError(f"coupling is tight and solver is {params.solver}, expected substeps")
 
     def __init__(self, scene: Scene, params: Params) -> None:
         params = params.resolved(scene)
@@ -325,7 +325,7 @@ class BulletEngine:
         states = self.get_states(ids).astype(self.params.precision)
         with np.errstate(all="ignore"):  # as the native world does: their squares must be numbers
             also = ids[~np.isfinite(np.square(states / self.params.length_unit).sum(axis=1))]
-        bodies = np.union1d(also, [first]).astype(int)
+        bodies = np.union1d(also, [first, *self._world.lost_bodies()]).astype(int)
         return NotFiniteError(f"{body_titles(self.scene, bodies)}: not finite after the step", bodies)
 
     def _call(self, function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:

@@ -79,8 +79,17 @@ def check_engines(scene: Scene, params: Params, warn: bool = True) -> None:
     solvers.check_workers(count)
     warned = set()
     every = {(*choice.of(worker, params.precision), solvers.of(worker)) for worker in range(count)}
-    for name, precision, solver in sorted(every):
-        engine = _checked(name, scene, replace(params, engine=name, precision=precision, solver=solver))
+    precisions = sorted({precision for _, precision, _ in every})
+    if params.coupling_choice(scene).coupling == "tight" and len(precisions) > 1:
+        raise LapjointError(f"coupling is tight and workers have {' and '.join(precisions)}, expected one precision")
+    settings = [
+        (name, replace(params, engine=name, precision=precision, solver=solver))
+        for name, precision, solver in sorted(every)
+    ]
+    for name, own in settings:
+        check_support(name, load_engine(name).supports, scene, own)
+    for name, own in settings:
+        engine = _checked(name, scene, own)
         if warn and name not in warned:
             warn_of_left_out(name, engine.supports, scene)
             warned.add(name)

@@ -347,6 +347,11 @@ class Params:
                 raise LapjointError(f"{what}: coupling is {self.coupling}, expected {field.coupling}")
 
     @property
+    def sweeps(self) -> int:
+        """Of the solver in a step, once resolved."""
+        return 2 * self.substeps if self.solver == "substeps" else self.iterations or 1
+
+    @property
     def partition_name(self) -> str:
         """The partition's kind or file; `array` where it was given as one."""
         return self.partition if isinstance(self.partition, str) else "array"

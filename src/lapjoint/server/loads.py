@@ -49,7 +49,7 @@ class Loads:
             self._cpu_ms = worker_cpu_ms.copy()
         self._cpu_ms += SMOOTHING * (worker_cpu_ms - self._cpu_ms)
 
-    def estimate(self, membership: Membership, replies: Sequence[StepReply], iterations: int, step_count: int) -> None:
+    def estimate(self, membership: Membership, replies: Sequence[StepReply], sweeps: int, step_count: int) -> None:
         """Estimate the membership's loads from the contacts that the workers found in the last step."""
         if self._kind == "bodies" or step_count % ESTIMATE_EVERY:
             return
@@ -60,8 +60,8 @@ class Loads:
                 contacts += np.bincount(body, minlength=membership.body_count)
                 points += np.bincount(body, reply.contact_point_count[end >= 0], membership.body_count)
         several = np.maximum(membership.worker_counts(), 1)  # which report the same contacts
-        sweeps = iterations * (POINT_SWEEP * points / several + JOINT_SWEEP * self._joint_count)
-        membership.set_costs(BODY + CONTACT * contacts / several + sweeps)
+        swept = sweeps * (POINT_SWEEP * points / several + JOINT_SWEEP * self._joint_count)
+        membership.set_costs(BODY + CONTACT * contacts / several + swept)
         if self._kind == "time" and self._cpu_ms is not None and len(self._cpu_ms) == membership.worker_count:
             membership.set_costs(membership.cost, np.maximum(1, 1e9 * self._cpu_ms / np.maximum(membership.load, 1)))
 

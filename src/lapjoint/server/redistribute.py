@@ -46,6 +46,6 @@ def redistribute(
     merged = coupling.redistribute_states(now, saved, states, table)
     present = coupling.present(now)
     parts = [to_bytes(merged.part(present.column(worker))) for worker in range(worker_count)]
-    write_states(runtime.step, parts, membership.body_count)
+    write_states(runtime.step, parts, coupling.neighbours(now), membership.body_count)
     commands.known = commands.wanted(present).bits.copy()
     commands.set_from_table(np.asarray(saved["commands"].arrays["set"]))

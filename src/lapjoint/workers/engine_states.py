@@ -102,16 +102,18 @@ def _read(
     return [data if len(data) == size else data[:0] for data, size in zip(states, sizes, strict=True)]
 
 
-def write_states(send: Send, states: Sequence[Bytes], body_count: int) -> None:
-    """Restore an engine state in every worker; whatever it had before is dropped. Which bodies are active then is in
-    the first part, for runtimes that keep track of it."""
+def write_states(send: Send, states: Sequence[Bytes], neighbours: Sequence[Neighbours], body_count: int) -> None:
+    """Restore an engine state in every worker, who shares bodies with these neighbours then; whatever it had before is
+    dropped. Which bodies are active then is in the first part, for runtimes that keep track of it."""
     step = part_size(body_count)
     active = [from_bytes(data).body_ids for data in states]
     for start in range(0, max(map(len, states)), step):
-        commands = [
-            WriteState(ids if start == 0 else ids[:0], data[start : start + step], start, len(data))
-            for data, ids in zip(states, active, strict=True)
-        ]
+        commands = []
+        for data, ids, shared in zip(states, active, neighbours, strict=True):
+            part = WriteState(ids if start == 0 else ids[:0], data[start : start + step], start, len(data))
+            if part.is_last:
+                part.neighbours = shared
+            commands.append(part)
         _all_parts(send(commands), "take over")
 
 
@@ -133,10 +135,7 @@ def write_migration(send: Send, cache: EngineState, changes: Sequence[WorkerChan
     """Have the workers deactivate and activate migrating bodies, and merge what is cached of their contacts and
     joints."""
     step = part_size(body_count)
-    data = [
-        to_bytes(cache.part(change.has)) if change.is_concerned else np.empty(0, np.uint8)
-        for change in changes
-    ]
+    data = [to_bytes(cache.part(change.has)) if change.is_concerned else np.empty(0, np.uint8) for change in changes]
     for start in range(0, max(map(len, data), default=0), step):
         commands: list[Command | None] = []
         for mine, change in zip(data, changes, strict=True):

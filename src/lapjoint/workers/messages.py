@@ -152,6 +152,12 @@ class WriteState:
     data: Bytes = _array(np.uint8)
     start: int = 0
     size: int = 0
+    neighbours: Neighbours = field(default_factory=Neighbours)
+    """With the last part: whom the worker shares bodies with then."""
+
+    @property
+    def is_last(self) -> bool:
+        return self.start + len(self.data) >= self.size
 
 
 @dataclass

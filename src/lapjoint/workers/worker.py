@@ -88,7 +88,7 @@ class Worker:
             return self._parts.read(command, lambda: self._state_of(command.bodies))
         state = self._parts.write(command)
         if state is not None and isinstance(command, WriteState):
-            self._restore(state)
+            self._restore(state, command.neighbours)
         elif state is not None and isinstance(command, Migrate):
             self._migrate(command, state)
         return StatePart()
@@ -215,12 +215,15 @@ class Worker:
         wanted[bodies] = True
         return state.about(wanted)
 
-    def _restore(self, state: EngineState) -> None:
+    def _restore(self, state: EngineState, neighbours: Neighbours) -> None:
         self._engine.restore(state)
         self._active[:] = False
         self._active[state.body_ids] = True
         self._active_count = len(state.body_ids)
         self._overlap, self._ghosts = UNKNOWN, state.body_ids[:0]
+        if len(neighbours.workers):
+            self._set_neighbours(neighbours)
+            self._with_neighbours.merge_cache(state)  # ghosts have just lost theirs
 
     def _migrate(self, command: Migrate, cache: EngineState) -> None:
         if len(command.deactivate):

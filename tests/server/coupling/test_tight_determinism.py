@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from lapjoint import Simulation
-from lapjoint.engines import EngineState
 from tight_runs import SIZES, caches, energy, interface, jump, owner_of, tight, tight_coupling, wall
 
-WALL = {"timestep": 0.002, "iterations": 60, "rounds": 10}
+WALL = {"timestep": 0.002}
 
 
 def final_hash(name: str, steps: int, **params: Any) -> str:
@@ -57,7 +56,7 @@ def test_every_step_keeps_what_it_promises(name: str, more: dict[str, Any]) -> N
 
 
 def test_contacts_are_those_of_one_engine() -> None:
-    """Workers and server see, together, what one worker sees of the same states."""
+    """Workers see, together, what one worker sees of the same states."""
     with tight("building", workers=4) as many, tight("building", workers=1) as one:
         for each in (many, one):
             each.step()
@@ -104,24 +103,17 @@ def settled_wall() -> Simulation:
 
 
 @pytest.mark.slow
-def test_a_repartition_is_not_felt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contacts and their impulses go with the bodies: without them the wall would give way for a moment."""
+def test_a_repartition_is_not_felt() -> None:
+    """Contacts and their impulses go with the bodies."""
     with settled_wall() as simulation:
         start = simulation.states
         before = owner_of(simulation)
         scattered(simulation)
         simulation.step()
         assert (owner_of(simulation) != before).sum() > 5
-        felt = energy(simulation)
+        assert energy(simulation) < 1e-4, "20 boxes of a tonne each"
         simulation.step(50)
         assert jump(simulation.states, start) < 1e-4
-    none = np.empty(0, np.uint8)
-    monkeypatch.setattr("lapjoint.server.migrate.read_caches", lambda send, bodies, count: [none for _ in bodies])
-    monkeypatch.setattr(EngineState, "about", lambda memory, bodies: memory.between(np.zeros(len(bodies), np.int32)))
-    with settled_wall() as forgetful:
-        scattered(forgetful)
-        forgetful.step()
-        assert energy(forgetful) > 20 * felt
 
 
 @pytest.mark.slow
@@ -144,7 +136,7 @@ def test_nothing_is_forgotten_while_bodies_change_hands(name: str, runtime: str)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["building", "two-way-bridge"])
 def test_scattered_again_and_again(name: str) -> None:
-    params = {**WALL, "iterations": 200, "rounds": 20, "repartition": 0}
+    params = {**WALL, "repartition": 0}
     with tight(name, **params) as simulation, tight(name, **params) as undisturbed:
         if name == "building":  # no cannon balls
             for each in (simulation, undisturbed):

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from lapjoint import Ball, LapjointError, Params, Scene, Simulation, Sphere, scenes
-from lapjoint.server.coupling.interface import Interface
 from lapjoint.workers.runtimes.process import ProcessRuntime
 from parallel_support import children
 from tight_runs import SIZES, energy, interface, jump, owner_of, tight, wall
 
-CALM = {"timestep": 0.002, "iterations": 60, "rounds": 10}
-EXACT = {"timestep": 0.002, "iterations": 50, "rounds": 50}
+CALM: dict[str, Any] = {"timestep": 0.002}
 
 
 # ---- the number of workers -------------------------------------------------------------------------------------------
@@ -54,7 +52,7 @@ def test_processes_come_and_go_with_the_same_bits() -> None:
 
 @pytest.mark.slow
 def test_a_bridge_hangs_on_while_workers_change() -> None:
-    with tight("two-way-bridge", **EXACT) as simulation, tight("two-way-bridge", **EXACT) as undisturbed:
+    with tight("two-way-bridge", **CALM) as simulation, tight("two-way-bridge", **CALM) as undisturbed:
         for count in (2, 5, 1, 4):
             simulation.set_worker_count(count)
             simulation.step(10)
@@ -64,13 +62,11 @@ def test_a_bridge_hangs_on_while_workers_change() -> None:
 
 @pytest.mark.slow
 def test_the_number_follows_the_load() -> None:
-    scene = scenes.build("building", size=200)
-    with tight(scene, workers=1, max_workers=3, iterations=500, rounds=1) as simulation:
+    scene = scenes.build("bowl", size=1600)
+    with tight(scene, workers=1, max_workers=2, load="bodies") as simulation:
         simulation.step(55)
-        assert simulation.params.workers == 3
-        simulation.set_iterations(1)
-        simulation.step(55)
-        assert [event.text for event in simulation.events] == ["workers: 3, before 1", "workers: 1, before 3"]
+        assert [event.text for event in simulation.events] == ["workers: 2, before 1"]
+        assert simulation.params.workers == 2
 
 
 @pytest.mark.slow
@@ -91,14 +87,14 @@ def run_chain(workers: int, runtime: str = "inline", **push: Any) -> np.ndarray:
     scene = Scene("chain", timestep=0.002)
     scene.add_bodies(Sphere(0.5), [[1.0 * i, 0, 0] for i in range(6)])
     scene.add_joints(Ball(), range(5), range(1, 6), [[i + 0.5, 0, 0] for i in range(5)])
-    converged = {"precision": "float64", "partition": "equal", "iterations": 2000, "rounds": 100}
+    converged = {"precision": "float64", "partition": "equal"}
     with tight(scene, workers=workers, runtime=runtime, **converged) as simulation:
         simulation.step(3)
         assert workers == 1 or 2 in interface(simulation)
         if "force" in push:
             simulation.add_forces([2], [push["force"]], [push["torque"]])
         if "velocity" in push:
-            states = simulation.states[[2]]
+            states = np.array(simulation.states[[2]])
             states[0, 7:13] = push["velocity"]
             simulation.set_states([2], states)
         simulation.step()
@@ -116,7 +112,7 @@ def run_chain(workers: int, runtime: str = "inline", **push: Any) -> np.ndarray:
     ],
     ids=["along", "across and turning", "velocity", "velocity in processes"],
 )
-def test_the_server_s_body_feels_what_the_owner_s_feels(push: dict[str, Any], runtime: str) -> None:
+def test_a_ghost_feels_what_its_body_feels(push: dict[str, Any], runtime: str) -> None:
     """Two workers come to what one comes to."""
     one, two = run_chain(1, **push), run_chain(2, runtime, **push)
     effect = np.abs(one - run_chain(1)).max()
@@ -124,21 +120,9 @@ def test_the_server_s_body_feels_what_the_owner_s_feels(push: dict[str, Any], ru
     assert np.abs(one - two).max() < 1e-6 * effect
 
 
-def test_the_server_s_body_without_the_force_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    push = {"force": [4e5, 0.0, 0.0], "torque": [0.0, 0.0, 0.0]}
-    run_exchange = Interface.run_exchange
-    monkeypatch.setattr(
-        Interface,
-        "run_exchange",
-        lambda interface, plan, share, states, forces, links: run_exchange(interface, plan, share, states, {}, links),
-    )
-    one, two = run_chain(1, **push), run_chain(2, **push)
-    assert np.abs(one - two).max() > 1e-3 * np.abs(one - run_chain(1)).max()
-
-
 @pytest.mark.slow
 def test_a_frozen_body_at_the_interface_holds_the_others() -> None:
-    with tight("two-way-bridge", **EXACT) as simulation, tight("two-way-bridge", workers=1, **EXACT) as one:
+    with tight("two-way-bridge", **CALM) as simulation, tight("two-way-bridge", workers=1, **CALM) as one:
         simulation.step()
         held = interface(simulation)[::3]
         one.step()
@@ -171,15 +155,14 @@ def test_nothing_overlaps_and_so_nothing_grows() -> None:
     [
         ({"send": "border", "runtime": "ray"}, "send is 'border' and coupling is tight"),
         ({"sleeping": True}, "coupling is tight and sleeping is on, expected one of them"),
-        ({"solver": "dantzig"}, "coupling is tight and solver is dantzig, expected sequential"),
-        ({"solver": "sequential,1=dantzig"}, "coupling is tight and solver is .*dantzig.*, expected sequential"),
-        ({"solver": "sequential,label:1=dantzig"}, "coupling is tight and solver is .*dantzig.*, expected sequential"),
+        ({"solver": "dantzig"}, "coupling is tight and solver is dantzig, expected substeps"),
+        ({"solver": "sequential"}, "coupling is tight and solver is sequential, expected substeps"),
+        ({"solver": "substeps,1=dantzig"}, "coupling is tight and solver is .*dantzig.*, expected substeps"),
+        ({"solver": "substeps,label:1=dantzig"}, "coupling is tight and solver is .*dantzig.*, expected substeps"),
+        ({"iterations": 20}, "coupling is tight and solver is sequential, expected substeps"),
         ({"engine": "rapier"}, "coupling is tight, which the engine rapier does not have"),
         ({"engine": "bullet,1=rapier"}, "coupling is tight, which the engine rapier does not have"),
         ({"engine": "mujoco:float64"}, "coupling is tight, which the engine mujoco does not have"),
-        ({"rounds": 0}, "rounds is 0, expected 1 to"),
-        ({"tolerance": -1.0}, "tolerance is -1.0, expected zero or more"),
-        ({"joint_warm_start": 2.0}, "joint_warm_start is 2.0, expected a number from 0 to 1"),
         ({"coupling": "loose"}, "coupling is 'loose', expected one of auto, blend, tight"),
     ],
     ids=str,

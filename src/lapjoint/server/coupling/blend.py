@@ -61,7 +61,7 @@ class Blend:
         if self._is_settled and not now.loads.is_time_to_look(now.step_count):
             return membership.worker_count
         self._is_settled = False
-        now.loads.estimate(membership, now.replies, now.params.iterations or 1, now.step_count)
+        now.loads.estimate(membership, now.replies, now.params.sweeps, now.step_count)
         mode, before = Balance(params.balance), membership.bits.copy()
         balance = partial(now.algorithms.balance, growth_depth=_growth_depth(now), graph=graph, membership=membership)
         worker_count, jointed = membership.worker_count, now.detection.jointed

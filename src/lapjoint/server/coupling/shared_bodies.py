@@ -43,9 +43,12 @@ class SharedBodies:
         """Bodies that several workers have, ascending."""
         return np.unique(self.keys // MOST_WORKERS).astype(np.int32)
 
-    def choose(self, owner: Ids, contacts: Ids, step_count: int) -> None:
-        """Choose the ghosts of a step between these owners with these contacts."""
+    def choose(self, owner: Ids, contacts: Ids, removed: Ids, step_count: int) -> None:
+        """Choose the ghosts of a step between these owners with these contacts, without those that are out of all
+        engines."""
+        self.forget(removed)
         edges = np.concatenate([self._joints, contacts[contacts[:, 1] >= 0]])
+        edges = edges[~np.isin(edges, removed).any(axis=1)] if len(removed) else edges
         a, b = edges[owner[edges[:, 0]] != owner[edges[:, 1]]].astype(np.int64).T
         now = np.unique(np.concatenate([a * MOST_WORKERS + owner[b], b * MOST_WORKERS + owner[a]]))
         recent = self.needed_at >= step_count - LINGER
@@ -59,7 +62,7 @@ class SharedBodies:
         self.keys, self.needed_at = keys[order], times[order].astype(np.int64)
 
     def forget(self, bodies: Ids) -> None:
-        """These change owners: who needs them is chosen anew."""
+        """These change owners, or are gone: who needs them is chosen anew."""
         kept = ~np.isin(self.keys // MOST_WORKERS, bodies)
         self.keys, self.needed_at = self.keys[kept], self.needed_at[kept]
 

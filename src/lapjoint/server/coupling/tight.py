@@ -61,7 +61,7 @@ class Tight:
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
         """Line 12, with owners in place of overlap."""
         with profile.phase("balance"):
-            now.loads.estimate(now.membership, now.replies, now.params.iterations or 1, now.step_count)
+            now.loads.estimate(now.membership, now.replies, now.params.sweeps, now.step_count)
             self._choose_owners(now, runtime.states, profile)
             migration = self._choose_ghosts(now)
             profile.cut_share = self.cut_share
@@ -98,7 +98,7 @@ class Tight:
         if len(moved):
             contacts = np.concatenate([contacts, now.detection.detector.find_lost(moved, now.membership)])
             self._shared.forget(moved)
-        self._shared.choose(owner, contacts, now.step_count)
+        self._shared.choose(owner, contacts, now.commands.removed, now.step_count)
         if len(moved):
             migration = Migration(moved, self._owner[moved], owner[moved])
         self._owner = owner
@@ -123,7 +123,7 @@ class Tight:
         edges = graph.edges[~np.isin(graph.edges, removed).any(axis=1)]
         present = self.present(now)
         for a, b in membership.uncovered(edges).tolist():
-            for worker in (self._owner[a], self._owner[b]):
+            for worker in self._owner[[a, b]].tolist():
                 shared = present.has(a, worker) and present.has(b, worker)
                 assert shared, f"worker {worker} does not have both bodies {a} and {b}, which touch or are jointed"
         load = membership.rate * membership.counted_costs()
@@ -170,7 +170,7 @@ class Tight:
 
     def redistribute(self, now: Situation) -> None:
         self._owner = owners(now.membership)
-        self._shared.choose(self._owner, now.graph.contacts, now.step_count)
+        self._shared.choose(self._owner, now.graph.contacts, now.commands.removed, now.step_count)
         self.cut_share = cut_share(self._owner, now.graph.edges)
         self.note_repartition(now)
 

@@ -58,7 +58,7 @@ class InlineRuntime:
 
         def take_step(worker: Worker, command: NeighbourCommand) -> None:
             reply = self._try(worker, partial(worker.execute, command))
-            if worker.index in self._failures:
+            if worker.index in self._failures:  # now, or before this step
                 abandon(self._mail, command.attempt)
             else:
                 self._try(worker, worker.prepare)

@@ -29,6 +29,7 @@ from .child import Child
 from .shared import SharedMemory
 
 LEAVE_S = 1.0  # how long all workers together may take to leave before they are killed
+LOOK_S = 0.1  # how often to look who waits for whom
 ROW_BYTES = 8 * STATE_SIZE
 
 
@@ -76,8 +77,11 @@ class ProcessRuntime:
             if meanwhile is not None:
                 meanwhile()
             attempts = {command.attempt for command in commands if isinstance(command, NeighbourCommand)}
+            attempt = max(attempts, default=None)
+            if attempt is not None and any(child.failure is not None for child in self._children):
+                abandon(self._mail, attempt)  # nobody waits for one that is gone already
             limits_s = {child: self._limits.limit_s(child.index) for child in asked if child.failure is None}
-            self._gather(limits_s, since, max(attempts, default=None))
+            self._gather(limits_s, since, attempt)
             self.wait_cpu_s = time.thread_time() - start
             answers = [
                 None if command is None else child.failure or child.reply()
@@ -97,13 +101,14 @@ class ProcessRuntime:
         for fd in waiting:
             poll.register(fd, select.POLLIN)
         while waiting:
-            left_s = since + min(limits_s[child] for child in waiting.values()) - time.monotonic()
+            blocking = self._blocking(waiting, attempt)
+            left_s = since + min(limits_s[child] for child in blocking.values()) - time.monotonic()
+            if attempt is not None:
+                left_s = min(left_s, LOOK_S)  # who waits for whom changes
             ready = [fd for fd, _ in poll.poll(max(0, math.ceil(1e3 * left_s)))]
             now = time.monotonic()
             # Only where nothing has come is anybody late: the server itself may have been held up.
-            late = [fd for fd, child in waiting.items() if now - since >= limits_s[child]] if not ready else []
-            if attempt is not None:
-                late = [fd for fd in late if not is_waiting(self._mail, waiting[fd].index)] or late
+            late = [fd for fd, child in blocking.items() if now - since >= limits_s[child]] if not ready else []
             for fd in [*ready, *late]:
                 child = waiting.pop(fd)
                 poll.unregister(fd)
@@ -113,6 +118,14 @@ class ProcessRuntime:
                     child.receive()
                 if attempt is not None and child.failure is not None:
                     abandon(self._mail, attempt)
+                    since = time.monotonic()  # the others have waited, and leave only now
+
+    def _blocking(self, waiting: dict[int, Child], attempt: int | None) -> dict[int, Child]:
+        """Those of them that do not wait for others themselves; all, if there are none."""
+        if attempt is None:
+            return waiting
+        found = {fd: child for fd, child in waiting.items() if not is_waiting(self._mail, child.index)}
+        return found or waiting
 
     # ---- workers come and go -----------------------------------------------------------------------------------------
 
