@@ -127,8 +127,8 @@ def test_measures_need_no_recording(tmp_path: Path) -> None:
 
 def test_keys_are_added_at_the_end() -> None:
     keys = list(RunSummary.__dataclass_fields__)
-    later = ["failure_count", "frozen_ids", "events", "stopped", "rounds", "tolerance", "joint_warm_start"]
-    later += ["acceleration", "joints_together", "rounds_mean", "rounds_max", "residual_max", "interface_count_mean"]
+    later = ["failure_count", "frozen_ids", "events", "stopped"]
+    later += ["exchanges_mean", "exchanges_max", "residual_max", "interface_count_mean"]
     later += ["cut_share_mean", "coupling_reason", "penetration_interface", "penetration_interior"]
     later += ["joint_gap_interface", "joint_gap_interior", "solver_reason", "substeps", "joints"]
     assert keys[keys.index("state_hash") + 4 :] == [*ASKED_FOR, *later]

@@ -169,13 +169,14 @@ def test_a_simulation_that_nobody_has_any_more_lets_go_of_its_scene_at_once(coup
 @pytest.mark.parametrize("coupling", ["blend", "tight"])
 def test_numbers_may_be_those_of_numpy(coupling: str, tmp_path: Path) -> None:
     def run(number: type) -> str:
-        params = Params(workers=number(1), runtime="process", coupling=coupling, solver="sequential")
+        solver = {"blend": "sequential", "tight": "substeps"}[coupling]
+        params = Params(workers=number(1), runtime="process", coupling=coupling, solver=solver, substeps=number(4))
         with Simulation(scenes.build("chain"), params) as simulation:
-            simulation.set_iterations(number(7))
-            if coupling == "tight":
-                simulation.set_rounds(number(3))
+            if coupling == "blend":
+                simulation.set_iterations(number(7))
             simulation.step(number(2))
-            simulation.set_iterations(number(5))
+            if coupling == "blend":
+                simulation.set_iterations(number(5))
             simulation.set_worker_count(number(2))
             CheckpointWriter(tmp_path / number.__name__, simulation).save(simulation)
             simulation.step()

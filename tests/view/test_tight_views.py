@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,18 @@ from lapjoint.view.draw.recorded import Recorded
 from lapjoint.view.export.export import export
 from lapjoint.view.page.describe import body_text
 from lapjoint.view.page.playback import Playback
-from lapjoint.view.page.snapshot import of_recording, of_simulation, rounds_line
+from lapjoint.view.page.snapshot import exchange_line, of_recording, of_simulation
 from lapjoint.view.page.tints import Tints
 from recording_support import balls, made
 from view_support import live_view, wait_until
 
 STEPS = 12
+OLD = Path(__file__).parents[1] / "data" / "recording-v1-tight"
+"""Of tight coupling in rounds, which are exchanges now."""
 
 
 def record(path: Path, scene: Scene, **params: Any) -> Recording:
-    given = {"workers": 2, "runtime": "inline", "iterations": 60, **params}
+    given = {"workers": 2, "runtime": "inline", "joints": "swept", **params}
     with Simulation(scene, Params(**given)) as simulation:
         run(simulation, STEPS, record=path, record_every=3, record_contacts=True)
     return Recording(path)
@@ -47,7 +48,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tight(folder: Path) -> Recording:
-    return record(folder / "tight", scenes.build("chain"), coupling="tight", rounds=6)
+    return record(folder / "tight", scenes.build("chain"))
+
+
+@pytest.fixture(scope="module")
+def exchanges(tight: Recording) -> int:
+    """Of every step: the workers are the same two throughout."""
+    (found,) = set(tight.profile["exchanges"].tolist())
+    assert found > 4, "several in each of four substeps"
+    return int(found)
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +67,10 @@ def blend(folder: Path) -> Recording:
 # ---- recordings --------------------------------------------------------------------------------------------------
 
 
-def test_a_recording_has_rounds_and_the_interface(tight: Recording) -> None:
+def test_a_recording_has_exchanges_and_the_interface(tight: Recording, exchanges: int) -> None:
     assert tight.has_interface
     assert tight.params.coupling == "tight"
-    assert tight.profile["rounds"].tolist() == [6] * STEPS
+    assert tight.profile["exchanges"].tolist() == [exchanges] * STEPS
     assert tight.profile["interface_count"].tolist() == [2] * STEPS
     assert (tight.profile["residual"] > 0).all()
     assert (tight.profile["cut_share"] > 0).all()
@@ -79,14 +88,14 @@ def test_interfaces_of_every_frame_come_back(tmp_path: Path) -> None:
         step = made(scene, number + 1, seed=number)
         step.params = Params(coupling="tight")
         step.interface = np.flatnonzero(rng.random(9) < 0.3).astype(np.int32)
-        step.profile.rounds, step.profile.cut_share = number, 0.25
+        step.profile.exchanges, step.profile.cut_share = number, 0.25
         steps.append(step)
     with RecordingWriter(tmp_path / "run", steps[0], contacts=True) as writer:
         for step in steps:
             writer.add(step)
     recording = Recording(tmp_path / "run")
     assert [recording.interface(i).tolist() for i in range(70)] == [step.interface.tolist() for step in steps]
-    assert recording.profile["rounds"].tolist() == list(range(70))
+    assert recording.profile["exchanges"].tolist() == list(range(70))
     assert len(recording.contacts(69)) == len(steps[69].profile.contacts)
     with pytest.raises(LapjointError, match="no frame 70"):
         recording.interface(70)
@@ -96,13 +105,22 @@ def test_blend_has_no_interface(blend: Recording) -> None:
     assert not blend.has_interface
     assert len(blend.interface(0)) == 0
     assert not (blend.path / "interface_body").exists()
-    assert not {"rounds", "interface_count", "cut_share"} & step_values(blend).keys()
+    assert not {"exchanges", "interface_count", "cut_share"} & step_values(blend).keys()
 
 
 def test_earlier_recordings_open_without() -> None:
     recording = Recording(Path(__file__).parents[1] / "data" / "recording-v1")
     assert not recording.has_interface
     assert len(recording.interface(0)) == 0
+
+
+def test_rounds_of_earlier_recordings_are_exchanges() -> None:
+    recording = Recording(OLD)
+    assert recording.has_interface
+    assert "rounds" not in recording.profile
+    assert recording.profile["exchanges"].min() > 0
+    assert Recorded(recording).exchanges_at(0.0).startswith(f"{recording.profile['exchanges'][0]} exchanges, residual")
+    assert of_recording(recording, 0).interface.tolist() == recording.interface(0).tolist()
 
 
 # ---- colours -----------------------------------------------------------------------------------------------------
@@ -138,13 +156,15 @@ def test_modes_follow_the_coupling(tight: Recording, blend: Recording) -> None:
         Recorded(blend, "interface")
 
 
-def test_captions_name_rounds_and_residual(tight: Recording, blend: Recording, tmp_path: Path) -> None:
+def test_captions_name_exchanges_and_residual(
+    tight: Recording, blend: Recording, exchanges: int, tmp_path: Path
+) -> None:
     recorded = Recorded(tight)
     last = float(tight.profile["residual"][-1])
-    assert recorded.rounds_at(STEPS * tight.timestep) == f"6 rounds, residual {last:.1e} m/s"
+    assert recorded.exchanges_at(STEPS * tight.timestep) == f"{exchanges} exchanges, residual {last:.1e} m/s"
     first = float(tight.profile["residual"][0])
-    assert recorded.rounds_at(0.0) == f"6 rounds, residual {first:.1e} m/s"
-    assert Recorded(blend).rounds_at(0.0) == ""
+    assert recorded.exchanges_at(0.0) == f"{exchanges} exchanges, residual {first:.1e} m/s"
+    assert Recorded(blend).exchanges_at(0.0) == ""
     with_caption = frame_picture(tight, tmp_path / "a.png", mode="interface", with_caption=True, size=(480, 270))
     assert with_caption.stat().st_size > 1000
 
@@ -159,12 +179,12 @@ def test_a_page_that_plays_by_itself_has_the_interface(tight: Recording, tmp_pat
 # ---- pages -------------------------------------------------------------------------------------------------------
 
 
-def test_snapshots_have_rounds_and_interface(tight: Recording) -> None:
+def test_snapshots_have_exchanges_and_interface(tight: Recording, exchanges: int) -> None:
     with Simulation(scenes.build("chain"), tight.params) as simulation:
         simulation.step(STEPS)
         live = of_simulation(simulation)
-    assert (live.rounds, live.interface.tolist()) == (6, tight.interface(-1).tolist())
-    assert rounds_line(live) == f"\n\n6 rounds, residual {live.residual:.1e} m/s, 2 interface bodies"
+    assert (live.exchanges, live.interface.tolist()) == (exchanges, tight.interface(-1).tolist())
+    assert exchange_line(live) == f"\n\n{exchanges} exchanges, residual {live.residual:.1e} m/s, 2 interface bodies"
     recorded = of_recording(tight, tight.frame_count - 1)
     assert recorded.interface.tolist() == live.interface.tolist()
     inside = next(body for body in range(tight.body_count) if body not in live.interface)
@@ -175,49 +195,52 @@ def test_snapshots_have_rounds_and_interface(tight: Recording) -> None:
     np.testing.assert_allclose(colors, Recorded(tight, "interface").frame(-1).colors)
 
 
-def test_playback_tells_rounds_and_residual(tight: Recording, blend: Recording, tmp_path: Path) -> None:
+def test_playback_tells_exchanges_and_residual(
+    tight: Recording, blend: Recording, exchanges: int, tmp_path: Path
+) -> None:
     with Playback(tight, port=0, folder=tmp_path) as shown:
         snapshot = shown._snapshot(tight.frame_count - 1)
-        assert snapshot.rounds == 6
+        assert snapshot.exchanges == exchanges
         assert snapshot.residual == tight.profile["residual"][-1]
-        assert "6 rounds, residual" in shown.page.status(snapshot)
+        assert f"{exchanges} exchanges, residual" in shown.page.status(snapshot)
         assert shown.page.coupling == "tight"
     with Playback(blend, port=0, folder=tmp_path) as shown:
-        assert "rounds" not in shown.page.status(shown._snapshot(0))
+        assert "exchanges" not in shown.page.status(shown._snapshot(0))
 
 
-def test_rounds_change_while_a_live_view_runs() -> None:
-    params = Params(workers=2, coupling="tight", runtime="inline", iterations=60, rounds=4)
+def test_a_live_view_tells_exchanges_and_residual() -> None:
+    params = Params(workers=2, coupling="tight", runtime="inline", joints="swept")
     with live_view(scenes.build("chain"), params, ball_count=2) as view:
         view.steering.speed = None
         seen: list[int] = []
-        view.simulation.on_step(lambda simulation: seen.append(simulation.profile.rounds))
-        wait_until(lambda: 4 in seen, "a step")
-        view.steering.ask(lambda simulation: simulation.set_rounds(9))
-        wait_until(lambda: 9 in seen, "other rounds")
-        assert "9 rounds, residual" in view.page.status(replace(view.page.snapshot, rounds=9))
+        view.simulation.on_step(lambda simulation: seen.append(simulation.profile.exchanges))
+        wait_until(lambda: seen, "a step")
+        wait_until(lambda: view.page.snapshot.exchanges, "a snapshot of it")
+        assert f"{view.page.snapshot.exchanges} exchanges, residual" in view.page.status(view.page.snapshot)
 
 
 # ---- reports -----------------------------------------------------------------------------------------------------
 
 
-def test_blend_and_tight_are_compared(tight: Recording, blend: Recording) -> None:
+def test_blend_and_tight_are_compared(tight: Recording, blend: Recording, exchanges: int) -> None:
     found = compare(blend, tight)
     assert (found.a_coupling, found.b_coupling) == ("blend", "tight")
-    (rounds,) = (value for value in found.values if value.name == "rounds")
-    assert (rounds.a_mean, rounds.b_mean) == (None, 6)
+    (value,) = (value for value in found.values if value.name == "exchanges")
+    assert (value.a_mean, value.b_mean) == (None, exchanges)
     result = CliRunner().invoke(app, ["compare", str(blend.path), str(tight.path)], catch_exceptions=False)
     assert "A: blend (blend), B: tight (tight)" in result.stdout
 
 
-def test_a_report_of_both_has_overlap_of_one_and_rounds_of_the_other(tight: Recording, blend: Recording) -> None:
+def test_a_report_of_both_has_overlap_of_one_and_exchanges_of_the_other(
+    tight: Recording, blend: Recording, exchanges: int
+) -> None:
     material = open_material([tight.path, blend.path])
     assert [run.label for run in material.runs] == ["2 workers, coupling blend", "2 workers, coupling tight"]
     items = {item.title: item for section in sections(material) for item in section.items}
     assert isinstance(items["Overlap"], Plot)
     (table,) = (section.table for section in sections(material) if section.table is not None)
     rows = [dict(zip(table.headings, row, strict=True)) for row in table.rows]
-    assert [row["rounds per step: mean / most"] for row in rows] == ["-", "6 / 6"]
+    assert [row["exchanges per step: mean / most"] for row in rows] == ["-", f"{exchanges} / {exchanges}"]
     assert [row["interface bodies"] for row in rows] == ["-", "2"]
     assert rows[1]["overlap bodies"] == "-"
     origins = [
@@ -225,13 +248,12 @@ def test_a_report_of_both_has_overlap_of_one_and_rounds_of_the_other(tight: Reco
     ]
     assert [row["coupling"] for row in origins] == ["blend", "tight"]
     assert origins[1]["growth depth"] == "-"
-    assert "rounds" not in origins[0]["other parameters"], "a blended run has none"
-    assert "rounds 6" in origins[1]["other parameters"]
-    shown = items["Rounds and interface"]
+    assert all("joints swept" in row["other parameters"] for row in origins)
+    shown = items["Exchanges and interface"]
     assert isinstance(shown, Plot)
     drawn = shown.draw()
     assert [ax.get_ylabel() for ax in drawn.axes] == [
-        "rounds",
+        "exchanges",
         "residual [m/s]",
         "interface bodies",
         "constraints between workers [%]",
@@ -239,9 +261,9 @@ def test_a_report_of_both_has_overlap_of_one_and_rounds_of_the_other(tight: Reco
 
 
 def test_a_report_of_tight_runs_alone_says_why_there_is_no_overlap(tight: Recording, folder: Path) -> None:
-    single = record(folder / "single", scenes.build("chain"), coupling="tight", rounds=6, workers=1)
+    single = record(folder / "single", scenes.build("chain"), coupling="tight", workers=1)
     material = open_material([single.path, tight.path])
     items = {item.title: item for section in sections(material) for item in section.items}
     assert items["Overlap"] == LeftOut("Overlap", "Tight coupling has no overlap.")
-    assert isinstance(items["Speed-up over workers"], Plot), "one worker in rounds is the base"
+    assert isinstance(items["Speed-up over workers"], Plot), "one worker is the base"
     assert results(material.runs, [{}, {}]).rows[0][0].startswith("1 worker")

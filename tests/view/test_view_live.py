@@ -271,12 +271,15 @@ def test_every_control_explains_itself(tmp_path: Path) -> None:
     with Simulation(scene, Params(workers=2, runtime="inline")) as simulation:
         run(simulation, 4, record=tmp_path / "run.zarr")
     shared = {"Colour by", "Joints", "Contacts", "Constraint graph", "Opacity", "Worker", "Undo", "File", "Save"}
-    live = shared | {"Pause", "Restart", "Speed", "Iterations", "Load", "Pull", "Throw a ball", "Apply to the run"}
+    live = shared | {"Pause", "Restart", "Speed", "Workers", "Load", "Pull", "Throw a ball", "Apply to the run"}
     with ExitStack() as stack:
         pages = []
-        for coupling, own in (("blend", "Growth depth"), ("tight", "Rounds")):
-            params = Params(workers=2, runtime="inline", coupling=coupling, solver="sequential")
-            pages.append((stack.enter_context(live_view(scene, params, ball_count=2)).page, live | {own}))
+        for coupling, solver, own in (
+            ("blend", "sequential", {"Growth depth", "Iterations"}),
+            ("tight", "substeps", set[str]()),
+        ):
+            params = Params(workers=2, runtime="inline", coupling=coupling, solver=solver)
+            pages.append((stack.enter_context(live_view(scene, params, ball_count=2)).page, live | own))
         pages.append((stack.enter_context(Playback(Recording(tmp_path / "run.zarr"), port=0)).page, shared | {"Frame"}))
         pages.append((stack.enter_context(StillView(scene, Params(workers=2), port=0)).page, shared))
         for page, expected in pages:

@@ -41,6 +41,14 @@ def choose_migrations(owner: Ids, edges: Ids, cost: Loads, load: Loads, upward: 
     order = np.lexsort((worker, -gain, body))
     first = np.concatenate([[True], body[order][1:] != body[order][:-1]]) if len(order) else np.zeros(0, bool)
     body, worker, gain = (column[order][first] for column in (body, worker, gain))
+    # Of those that gain nothing, no more than make two loads even: else all of them would come back in turn.
+    pair = owner[body] * worker_count + worker
+    order = np.lexsort((body, gain > 0, pair))
+    body, worker, gain, pair = (column[order] for column in (body, worker, gain, pair))
+    given = np.cumsum(np.where(gain > 0, 0, cost[body]))
+    given -= np.concatenate([[0], given])[np.searchsorted(pair, pair)]
+    evens = (gain > 0) | (2 * given <= load[owner[body]] - load[worker])
+    body, worker, gain = (column[evens] for column in (body, worker, gain))
     order = np.lexsort((body, -gain, worker))
     body, worker = body[order], worker[order]
     given = np.cumsum(cost[body])
@@ -51,5 +59,5 @@ def choose_migrations(owner: Ids, edges: Ids, cost: Loads, load: Loads, upward: 
 
 
 def cut_share(owner: Ids, edges: Ids) -> float:
-    """Share of joints and contacts whose bodies have different owners: the server's part of all constraints."""
+    """Share of joints and contacts whose bodies have different owners."""
     return float((owner[edges[:, 0]] != owner[edges[:, 1]]).mean()) if len(edges) else 0.0

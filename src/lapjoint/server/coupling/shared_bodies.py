@@ -37,15 +37,26 @@ class SharedBodies:
         """Ascending."""
         self.needed_at: Keys = self.keys
         """Step in which each was last needed."""
+        self._is_needed = np.zeros(0, bool)  # in the last step
+        self._lists: tuple[Ids, list[Neighbours]] | None = None  # of the last choice, without these bodies
+
+    def restore(self, keys: Keys, needed_at: Keys) -> None:
+        """Go on from these."""
+        self.keys, self.needed_at, self._lists = keys, needed_at, None
+        self._is_needed = np.zeros(len(keys), bool)
 
     @property
     def bodies(self) -> Ids:
         """Bodies that several workers have, ascending."""
         return np.unique(self.keys // MOST_WORKERS).astype(np.int32)
 
-    def choose(self, owner: Ids, contacts: Ids, removed: Ids, step_count: int) -> None:
+    def choose(self, owner: Ids, contacts: Ids, removed: Ids, step_count: int, is_same: bool = False) -> None:
         """Choose the ghosts of a step between these owners with these contacts, without those that are out of all
-        engines."""
+        engines. `is_same`: owners and contacts are those of the last step."""
+        if is_same and self._is_needed.all():  # none lingers
+            self.needed_at[:] = step_count
+            return
+        self._lists = None
         self.forget(removed)
         edges = np.concatenate([self._joints, contacts[contacts[:, 1] >= 0]])
         edges = edges[~np.isin(edges, removed).any(axis=1)] if len(removed) else edges
@@ -60,11 +71,13 @@ class SharedBodies:
         keys, times = np.concatenate([now, kept]), np.concatenate([np.full(len(now), step_count), kept_at])
         order = np.argsort(keys)
         self.keys, self.needed_at = keys[order], times[order].astype(np.int64)
+        self._is_needed = self.needed_at == step_count
 
     def forget(self, bodies: Ids) -> None:
         """These change owners, or are gone: who needs them is chosen anew."""
         kept = ~np.isin(self.keys // MOST_WORKERS, bodies)
         self.keys, self.needed_at = self.keys[kept], self.needed_at[kept]
+        self._is_needed = np.zeros(len(self.keys), bool)
 
     def present(self, membership: Membership, removed: Ids) -> Membership:
         """Who has which bodies in its engine: owners, and those that have ghosts."""
@@ -76,6 +89,11 @@ class SharedBodies:
 
     def neighbours(self, owner: Ids, worker_count: int, removed: Ids) -> list[Neighbours]:
         """For every worker, whom it shares bodies with, without those that are out of all engines."""
+        if self._lists is None or len(self._lists[1]) != worker_count or not np.array_equal(self._lists[0], removed):
+            self._lists = removed.copy(), self._make_lists(owner, worker_count, removed)
+        return self._lists[1]
+
+    def _make_lists(self, owner: Ids, worker_count: int, removed: Ids) -> list[Neighbours]:
         body, worker = self._without(removed)
         of = owner[body].astype(np.int64)
         order = np.lexsort((body, worker, of))

@@ -98,7 +98,8 @@ class Tight:
         if len(moved):
             contacts = np.concatenate([contacts, now.detection.detector.find_lost(moved, now.membership)])
             self._shared.forget(moved)
-        self._shared.choose(owner, contacts, now.commands.removed, now.step_count)
+        is_same = now.detection.is_unchanged and not len(moved)
+        self._shared.choose(owner, contacts, now.commands.removed, now.step_count, is_same)
         if len(moved):
             migration = Migration(moved, self._owner[moved], owner[moved])
         self._owner = owner
@@ -166,7 +167,7 @@ class Tight:
     def restore(self, state: PartState, now: Situation) -> None:
         self.cut_share = state.values["cut_share"]
         self._owner = owners(now.membership)
-        self._shared.keys, self._shared.needed_at = state.array("ghosts"), state.array("needed_at")
+        self._shared.restore(state.array("ghosts"), state.array("needed_at"))
 
     def redistribute(self, now: Situation) -> None:
         self._owner = owners(now.membership)

@@ -247,7 +247,7 @@ def _interface(runs: Sequence[Run]) -> list[Plot]:
         panel("interface bodies", "interface_count"),
         panel("constraints between workers [%]", "cut_share", 100),
     ]
-    return [Plot("interface", "Rounds and interface", caption, partial(figures.over_time, panels))]
+    return [Plot("interface", "Exchanges and interface", caption, partial(figures.over_time, panels))]
 
 
 def _activations(runs: Sequence[Run]) -> Plot | LeftOut:
