@@ -37,13 +37,13 @@ class SharedBodies:
         """Ascending."""
         self.needed_at: Keys = self.keys
         """Step in which each was last needed."""
-        self._is_needed = np.zeros(0, bool)  # in the last step
+        self._all_needed = False  # in the last step
         self._lists: tuple[Ids, list[Neighbours]] | None = None  # of the last choice, without these bodies
 
     def restore(self, keys: Keys, needed_at: Keys) -> None:
         """Go on from these."""
         self.keys, self.needed_at, self._lists = keys, needed_at, None
-        self._is_needed = np.zeros(len(keys), bool)
+        self._all_needed = False
 
     @property
     def bodies(self) -> Ids:
@@ -53,7 +53,7 @@ class SharedBodies:
     def choose(self, owner: Ids, contacts: Ids, removed: Ids, step_count: int, is_same: bool = False) -> None:
         """Choose the ghosts of a step between these owners with these contacts, without those that are out of all
         engines. `is_same`: owners and contacts are those of the last step."""
-        if is_same and self._is_needed.all():  # none lingers
+        if is_same and self._all_needed:  # none lingers
             self.needed_at[:] = step_count
             return
         self._lists = None
@@ -71,13 +71,13 @@ class SharedBodies:
         keys, times = np.concatenate([now, kept]), np.concatenate([np.full(len(now), step_count), kept_at])
         order = np.argsort(keys)
         self.keys, self.needed_at = keys[order], times[order].astype(np.int64)
-        self._is_needed = self.needed_at == step_count
+        self._all_needed = bool((self.needed_at == step_count).all())
 
     def forget(self, bodies: Ids) -> None:
         """These change owners, or are gone: who needs them is chosen anew."""
         kept = ~np.isin(self.keys // MOST_WORKERS, bodies)
         self.keys, self.needed_at = self.keys[kept], self.needed_at[kept]
-        self._is_needed = np.zeros(len(self.keys), bool)
+        self._all_needed = False
 
     def present(self, membership: Membership, removed: Ids) -> Membership:
         """Who has which bodies in its engine: owners, and those that have ghosts."""
