@@ -145,8 +145,8 @@ class Simulation:
         if decision.migration is not None:
             with profile.phase("balance"):
                 present, neighbours = self._coupling.present(now), self._coupling.neighbours(now)
-                if migrate(decision.migration, present, neighbours, now.commands, self._runtime):
-                    profile.activation_count = profile.deactivation_count = len(decision.migration.bodies)
+                counts = migrate(decision.migration, present, neighbours, now.commands, self._runtime)
+                profile.activation_count, profile.deactivation_count = counts
         if decision.worker_count != now.params.workers:
             with profile.phase("balance"):
                 self._set_workers(decision.worker_count)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lapjoint import WORLD, Ball, Box, Engine, Material, Params, Plane, Scene, Sphere, make_engine
+from lapjoint import WORLD, Ball, Box, Engine, Material, Params, Plane, Scene, Simulation, Sphere, make_engine
 from lapjoint.algorithms import substeps as twin
 from lapjoint.arrays import rotation as rot
-from lapjoint.engines import EngineState
+from lapjoint.engines import EngineState, join_states
+from lapjoint.server.coupling.tight import Tight, own_part
+from lapjoint.workers.engine_states import from_bytes, read_states
 from substep_support import G, started
 
 STATIC_BASE = 1 << 30
@@ -59,7 +61,7 @@ Names = set[tuple[int, int, int, int, int]]
 
 
 def read_contacts(scene: Scene, state: EngineState, before: Names | None = None) -> tuple[list[twin.Contact], Names]:
-    """In the order in which they are swept, and their names; `before` are those of the last step."""
+    """In the order of their keys, and their names; `before` are those of the last step."""
     manifolds: list[list[int]] = []
     for point, place in enumerate(state.point_numbers[:, 0]):
         if place == 0:
@@ -94,19 +96,17 @@ def read_contacts(scene: Scene, state: EngineState, before: Names | None = None)
             names.add((a, b, *parts, part))
             keyed.append((key, part, contact))
             part += 1
-    contacts = [contact for *_, contact in sorted(keyed, key=lambda item: item[:2])]
-    ends, kinds = [(c.a, c.b) for c in contacts], [twin.contact_kind(c) for c in contacts]
-    return [contacts[i] for i in twin.sweep_order(ends, kinds)], names
+    return [contact for *_, contact in sorted(keyed, key=lambda item: item[:2])], names
 
 
 def read_joints(scene: Scene, state: EngineState) -> list[twin.BallJoint]:
-    """Ball joints alone, in the order in which they are swept."""
+    """Ball joints alone, in the order of their keys."""
     table, joints = scene.joints, []
     for number in sorted(range(scene.joint_count), key=twin.scattered_key):
         impulse = state.joint_impulses[state.joint_ids == number][:3]
         ends = int(table.body_a[number]), max(int(table.body_b[number]), twin.FIXED)
         joints.append(twin.BallJoint(*ends, table.frame_a[number, :3], table.frame_b[number, :3], impulse))
-    return [joints[i] for i in twin.sweep_order([(joint.a, joint.b) for joint in joints], [0] * len(joints))]
+    return joints
 
 
 def starting_state(engine: Engine, scene: Scene, params: dict[str, object]) -> EngineState:
@@ -129,7 +129,8 @@ def differences(scene: Scene, steps: int, **params: object) -> tuple[np.ndarray,
         bodies, (contacts, _) = read_bodies(scene, begin), read_contacts(scene, begin, names)
         joints = read_joints(scene, begin)
         engine.step()
-        twin.step(bodies, contacts, joints, scene.timestep, settings)
+        groups = twin.groups_of_workers(contacts, joints, [0] * scene.body_count, {})
+        twin.step(bodies, contacts, joints, scene.timestep, settings, groups)
         end = engine.state()
         states = [np.concatenate([b.position, b.axes.ravel(), b.linear, b.angular]) for b in bodies]
         found[k] = np.abs(np.array(states) - end.bodies[:, :18]).max()
@@ -262,3 +263,56 @@ def test_a_rotation_by_a_vector_is_that_of_the_library() -> None:
         angle = float(np.linalg.norm(turn))
         expected = rot.to_matrix(rot.from_axis_angle(turn / angle, angle))
         np.testing.assert_allclose(twin.rotation(turn), expected, atol=1e-12)
+
+
+# ---- with several workers ----------------------------------------------------------------------------------------
+
+
+def whole_state(simulation: Simulation) -> EngineState:
+    """Of all workers, each body and constraint once."""
+    coupling, count = simulation._coupling, simulation.params.workers
+    assert isinstance(coupling, Tight)
+    read = read_states(simulation._runtime.step, count, simulation.scene.body_count)
+    return join_states([own_part(from_bytes(data), coupling.owner, worker) for worker, data in enumerate(read)])
+
+
+def turns_of(simulation: Simulation) -> dict[tuple[int, int], int]:
+    found = {}
+    for worker, own in enumerate(simulation._coupling.neighbours(simulation._now)):
+        for other, turn in zip(own.workers.tolist(), own.turns.tolist(), strict=True):
+            found[min(worker, other), max(worker, other)] = turn
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::lapjoint.PenetrationWarning")
+@pytest.mark.parametrize(("surface", "workers"), [("plain", 2), ("plain", 3), ("lossy", 3), ("bouncing", 4)])
+@pytest.mark.parametrize("seed", range(2))
+def test_workers_sweep_together_what_the_twin_sweeps_in_their_order(seed: int, surface: str, workers: int) -> None:
+    """Owners at random: what is between pairs of workers, in turns, then what each has for itself, is one solver's sweep."""
+    scene, settings = heap(seed, SURFACES[surface]), twin.Settings(substeps=4)
+    given: dict[str, object] = {"joints": "swept", "length_unit": 1.0}
+    owner = np.random.default_rng(seed).permutation(np.arange(scene.body_count) % workers).astype(np.int32)
+    params = Params.of(
+        workers=workers, runtime="inline", precision="float64", coupling="tight", partition=owner, repartition=0.0, **given
+    )
+    one = make_engine(scene, Params.of(solver="substeps", precision="float64", **given))
+    between = 0
+    with Simulation(scene, params) as simulation:
+        simulation.step()
+        for _ in range(3):
+            before = whole_state(simulation)
+            one.restore(before)
+            _, names = read_contacts(scene, one.state())
+            one.detect()
+            begin = one.state()
+            bodies, (contacts, _) = read_bodies(scene, begin), read_contacts(scene, begin, names)
+            joints = read_joints(scene, begin)
+            simulation.step()
+            groups = twin.groups_of_workers(contacts, joints, owner.tolist(), turns_of(simulation))
+            assert sum(len(group.contacts) for group in groups) == len(contacts)
+            assert sum(len(group.joints) for group in groups) == len(joints)
+            between += sum(len(group.contacts) + len(group.joints) for group in groups[: len(turns_of(simulation))])
+            twin.step(bodies, contacts, joints, scene.timestep, settings, groups)
+            states = np.array([np.concatenate([b.position, b.linear, b.angular]) for b in bodies])
+            assert np.abs(states - simulation.states[:, [0, 1, 2, *range(7, 13)]]).max() < 1e-10
+    assert between > 10

@@ -10,6 +10,7 @@ import pytest
 
 from lapjoint import Ball, LapjointError, Params, Scene, Simulation, Sphere, make_engine, scenes
 from lapjoint.errors import SimulationStopped
+from lapjoint.server.coupling.tight import Tight
 from lapjoint.server.profile import PHASES
 from parallel_support import children
 
@@ -94,9 +95,10 @@ def test_float64_too() -> None:
 
 
 @pytest.mark.slow
-def test_hundreds_of_workers() -> None:
-    scene = scenes.build("bowl", 300)
-    with Simulation(scene, Params(workers=256, runtime="inline", validate=True)) as simulation:
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
+def test_hundreds_of_workers(coupling: str) -> None:
+    scene, params = scenes.build("bowl", 300), Params(workers=256, runtime="inline", coupling=coupling, validate=True)
+    with Simulation(scene, params) as simulation:
         simulation.step(3)
         assert (simulation.membership.load >= 1).all()
         assert np.array_equal(simulation.weights().sum(axis=1), np.ones(300))
@@ -105,9 +107,9 @@ def test_hundreds_of_workers() -> None:
     places = np.stack(np.unravel_index(np.arange(300), (6, 7, 8)), axis=1) * 0.39
     packed = Scene("packed", iterations=10)
     packed.add_bodies(Sphere(0.2), places)
-    with Simulation(packed, Params(workers=256, runtime="inline", validate=True)) as simulation:
+    with Simulation(packed, params) as simulation:
         simulation.step(3)
-        assert len(simulation.overlap) > 100
+        assert len(simulation.overlap if coupling == "blend" else simulation.interface) > 100
         assert simulation.profile.contact_count > 500
         assert np.isfinite(simulation.states).all()
 
@@ -270,16 +272,18 @@ def test_a_worker_that_fails_is_named(runtime: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
 @every_runtime
-def test_profile(runtime: str) -> None:
+def test_profile(runtime: str, coupling: str) -> None:
     scene = scenes.build("building", 148)
     active = 0
-    with Simulation(scene, Params(workers=3, runtime=runtime, timestep=TIMESTEP)) as simulation:
+    with Simulation(scene, Params(workers=3, runtime=runtime, coupling=coupling, timestep=TIMESTEP)) as simulation:
         for _ in range(90):
             simulation.step()
             profile = simulation.profile
             active += profile.activation_count - profile.deactivation_count
-            assert profile.worker_body_count.sum() == active, "what came and went adds up to who is there"
+            ghosts = len(simulation._coupling._shared.keys) if isinstance(simulation._coupling, Tight) else 0
+            assert profile.worker_body_count.sum() + ghosts == active, "what came and went adds up to who is there"
             active_now = [len(simulation.membership.active(w)) for w in range(3)]
             assert profile.worker_body_count.tolist() == active_now
             assert profile.overlap_count == len(simulation.overlap)
@@ -288,6 +292,8 @@ def test_profile(runtime: str) -> None:
         assert tuple(profile.phases_ms) == PHASES
         assert all(ms > 0 for ms in profile.phases_ms.values())
         assert profile.step_ms == pytest.approx(sum(profile.phases_ms.values()))
+        assert (profile.overlap_count > 0) == (coupling == "blend")
+        assert (profile.interface_count > 0) == (profile.exchanges > 0) == (coupling == "tight")
         assert (profile.worker_cpu_ms > 0).all()
         # Workers that share two touching bodies both have the contact; each contact has at least one worker.
         assert profile.contact_point_count >= profile.contact_count > 100

@@ -170,6 +170,42 @@ def contact_kind(contact: Contact) -> int:
     return (0, 1, 2, 2)[len(contact.places) - 1] + 4 * special
 
 
+@dataclass(frozen=True)
+class Group:
+    """Joints and contacts, by their places in the lists, that are swept one after the other."""
+
+    joints: Sequence[int]
+    contacts: Sequence[int]
+
+
+def groups_of_workers(
+    contacts: Sequence[Contact], joints: Sequence[BallJoint], owner: Sequence[int], turns: dict[tuple[int, int], int]
+) -> list[Group]:
+    """What workers sweep together is what one solver would in this order: what is between two workers comes first, pair
+    by pair in their turns, then what each worker has for itself. `owner` is the worker of each body. Contacts and joints
+    are in the order of their keys.
+
+    Pairs that have a body in common have different turns. So no other order of pairs in a turn, and of workers, would
+    change anything: they can all sweep at the same time.
+    """
+
+    def workers(ends: Contact | BallJoint) -> tuple[int, ...]:
+        return tuple(sorted({owner[body] for body in (ends.a, ends.b) if body != FIXED}))
+
+    def ordered(members: list[int], ends: Sequence[Contact | BallJoint], kinds: list[int]) -> list[int]:
+        order = sweep_order([(ends[i].a, ends[i].b) for i in members], kinds)
+        return [members[k] for k in order]
+
+    pairs = sorted(turns, key=lambda pair: (turns[pair], pair))
+    groups = []
+    for who in [*pairs, *((worker,) for worker in sorted(set(owner)))]:
+        touching = [i for i, contact in enumerate(contacts) if workers(contact) == who]
+        joined = [i for i, joint in enumerate(joints) if workers(joint) == who]
+        kinds = [contact_kind(contacts[i]) for i in touching]
+        groups.append(Group(ordered(joined, joints, [0] * len(joined)), ordered(touching, contacts, kinds)))
+    return groups
+
+
 # ---- bodies ------------------------------------------------------------------------------------------------------
 
 
@@ -477,10 +513,12 @@ def step(
     joints: Sequence[BallJoint],
     timestep: float,
     settings: Settings | None = None,
+    groups: Sequence[Group] = (),
 ) -> None:
     """Take one step: bodies get their states after it, contacts and joints their impulses.
 
-    Joints and contacts are swept in the order they are given in, joints first: see `sweep_order`.
+    Joints and contacts are swept in the order they are given in, joints first: see `sweep_order`. With groups, one group
+    after the other is swept so: see `groups_of_workers`.
     """
     settings = settings or Settings()
     h = timestep / settings.substeps
@@ -492,7 +530,11 @@ def step(
 
     balls = [_BallRows(joint, motion(joint.a), motion(joint.b), settings, h) for joint in joints]
     touching = [_ContactRows(contact, motion(contact.a), motion(contact.b), settings, h) for contact in contacts]
-    constraints: list[_BallRows | _ContactRows] = [*balls, *touching]
+    groups = groups or [Group(range(len(balls)), range(len(touching)))]
+    constraints: list[_BallRows | _ContactRows] = []
+    for group in groups:
+        constraints += [balls[i] for i in group.joints]
+        constraints += [touching[i] for i in group.contacts]
     new_count = sum(contact.is_new for contact in contacts)
     sweep_count = COLD_SWEEPS if 2 * new_count > len(touching) else 1
 
@@ -520,8 +562,9 @@ def step(
                 constraint.relax()
         for each in motions:
             each.end_substep()
-    for contact in touching:
-        contact.bounce()
+    for group in groups:
+        for i in group.contacts:
+            touching[i].bounce()
     for constraint in constraints:
         constraint.store()
     for each in motions:

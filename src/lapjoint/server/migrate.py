@@ -22,13 +22,13 @@ def migrate(
     neighbours: Sequence[Neighbours],
     commands: CommandBuilder,
     runtime: Runtime,
-) -> bool:
+) -> tuple[int, int]:
     """Have the workers exchange bodies until they have those that are to be `present`, with the bodies that they share
-    with others, and what was cached of contacts and joints of the migrating bodies. False if the workers have no bodies
-    yet."""
+    with others, and what was cached of contacts and joints of the migrating bodies. Returns how many bodies entered
+    engines, and how many left: none if the workers have no bodies yet."""
     wanted, known = commands.wanted(present), commands.known
     if not known.any():
-        return False
+        return 0, 0
     changes, asked = [], []
     for worker in range(present.worker_count):
         now, before = wanted.column(worker), column_of(known, worker)
@@ -45,7 +45,7 @@ def migrate(
         if len(data)
     ]
     if not caches:
-        return False  # they are in no engine
+        return 0, 0  # they are in no engine
     cache = join_states([one for one in caches if len(one.points) or len(one.joint_ids)] or caches)
     write_migration(runtime.step, cache, changes, body_count)
     for worker, change in enumerate(changes):  # the others are told of ghosts with their commands
@@ -53,7 +53,8 @@ def migrate(
             bit = np.uint64(1 << (worker % WORD))
             word = known[:, worker // WORD]
             word[:] = np.where(change.has, word | bit, word & ~bit)
-    return True
+    concerned = [change for change in changes if change.is_concerned]
+    return sum(len(change.entering) for change in concerned), sum(len(change.leaving) for change in concerned)
 
 
 def _part_of_owner(cache: EngineState, migration: Migration, worker: int, body_count: int) -> EngineState:
