@@ -1,6 +1,6 @@
 """Faults on purpose: what a run makes of workers that are killed, stopped, or answer with NaN.
 
-    python benchmarks/faults.py [SCENE...] [--trials N] [--workers N] [--coupling tight] [--csv FILE]
+    python benchmarks/faults.py [SCENE...] [--trials N] [--workers N] [--coupling blend] [--csv FILE]
 
 For every fault a run with it and one without take the same steps; they are the same bit for bit until the fault. What
 differs right after the faulty step is the jump, over the bodies of all workers. Then the run goes on for some steps.
@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, help="about how many bodies; the scene's own if not given")
     parser.add_argument("--trials", type=int, default=50, help="SIGKILLs per scene; a tenth of it of the other faults")
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--coupling", default="blend", choices=["blend", "tight"])
+    parser.add_argument("--coupling", default="tight", choices=["tight", "blend"])
     parser.add_argument("--warmup", type=int, default=300, help="steps before, by one worker: things touch then")
     parser.add_argument("--last", type=int, default=30, help="faults begin after 10 to so many steps")
     parser.add_argument("--seed", type=int, default=0)
@@ -210,7 +210,7 @@ def main() -> None:
         os.environ[FAULT_FILE] = str(Path(folder) / "fault.json")
         rows = []
         for name in arguments.scene:
-            params = Params(workers=arguments.workers, coupling=arguments.coupling)
+            params = Params(workers=arguments.workers, coupling=arguments.coupling, solver="substeps")
             reference = Reference(name, arguments.size, params, arguments.warmup, arguments.last + 60)
             rows += measure(reference, arguments.trials, random.Random(arguments.seed), arguments.last)
             if arguments.csv:

@@ -23,7 +23,8 @@ from lapjoint import Box, Params, Plane, Scene, Simulation, scenes
 from lapjoint.measures import kinetic_energy
 from lapjoint.server.partition import write_partition
 
-WORKERS, ITERATIONS = 4, 50
+WORKERS = 4
+SUBSTEPS = (2, 4, 8)
 
 
 def stack() -> Scene:
@@ -89,31 +90,28 @@ def measured(scene: Scene, start: np.ndarray, steps: int, params: Params) -> dic
 def rows(name: str, steps: int, folder: Path) -> Iterator[dict[str, Any]]:
     make, settle, divisions = CASES[name]
     scene: Scene = make()
-    with Simulation(scene, Params(runtime="inline", iterations=ITERATIONS)) as simulation:
+    with Simulation(scene, Params(runtime="inline")) as simulation:
         simulation.step(settle)
         start = simulation.states
-    runs = [("", "blend", 1, None), ("", "tight", 1, 10)]
+    runs = [("", "auto", 1, substeps) for substeps in SUBSTEPS]
     for division in divisions:
-        runs += [(division, "blend", WORKERS, None)]
-        runs += [(division, "tight", WORKERS, rounds) for rounds in (5, 10, 25)]
-    for division, coupling, workers, rounds in runs:
+        runs += [(division, coupling, WORKERS, substeps) for coupling in ("blend", "tight") for substeps in SUBSTEPS]
+    for division, coupling, workers, substeps in runs:
         partition = partition_of(division or "metis", scene.body_count, folder)
         params = Params(
             workers=workers,
             runtime="inline",
             coupling=coupling,
-            rounds=rounds,
+            substeps=substeps,
             partition=partition,
-            iterations=ITERATIONS,
             repartition=0.0 if division in ("turns", "random") else 1.05,
         )
         row = {
             "scene": name,
             "division": division,
-            "coupling": coupling,
+            "coupling": coupling if workers > 1 else "",
             "workers": workers,
-            "rounds": rounds or "",
-            "iterations": ITERATIONS,
+            "substeps": substeps,
             "body_count": scene.body_count,
             "steps": steps,
             **measured(scene, start, steps, params),

@@ -63,7 +63,13 @@ def start_from(scene: Scene, states: np.ndarray) -> None:
 
 def simulate(scene: Scene, steps: int, **params: Any) -> np.ndarray:
     """States after some steps, tightly coupled in float64 in this process unless told otherwise."""
-    given: dict[str, Any] = {"coupling": "tight", "runtime": "inline", "precision": "float64", "validate": True, "solver": "substeps"}
+    given: dict[str, Any] = {
+        "coupling": "tight",
+        "runtime": "inline",
+        "precision": "float64",
+        "validate": True,
+        "solver": "substeps",
+    }
     with Simulation(scene, Params(**(given | params))) as simulation:
         simulation.step(steps)
         return simulation.states

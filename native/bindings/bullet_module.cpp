@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "bullet/errors.h"
 #include "bullet/world.h"
@@ -106,6 +108,18 @@ void register_errors(nb::module_& m) {
       classes);
 }
 
+// Wait for other workers, while other threads run Python. False: the step is abandoned.
+template <typename Action>
+bool unless_abandoned(Action&& action) {
+  const nb::gil_scoped_release others;
+  try {
+    action();
+  } catch (const lapjoint::StepAbandoned&) {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 NB_MODULE(LAPJOINT_MODULE, m) {
@@ -115,18 +129,54 @@ NB_MODULE(LAPJOINT_MODULE, m) {
   register_errors(m);
   m.attr("precision") = sizeof(btScalar) == 8 ? "float64" : "float32";
 
-  using lapjoint::Mailboxes;
+  using lapjoint::Mailboxes, lapjoint::MailLinks;
+  static const auto check_fit = [](const Output<std::uint8_t>& memory, int worker_count, std::size_t room) {
+    if (memory.size() < Mailboxes::byte_count(worker_count, room))
+      throw std::invalid_argument("mailboxes of " + std::to_string(worker_count) +
+                                  " workers do not fit into their memory");
+  };
+  nb::class_<MailLinks>(m, "MailLinks")
+      .def(nb::init<int, std::size_t>(), "worker"_a, "room"_a)
+      .def(
+          "set_memory",
+          [](MailLinks& links, Output<std::uint8_t> memory, int worker_count) {
+            check_fit(memory, worker_count, links.room());
+            links.set_memory(memory.data(), worker_count);
+          },
+          "memory"_a.noconvert(), "worker_count"_a, nb::keep_alive<1, 2>())
+      .def("connect", &MailLinks::connect, "worker"_a, "socket"_a)
+      .def("disconnect", &MailLinks::disconnect, "worker"_a)
+      .def("abandon", &MailLinks::abandon, "attempt"_a);
   nb::class_<Mailboxes>(m, "Mailboxes")
       // The memory is shared with other workers, and read and written in place.
       .def(
           "__init__",
-          [](Mailboxes* self, Output<std::uint8_t> memory, int worker_count, std::size_t room, int worker, int spins) {
-            if (memory.size() < Mailboxes::byte_count(worker_count, room))
-              throw std::invalid_argument("mailboxes of " + std::to_string(worker_count) +
-                                          " workers do not fit into their memory");
-            new (self) Mailboxes(memory.data(), worker_count, room, worker, spins);
+          [](Mailboxes* self, Output<std::uint8_t> memory, int worker_count, std::size_t room, int worker, int spins,
+             MailLinks* links) {
+            check_fit(memory, worker_count, room);
+            new (self) Mailboxes(memory.data(), worker_count, room, worker, spins, links);
           },
-          "memory"_a.noconvert(), "worker_count"_a, "room"_a, "worker"_a, "spins"_a, nb::keep_alive<1, 2>())
+          "memory"_a.noconvert(), "worker_count"_a, "room"_a, "worker"_a, "spins"_a, "links"_a.none() = nb::none(),
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 7>())
+      // What engines do by themselves; false: the step is abandoned.
+      .def("begin_step", &Mailboxes::begin_step, "attempt"_a)
+      .def(
+          "send",
+          [](Mailboxes& mail, int worker, nb::bytes message) {
+            if (message.size() > mail.room()) throw std::invalid_argument("the message is too long");
+            std::memcpy(mail.outgoing(worker), message.c_str(), message.size());
+            return unless_abandoned([&] { mail.send(worker, message.size()); });
+          },
+          "worker"_a, "message"_a)
+      .def(
+          "receive",
+          [](Mailboxes& mail, int worker, std::size_t size) -> std::optional<nb::bytes> {
+            const void* message = nullptr;
+            if (!unless_abandoned([&] { message = mail.receive(worker, size); })) return std::nullopt;
+            return nb::bytes(message, size);
+          },
+          "worker"_a, "size"_a)
+      .def("finish_step", [](Mailboxes& mail) { return unless_abandoned([&] { mail.finish_step(); }); })
       .def_static("byte_count", &Mailboxes::byte_count, "worker_count"_a, "room"_a)
       .def_static(
           "abandon",
@@ -240,8 +290,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       // Neighbours one after the other; bodies of all of them, and how many each has.
       .def(
           "set_neighbours",
-          [](BulletWorld& w, int self, Input<int> workers, Input<int> turns, Input<int> border, Input<int> border_counts,
-             Input<int> ghosts, Input<int> ghost_counts, Input<int> whole) {
+          [](BulletWorld& w, int self, Input<int> workers, Input<int> turns, Input<int> border,
+             Input<int> border_counts, Input<int> ghosts, Input<int> ghost_counts, Input<int> whole) {
             std::vector<lapjoint::NeighbourBodies> neighbours;
             const int *first = border.data(), *ghost = ghosts.data();
             for (int i = 0; i < rows(workers); ++i) {

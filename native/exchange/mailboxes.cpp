@@ -1,18 +1,13 @@
 #include "exchange/mailboxes.h"
 
+#include <poll.h>
+
 #include <algorithm>
-#include <bit>
 #include <chrono>
-#include <climits>
 #include <ctime>
 #include <string>
 #include <thread>
 
-#ifdef __linux__
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 #endif
@@ -22,7 +17,7 @@ namespace lapjoint {
 namespace {
 
 constexpr std::uint64_t kInStep = 1u << 20;  // messages to one worker in a step, at most
-constexpr long kLookUpNs = 2'000'000;        // how long a sleeper does not look whether the step is abandoned
+constexpr int kLookUpMs = 2;                 // how long who sends does not look whether the step is abandoned
 
 void pause() {
 #if defined(__x86_64__) || defined(_M_X64)
@@ -38,30 +33,6 @@ double thread_cpu() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-#ifdef __linux__
-std::uint32_t* low_half(std::atomic<std::uint64_t>& word) {
-  return reinterpret_cast<std::uint32_t*>(&word) + (std::endian::native == std::endian::big ? 1 : 0);
-}
-#endif
-
-// Until the word is another, somebody wakes us, or some time has passed.
-void sleep_on(std::atomic<std::uint64_t>& word, std::uint64_t value) {
-#ifdef __linux__
-  const timespec limit{0, kLookUpNs};
-  syscall(SYS_futex, low_half(word), FUTEX_WAIT, static_cast<std::uint32_t>(value), &limit, nullptr, 0);
-#else
-  if (word.load() == value) std::this_thread::sleep_for(std::chrono::microseconds(50));
-#endif
-}
-
-void wake(std::atomic<std::uint64_t>& word) {
-#ifdef __linux__
-  syscall(SYS_futex, low_half(word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-#else
-  (void)word;
-#endif
-}
-
 }  // namespace
 
 std::size_t Mailboxes::slot_size(std::size_t room) { return kLine + (room + kLine - 1) / kLine * kLine; }
@@ -71,16 +42,16 @@ std::size_t Mailboxes::byte_count(int worker_count, std::size_t room) {
   return kHeads + 2 * count * count * slot_size(room);
 }
 
-Mailboxes::Mailboxes(void* memory, int worker_count, std::size_t room, int self, int spins)
+Mailboxes::Mailboxes(void* memory, int worker_count, std::size_t room, int self, int spins, MailLinks* links)
     : memory_(static_cast<std::byte*>(memory)),
       worker_count_(worker_count),
       self_(self),
       room_(room),
       spins_(spins),
+      links_(links),
       sent_(worker_count),
       received_(worker_count) {
   static_assert(sizeof(Slot) <= kLine && sizeof(Head) <= kLine && sizeof(Worker) <= kLine);
-  static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 }
 
 void Mailboxes::begin_step(std::uint64_t attempt) {
@@ -91,10 +62,22 @@ void Mailboxes::begin_step(std::uint64_t attempt) {
 }
 
 // Pairs with the workers 0 to n come before all that have n + 1.
-Mailboxes::Slot& Mailboxes::slot(int from, int to, std::uint64_t number) const {
+Mailboxes::Slot& Mailboxes::slot(void* memory, std::size_t room, int from, int to, std::uint64_t number) {
   const std::size_t a = from, b = to, pair = a < b ? b * b + a : a * a + a + b;
-  return *reinterpret_cast<Slot*>(memory_ + kHeads + (2 * pair + number % 2) * slot_size(room_));
+  return *reinterpret_cast<Slot*>(static_cast<std::byte*>(memory) + kHeads + (2 * pair + number % 2) * slot_size(room));
 }
+
+std::byte* Mailboxes::content(void* memory, std::size_t room, int from, int to, std::uint64_t number) {
+  return reinterpret_cast<std::byte*>(&slot(memory, room, from, to, number)) + kLine;
+}
+
+void Mailboxes::deliver(void* memory, std::size_t room, int from, int to, std::uint64_t number, std::size_t size) {
+  Slot& into = slot(memory, room, from, to, number);
+  into.size = size;
+  into.message.set(number);
+}
+
+std::shared_ptr<MailLink> Mailboxes::link_to(int worker) const { return links_ ? links_->find(worker) : nullptr; }
 
 Mailboxes::Worker& Mailboxes::worker(const void* memory, int number) {
   auto* heads = static_cast<std::byte*>(const_cast<void*>(memory));
@@ -102,7 +85,7 @@ Mailboxes::Worker& Mailboxes::worker(const void* memory, int number) {
 }
 
 void* Mailboxes::outgoing(int worker) {
-  return reinterpret_cast<std::byte*>(&slot(self_, worker, attempt_ * kInStep + sent_[worker])) + kLine;
+  return content(memory_, room_, self_, worker, attempt_ * kInStep + sent_[worker]);
 }
 
 void Mailboxes::send(int worker, std::size_t size) {
@@ -110,20 +93,21 @@ void Mailboxes::send(int worker, std::size_t size) {
   if (sent_[worker] >= kInStep) throw std::runtime_error("too many messages in a step");
   counts_.exchanges = std::max(counts_.exchanges, sent_[worker]);
   counts_.bytes += size;
-  Slot& into = slot(self_, worker, number);
-  into.size = size;
-  set(into.message, number);
+  if (const auto link = link_to(worker)) {
+    send_by(*link, {MailFrame::kMessage, number, size}, content(memory_, room_, self_, worker, number));
+  } else {
+    deliver(memory_, room_, self_, worker, number, size);
+  }
 }
 
 const void* Mailboxes::receive_any(int worker) {
   const std::uint64_t number = attempt_ * kInStep + received_[worker]++;
-  Slot& from = slot(worker, self_, number);
-  wait_for(from.message, number);
-  return reinterpret_cast<const std::byte*>(&from) + kLine;
+  wait_for(slot(memory_, room_, worker, self_, number).message, number);
+  return content(memory_, room_, worker, self_, number);
 }
 
 const void* Mailboxes::receive(int worker, std::size_t size) {
-  const Slot& from = slot(worker, self_, attempt_ * kInStep + received_[worker]);
+  const Slot& from = slot(memory_, room_, worker, self_, attempt_ * kInStep + received_[worker]);
   const void* message = receive_any(worker);
   if (from.size != size)
     throw std::runtime_error("worker " + std::to_string(worker) + " has sent " + std::to_string(from.size) +
@@ -132,16 +116,21 @@ const void* Mailboxes::receive(int worker, std::size_t size) {
 }
 
 void Mailboxes::finish_step() {
-  set(worker(memory_, self_).finished, attempt_);
-  for (int other = 0; other < worker_count_; ++other) wait_for(worker(memory_, other).finished, attempt_);
+  worker(memory_, self_).finished.set(attempt_);
+  if (links_)
+    for (const auto& link : links_->all()) send_by(*link, {MailFrame::kFinished, attempt_, 0}, nullptr);
+  for (int other = 0; other < worker_count_; ++other) {
+    const auto link = link_to(other);
+    wait_for(link ? link->finished : worker(memory_, other).finished, attempt_);
+  }
 }
 
-void Mailboxes::set(Signal& signal, std::uint64_t number) {
-  signal.number.store(number, std::memory_order_seq_cst);
-  if (signal.sleeping.load(std::memory_order_seq_cst) != 0) wake(signal.number);
+bool Mailboxes::is_abandoned() const {
+  return reinterpret_cast<Head*>(memory_)->abandoned.load(std::memory_order_seq_cst) == attempt_ ||
+         (links_ && links_->is_abandoned(attempt_));
 }
 
-void Mailboxes::wait_for(Signal& signal, std::uint64_t number) {
+void Mailboxes::wait_for(SharedNumber& signal, std::uint64_t number) {
   const auto is_there = [&] { return signal.number.load(std::memory_order_acquire) == number; };
   if (is_there()) return;
   const auto start = std::chrono::steady_clock::now();
@@ -154,18 +143,34 @@ void Mailboxes::wait_for(Signal& signal, std::uint64_t number) {
 }
 
 // False if the step is abandoned.
-bool Mailboxes::sleep_until(Signal& signal, std::uint64_t number) {
-  const auto& abandoned = reinterpret_cast<Head*>(memory_)->abandoned;
+bool Mailboxes::sleep_until(SharedNumber& signal, std::uint64_t number) {
   auto& waits = worker(memory_, self_).waits;
   waits.store(1, std::memory_order_relaxed);
   signal.sleeping.fetch_add(1, std::memory_order_seq_cst);
   std::uint64_t before;
-  while ((before = signal.number.load(std::memory_order_seq_cst)) != number &&
-         abandoned.load(std::memory_order_seq_cst) != attempt_)
-    sleep_on(signal.number, before);
+  while ((before = signal.number.load(std::memory_order_seq_cst)) != number && !is_abandoned()) signal.sleep(before);
   signal.sleeping.fetch_sub(1, std::memory_order_seq_cst);
   waits.store(0, std::memory_order_relaxed);
   return before == number;
+}
+
+// What is left of a frame when the step is abandoned goes before the next one.
+void Mailboxes::send_by(MailLink& link, const MailFrame& frame, const void* content) {
+  link.put(frame, content);
+  if (link.flush()) return;
+  const auto start = std::chrono::steady_clock::now();
+  auto& waits = worker(memory_, self_).waits;
+  waits.store(1, std::memory_order_relaxed);
+  while (!link.flush()) {
+    if (is_abandoned()) {
+      waits.store(0, std::memory_order_relaxed);
+      throw StepAbandoned();
+    }
+    pollfd waited{link.socket, POLLOUT, 0};
+    poll(&waited, 1, kLookUpMs);
+  }
+  waits.store(0, std::memory_order_relaxed);
+  counts_.wait_wall += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void Mailboxes::abandon(void* memory, std::uint64_t attempt) {

@@ -1,15 +1,21 @@
-// What workers send each other within a step, through memory that all of them see.
+// What workers send each other within a step, through memory that all of them see; between those that do not see the
+// same memory, through sockets (mail_links.h).
 //
-// Every worker has a mailbox for every other one, with two slots that messages take in turns: who sends the next but one
-// has received the answer to the last, so the slot it writes into has been read. A slot's number says which message
-// lies in it. Numbers go on from step to step: what is left of a step that was abandoned is never taken for a newer one.
+// Every worker has a mailbox for every other one, with two slots that messages take in turns: who sends the next but
+// one has received the answer to the last, so the slot it writes into has been read. A slot's number says which message
+// lies in it. Numbers go on from step to step: what is left of a step that was abandoned is never taken for a newer
+// one.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <vector>
+
+#include "exchange/mail_links.h"
+#include "exchange/shared_number.h"
 
 namespace lapjoint {
 
@@ -32,8 +38,9 @@ class Mailboxes {
   // Of worker number `self`. `memory` is zero before the first use, and of `byte_count` bytes. Where there are to be
   // more workers, more zeros follow: what is there stays where it is.
   static std::size_t byte_count(int worker_count, std::size_t room);
-  // `room`: most bytes that a message can have. `spins`: how often to look before going to sleep.
-  Mailboxes(void* memory, int worker_count, std::size_t room, int self, int spins);
+  // `room`: most bytes that a message can have. `spins`: how often to look before going to sleep. `links`: to workers
+  // that do not see the memory, if there are any; its memory is this one.
+  Mailboxes(void* memory, int worker_count, std::size_t room, int self, int spins, MailLinks* links = nullptr);
 
   int worker_count() const { return worker_count_; }
   int self() const { return self_; }
@@ -56,18 +63,17 @@ class Mailboxes {
   static void abandon(void* memory, std::uint64_t attempt);
   static bool is_waiting(const void* memory, int worker);
 
+  // For whoever brings a message from elsewhere: where its bytes belong, and that they are there.
+  static std::byte* content(void* memory, std::size_t room, int from, int to, std::uint64_t number);
+  static void deliver(void* memory, std::size_t room, int from, int to, std::uint64_t number, std::size_t size);
+
  private:
-  // A number that somebody may wait for.
-  struct Signal {
-    std::atomic<std::uint64_t> number;
-    std::atomic<std::uint32_t> sleeping;
-  };
   struct Slot {
-    Signal message;  // which one lies in it
+    SharedNumber message;  // which one lies in it
     std::uint64_t size;
   };
   struct Worker {
-    Signal finished;  // the last attempt that it has
+    SharedNumber finished;  // the last attempt that it has
     std::atomic<std::uint32_t> waits;
   };
   struct Head {
@@ -77,15 +83,18 @@ class Mailboxes {
 
   static std::size_t slot_size(std::size_t room);
   static Worker& worker(const void* memory, int number);
-  Slot& slot(int from, int to, std::uint64_t number) const;
-  static void set(Signal& signal, std::uint64_t number);
-  void wait_for(Signal& signal, std::uint64_t number);
-  bool sleep_until(Signal& signal, std::uint64_t number);
+  static Slot& slot(void* memory, std::size_t room, int from, int to, std::uint64_t number);
+  std::shared_ptr<MailLink> link_to(int worker) const;
+  bool is_abandoned() const;
+  void wait_for(SharedNumber& signal, std::uint64_t number);
+  bool sleep_until(SharedNumber& signal, std::uint64_t number);
+  void send_by(MailLink& link, const MailFrame& frame, const void* content);
 
   std::byte* memory_;
   int worker_count_, self_;
   std::size_t room_;
   int spins_;
+  MailLinks* links_;
   std::uint64_t attempt_ = 0;
   std::vector<std::uint64_t> sent_, received_;  // messages of this step, by worker
   MailCounts counts_;

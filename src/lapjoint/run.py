@@ -328,9 +328,7 @@ def run(
 
 def _tight_part(params: Params, means: Means, measured: Measured) -> dict[str, Any]:
     """What a summary has of tight coupling."""
-    found: dict[str, Any] = {
-        f"{name}_mean": means.mean(name) for name in ("exchanges", "interface_count", "cut_share")
-    }
+    found: dict[str, Any] = {f"{name}_mean": means.mean(name) for name in ("exchanges", "interface_count", "cut_share")}
     found |= {f"{name}_max": measured.max(name) for name in ("exchanges", "residual")}
     return found if traits(params.coupling).exchanges else dict.fromkeys(found)
 

@@ -158,7 +158,9 @@ class Simulation:
         profile.activation_count += sum(len(command.activate) for command in commands)
         profile.deactivation_count += sum(len(command.deactivate) for command in commands)
         work = coupling.server_work(now, self._runtime)
-        plan = StepPlan(now.step_count, now.params.iterations or 1, now.membership, coupling.present(now), commands, weights, work)
+        plan = StepPlan(
+            now.step_count, now.params.iterations or 1, now.membership, coupling.present(now), commands, weights, work
+        )
         try:
             now.replies = self._recovery.take_step(plan)
         except SimulationStopped as error:

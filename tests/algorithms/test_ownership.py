@@ -15,7 +15,9 @@ def test_owners_come_to_rest(seed: int, workers: int, rows: int, columns: int) -
     """On a grid of bodies that touch, of any owners. They once went to and fro for ever, all that gain nothing at once."""
     chance = np.random.default_rng(seed)
     ids = np.arange(rows * columns).reshape(rows, columns)
-    across, down = (np.stack([a.ravel(), b.ravel()], axis=1) for a, b in ((ids[:, 1:], ids[:, :-1]), (ids[1:], ids[:-1])))
+    across, down = (
+        np.stack([a.ravel(), b.ravel()], axis=1) for a, b in ((ids[:, 1:], ids[:, :-1]), (ids[1:], ids[:-1]))
+    )
     edges = np.concatenate([across, down]).astype(np.int32)
     owner = chance.integers(0, workers, ids.size).astype(np.int32)
     cost = chance.integers(50, 100, ids.size)

@@ -293,7 +293,13 @@ def test_workers_sweep_together_what_the_twin_sweeps_in_their_order(seed: int, s
     given: dict[str, object] = {"joints": "swept", "length_unit": 1.0}
     owner = np.random.default_rng(seed).permutation(np.arange(scene.body_count) % workers).astype(np.int32)
     params = Params.of(
-        workers=workers, runtime="inline", precision="float64", coupling="tight", partition=owner, repartition=0.0, **given
+        workers=workers,
+        runtime="inline",
+        precision="float64",
+        coupling="tight",
+        partition=owner,
+        repartition=0.0,
+        **given,
     )
     one = make_engine(scene, Params.of(solver="substeps", precision="float64", **given))
     between = 0

@@ -290,7 +290,8 @@ def test_profile(runtime: str, coupling: str) -> None:
             assert profile.worker_body_count.sum() >= scene.body_count + profile.overlap_count
             assert profile.uncovered_count == 0
         assert tuple(profile.phases_ms) == PHASES
-        assert all(ms > 0 for ms in profile.phases_ms.values())
+        none = {"tight": {"weigh", "blend"}, "blend": set()}[coupling]
+        assert {name for name, ms in profile.phases_ms.items() if ms == 0} == none
         assert profile.step_ms == pytest.approx(sum(profile.phases_ms.values()))
         assert (profile.overlap_count > 0) == (coupling == "blend")
         assert (profile.interface_count > 0) == (profile.exchanges > 0) == (coupling == "tight")
@@ -302,7 +303,8 @@ def test_profile(runtime: str, coupling: str) -> None:
         assert np.array_equal(contacts.bodies, np.unique(contacts.bodies, axis=0)), "ascending, each once"
         # A contact of a worker takes 20 bytes of its reply, its five measures 40.
         least = 20 * profile.worker_contact_count.sum() + 16 * 3 + 13 * 8 * profile.overlap_count
-        assert least < profile.byte_count < 3 * least
+        assert (profile.exchange_bytes > 0) == (coupling == "tight")
+        assert least < profile.byte_count - profile.exchange_bytes < 3 * least
         assert profile.penetration == simulation.contacts().penetration
         assert profile.residual > 0
 

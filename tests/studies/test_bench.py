@@ -31,7 +31,7 @@ from lapjoint.studies.bench.rows import Repetition, TurnMeans, rows_of
 LAPJOINT = str(Path(sys.executable).parent / "lapjoint")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "bench.md"
 KEYS = {
-    *("coupling", "residual", "step_rounds", "interface_count", "cut_share", "substeps"),
+    *("coupling", "residual", "exchanges", "interface_count", "cut_share", "substeps"),
     "scene",
     "workers",
     "iterations",
@@ -122,7 +122,7 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
         ([50, 20], {}, [50, 20]),
         (None, {"solver": "sequential"}, [1000]),
         (None, {"solver": "dantzig"}, [1000]),
-        (None, {"coupling": "tight"}, [1000]),
+        (None, {"coupling": "tight"}, [None]),
         (None, {"engine": "mujoco:float64"}, [1000]),
     ],
 )
@@ -142,7 +142,7 @@ def test_without_iterations_it_is_the_substep_solver(
         ("--substeps 8 --joints swept", [None], {"auto"}),
         ("--iterations 9 8", [9, 8], {"auto"}),
         ("--solver sequential", [1000], {"sequential"}),
-        ("--coupling blend tight", [1000], {"auto"}),
+        ("--coupling blend tight", [None], {"auto"}),
     ],
 )
 def test_plans_side_by_side_have_one_solver(
@@ -173,7 +173,7 @@ def test_plans_side_by_side_have_one_solver(
             "--substeps 4 --iterations 9",
             "--substeps is given, but the solver is sequential, expected substeps (--itera",
         ),
-        ("--substeps 8 --coupling tight", "expected substeps (--coupling is given, with which only sequential works)"),
+        ("--iterations 9 --coupling tight", "coupling is tight and solver is sequential, expected substeps"),
         ("--solver substeps --iterations 9", "--iterations is given, but the solver is substeps, expected sequential:"),
     ],
 )

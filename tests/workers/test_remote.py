@@ -28,7 +28,9 @@ class Loopback:
 
     last: Loopback
 
-    def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
+    def __init__(
+        self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
+    ) -> None:
         self.border_states = np.zeros((scene.body_count, STATE_SIZE))
         self.worker_states = np.zeros((scene.body_count * worker_count, STATE_SIZE))
         self.remote = RemoteStates(scene, params, self.border_states)
@@ -40,7 +42,7 @@ class Loopback:
         SceneLayout(scene).write(memory)
         self.workers = []
         for index in range(worker_count):
-            task: dict[str, Any] = {"index": index, "params": asdict(params), "memory": [], "room": 0}
+            task: dict[str, Any] = {"index": index, "params": asdict(params), "memory": [], "room": 0, "mail_room": 0}
             worker = RayWorker()
             assert not worker.start({**task, "rows": [scene.body_count, 1]}, memory)["error"]
             self.remote.set_worker(index, False)

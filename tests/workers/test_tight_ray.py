@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from lapjoint.engines.exchange import Links
 
 from lapjoint import Checkpoint, CheckpointWriter, Params, Scene, Simulation, scenes
 from lapjoint.engines.bullet import BulletEngine
-from lapjoint.engines.exchange import Links
 from lapjoint.scene import STATE_SIZE
 from lapjoint.scene.shared import SceneLayout
 from lapjoint.workers.codec import from_bytes
@@ -61,7 +61,9 @@ class Loopback:
 
     last: Loopback
 
-    def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
+    def __init__(
+        self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
+    ) -> None:
         self.border_states = np.zeros((scene.body_count, STATE_SIZE))
         self.worker_states = np.zeros((scene.body_count * worker_count, STATE_SIZE))
         self.remote = RemoteStates(scene, params, self.border_states)
@@ -82,7 +84,7 @@ class Loopback:
         memory = np.empty(SceneLayout(self._scene).size, np.uint8)
         SceneLayout(self._scene).write(memory)
         worker = RayWorker()
-        task = {"index": index, "params": asdict(self._params), "memory": [], "room": self._room}
+        task = {"index": index, "params": asdict(self._params), "memory": [], "room": self._room, "mail_room": 0}
         assert not worker.start({**task, "rows": [self._scene.body_count, 1]}, memory)["error"]
         entrance = Entrance("127.0.0.1")
         assert worker.connect(entrance.ticket(index)) == ""

@@ -14,8 +14,8 @@ from ..recording.origin import versions
 from ..scene import Scene
 from ..simulation import OF_RUNTIME, Simulation
 from .check import check_parts
-from .layout import checkpoint_files, read_checkpoint
 from .in_rounds import is_in_rounds, params_of_rounds, parts_of_rounds
+from .layout import checkpoint_files, read_checkpoint
 from .version1 import parts_of_version1
 
 FIXED = ("engine", "precision", "length_unit", "timestep", "coupling", "partition", "solver")

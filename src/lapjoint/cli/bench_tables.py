@@ -50,9 +50,7 @@ def print_tables(rows: Sequence[BenchRow]) -> None:
         "slowest worker's CPU time over the mean of all workers'."
     )
     if any(traits(name).exchanges for name in couplings):
-        note += (
-            f" A tight step's exchanges are projected with {1e3 * EXCHANGE_MS:.0f} µs each besides."
-        )
+        note += f" A tight step's exchanges are projected with {1e3 * EXCHANGE_MS:.0f} µs each besides."
     out.print(
         note,
         style="dim",

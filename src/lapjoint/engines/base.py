@@ -8,6 +8,7 @@ docs/engines.md walks through an engine of one's own.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -213,6 +214,21 @@ class NeighbourEngine(Protocol):
         """Send to the other workers through this memory from now on; `room` is how many bytes a message can have."""
         ...
 
+    def connect(
+        self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int, sockets: Mapping[int, int]
+    ) -> None:
+        """Send to these workers, which do not see the memory, through sockets from now on; takes the sockets over.
+        What they send comes into the memory."""
+        ...
+
+    def disconnect(self, workers: Iterable[int]) -> None:
+        """Send to these workers through the memory from now on."""
+        ...
+
+    def abandon_links(self, attempt: int) -> None:
+        """Let workers at the other ends of sockets leave this attempt at a step."""
+        ...
+
     def step_with_neighbours(self, attempt: int) -> bool:
         """Take a step together with all other workers, who do the same. False if it is abandoned: nothing has moved
         then."""
@@ -225,4 +241,3 @@ class NeighbourEngine(Protocol):
     def merge_cache(self, state: EngineState) -> None:
         """Merge the warm-start data that another engine has of contacts and joints of active bodies."""
         ...
-

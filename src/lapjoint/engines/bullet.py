@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -66,6 +66,7 @@ class BulletEngine:
         self._native = load_bullet(params.precision)
         self._timestep = params.timestep
         self._mailboxes: compiled.Mailboxes | None = None
+        self._mail_links: compiled.MailLinks | None = None
         # The native world reads these tables in place; holding them here keeps them alive.
         self._tables = scene.bodies.to_arrays(), scene.joints.to_arrays()
         self._world = self._native.BulletWorld(
@@ -286,7 +287,27 @@ class BulletEngine:
 
     def open_mailboxes(self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int) -> None:
         spins = SPINS if worker_count <= len(os.sched_getaffinity(0)) else 0
-        self._mailboxes = self._native.Mailboxes(memory, worker_count, room, worker, spins)
+        if self._mail_links is not None:
+            self._mail_links.set_memory(memory, worker_count)
+        self._mailboxes = self._native.Mailboxes(memory, worker_count, room, worker, spins, self._mail_links)
+
+    def connect(
+        self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int, sockets: Mapping[int, int]
+    ) -> None:
+        if self._mail_links is None:
+            self._mail_links = self._native.MailLinks(worker, room)
+        self._mail_links.set_memory(memory, worker_count)
+        for other, socket in sockets.items():
+            self._mail_links.connect(other, socket)
+
+    def disconnect(self, workers: Iterable[int]) -> None:
+        if self._mail_links is not None:
+            for worker in workers:
+                self._mail_links.disconnect(worker)
+
+    def abandon_links(self, attempt: int) -> None:
+        if self._mail_links is not None:
+            self._mail_links.abandon(attempt)
 
     def step_with_neighbours(self, attempt: int) -> bool:
         assert self._mailboxes is not None

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
-
 @dataclass(frozen=True)
 class CouplingTraits:
     """What those need to know of a coupling who only show or keep its numbers."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engines import DirectEngine, EngineState, NeighbourEngine, make_engine
+from ..engines.mailboxes import abandon
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
 from ..scene import Scene
@@ -62,6 +64,20 @@ class Worker:
     def set_mail(self, memory: NDArray[np.uint8], room: int) -> None:
         """Where messages to and from other workers lie within a step, and how many bytes one can have."""
         self._mail, self.mail_room, self._mail_count = memory, room, 0
+
+    def connect(self, worker_count: int, sockets: Mapping[int, int]) -> None:
+        """Reach these of so many workers through sockets, for they do not see the mail. Takes the sockets over."""
+        self._with_neighbours.connect(self._mail, worker_count, self.mail_room, self.index, sockets)
+        self._mail_count = 0
+
+    def disconnect(self, workers: Iterable[int]) -> None:
+        """These workers have ended, or see the mail from now on."""
+        self._with_neighbours.disconnect(workers)
+
+    def abandon(self, attempt: int) -> None:
+        """Let all other workers leave this attempt at a step: this one has failed in it."""
+        abandon(self._mail, attempt)
+        self._with_neighbours.abandon_links(attempt)
 
     def set_worker_states(self, worker_states: Array) -> None:
         """Use another table of overlap bodies from now on: there are more workers."""

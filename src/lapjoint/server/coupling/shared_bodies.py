@@ -130,9 +130,7 @@ class SharedBodies:
             return NOBODY
         label = self._label[across[:, 0]].astype(np.int64)
         # Every worker of a joint has both its bodies in its part of the structure.
-        parts = [
-            np.stack([label, owner[across[:, w]], across[:, end]], axis=1) for w in range(2) for end in range(2)
-        ]
+        parts = [np.stack([label, owner[across[:, w]], across[:, end]], axis=1) for w in range(2) for end in range(2)]
         bodies = np.unique(np.concatenate(parts), axis=0)
         pairs, width = np.unique(bodies[:, :2], axis=0, return_counts=True)
         labels, inverse = np.unique(pairs[:, 0], return_inverse=True)

@@ -25,7 +25,7 @@ from .live_panel import LivePanel
 from .look_panel import build_look_panel
 from .page import Page
 from .partition_panel import PartitionPanel
-from .snapshot import Snapshot, most_workers, of_simulation, exchange_line
+from .snapshot import Snapshot, exchange_line, most_workers, of_simulation
 from .steering import IDLE_S, Steering
 
 

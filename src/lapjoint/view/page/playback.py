@@ -27,7 +27,7 @@ from .escape import escaped
 from .look_panel import build_look_panel
 from .page import Page
 from .partition_panel import PartitionPanel
-from .snapshot import Snapshot, of_partition, of_recording, exchange_line
+from .snapshot import Snapshot, exchange_line, of_partition, of_recording
 
 Ids = NDArray[np.int32]
 SPEEDS = {

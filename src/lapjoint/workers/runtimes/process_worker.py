@@ -59,9 +59,7 @@ def main() -> None:
     die_with_server()
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
-        states, worker_states, scene_block, mail, mailbox = (
-            SharedMemory(size, fd) for fd, size in task["memory"]
-        )
+        states, worker_states, scene_block, mail, mailbox = (SharedMemory(size, fd) for fd, size in task["memory"])
         scene = read_scene(scene_block.map)
         rows = scene.body_count
         worker = Worker(
@@ -81,7 +79,10 @@ def main() -> None:
             if isinstance(command, StepCommand) and needs_room(command, worker_states):
                 worker_states.look_again()  # there are more workers than before, and the server has made room
                 worker.set_worker_states(overlap_table(worker_states))
-            if isinstance(command, NeighbourCommand) and memory_size(command.worker_count, worker.mail_room) > mail.size:
+            if (
+                isinstance(command, NeighbourCommand)
+                and memory_size(command.worker_count, worker.mail_room) > mail.size
+            ):
                 mail.look_again()
                 worker.set_mail(mail.array((-1,), np.uint8), worker.mail_room)
             write(worker.execute(command), buffer)

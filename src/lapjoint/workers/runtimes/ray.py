@@ -16,17 +16,18 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...engines.exchange import Links
+from ...engines.mailboxes import abandon, memory_size
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
-from ..messages import Command, Reply, WorkerFailure
+from ..messages import Command, NeighbourCommand, Reply, WorkerFailure
 from .answer_limits import AnswerLimits
 from .base import Array
 from .placement import place
-from .ray_actor import RayActor, connect_actors, end_actors, start_actor
+from .ray_actor import RayActor, end_actors, start_actor
 from .ray_cluster import (
     CHECK_S,
     LOCALHOST,
@@ -39,6 +40,7 @@ from .ray_cluster import (
     ray,
 )
 from .ray_graph import GraphBroken, StepGraph
+from .ray_neighbours import link_actors
 from .remote import RemoteStates
 from .shared import SharedMemory
 
@@ -49,17 +51,19 @@ LATE = "no answer in {:.3g} s"
 
 
 class RayRuntime:
-    def __init__(self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0) -> None:
+    def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> None:
         self._body_count, self._params = scene.body_count, params
         self.wait_cpu_s = 0.0
-        states, worker_states = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0)
+        states, worker_states, mail = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0), SharedMemory(0)
         self.border_states: Array = states.array((scene.body_count, STATE_SIZE), float)
         self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
-        self._blocks = [states, worker_states]
+        self._blocks = [states, worker_states, mail]
+        self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        """What workers with the server's memory send each other within a step."""
         self._actors: list[RayActor] = []
         self._graph: list[StepGraph] = []  # one, or none before it is needed
         self._in_graph: list[RayActor] = []
-        self._room = exchange_room
+        self._mail_room = mail_room
         self._limits = AnswerLimits(params.hang_limit)
         self._remote = RemoteStates(scene, params, self.border_states)
         join_cluster(params.address)
@@ -99,7 +103,8 @@ class RayRuntime:
             if self._remote.must_know_more(sent_commands):
                 self._fetch()
             messages = self._remote.pack(sent_commands)
-            answers, self.wait_cpu_s = self._exchange(messages, meanwhile)
+            attempts = {command.attempt for command in commands if isinstance(command, NeighbourCommand)}
+            answers, self.wait_cpu_s = self._exchange(messages, meanwhile, max(attempts, default=None))
             replies = self._remote.unpack(sent_commands, answers, self.worker_states)
             if self._remote.needs_all:
                 self._fetch()
@@ -117,8 +122,13 @@ class RayRuntime:
         answers, _ = self._exchange(self._remote.ask(), None)
         self._remote.take(answers)
 
-    def _exchange(self, messages: Sequence[bytes], meanwhile: Callable[[], None] | None) -> tuple[list[bytes], float]:
-        """Messages to the actors, and what they answer; nothing where there was none, or where the worker failed."""
+    def _exchange(
+        self, messages: Sequence[bytes], meanwhile: Callable[[], None] | None, attempt: int | None = None
+    ) -> tuple[list[bytes], float]:
+        """Messages to the actors, and what they answer; nothing where there was none, or where the worker failed. In an
+        attempt at a step that they take together, all abandon it if one fails."""
+        if attempt is not None:
+            self._abandon_if_one_failed(attempt)
         asked = [actor for actor in self._actors if messages[actor.index] and actor.failure is None]
         limit_s = max((self._limits.limit_s(actor.index) for actor in asked), default=0.0)
         cpu_s = time.thread_time()
@@ -131,12 +141,12 @@ class RayRuntime:
             if meanwhile is not None:
                 meanwhile()
             if any(actor.failure for actor in asked):
-                raise GraphBroken  # they have not answered in a round
+                raise GraphBroken  # they have failed meanwhile
             for actor, answer in zip(self._in_graph, self._graph[0].receive(limit_s), strict=True):
                 answers[actor.index] = answer
         except GraphBroken:
-            self._find_failures(asked, limit_s, was_sent)
-            answers = self._ask_again(messages, limit_s, None if was_sent else meanwhile)
+            self._find_failures(asked, limit_s, was_sent, attempt)
+            answers = self._ask_again(messages, limit_s, None if was_sent else meanwhile, attempt)
         cpu_s = time.thread_time() - cpu_s
         for actor in asked:
             if actor.failure is None:
@@ -144,18 +154,6 @@ class RayRuntime:
             if actor.failure is not None:
                 answers[actor.index] = b""
         return answers, cpu_s
-
-    def links(self) -> Links:
-        actors = self._actors
-        limit_s = max(self._limits.limit_s(actor.index) for actor in actors)
-        return Links(
-            [actor.down for actor in actors],
-            [actor.up for actor in actors],
-            [actor.socket for actor in actors],
-            limit_s,
-            [not actor.is_shared for actor in actors],
-            give_up=lambda worker: actors[worker].fail("hung", LATE.format(limit_s)),
-        )
 
     def _compile(self) -> None:
         """One graph for all that are there. Compiling waits for ever for one that hangs, so they are asked first."""
@@ -172,14 +170,33 @@ class RayRuntime:
         while self._graph:
             self._graph.pop().close()
 
-    def _find_failures(self, asked: Sequence[RayActor], limit_s: float, was_sent: bool) -> None:
+    def _abandon_if_one_failed(self, attempt: int) -> None:
+        """Let all others leave the step. One that fails by itself has done this already; then it is done again."""
+        if not any(actor.failure for actor in self._actors):
+            return
+        abandon(self._mail, attempt)
+        elsewhere = [actor for actor in self._actors if actor.failure is None and not actor.is_shared]
+        if elsewhere:
+            calls = [actor.handle.abandon.remote(attempt) for actor in elsewhere]
+            ray.wait(calls, num_returns=len(calls), timeout=self._params.hang_limit)
+
+    def _find_failures(
+        self, asked: Sequence[RayActor], limit_s: float, was_sent: bool, attempt: int | None = None
+    ) -> None:
         """Whose fault it is that the graph broke."""
         unknown = [actor for actor in asked if actor.failure is None]
-        questions = [(actor, actor.handle.has_answered.remote(self._remote.number)) for actor in unknown]
+        questions = [
+            (actor, [actor.handle.has_answered.remote(self._remote.number), actor.handle.is_waiting.remote()])
+            for actor in unknown
+        ]
         patience = time.monotonic() + self._params.hang_limit
+        waiting = set()
         for actor, question in questions:
             try:
-                answered = ray.get(question, timeout=max(0.0, patience - time.monotonic())) or not was_sent
+                answered, waits = ray.get(question, timeout=max(0.0, patience - time.monotonic()))
+                answered = answered or not was_sent
+                if waits:
+                    waiting.add(actor)
             except ray.exceptions.GetTimeoutError:
                 answered = False
             except ray.exceptions.RayError as error:
@@ -187,14 +204,20 @@ class RayRuntime:
                 continue
             actor.is_late = not answered
         if not any(actor.failure for actor in asked):
-            # Nobody is gone: those that have not answered hang.
-            for actor in asked:
-                if actor.is_late:
-                    actor.fail("hung", LATE.format(limit_s))
+            # Nobody is gone: those that have not answered hang, but for those that wait for another.
+            late = [actor for actor in asked if actor.is_late]
+            for actor in [actor for actor in late if actor not in waiting] or late:
+                actor.fail("hung", LATE.format(limit_s))
+        if attempt is not None:
+            self._abandon_if_one_failed(attempt)  # the graph is not closed before they have left the step
         self._break_up()
 
     def _ask_again(
-        self, messages: Sequence[bytes], limit_s: float, meanwhile: Callable[[], None] | None
+        self,
+        messages: Sequence[bytes],
+        limit_s: float,
+        meanwhile: Callable[[], None] | None,
+        attempt: int | None = None,
     ) -> list[bytes]:
         """By plain calls, for the channels are gone. Who has answered already gives the same answer again."""
         calls = [
@@ -214,6 +237,8 @@ class RayRuntime:
                     actor.fail("hung", LATE.format(limit_s))
                 except ray.exceptions.RayError as error:
                     actor.fail("gone", last_line(error))
+                if actor.failure is not None and attempt is not None:
+                    self._abandon_if_one_failed(attempt)
             answers.append(answer)
         return answers
 
@@ -241,6 +266,9 @@ class RayRuntime:
             block = self._blocks[1]
             block.grow(max(1, ROW_BYTES * rows))
             self.worker_states = block.array((rows, STATE_SIZE), float)
+        if self._mail_room and (size := memory_size(worker_count, self._mail_room)) > self._blocks[2].size:
+            self._blocks[2].grow(size)
+            self._mail = self._blocks[2].array((-1,), np.uint8)
         self._cut(worker_count)
         for index in range(min(before, worker_count), max(before, worker_count)):
             self._limits.forget(index)
@@ -264,15 +292,15 @@ class RayRuntime:
         check_versions(chosen, check_s)
         fresh = []
         for index, node in zip(indices, chosen, strict=True):
-            actor = RayActor(index, node, start_actor(node), self._room)
+            actor = RayActor(index, node, start_actor(node))
             fresh.append(actor)
             self._actors[index : index + 1] = [actor]
             task: dict[str, Any] = {
                 "index": index,
                 "params": asdict(self._params),
                 "rows": [self._body_count, len(self.worker_states)],
-                "room": self._room,
-                "memory": list(map(_where, [*self._blocks, actor.exchange])) if node.is_server else [],
+                "mail_room": self._mail_room,
+                "memory": list(map(_where, self._blocks)) if node.is_server else [],
             }
             actor.begin(task, self._scene)
         end, errors = time.monotonic() + max(START_S, self._limits.start_s), []
@@ -283,10 +311,9 @@ class RayRuntime:
             except WorkerError as error:  # all are waited for: only who is known can be ended
                 actor.fail("gone", "it did not start")
                 errors.append(error)
-        if not errors and self._room:
-            address = next(node.address for node in nodes if node.is_server) if len(nodes) > 1 else LOCALHOST
+        if not errors and self._mail_room:
             try:
-                connect_actors(fresh, address)
+                link_actors(self._actors, indices, lambda node: node.address if len(nodes) > 1 else LOCALHOST)
             except WorkerError as error:
                 errors.append(error)
                 for actor in fresh:
@@ -312,8 +339,6 @@ def _where(block: SharedMemory) -> dict[str, int]:
 
 
 def _end(actors: list[RayActor], graph: list[StepGraph], blocks: list[SharedMemory]) -> None:
-    for actor in actors:
-        actor.hang_up()
     if ray.is_initialized():
         end_actors(actors)
         while graph:

@@ -1,8 +1,7 @@
-"""How an actor comes to a socket of its own to the server, for what the two exchange within a step.
+"""How two actors that share no memory come to a socket of their own, for what they send each other within a step.
 
-On the server's machine it is a Unix socket without a file, elsewhere a TCP connection to the address that Ray knows the
-server's node by. The server listens only while actors connect, and takes those alone that bring the token they were
-given through Ray; each is good for one connection.
+One listens, at the address that Ray knows its node by, or on this machine alone, and only while others connect. It takes
+those alone that bring the token they were given through Ray; each is good for one connection.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ TOKEN_SIZE = 32
 MOST_SILENT = 256
 """How many connections may wait with their tokens. One more closes the oldest: workers send theirs at once."""
 CONNECT_S = 20.0
-FAILED = bytes(8)
-"""What a worker sends in place of an answer, whether messages travel on the socket or not: no answer begins with it."""
 
 
 class Entrance:
@@ -41,6 +38,11 @@ class Entrance:
         """What worker number `index` needs to connect."""
         self._tokens[index] = secrets.token_bytes(TOKEN_SIZE)
         return {"at": self._socket.getsockname(), "token": self._tokens[index]}
+
+    @property
+    def missing(self) -> list[int]:
+        """Who has a ticket and has not come."""
+        return list(self._tokens)
 
     def receive(self, limit_s: float) -> dict[int, socket.socket]:
         """The connections of all that have a ticket, by worker; of fewer, if some do not come in time."""

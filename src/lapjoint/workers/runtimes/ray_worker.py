@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-import socket
 import threading
 import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import WorkerError
+from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...params import Params
 from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
 from ..codec import from_bytes, to_bytes
-from ..messages import Command, RemoteCommand, RemoteReply, StepCommand
+from ..messages import Command, NeighbourCommand, RemoteCommand, RemoteReply, StepCommand
 from ..worker import Worker, failure_of
-from .ray_link import FAILED as LINK_FAILED
-from .ray_link import connect
+from .ray_link import Entrance, connect
 from .remote import ALL, BORDER, activated_and_reset
 from .shared import SharedMemory
 from .watch import Tracker
@@ -47,7 +44,8 @@ class RayWorker:
         self._lock = threading.Lock()
         self._number = -1
         self._answer = b""
-        self._link: socket.socket | None = None
+        self._entrance: Entrance | None = None
+        self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
 
     def start(self, task: dict[str, Any], scene_memory: NDArray[np.uint8]) -> dict[str, Any]:
         """Make the worker. Returns where it lives, and what went wrong if anything did."""
@@ -62,35 +60,77 @@ class RayWorker:
     def _start(self, task: dict[str, Any], scene_memory: NDArray[np.uint8]) -> None:
         self._index: int = task["index"]
         scene, params = read_scene(scene_memory), Params(**task["params"])
-        room: int = task["room"]
-        # What server and worker share on one machine: states, states of the overlap, messages within a step.
+        self._mail_room: int = task["mail_room"]
+        # What server and workers share on one machine: states, states of the overlap, messages between workers within a
+        # step.
         blocks = [_open_block(**block) for block in task["memory"]]
         found = [block for block in blocks if block is not None]
         self._shared = len(found) == len(blocks) > 0
         if not self._shared:
             for block in found:
                 block.close()
-            found = [*(SharedMemory(8 * STATE_SIZE * rows) for rows in task["rows"]), SharedMemory(16 * room)]
-        states, self._overlap_block, exchange = found
+            sizes = [*(8 * STATE_SIZE * rows for rows in task["rows"]), 0]
+            found = [SharedMemory(size) for size in sizes]
+        states, self._overlap_block, self._mail_block = found
         self._states = _table(states)
         self._worker_states = _table(self._overlap_block)
         self._worker = Worker(self._index, scene, params, self._states, self._worker_states)
-        self._worker.set_exchange(exchange.array((2, room), float))
         states.close()
-        exchange.close()
         self._tracker = Tracker(scene, params)
         self._watched = np.empty(0, np.int32)
         self._sent_own = np.empty(0, np.int32)
         self._waiting = ThreadPoolExecutor(1)
         self._prepared: Future[None] | None = None
 
-    def connect(self, ticket: dict[str, Any]) -> str:
-        """Open the socket to the server for exchanges within a step. Returns what went wrong if anything did."""
-        try:
-            self._link = connect(**ticket)
-        except OSError as error:
-            return f"{ticket['at']}: {error}"
+    # ---- other workers -----------------------------------------------------------------------------------------------
+
+    def listen(self, worker_count: int, fresh: list[int], address: str, callers: list[int]) -> dict[int, Any]:
+        """Get ready for steps with so many workers, of which some are fresh. Returns tickets for those that are to
+        connect to this one."""
+        size = memory_size(worker_count, self._mail_room)
+        if size > self._mail_block.size and self._shared:
+            self._mail_block.look_again()  # the server has made room
+        elif size > self._mail_block.size:
+            self._mail_block.grow(size)
+        if len(self._mail) < self._mail_block.size:
+            self._mail = self._mail_block.array((-1,), np.uint8)
+            self._worker.set_mail(self._mail, self._mail_room)
+        self._worker.disconnect(fresh)
+        if not callers:
+            return {}
+        self._entrance = Entrance(address)
+        return {worker: self._entrance.ticket(worker) for worker in callers}
+
+    def connect_to(self, worker_count: int, tickets: dict[int, Any]) -> str:
+        """Connect to workers that listen. Returns what went wrong if anything did."""
+        for worker, ticket in tickets.items():
+            try:
+                link = connect(**ticket)
+            except OSError as error:
+                return f"worker {worker} at {ticket['at']}: {error}"
+            self._worker.connect(worker_count, {worker: link.detach()})
         return ""
+
+    def let_in(self, worker_count: int, limit_s: float) -> list[int]:
+        """Take those in that have connected, and listen no longer. Returns who is missing."""
+        if self._entrance is None:
+            return []
+        links = self._entrance.receive(limit_s)
+        missing = self._entrance.missing
+        self._entrance.close()
+        self._entrance = None
+        self._worker.connect(worker_count, {worker: link.detach() for worker, link in links.items()})
+        return missing
+
+    def abandon(self, attempt: int) -> None:
+        """Leave this attempt at a step; called while another thread is in `step`, or before."""
+        abandon(self._mail, attempt)
+
+    def is_waiting(self) -> bool:
+        """Whether the thread that is in `step` waits for another worker."""
+        return len(self._mail) > 0 and is_waiting(self._mail, self._index)
+
+    # ---- the server --------------------------------------------------------------------------------------------------
 
     def step(self, request: bytes) -> bytes:
         """Answer a request. One that comes again, because its answer was lost, is answered as before."""
@@ -102,7 +142,8 @@ class RayWorker:
                 try:
                     answer = self._execute(message)
                 except BaseException as error:
-                    self._report_failure()
+                    if isinstance(message.command, NeighbourCommand):
+                        self._worker.abandon(message.command.attempt)
                     answer = RemoteReply(reply=failure_of(self._index, error))
                 answer.number = message.number
                 self._number, self._answer = message.number, to_bytes(answer)
@@ -121,7 +162,7 @@ class RayWorker:
             self._make_room(command)
             if not self._shared:
                 self._take(command, message)
-            answer.reply = self._worker.execute(command, self._serve)
+            answer.reply = self._worker.execute(command)
             # What the next step can do already is done while the answer is on its way.
             self._prepared = self._waiting.submit(self._worker.prepare)
         if self._shared:
@@ -133,18 +174,6 @@ class RayWorker:
         elif message.wants == BORDER:
             self._add_border_states(answer)
         return answer
-
-    def _serve(self) -> bool:
-        """The exchange of a step."""
-        if self._link is None:
-            raise WorkerError(f"worker {self._index} has no connection to the server for exchanges within a step")
-        return self._worker.serve_by_socket(self._link.fileno(), carries=not self._shared)
-
-    def _report_failure(self) -> None:
-        """Notify a server that may be waiting for an answer within a step."""
-        if self._link is not None:
-            with suppress(OSError):
-                self._link.send(LINK_FAILED, socket.MSG_DONTWAIT)
 
     def _make_room(self, command: Command) -> None:
         """There may be more workers than before, and with them more slots."""
