@@ -25,7 +25,7 @@ class FaultyEngine(BulletEngine):
     """`tell` says what it does wrong, in the step of which body's worker, when and how often."""
 
     _silently: int | None = None
-    _ghosts: set[int] = set()
+    _ghosts: frozenset[int] = frozenset()
 
     def step(self, count: int = 1) -> None:
         super().step(count)
@@ -39,7 +39,7 @@ class FaultyEngine(BulletEngine):
 
     def set_neighbours(self, worker: int, *lists: Any) -> None:
         super().set_neighbours(worker, *lists)
-        self._ghosts = set(np.asarray(lists[4]).tolist())
+        self._ghosts = frozenset(np.asarray(lists[4]).tolist())
 
     def _go_wrong(self, when: str) -> None:
         fault = take_fault([body for body in self.active_ids.tolist() if body not in self._ghosts], when)

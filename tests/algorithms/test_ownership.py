@@ -12,7 +12,7 @@ from lapjoint.algorithms.ownership import SLACK, choose_migrations
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 5), st.integers(2, 12), st.integers(2, 12))
 def test_owners_come_to_rest(seed: int, workers: int, rows: int, columns: int) -> None:
-    """On a grid of bodies that touch, of any owners. They once went to and fro for ever, all that gain nothing at once."""
+    """On a grid of bodies that touch, of any owners. All that gain nothing once went to and fro together."""
     chance = np.random.default_rng(seed)
     ids = np.arange(rows * columns).reshape(rows, columns)
     across, down = (

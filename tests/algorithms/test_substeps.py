@@ -288,7 +288,7 @@ def turns_of(simulation: Simulation) -> dict[tuple[int, int], int]:
 @pytest.mark.parametrize(("surface", "workers"), [("plain", 2), ("plain", 3), ("lossy", 3), ("bouncing", 4)])
 @pytest.mark.parametrize("seed", range(2))
 def test_workers_sweep_together_what_the_twin_sweeps_in_their_order(seed: int, surface: str, workers: int) -> None:
-    """Owners at random: what is between pairs of workers, in turns, then what each has for itself, is one solver's sweep."""
+    """Owners at random. What is between pairs of workers, in turns, then what each has for itself, is one sweep."""
     scene, settings = heap(seed, SURFACES[surface]), twin.Settings(substeps=4)
     given: dict[str, object] = {"joints": "swept", "length_unit": 1.0}
     owner = np.random.default_rng(seed).permutation(np.arange(scene.body_count) % workers).astype(np.int32)

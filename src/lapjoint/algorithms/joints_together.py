@@ -1,5 +1,6 @@
 """Locked axes of joints solved directly, all together, and the Schur complement of their matrix for the interface.
-Readable, with dense matrices; native/solver/block_cholesky.cpp and native/solver/locked.cpp do the same sparsely.
+Readable, with dense matrices; native/solver/block_cholesky.cpp, native/substeps/direct_joints.cpp and
+native/substeps/interface_matrix.cpp do the same sparsely.
 
 Rows J between bodies of mass M have the velocity error e. The impulses d that remove it solve J M^-1 J^T d = e. Loops
 of joints make that matrix singular, and rows that contradict each other would get impulses without bound. So rows are

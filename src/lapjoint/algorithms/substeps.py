@@ -182,8 +182,8 @@ def groups_of_workers(
     contacts: Sequence[Contact], joints: Sequence[BallJoint], owner: Sequence[int], turns: dict[tuple[int, int], int]
 ) -> list[Group]:
     """What workers sweep together is what one solver would in this order: what is between two workers comes first, pair
-    by pair in their turns, then what each worker has for itself. `owner` is the worker of each body. Contacts and joints
-    are in the order of their keys.
+    by pair in their turns, then what each worker has for itself. `owner` is the worker of each body. Contacts and
+    joints are in the order of their keys.
 
     Pairs that have a body in common have different turns. So no other order of pairs in a turn, and of workers, would
     change anything: they can all sweep at the same time.
@@ -517,8 +517,8 @@ def step(
 ) -> None:
     """Take one step: bodies get their states after it, contacts and joints their impulses.
 
-    Joints and contacts are swept in the order they are given in, joints first: see `sweep_order`. With groups, one group
-    after the other is swept so: see `groups_of_workers`.
+    Joints and contacts are swept in the order they are given in, joints first: see `sweep_order`. With groups, one
+    group after the other is swept so: see `groups_of_workers`.
     """
     settings = settings or Settings()
     h = timestep / settings.substeps

@@ -19,7 +19,8 @@ from .detect import merge_contacts
 
 EXCHANGE_MS = 0.002
 """What an exchange between workers within a step takes beyond their CPU times [ms]: until a message that is written is
-seen by who looks for it. benchmarks/mailboxes.py measures it, with two workers on two cores. Over a network it is more."""
+seen by who looks for it. benchmarks/mailboxes.py measures it, with two workers on two cores. Over a network it is
+more."""
 
 PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
 """All phases of all couplings, as in files. `reset` is the slowest worker's, measured there: what setting bodies back

@@ -16,15 +16,15 @@ Keys = NDArray[np.int64]
 LINGER = 10
 """Steps that a worker keeps a ghost after its last constraint with one of the worker's own bodies."""
 MOST_WORKERS = 1024
-MOST_WIDE, MOST_WORK = 64, 20_000
-"""Bodies at the ends of one worker's joints with others, at most, in a structure that is solved at once; and products of
-blocks that solving for all such bodies may take: about a millisecond."""
+MOST_WORK = 20_000
+"""Products of blocks that it may take to solve for all bodies at the ends of a structure's joints between workers, if
+the structure is to be solved at once: about a millisecond. One worker has 49 such bodies then, at most."""
 NOBODY = np.empty(0, np.int32)
 
 
 class SharedBodies:
-    """A body is a ghost in a worker that is not its owner and has a constraint with it, or had one lately. Kept as keys:
-    the body's number times MOST_WORKERS, plus the worker's."""
+    """A body is a ghost in a worker that is not its owner and has a constraint with it, or had one lately. Kept as
+    keys: the body's number times MOST_WORKERS, plus the worker's."""
 
     def __init__(self, scene: Scene) -> None:
         joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
@@ -135,9 +135,7 @@ class SharedBodies:
         pairs, width = np.unique(bodies[:, :2], axis=0, return_counts=True)
         labels, inverse = np.unique(pairs[:, 0], return_inverse=True)
         work = np.bincount(inverse, width**3 / 6)
-        widest = np.zeros(len(labels), np.int64)
-        np.maximum.at(widest, inverse, width)
-        return labels[(work <= MOST_WORK) & (widest <= MOST_WIDE)].astype(np.int32)
+        return labels[work <= MOST_WORK].astype(np.int32)
 
     def _without(self, removed: Ids) -> tuple[Keys, Keys]:
         body, worker = np.divmod(self.keys, MOST_WORKERS)
@@ -146,8 +144,8 @@ class SharedBodies:
 
 
 def _turns(body: Keys, owner: Keys, worker: Keys) -> dict[tuple[int, int], int]:
-    """A turn for every pair of workers that share bodies, as few as possible in order: pairs of one turn have no body in
-    common. Bodies are ascending."""
+    """A turn for every pair of workers that share bodies, as few as possible in order: pairs of one turn have no body
+    in common. Bodies are ascending."""
     pair = np.minimum(owner, worker) * MOST_WORKERS + np.maximum(owner, worker)
     conflicts: set[tuple[int, int]] = set()
     lag = 1

@@ -67,8 +67,8 @@ class BenchRow:
     projected_speedup: float
     """The same of projected_step_ms."""
     projected_step_ms: float
-    """Server's CPU time plus the slowest worker's, as far as one waits for the other, and what exchanges take besides: the
-    step if every worker had a core of its own (see StepProfile.projected_ms)."""
+    """Server's CPU time plus the slowest worker's, as far as one waits for the other, and what exchanges take besides:
+    the step if every worker had a core of its own (see StepProfile.projected_ms)."""
     server_ms: float
     """CPU time of the server while the workers wait for it."""
     worker_cpu_ms_largest: float

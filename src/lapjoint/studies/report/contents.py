@@ -237,9 +237,9 @@ def _interface(runs: Sequence[Run]) -> list[Plot]:
         )
 
     caption = (
-        "Tight coupling: exchanges of each step, and its residual, the largest velocity change of any constraint in the "
-        "last sweep; interface bodies, which have, or lately had, constraints with bodies of other workers; "
-        " and the share of joints and contacts that are between workers."
+        "Tight coupling: exchanges of each step, and its residual, the largest velocity change of any constraint in "
+        "the last sweep; interface bodies, which have, or lately had, constraints with bodies of other workers; "
+        "and the share of joints and contacts that are between workers."
     )
     panels = [
         panel("exchanges", "exchanges"),

@@ -1,7 +1,7 @@
 """How two actors that share no memory come to a socket of their own, for what they send each other within a step.
 
-One listens, at the address that Ray knows its node by, or on this machine alone, and only while others connect. It takes
-those alone that bring the token they were given through Ray; each is good for one connection.
+One listens, at the address that Ray knows its node by, or on this machine alone, and only while others connect. It
+takes those alone that bring the token they were given through Ray; each is good for one connection.
 """
 
 from __future__ import annotations
