@@ -20,7 +20,7 @@ def falling() -> Scene:
 
 def record_falling(path: Path, steps: int = 300, every: int = 5, workers: int = 2, contacts: bool = True) -> Recording:
     """A frame every 10 ms, for 0.6 s."""
-    params = Params(workers=workers, runtime="inline")
+    params = Params(workers=workers, runtime="inline", coupling="blend")
     with (
         Simulation(falling(), params) as simulation,
         RecordingWriter(path, simulation, every=every, contacts=contacts) as writer,

@@ -139,7 +139,7 @@ def test_a_parameter_that_is_no_more_is_refused(name: str) -> None:
         ({"iterations": 9}, "coupling is tight and solver is sequential, expected substeps"),
         ({"solver": "sequential"}, "coupling is tight and solver is sequential, expected substeps"),
         ({"solver": "substeps,1=dantzig"}, "coupling is tight and solver is dantzig, expected substeps"),
-        ({"sleeping": True}, "coupling is tight and solver is sequential, expected substeps"),
+        ({"sleeping": True}, "coupling is tight and sleeping is on, expected one of them"),
     ],
 )
 def test_tight_coupling_is_of_the_substep_solver_alone(given: dict[str, Any], message: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import psutil
 import pytest
 from numpy.typing import NDArray
 
-from lapjoint import Params, Scene, Simulation, scenes
+from lapjoint import Checkpoint, CheckpointWriter, Params, Scene, Simulation, scenes
 from lapjoint.engines.bullet import BulletEngine
 from lapjoint.engines.mailboxes import memory_size
 from lapjoint.scene import STATE_SIZE
@@ -29,7 +29,7 @@ from lapjoint.workers.runtimes.ray_worker import RayWorker
 from lapjoint.workers.runtimes.remote import RemoteStates
 from lapjoint.workers.runtimes.shared import SharedMemory
 from parallel_support import poll
-from ray_support import ADDRESS, HEAD, LIMIT_S, OTHER, two_nodes, why_not
+from ray_support import LIMIT_S
 
 pytest.importorskip("ray")
 slow = pytest.mark.slow
@@ -61,9 +61,7 @@ class Loopback:
     last: Loopback
     shared_count = 0
 
-    def __init__(
-        self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
-    ) -> None:
+    def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> None:
         self._scene, self._params, self._mail_room = scene, params, mail_room
         self._blocks = [SharedMemory(8 * STATE_SIZE * scene.body_count), SharedMemory(0), SharedMemory(0)]
         self.border_states: NDArray[np.float64] = self._blocks[0].array((scene.body_count, STATE_SIZE), float)
@@ -74,7 +72,6 @@ class Loopback:
         self.workers: list[RayWorker] = []
         self.failures: dict[int, WorkerFailure] = {}
         self.replaced: list[int] = []
-        self._exchange = SharedMemory(0)
         self.set_worker_count(worker_count)
         Loopback.last = self
 
@@ -97,8 +94,7 @@ class Loopback:
         task = {
             "index": index,
             "params": asdict(self._params),
-            "memory": [where(block) for block in (*self._blocks, self._exchange)] if is_shared else [],
-            "room": 0,
+            "memory": [where(block) for block in self._blocks] if is_shared else [],
             "mail_room": self._mail_room,
             "rows": [self._scene.body_count, 1],
         }
@@ -280,6 +276,17 @@ def test_the_same_bits_as_actors(cluster: None, way: list[bool], name: str) -> N
 
 
 @slow
+def test_back_through_a_checkpoint(cluster: None, tmp_path: Path) -> None:
+    wanted = inline_hash("pyramid", 20)
+    with together("pyramid", runtime="ray") as first:
+        first.step(10)
+        CheckpointWriter(tmp_path / "first", first).save(first)
+    with Checkpoint(tmp_path / "first").resume(runtime="inline") as second:
+        second.step(10)
+        assert second.state_hash == wanted
+
+
+@slow
 def test_another_number_of_actors(cluster: None, way: list[bool]) -> None:
     hashes = []
     for kind in ("inline", "ray"):
@@ -335,52 +342,3 @@ def test_a_worker_lost_within_a_step(cluster: None, way: list[bool], number: sig
             assert poll(lambda pid=old[1]: not psutil.pid_exists(pid), LIMIT_S)
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]
-
-
-# ---- Ray on two nodes ------------------------------------------------------------------------------------------------
-
-TWO_NODES = f"""
-import json, sys
-from lapjoint import Params, Simulation, scenes
-params = Params(runtime="ray", address="{ADDRESS}", workers=3, hang_limit=2.0, **json.loads(sys.argv[1]))
-with Simulation(scenes.build("bridge", 106), params) as simulation:
-    simulation.step(25)
-    found = {{
-        "hash": simulation.state_hash,
-        "nodes": [actor.node.address for actor in simulation._runtime._actors],
-        "shared": [actor.is_shared for actor in simulation._runtime._actors],
-    }}
-    print("between steps", flush=True)
-    sys.stdin.readline()
-    simulation.step(5)
-    print(json.dumps({{
-        **found,
-        "last nodes": [actor.node.address for actor in simulation._runtime._actors],
-        "events": [event.text for event in simulation.events],
-        "gap": simulation.joint_gaps().max(),
-    }}))
-"""
-
-
-@slow
-@pytest.mark.skipif(bool(why_not()), reason=why_not())
-def test_two_nodes_and_the_loss_of_one() -> None:
-    """Its worker is replaced on the node that is left, where all share memory."""
-    wanted = inline_hash("bridge", 25)
-    with two_nodes() as nodes:
-        program = nodes.popen(TWO_NODES, json.dumps(PARAMS))
-        assert program.stdout is not None
-        assert program.stdin is not None
-        for line in program.stdout:
-            if line == "between steps\n":
-                break
-        nodes.kill(OTHER)
-        output, errors = program.communicate("\n", timeout=LIMIT_S)
-        assert program.returncode == 0, errors
-    (found,) = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    assert sorted(found["nodes"]) == [HEAD, HEAD, OTHER]
-    assert found["shared"] == [address == HEAD for address in found["nodes"]]
-    assert found["hash"] == wanted
-    assert found["last nodes"] == [HEAD] * 3
-    assert len(found["events"]) == 1
-    assert found["gap"] < 0.01

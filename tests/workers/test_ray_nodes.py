@@ -143,7 +143,7 @@ def test_a_node_with_another_lapjoint(nodes: TwoNodes) -> None:
 BLENDED = f"""
 import json, sys
 from lapjoint import Params, Simulation, scenes
-params = Params(workers=2, runtime="ray", address="{ADDRESS}", hang_limit=2.0)
+params = Params(workers=2, runtime="ray", address="{ADDRESS}", hang_limit=2.0, coupling="blend")
 with Simulation(scenes.build("bowl", 120), params) as simulation:
     simulation.step(20)
     print("between steps", flush=True)
@@ -156,7 +156,7 @@ with Simulation(scenes.build("bowl", 120), params) as simulation:
     }}))
 """
 
-TIGHT_PARAMS: dict[str, Any] = {"workers": 3, "timestep": 0.005, "iterations": 20, "rounds": 5, "coupling": "tight"}
+TIGHT_PARAMS: dict[str, Any] = {"workers": 3, "timestep": 0.005, "coupling": "tight"}
 TIGHT = f"""
 import json, sys
 from lapjoint import Params, Simulation, scenes
@@ -168,13 +168,14 @@ with Simulation(scenes.build("bridge", 106), params) as simulation:
         "first nodes": [actor.node.address for actor in simulation._runtime._actors],
         "shared": [actor.is_shared for actor in simulation._runtime._actors],
     }}
-    runtime, links = simulation._runtime, simulation._runtime.links
-    def lost():
-        runtime.links = links
-        print("in rounds", flush=True)
-        sys.stdin.readline()
-        return links()
-    runtime.links = lost
+    runtime, step = simulation._runtime, simulation._runtime.step
+    def lost(commands, meanwhile=None):
+        runtime.step = step
+        def wait():
+            print("in a step", flush=True)
+            sys.stdin.readline()
+        return step(commands, wait)
+    runtime.step = lost
     simulation.step(5)
     print(json.dumps({{
         **found,
@@ -194,7 +195,7 @@ def test_runs_go_on_without_a_node_that_is_lost(nodes: TwoNodes) -> None:
         wanted = simulation.state_hash
     with running(nodes, BLENDED) as blended, running(nodes, TIGHT, json.dumps(TIGHT_PARAMS)) as tight:
         wait_for_line(blended, "between steps")
-        wait_for_line(tight, "in rounds")
+        wait_for_line(tight, "in a step")
         nodes.kill(OTHER)
         for program in (blended, tight):
             assert program.stdin is not None

@@ -28,9 +28,7 @@ class Loopback:
 
     last: Loopback
 
-    def __init__(
-        self, scene: Scene, params: Params, worker_count: int, exchange_room: int = 0, mail_room: int = 0
-    ) -> None:
+    def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> None:
         self.border_states = np.zeros((scene.body_count, STATE_SIZE))
         self.worker_states = np.zeros((scene.body_count * worker_count, STATE_SIZE))
         self.remote = RemoteStates(scene, params, self.border_states)
@@ -42,7 +40,7 @@ class Loopback:
         SceneLayout(scene).write(memory)
         self.workers = []
         for index in range(worker_count):
-            task: dict[str, Any] = {"index": index, "params": asdict(params), "memory": [], "room": 0, "mail_room": 0}
+            task: dict[str, Any] = {"index": index, "params": asdict(params), "memory": [], "mail_room": 0}
             worker = RayWorker()
             assert not worker.start({**task, "rows": [scene.body_count, 1]}, memory)["error"]
             self.remote.set_worker(index, False)
@@ -101,7 +99,7 @@ CASES = [
 
 def hashes(runtime: str, name: str, size: int, workers: int, steps: int, more: dict[str, Any]) -> list[str]:
     """Of the states at the end and, so that states are not asked for, of the contacts in between."""
-    params = Params(workers=workers, runtime=runtime, timestep=0.005, send=SEND[runtime], **more)
+    params = Params(workers=workers, runtime=runtime, timestep=0.005, send=SEND[runtime], coupling="blend", **more)
     with Simulation(scenes.build(name, size), params) as simulation:
         found = []
         for _ in range(steps):
@@ -156,7 +154,7 @@ def test_a_body_that_is_set_elsewhere_is_found_there() -> None:
         scene = Scene("row", iterations=10)
         scene.add_static(Plane())
         scene.add_bodies(Sphere(0.5), [[2 * x, 0, 0.4999] for x in range(20)])
-        params = Params(workers=2, runtime=runtime, partition="boxes", send=SEND[runtime])
+        params = Params(workers=2, runtime=runtime, partition="boxes", send=SEND[runtime], coupling="blend")
         with Simulation(scene, params) as simulation:
             simulation.step(3)
             state = simulation.states[0].copy()
@@ -174,7 +172,7 @@ def test_a_body_that_flies_through_many_others_in_a_step() -> None:
         scene.add_static(Plane())
         scene.add_bodies(Sphere(0.5), [[2 * x, 0, 0.4999] for x in range(20)])
         scene.add_bodies(Sphere(0.5), [[-30, 0.3, 0.9]], linear_velocities=[300.0, 0, 0])
-        params = Params(workers=2, runtime=runtime, partition="boxes", send=SEND[runtime])
+        params = Params(workers=2, runtime=runtime, partition="boxes", send=SEND[runtime], coupling="blend")
         with Simulation(scene, params) as simulation:
             simulation.step(60)
             return simulation.state_hash
@@ -262,7 +260,7 @@ def test_a_resumed_run_knows_whom_to_watch(workers: int, tmp_path: Path) -> None
     """Workers that took over an engine state were sent no activation; bodies still meet across the border."""
 
     def resumed(runtime: str) -> list[str]:
-        params = Params(workers=3, runtime=runtime, timestep=0.005, send=SEND[runtime], validate=True)
+        params = Params(workers=3, runtime=runtime, timestep=0.005, send=SEND[runtime], validate=True, coupling="blend")
         with Simulation(scenes.build("bowl", 200), params) as simulation:
             simulation.step(60)
             checkpoint = Checkpoint(CheckpointWriter(tmp_path / runtime, simulation).save(simulation))

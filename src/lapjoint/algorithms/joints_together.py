@@ -11,14 +11,6 @@ cause:
 
 The matrix has one 6 x 6 block for each body and each pair of jointed bodies, and is positive definite. Where impulses
 d0 are applied already, the error is e - J v0 - d0 / k, and the same equation gives what to add.
-
-Once joints are solved, their error is zero. When contacts then change the bodies' velocities by c, the error is - J c,
-and with the joints re-solved the bodies' velocities change by
-
-    c - (M + J^T k J)^-1 J^T k J c = (M + J^T k J)^-1 M c
-
-No row is in it: joints are re-solved body by body while contacts are swept, and rows get their impulses once, at the
-end.
 """
 
 from __future__ import annotations
@@ -41,11 +33,6 @@ def solve_joints(matrix: Array, rows: Array, stiffness: Array, error: Array) -> 
     """Impulses that remove the velocity errors of rows, and the changes of bodies' velocities that they cause."""
     velocities = np.asarray(np.linalg.solve(matrix, rows.T @ (stiffness * error)), np.float64)
     return stiffness * (error - rows @ velocities), velocities
-
-
-def response(matrix: Array, mass: Array, change: Array) -> Array:
-    """What is left of a change of bodies' velocities once joints that had no error before it are re-solved."""
-    return np.asarray(np.linalg.solve(matrix, mass @ change), np.float64)
 
 
 def schur_complement(matrix: Array, kept: ArrayLike) -> Array:
