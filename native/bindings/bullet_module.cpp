@@ -290,7 +290,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       // Neighbours one after the other; bodies of all of them, and how many each has.
       .def(
           "set_neighbours",
-          [](BulletWorld& w, int self, Input<int> workers, Input<int> turns, Input<int> border,
+          [](BulletWorld& w, int worker, Input<int> workers, Input<int> turns, Input<int> border,
              Input<int> border_counts, Input<int> ghosts, Input<int> ghost_counts, Input<int> whole) {
             std::vector<lapjoint::NeighbourBodies> neighbours;
             const int *first = border.data(), *ghost = ghosts.data();
@@ -303,10 +303,9 @@ NB_MODULE(LAPJOINT_MODULE, m) {
               first += border_counts.data()[i];
               ghost += ghost_counts.data()[i];
             }
-            w.set_neighbours(self, std::move(neighbours), std::vector<int>(whole.data(), whole.data() + rows(whole)));
+            w.set_neighbours(worker, std::move(neighbours), std::vector<int>(whole.data(), whole.data() + rows(whole)));
           },
-          "self"_a, "workers"_a, "turns"_a, "border"_a, "border_counts"_a, "ghosts"_a, "ghost_counts"_a,
-          "whole"_a)
+          "worker"_a, "workers"_a, "turns"_a, "border"_a, "border_counts"_a, "ghosts"_a, "ghost_counts"_a, "whole"_a)
       .def("lost_bodies", &BulletWorld::lost_bodies)
       .def("step_with_neighbours", &BulletWorld::step_with_neighbours, "timestep"_a, "mailboxes"_a, "attempt"_a,
            Unlocked())

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-
 namespace lapjoint {
 
 // Broadphase numbers: bodies keep their scene number, static bodies come after all of them.

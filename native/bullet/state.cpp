@@ -243,9 +243,7 @@ void BulletWorld::merge_contact_cache(int point_count, const int* point_bodies, 
   if (substeps_) substeps_->load_from_points(dispatcher_);
 }
 
-int BulletWorld::joint_impulse_count() const {
-  return substeps_ ? substeps_->joint_impulse_count(live_joints()) : 0;
-}
+int BulletWorld::joint_impulse_count() const { return substeps_ ? substeps_->joint_impulse_count(live_joints()) : 0; }
 
 void BulletWorld::read_joint_impulses(int* joint_ids, btScalar* impulses) const {
   if (substeps_) substeps_->read_joint_impulses(live_joints(), joint_ids, impulses);

@@ -110,7 +110,8 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   for (const LiveJoint& from : live) {
     const int owner = owner_of(from.a, from.b);
     if (owner == kNobody)
-      throw std::invalid_argument("joint " + std::to_string(from.id) + " is between workers that do not share its bodies");
+      throw std::invalid_argument("joint " + std::to_string(from.id) +
+                                  " is between workers that do not share its bodies");
     JointDefinition& joint = (owner == kOwn ? own : between[owner]).emplace_back();
     joint.id = from.id;
     joint.a = from.a;

@@ -41,7 +41,8 @@ class SubstepWorld {
   void exchange_states();
   // Places of own bodies that cannot be computed with any more; within a step that has failed, and after `solve`.
   std::vector<int> find_not_finite() const;
-  // Whose constraint one between these bodies is: of the own ones, of a neighbour by its place in the list, or nobody's.
+  // Whose constraint one between these bodies is: of the own ones, of a neighbour by its place in the list, or
+  // nobody's.
   static constexpr int kOwn = -1, kNobody = -2;
   int owner_of(int place_a, int place_b) const;
 
@@ -106,8 +107,8 @@ class SubstepWorld {
     int place;
     Real rolling;
   };
-  std::vector<Member> members_;  // by body number
-  std::vector<int> ghost_of_;    // by place: the neighbour whose body it is, or kOwn
+  std::vector<Member> members_;               // by body number
+  std::vector<int> ghost_of_;                 // by place: the neighbour whose body it is, or kOwn
   std::vector<std::vector<char>> is_border_;  // of each neighbour, by place
   std::vector<Source> sources_;
   std::vector<std::pair<std::uint64_t, int>> sorted_, scratch_;

@@ -104,11 +104,10 @@ class BulletWorld {
   void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
   void step(double timestep, int count);
 
-  // Which bodies are here for the sake of other workers: ghosts, which are theirs. Their joints and contacts with border
-  // bodies are solved in both. Between deactivating and activating; a body that becomes a ghost or is one no longer loses
-  // its contact cache. All of them are active when a step is taken.
-  // `whole`: structures across workers that are solved at once where that is little work, by their lowest bodies,
-  // ascending.
+  // Which bodies are here for the sake of other workers: ghosts, which are theirs. Their joints and contacts with
+  // border bodies are solved in both. Between deactivating and activating; a body that becomes a ghost or is one no
+  // longer loses its contact cache. All of them are active when a step is taken. `whole`: structures across workers
+  // that are solved at once where that is little work, by their lowest bodies, ascending.
   void set_neighbours(int self, std::vector<NeighbourBodies> neighbours, std::vector<int> whole);
   // Together with all other workers, who do the same. False if the step is abandoned: nothing has moved then.
   bool step_with_neighbours(double timestep, Mailboxes& mailboxes, std::uint64_t attempt);
@@ -185,7 +184,7 @@ class BulletWorld {
   btDbvtBroadphase broadphase_;
   std::unique_ptr<OpenSolver> solver_;
   std::unique_ptr<SubstepWorld> substeps_;  // in place of the solver
-  int self_ = 0;                             // this worker's number
+  int self_ = 0;                            // this worker's number
   std::vector<NeighbourBodies> neighbours_;
   std::vector<int> whole_, lost_;
   std::vector<char> is_ghost_;  // by body number

@@ -1,10 +1,10 @@
 // Constraints between bodies of different workers, solved by the workers themselves.
 //
 // They belong to pairs of workers. Both workers of a pair have its bodies: each its own and, as ghosts, the other's.
-// Before either sweeps its own rows, they send each other how their bodies move; both then sweep the pair's rows from the
-// same numbers in the same order and come to the same result to the last bit, so that nothing has to be sent back. A
-// body that several pairs have is swept by one after the other: pairs take turns. So a sweep is that of one solver, in
-// an order that begins with what is between workers.
+// Before either sweeps its own rows, they send each other how their bodies move; both then sweep the pair's rows from
+// the same numbers in the same order and come to the same result to the last bit, so that nothing has to be sent back.
+// A body that several pairs have is swept by one after the other: pairs take turns. So a sweep is that of one solver,
+// in an order that begins with what is between workers.
 #pragma once
 
 #include <stdexcept>

@@ -448,26 +448,30 @@ void DirectJoints::solve(Bodies& bodies) {
     }
     most = std::sqrt(most) * double(h_);
     const double share = most > most_turn ? most_turn / most : 1;
-    structure.pushed.assign(6 * (count + 1), 0.0);
+    const bool is_far = share < 1;
+    if (is_far) structure.pushed.assign(6 * (count + 1), 0.0);
     for (std::size_t i = 0; i < count; ++i)
       for (int k = 0; k < 6; ++k) {
-        structure.pushed[6 * i + k] = share * values_[12 * i + 6 + k];
-        values_[6 * i + k] = values_[12 * i + k];
+        const double asked = values_[12 * i + 6 + k];
+        if (is_far) structure.pushed[6 * i + k] = share * asked;
+        values_[6 * i + k] = values_[12 * i + k] + (is_far ? 0 : asked);
       }
     std::fill(values_.begin() + static_cast<std::ptrdiff_t>(6 * count), values_.end(), 0.0);
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
-        row.impulse += row.stiffness *
-                       (row.lack - product(row.own_a, &values_[6 * link.a]) - product(row.own_b, &values_[6 * link.b]));
+        row.impulse +=
+            row.stiffness * (row.lack + (is_far ? 0 : per_h * row.error) - product(row.own_a, &values_[6 * link.a]) -
+                             product(row.own_b, &values_[6 * link.b]));
       }
     write_velocities(structure, bodies);
-    push(structure, 1, bodies);
+    if (is_far) push(structure, 1, bodies);
   }
 }
 
-// What errors ask for is for moving alone: taken back, it leaves no speed. To have the relaxing sweep do it would leave
-// some, for rows have turned by then.
+// What large errors ask for is for moving alone: taken back, it leaves no speed. The relaxing sweep would leave some,
+// for rows have turned by then. That is as it should be for small errors, which come of the turning itself: with what
+// is left of them, velocities turn as bodies do.
 void DirectJoints::take_back(Bodies& bodies) {
   const auto from = [&](Structure& structure) {
     if (!structure.pushed.empty()) push(structure, -1, bodies);
@@ -552,11 +556,9 @@ void DirectJoints::solve_interface(int sides) {
   const std::size_t each = static_cast<std::size_t>(6 * sides);
   shared_.matrix->eliminate(values_.data(), sides);
   kept_values_.resize(each * kept_.size());
-  for (std::size_t k = 0; k < kept_.size(); ++k)
-    std::copy_n(&values_[each * kept_[k]], each, &kept_values_[each * k]);
+  for (std::size_t k = 0; k < kept_.size(); ++k) std::copy_n(&values_[each * kept_[k]], each, &kept_values_[each * k]);
   interface_.solve(*mailboxes_, kept_values_.data(), sides);
-  for (std::size_t k = 0; k < kept_.size(); ++k)
-    std::copy_n(&kept_values_[each * k], each, &values_[each * kept_[k]]);
+  for (std::size_t k = 0; k < kept_.size(); ++k) std::copy_n(&kept_values_[each * k], each, &values_[each * kept_[k]]);
   shared_.matrix->substitute(values_.data(), sides);
 }
 
@@ -610,12 +612,20 @@ void DirectJoints::solve_shared(Bodies& bodies) {
     most = most > most_turn ? most_turn / most : 1;  // the share of the correction
   }
   shared_.pushed.assign(6 * (count + 1), 0.0);
-  for (std::size_t i = 0; i < count; ++i)
+  for (std::size_t i = 0; i < count; ++i) {
+    const double share = most_[label_at(i)];
     for (int k = 0; k < 6; ++k) {
-      shared_.pushed[6 * i + k] = most_[label_at(i)] * values_[12 * i + 6 + k];
-      values_[6 * i + k] = values_[12 * i + k];
+      const double asked = values_[12 * i + 6 + k];
+      shared_.pushed[6 * i + k] = share < 1 ? share * asked : 0;
+      values_[6 * i + k] = values_[12 * i + k] + (share < 1 ? 0 : asked);
     }
+  }
   values_.resize(6 * (count + 1));
+  for (const Link& link : shared_.links) {
+    const bool is_far = most_[label_at(link.a < static_cast<int>(count) ? link.a : link.b)] < 1;
+    for (int r = link.first_row; r < link.first_row + link.row_count; ++r)
+      rows_[r].lack = is_far ? 0 : per_h * rows_[r].error;
+  }
   set_impulses(bodies);
   push(shared_, 1, bodies);
 }
@@ -640,11 +650,13 @@ void DirectJoints::relax_shared(Bodies& bodies) {
   }
   std::fill(values_.end() - 6, values_.end(), 0.0);
   solve_interface(1);
+  for (const Link& link : shared_.links)
+    for (int r = link.first_row; r < link.first_row + link.row_count; ++r) rows_[r].lack = 0;
   set_impulses(bodies);
 }
 
-// From the velocities that were solved for. Bodies' own are changed by impulses, not set to these: what one worker's
-// body gains, another's loses, however the solution is rounded.
+// From the velocities that were solved for, and those that rows are to have. Bodies' own are changed by impulses, not
+// set to these: what one worker's body gains, another's loses, however the solution is rounded.
 void DirectJoints::set_impulses(Bodies& bodies) {
   const std::size_t count = shared_.places.size();
   std::fill(values_.end() - 6, values_.end(), 0.0);
@@ -652,8 +664,8 @@ void DirectJoints::set_impulses(Bodies& bodies) {
   for (const Link& link : shared_.links)
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
       Row& row = rows_[r];
-      const double impulse =
-          -row.stiffness * (product(row.own_a, &values_[6 * link.a]) + product(row.own_b, &values_[6 * link.b]));
+      const double impulse = row.stiffness * (row.lack - product(row.own_a, &values_[6 * link.a]) -
+                                              product(row.own_b, &values_[6 * link.b]));
       add(impulse - row.impulse, row.own_a, &changes_[6 * link.a]);
       add(impulse - row.impulse, row.own_b, &changes_[6 * link.b]);
       row.impulse = impulse;

@@ -9,9 +9,9 @@
 // impulses as wrong as rows are stiff. Errors are taken back within one substep; where links would have to turn far to
 // close a gap, even the right matrix promises too much, and the whole correction is scaled until no body turns far.
 //
-// A structure across workers is solved by all that have a part of it: each eliminates the bodies that only it has joints
-// of, and what is left is solved by each of them alike (substeps/interface_matrix.h). Joints between two workers have
-// their rows in both; the first of the two puts them into the matrix.
+// A structure across workers is solved by all that have a part of it: each eliminates the bodies that only it has
+// joints of, and what is left is solved by each of them alike (substeps/interface_matrix.h). Joints between two workers
+// have their rows in both; the first of the two puts them into the matrix.
 #pragma once
 
 #include <map>
@@ -58,8 +58,9 @@ class DirectJoints {
  private:
   struct Row {
     double own_a[6], own_b[6];  // Jacobian: along, about
-    double error, stiffness, impulse, lack;
-    int target;  // where its impulse is kept
+    double error, stiffness, impulse;
+    double lack;  // what its velocity lacks, or, across workers, is to be
+    int target;   // where its impulse is kept
   };
   // A joint's rows, and the blocks of the matrix that they are part of.
   struct Link {

@@ -120,8 +120,8 @@ void InterfaceMatrix::exchange_blocks(Mailboxes& mailboxes, const Part& own) {
   });
   each_other(mailboxes, [&](int worker) {
     Known& part = parts_[worker];
-    const char* in = static_cast<const char*>(
-        mailboxes.receive(worker, sizeof(Head) + sizeof(double) * part.blocks.size()));
+    const char* in =
+        static_cast<const char*>(mailboxes.receive(worker, sizeof(Head) + sizeof(double) * part.blocks.size()));
     Head head;
     in = get(in, 1, &head);
     get(in, part.blocks.size(), part.blocks.data());
@@ -171,8 +171,7 @@ void InterfaceMatrix::solve(Mailboxes& mailboxes, double* values, int sides) {
       for (std::size_t k = 0; k < each; ++k) values_[each * row + k] += *in++;
   }
   sides == 1 ? matrix_.solve_one(values_.data()) : matrix_.solve_two(values_.data());
-  for (std::size_t i = 0; i < own.rows.size(); ++i)
-    std::copy_n(&values_[each * own.rows[i]], each, values + each * i);
+  for (std::size_t i = 0; i < own.rows.size(); ++i) std::copy_n(&values_[each * own.rows[i]], each, values + each * i);
 }
 
 void InterfaceMatrix::largest(Mailboxes& mailboxes, std::vector<double>& of_labels) {

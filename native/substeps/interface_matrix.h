@@ -1,6 +1,6 @@
-// What is left of structures across workers once each worker has eliminated the bodies that only it has rows of: a matrix
-// for the bodies at both ends of joints between workers. Workers send each other their parts of it; all of them add up
-// and solve the same, to the last bit.
+// What is left of structures across workers once each worker has eliminated the bodies that only it has rows of: a
+// matrix for the bodies at both ends of joints between workers. Workers send each other their parts of it; all of them
+// add up and solve the same, to the last bit.
 #pragma once
 
 #include <vector>

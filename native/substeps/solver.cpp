@@ -102,7 +102,8 @@ void SubstepSolver::step(Real timestep) {
   between.store(contacts, joint_impulses);
   bodies.finish(timestep);
   lap(times_.moving);
-  row_updates_ = substeps * (2 * sweeps_.row_count() + 3 * static_cast<long>(contacts.size()) + 2 * joints.row_count() + 2 * between.row_count());
+  row_updates_ = substeps * (2 * sweeps_.row_count() + 3 * static_cast<long>(contacts.size()) + 2 * joints.row_count() +
+                             2 * between.row_count());
 }
 
 }  // namespace lapjoint

@@ -120,7 +120,7 @@ class BulletWorld:
     def step(self, timestep: float, count: int) -> None: ...
     def set_neighbours(
         self,
-        self_: int,
+        worker: int,
         workers: Ids,
         turns: Ids,
         border: Ids,
