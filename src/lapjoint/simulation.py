@@ -123,9 +123,7 @@ class Simulation:
             self.profile = profile = StepProfile()
             start = time.thread_time()
             if now.membership.worker_count > 1:
-                with profile.phase("detect"):  # lines 10 and 11
-                    now.detection.update(runtime, now.membership, now.replies)
-                self._carry_out(coupling.decide(now, runtime, profile))  # lines 7 to 9 and 12 to 15
+                self._carry_out(coupling.decide(now, runtime, profile))  # lines 7 to 15
             with profile.phase("step"):  # lines 16 and 17
                 self._step_workers()
             coupling.merge(now, runtime, profile)  # lines 18 to 20
@@ -228,7 +226,7 @@ class Simulation:
     @property
     def graph(self) -> ConstraintGraph:
         """The constraint graph of the last step, as it began."""
-        return self._now.graph
+        return self._coupling.graph(self._now)
 
     @property
     def replies(self) -> list[StepReply]:

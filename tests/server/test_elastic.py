@@ -90,12 +90,13 @@ def test_workers_of_processes_come_and_go(bowl: Scene) -> None:
 
 
 @pytest.mark.slow
-def test_any_number_follows_any_other(bowl: Scene) -> None:
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
+def test_any_number_follows_any_other(coupling: str, bowl: Scene) -> None:
     chance = random.Random(3)
-    with start(bowl, 3) as simulation:
+    with start(bowl, 3, coupling=coupling) as simulation:
         for _ in range(25):
             simulation.set_worker_count(chance.choice([1, 2, 3, 4, 7, 66]))
-            if chance.random() < 0.2:
+            if chance.random() < 0.2 and coupling == "blend":
                 simulation.set_growth_depth(chance.randrange(3))
             if chance.random() < 0.2:
                 simulation.set_load(chance.choice(["bodies", "contacts", "time"]))

@@ -192,7 +192,7 @@ def test_wrong_thresholds(wrong: float) -> None:
 def test_a_tower_at_rest_changes_nothing_and_costs_the_server_nothing() -> None:
     """Once nothing changes, balance and weights are left as they are, and still hold."""
     scene = stacks([12])
-    with Simulation(scene, Params(workers=3, runtime="inline", validate=True)) as simulation:
+    with Simulation(scene, Params(workers=3, runtime="inline", validate=True, coupling="blend")) as simulation:
         simulation.step(300)
         assert simulation._coupling._is_settled
         assert len(simulation.overlap) > 0

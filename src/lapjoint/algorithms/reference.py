@@ -6,13 +6,14 @@ from .balance import balance
 from .blend import blend
 from .command_lists import command_lists
 from .graph import Graph
-from .near_pairs import PairFinder
+from .near_pairs import PairFinder, any_moved
 from .overlap import assign_overlap
 from .weights import compute_weights, depth_weights
 
 __all__ = [
     "Graph",
     "PairFinder",
+    "any_moved",
     "assign_overlap",
     "balance",
     "blend",

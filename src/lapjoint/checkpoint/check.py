@@ -106,7 +106,10 @@ COUPLINGS: dict[str, dict[str, Rule]] = {
         "worker": Rule("int32", ("rows",), 0, "workers"),
         "weight": Rule("float64", ("rows",)),
     },
-    "tight": {"ghosts": Rule("int64", ("ghosts",), 0, is_ascending=True), "needed_at": Rule("int64", ("ghosts",))},
+    "tight": {
+        "ghosts": Rule("int64", ("ghosts",), 0, is_ascending=True),
+        "chosen_at": Rule("float64", ("chosen bodies", STATE_SIZE)),
+    },
 }
 REPLY = {"contact_bodies": PAIRS, "contact_point_count": COUNTS, "contact_depth": DEPTHS}
 

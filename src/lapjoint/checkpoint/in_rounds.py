@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays.state import PartState
 from ..params import Params
 from ..params.options import fields_of
+from ..scene import STATE_SIZE
 
 
 def is_in_rounds(parts: Mapping[str, PartState]) -> bool:
@@ -32,7 +33,7 @@ def parts_of_rounds(parts: Mapping[str, PartState]) -> dict[str, PartState]:
     known = np.zeros_like(commands.arrays["known"])
     return {
         **parts,
-        "coupling": PartState({"ghosts": none, "needed_at": none}, coupling.values),
+        "coupling": PartState({"ghosts": none, "chosen_at": np.empty((0, STATE_SIZE))}, coupling.values),
         "commands": PartState({**commands.arrays, "known": known}, commands.values),
         "last_step": PartState(replies, last.values),
         "workers": PartState(),

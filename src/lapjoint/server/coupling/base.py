@@ -134,6 +134,10 @@ class Coupling(Protocol):
         membership; sends no command."""
         ...
 
+    def graph(self, now: Situation) -> ConstraintGraph:
+        """The constraint graph of the last step, as it began."""
+        ...
+
     def present(self, now: Situation) -> Membership:
         """Who has which bodies in its engine: those of the membership, and others that a step needs there."""
         ...

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algorithms import Balance, Membership
+from ...algorithms import Balance, ConstraintGraph, Membership
 from ...algorithms.membership import WORD, resized, validate_weights
 from ...arrays.state import PartState
 from ...engines import EngineState, join_states
@@ -43,6 +43,8 @@ class Blend:
     # ---- before the step ---------------------------------------------------------------------------------------------
 
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
+        with profile.phase("detect"):  # lines 10 and 11
+            now.detection.update(runtime, now.membership, now.replies)
         now.commands.reset(self.weights.bodies)  # lines 7 to 9: they were blended after the last step
         with profile.phase("balance"):
             worker_count = self._balance(now, runtime, profile)
@@ -97,6 +99,9 @@ class Blend:
         self.weights = OverlapWeights(overlap, *found)
         if now.params.validate:
             validate_weights(self.weights.offset, self.weights.weight)
+
+    def graph(self, now: Situation) -> ConstraintGraph:
+        return now.graph
 
     def present(self, now: Situation) -> Membership:
         return now.membership

@@ -1,4 +1,4 @@
-"""Shared bodies: which bodies workers have besides their own, because they touch or are jointed to their own."""
+"""Shared bodies: which bodies workers have besides their own, because they are near or jointed to their own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from ...workers.messages import Neighbours
 Ids = NDArray[np.int32]
 Keys = NDArray[np.int64]
 
-LINGER = 10
-"""Steps that a worker keeps a ghost after its last constraint with one of the worker's own bodies."""
 MOST_WORKERS = 1024
 MOST_WORK = 20_000
 """Products of blocks that it may take to solve for all bodies at the ends of a structure's joints between workers, if
@@ -23,7 +21,7 @@ NOBODY = np.empty(0, np.int32)
 
 
 class SharedBodies:
-    """A body is a ghost in a worker that is not its owner and has a constraint with it, or had one lately. Kept as
+    """A body is a ghost in a worker that is not its owner and has, or may soon have, a constraint with it. Kept as
     keys: the body's number times MOST_WORKERS, plus the worker's."""
 
     def __init__(self, scene: Scene) -> None:
@@ -35,49 +33,23 @@ class SharedBodies:
         self._label = structure_labels(self._locked, scene.body_count)
         self.keys: Keys = np.empty(0, np.int64)
         """Ascending."""
-        self.needed_at: Keys = self.keys
-        """Step in which each was last needed."""
-        self._all_needed = False  # in the last step
         self._lists: tuple[Ids, list[Neighbours]] | None = None  # of the last choice, without these bodies
 
-    def restore(self, keys: Keys, needed_at: Keys) -> None:
-        """Go on from these."""
-        self.keys, self.needed_at, self._lists = keys, needed_at, None
-        self._all_needed = False
+    def set_keys(self, keys: Keys) -> None:
+        self.keys, self._lists = keys, None
 
     @property
     def bodies(self) -> Ids:
         """Bodies that several workers have, ascending."""
         return np.unique(self.keys // MOST_WORKERS).astype(np.int32)
 
-    def choose(self, owner: Ids, contacts: Ids, removed: Ids, step_count: int, is_same: bool = False) -> None:
-        """Choose the ghosts of a step between these owners with these contacts, without those that are out of all
-        engines. `is_same`: owners and contacts are those of the last step."""
-        if is_same and self._all_needed:  # none lingers
-            self.needed_at[:] = step_count
-            return
-        self._lists = None
-        self.forget(removed)
-        edges = np.concatenate([self._joints, contacts[contacts[:, 1] >= 0]])
+    def choose(self, owner: Ids, near: Ids, removed: Ids) -> None:
+        """Choose the ghosts between these owners: bodies that are jointed, and pairs of bodies that are near, without
+        those that are out of all engines."""
+        edges = np.concatenate([self._joints, near])
         edges = edges[~np.isin(edges, removed).any(axis=1)] if len(removed) else edges
         a, b = edges[owner[edges[:, 0]] != owner[edges[:, 1]]].astype(np.int64).T
-        now = np.unique(np.concatenate([a * MOST_WORKERS + owner[b], b * MOST_WORKERS + owner[a]]))
-        recent = self.needed_at >= step_count - LINGER
-        body, worker = np.divmod(self.keys, MOST_WORKERS)
-        recent &= (owner[body] != worker) & (worker < owner.max(initial=0) + 1)
-        # Both ends of a constraint linger, or none: an owner that is new has no part in old ones.
-        kept = np.setdiff1d(self.keys[recent], now, assume_unique=True)
-        kept_at = self.needed_at[np.searchsorted(self.keys, kept)]
-        keys, times = np.concatenate([now, kept]), np.concatenate([np.full(len(now), step_count), kept_at])
-        order = np.argsort(keys)
-        self.keys, self.needed_at = keys[order], times[order].astype(np.int64)
-        self._all_needed = bool((self.needed_at == step_count).all())
-
-    def forget(self, bodies: Ids) -> None:
-        """These change owners, or are gone: who needs them is chosen anew."""
-        kept = ~np.isin(self.keys // MOST_WORKERS, bodies)
-        self.keys, self.needed_at = self.keys[kept], self.needed_at[kept]
-        self._all_needed = False
+        self.set_keys(np.unique(np.concatenate([a * MOST_WORKERS + owner[b], b * MOST_WORKERS + owner[a]])))
 
     def present(self, membership: Membership, removed: Ids) -> Membership:
         """Who has which bodies in its engine: owners, and those that have ghosts."""

@@ -10,13 +10,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algorithms import Membership
+from ...algorithms import ConstraintGraph, Membership
 from ...algorithms.membership import column_of
 from ...algorithms.ownership import choose_migrations, cut_share
 from ...arrays.state import PartState
-from ...engines import EngineState, join_states
+from ...engines import CONTACT_MARGIN, EngineState, join_states
 from ...engines.bullet import BulletEngine
 from ...params import Params
+from ...scene import STATE_SIZE
 from ...workers.messages import NeighbourCommand, Neighbours, StepCommand, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..profile import StepProfile
@@ -29,6 +30,8 @@ Ids = NDArray[np.int32]
 
 MIGRATE_EVERY = 10
 """Steps from one search for bodies that should migrate to the next."""
+REACH = 0.1
+"""In length units: how far a body may move before who shares it is chosen anew. More: more ghosts, fewer choices."""
 MOST_INTERFACE = 1 << 20
 """Bytes of a worker's part of the widest interface that is solved at once."""
 
@@ -42,6 +45,11 @@ class Tight:
         self.weights = OverlapWeights.none()
         self._shared = SharedBodies(now.scene)
         self._owner = owners(now.membership)
+        unit = now.params.length_unit or 1.0
+        self._reach, self._radius = REACH * unit, now.scene.bounding_radii()
+        self._finder = now.algorithms.PairFinder(now.scene, CONTACT_MARGIN * unit + self._reach)
+        self._chosen_at: Array = np.empty((0, STATE_SIZE))  # states when ghosts were chosen; none: choose anew
+        self._removed = now.commands.removed  # then
         self._attempt = 0
         self.cut_share = 0.0
         """Share of constraints that are between workers, when it was last counted."""
@@ -59,15 +67,31 @@ class Tight:
     # ---- before the step ---------------------------------------------------------------------------------------------
 
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
-        """Line 12, with owners in place of overlap."""
-        with profile.phase("balance"):
-            now.loads.estimate(now.membership, now.replies, now.params.sweeps, now.step_count)
-            self._choose_owners(now, runtime.states, profile)
-            migration = self._choose_ghosts(now)
-            profile.cut_share = self.cut_share
-            if now.params.validate:
-                self._validate(now)
+        """Line 12, with owners in place of overlap. Between two decisions workers find all contacts themselves: those
+        of bodies that were near each other, and no body has moved far since."""
+        migration, states = None, runtime.states
+        if self._is_due(now, states):
+            with profile.phase("detect"):
+                now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
+            with profile.phase("balance"):
+                now.loads.estimate(now.membership, now.replies, now.params.sweeps, now.step_count)
+                self._choose_owners(now, states, profile)
+                migration = self._choose_ghosts(now, states)
+        profile.cut_share = self.cut_share
+        if now.params.validate:
+            now.detection.update(runtime, now.membership, now.replies)  # finds every contact between workers
+            self._validate(now)
         return Decision(now.repartition.wanted_count, migration)
+
+    def _is_due(self, now: Situation, states: Array) -> bool:
+        """Whether it is time to choose anew."""
+        if now.step_count % MIGRATE_EVERY == 0 or now.repartition.is_due(now.membership):
+            return True
+        if now.loads.is_time_to_look(now.step_count) or not np.array_equal(self._removed, now.commands.removed):
+            return True
+        if len(self._chosen_at) == 0 or self._owner.max(initial=0) >= now.membership.worker_count:
+            return True
+        return now.algorithms.any_moved(self._radius, states, self._chosen_at, self._reach)
 
     def _choose_owners(self, now: Situation, states: Array, profile: StepProfile) -> None:
         """Every so many steps: repartition the scene, or let bodies migrate to where they have most constraints."""
@@ -91,19 +115,18 @@ class Tight:
             if len(bodies):
                 membership.assign(owner)
 
-    def _choose_ghosts(self, now: Situation) -> Migration | None:
-        """Choose who shares which bodies, between the owners of this step. Returns the migration it needs, if any."""
-        owner, contacts, migration = owners(now.membership), now.graph.contacts, None
-        moved = np.flatnonzero(owner != self._owner).astype(np.int32)
-        if len(moved):
-            contacts = np.concatenate([contacts, now.detection.detector.find_lost(moved, now.membership)])
-            self._shared.forget(moved)
-        is_same = now.detection.is_unchanged and not len(moved)
-        self._shared.choose(owner, contacts, now.commands.removed, now.step_count, is_same)
-        if len(moved):
-            migration = Migration(moved, self._owner[moved], owner[moved])
-        self._owner = owner
-        return migration
+    def _choose_ghosts(self, now: Situation, states: Array) -> Migration | None:
+        """Choose who shares which bodies, between the owners of now. Returns the migration it needs, if any."""
+        owner, before = owners(now.membership), self._owner
+        near = self._finder.find(states, now.membership)
+        self._shared.choose(owner, near, now.commands.removed)
+        self._owner, self._chosen_at, self._removed = owner, np.array(states), now.commands.removed
+        moved = np.flatnonzero(owner != before).astype(np.int32)
+        return Migration(moved, before[moved], owner[moved]) if len(moved) else None
+
+    def graph(self, now: Situation) -> ConstraintGraph:
+        now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
+        return now.graph
 
     def present(self, now: Situation) -> Membership:
         return self._shared.present(now.membership, now.commands.removed)
@@ -153,7 +176,7 @@ class Tight:
         profile.exchange_bytes = sum(reply.sent_bytes for reply in profile.replies)
 
     def invalidate(self) -> None:
-        """Every decision is made from the situation alone."""
+        self._chosen_at = self._chosen_at[:0]
 
     def note_repartition(self, now: Situation) -> None:
         now.loads.note_repartition(now.membership, now.step_count, self.cut_share)
@@ -161,17 +184,16 @@ class Tight:
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def state(self) -> PartState:
-        shared = self._shared
-        return PartState({"ghosts": shared.keys, "needed_at": shared.needed_at}, {"cut_share": self.cut_share})
+        return PartState({"ghosts": self._shared.keys, "chosen_at": self._chosen_at}, {"cut_share": self.cut_share})
 
     def restore(self, state: PartState, now: Situation) -> None:
         self.cut_share = state.values["cut_share"]
         self._owner = owners(now.membership)
-        self._shared.restore(state.array("ghosts"), state.array("needed_at"))
+        self._shared.set_keys(state.array("ghosts"))
+        self._chosen_at, self._removed = state.array("chosen_at"), now.commands.removed
 
     def redistribute(self, now: Situation) -> None:
         self._owner = owners(now.membership)
-        self._shared.choose(self._owner, now.graph.contacts, now.commands.removed, now.step_count)
         self.cut_share = cut_share(self._owner, now.graph.edges)
         self.note_repartition(now)
 
@@ -179,6 +201,7 @@ class Tight:
         self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
     ) -> EngineState:
         """The states of all workers, joined: of what two of them have, the owner's."""
+        self._choose_ghosts(now, table)
         owner, bits = np.zeros(now.scene.body_count, np.int32), saved["membership"].arrays["bits"]
         for worker in range(len(states)):
             owner[column_of(bits, worker)] = worker
@@ -186,8 +209,8 @@ class Tight:
 
 
 class WithNeighbours:
-    """What the server does while the workers take a step together: it prepares the next detection. All take a failed
-    step again: nothing has been written then."""
+    """What the server does while the workers take a step together: nothing. All take a failed step again: nothing has
+    been written then."""
 
     repeats_all = True
 
@@ -202,10 +225,7 @@ class WithNeighbours:
         for command, mine in zip(commands, coupling.neighbours(now), strict=True):
             assert isinstance(command, NeighbourCommand)
             command.attempt, command.worker_count, command.neighbours = attempt, worker_count, mine
-        return None if again else self._prepare
-
-    def _prepare(self) -> None:
-        self._now.detection.detector.prepare(self._now.membership)
+        return None
 
     def failures(self) -> list[WorkerFailure]:
         return []
