@@ -135,6 +135,8 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
         raise ValueError(f"membership/bits has no worker for body {int(np.argmin(is_there))}")
     if coupling == "tight":
         _check_ghosts(parts["coupling"].arrays["ghosts"], sizes)
+        if len(parts["coupling"].arrays["chosen_at"]) not in (0, scene.body_count):
+            raise ValueError(f"coupling/chosen_at has other rows than none or {scene.body_count}, those of all bodies")
     row_count = _check_rows(parts["coupling"]) if coupling == "blend" else 0
     if len(parts["table"].arrays["worker_states"]) != row_count:
         raise ValueError(f"table/worker_states has other rows than {row_count}, those of overlap bodies")
