@@ -25,24 +25,19 @@ class FaultyEngine(BulletEngine):
     """`tell` says what it does wrong, in the step of which body's worker, when and how often."""
 
     _silently: int | None = None
-    _ghosts: frozenset[int] = frozenset()
 
     def step(self, count: int = 1) -> None:
         super().step(count)
         self._go_wrong("end")
 
-    def step_with_neighbours(self, attempt: int) -> bool:
+    def step_with_neighbours(self, attempt: int, count: int = 1, choose: bool = True) -> bool:
         self._go_wrong("begin")
-        completed = super().step_with_neighbours(attempt)
+        completed = super().step_with_neighbours(attempt, count, choose)
         self._go_wrong("end")
         return completed
 
-    def set_neighbours(self, worker: int, *lists: Any) -> None:
-        super().set_neighbours(worker, *lists)
-        self._ghosts = frozenset(np.asarray(lists[4]).tolist())
-
     def _go_wrong(self, when: str) -> None:
-        fault = take_fault([body for body in self.active_ids.tolist() if body not in self._ghosts], when)
+        fault = take_fault(self.active_ids.tolist(), when)
         if fault is None:
             return
         kind, body = fault["kind"], fault["body"]

@@ -54,21 +54,6 @@ PairFinder::PairFinder(const BodyBounds& bodies, double margin)
 }
 
 // The box of a body along the world's axes.
-bool any_moved(int body_count, const double* radius, const double* states, const double* before, double limit) {
-  for (int body = 0; body < body_count; ++body, states += 13, before += 13) {
-    double way = 0, dot = 0, turn = 0;
-    for (int i = 0; i < 3; ++i) way += (states[i] - before[i]) * (states[i] - before[i]);
-    for (int i = 3; i < 7; ++i) dot += states[i] * before[i];
-    for (int i = 3; i < 7; ++i) {
-      const double difference = dot < 0 ? states[i] + before[i] : states[i] - before[i];
-      turn += difference * difference;
-    }
-    // A point at distance r moves by 2 r sin(angle / 2), which is at most 2 r |dq|.
-    if (!(std::sqrt(way) + 2 * radius[body] * std::sqrt(turn) <= limit)) return true;
-  }
-  return false;
-}
-
 PairFinder::Box PairFinder::box_at(const double* s, int body) const {
   Box box;
   const double far = std::abs(s[0]) + std::abs(s[1]) + std::abs(s[2]);

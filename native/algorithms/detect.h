@@ -23,9 +23,6 @@ struct BodyBounds {
   int ignored_count = 0;
 };
 
-// Whether a point of any body may be farther from where it was at other states than `limit` [m].
-bool any_moved(int body_count, const double* radius, const double* states, const double* before, double limit);
-
 // Two bodies are near when their boxes along the world's axes and their spheres, each wider by `margin`, overlap.
 //
 // From step to step only what changed is looked at again. The grid holds boxes that are larger than their bodies, and a

@@ -228,16 +228,6 @@ NB_MODULE(_algorithms, m) {
       },
       "offset"_a, "weight"_a, "worker_states"_a, "body"_a, "states"_a.noconvert(), Unlocked());
 
-  m.def(
-      "any_moved",
-      [](Input<double> radius, Input<double> states, Input<double> before, double limit) {
-        expect(states.shape(0) == radius.shape(0) && before.shape(0) == radius.shape(0),
-               "states of a different number of bodies");
-        return lapjoint::any_moved(static_cast<int>(radius.shape(0)), radius.data(), states.data(), before.data(),
-                                   limit);
-      },
-      "radius"_a, "states"_a, "before"_a, "limit"_a, Unlocked());
-
   nb::class_<lapjoint::PairFinder>(m, "PairFinder")
       // The arrays are read in place: they live as long as the finder, and the caller leaves them unchanged.
       .def(

@@ -159,7 +159,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "memory"_a.noconvert(), "worker_count"_a, "room"_a, "worker"_a, "spins"_a, "links"_a.none() = nb::none(),
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 7>())
       // What engines do by themselves; false: the step is abandoned.
-      .def("begin_step", &Mailboxes::begin_step, "attempt"_a)
+      .def("begin_step", &Mailboxes::begin_step, "attempt"_a, "first"_a = true)
       .def(
           "send",
           [](Mailboxes& mail, int worker, nb::bytes message) {
@@ -176,7 +176,14 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             return nb::bytes(message, size);
           },
           "worker"_a, "size"_a)
-      .def("finish_step", [](Mailboxes& mail) { return unless_abandoned([&] { mail.finish_step(); }); })
+      .def(
+          "finish_step",
+          [](Mailboxes& mail, bool says_yes) -> std::optional<bool> {
+            bool found = false;
+            if (!unless_abandoned([&] { found = mail.finish_step(says_yes); })) return std::nullopt;
+            return found;
+          },
+          "says_yes"_a = false)
       .def_static("byte_count", &Mailboxes::byte_count, "worker_count"_a, "room"_a)
       .def_static(
           "abandon",
@@ -190,7 +197,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_prop_ro("waited_cpu_s", [](const Mailboxes& mail) { return mail.counts().wait_cpu; })
       .def_prop_ro("exchanges", [](const Mailboxes& mail) { return mail.counts().exchanges; })
       .def_prop_ro("sent_bytes", [](const Mailboxes& mail) { return mail.counts().bytes; });
-  m.attr("message_bytes") = std::max(sizeof(lapjoint::Motion), sizeof(lapjoint::BodyState));
+  m.attr("message_bytes") =
+      std::max({sizeof(lapjoint::Motion), sizeof(lapjoint::BodyState), lapjoint::ghost_message_bytes()});
 
   nb::class_<WorldSettings>(m, "WorldSettings")
       .def(nb::init<>())
@@ -212,7 +220,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("two_friction_directions", &WorldSettings::two_friction_directions)
       .def_rw("sleeping", &WorldSettings::sleeping)
       .def_rw("margin", &WorldSettings::margin)
-      .def_rw("exact_shapes", &WorldSettings::exact_shapes);
+      .def_rw("exact_shapes", &WorldSettings::exact_shapes)
+      .def_rw("has_neighbours", &WorldSettings::has_neighbours);
 
   nb::class_<ShapeDefinition>(m, "ShapeDefinition")
       .def(nb::init<>())
@@ -287,28 +296,19 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("clear_contacts", &BulletWorld::clear_contacts, Unlocked())
       .def("set_iterations", &BulletWorld::set_iterations, "iterations"_a)
       .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())
-      // Neighbours one after the other; bodies of all of them, and how many each has.
       .def(
-          "set_neighbours",
-          [](BulletWorld& w, int worker, Input<int> workers, Input<int> turns, Input<int> border,
-             Input<int> border_counts, Input<int> ghosts, Input<int> ghost_counts, Input<int> whole) {
-            std::vector<lapjoint::NeighbourBodies> neighbours;
-            const int *first = border.data(), *ghost = ghosts.data();
-            for (int i = 0; i < rows(workers); ++i) {
-              lapjoint::NeighbourBodies& one = neighbours.emplace_back();
-              one.worker = workers.data()[i];
-              one.turn = turns.data()[i];
-              one.border.assign(first, first + border_counts.data()[i]);
-              one.ghosts.assign(ghost, ghost + ghost_counts.data()[i]);
-              first += border_counts.data()[i];
-              ghost += ghost_counts.data()[i];
-            }
-            w.set_neighbours(worker, std::move(neighbours), std::vector<int>(whole.data(), whole.data() + rows(whole)));
+          "set_turns",
+          [](BulletWorld& w, int worker, Input<int> turns, Input<int> whole) {
+            w.set_turns(worker, std::vector<int>(turns.data(), turns.data() + rows(turns)),
+                        std::vector<int>(whole.data(), whole.data() + rows(whole)));
           },
-          "worker"_a, "workers"_a, "turns"_a, "border"_a, "border_counts"_a, "ghosts"_a, "ghost_counts"_a, "whole"_a)
+          "worker"_a, "turns"_a, "whole"_a)
       .def("lost_bodies", &BulletWorld::lost_bodies)
       .def("step_with_neighbours", &BulletWorld::step_with_neighbours, "timestep"_a, "mailboxes"_a, "attempt"_a,
-           Unlocked())
+           "count"_a, "choose"_a, Unlocked())
+      .def("ghost_count", &BulletWorld::ghost_count)
+      .def(
+          "ghost_ids", [](const BulletWorld& w, Output<int> ids) { w.ghost_ids(ids.data()); }, "ids"_a.noconvert())
       .def("detect", &BulletWorld::detect, Unlocked())
       .def(
           "prepare", [](BulletWorld& w, Input<int> moving) { w.prepare(moving.data(), rows(moving)); }, "moving"_a,

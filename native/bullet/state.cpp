@@ -5,6 +5,8 @@
 // does: the order of things depends on their numbers alone (bullet/order.h).
 #include <BulletCollision/CollisionDispatch/btCompoundCompoundCollisionAlgorithm.h>
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 #include "bullet/slot.h"
@@ -90,6 +92,11 @@ bool has_part(const btCollisionObject& object, int index) {
   return index >= 0 && index < shape.getNumChildShapes();
 }
 
+[[noreturn]] void throw_misplaced(int body_a, int body_b) {
+  throw std::invalid_argument("contact points of bodies " + std::to_string(body_a) + " and " + std::to_string(body_b) +
+                              " are not in their places");
+}
+
 int number_of(const btCollisionObject* object) {
   const int id = object->getBroadphaseHandle()->m_uniqueId;
   return id >= kStaticBase ? -1 - (id - kStaticBase) : id;
@@ -104,12 +111,14 @@ int BulletWorld::cached_point_count() {
   contacts_solved_ = false;
   int count = 0;
   for (const ContactKey& key : contact_keys_) count += key.manifold->getNumContacts();
+  for (const CachedManifold& one : waiting_) count += static_cast<int>(one.numbers.size()) / kPointNumbers;
   return count;
 }
 
 void BulletWorld::read_state(btScalar* bodies, bool* prepared, int* point_bodies, int* point_numbers,
                              btScalar* points) {
   for (const int id : bodies_) {
+    if (is_ghost_[id]) continue;
     const btRigidBody& body = slot(id).body;
     const btTransform& place = body.getWorldTransform();
     const btVector3 rows[] = {place.getOrigin(),   place.getBasis()[0],      place.getBasis()[1],
@@ -129,6 +138,12 @@ void BulletWorld::read_state(btScalar* bodies, bool* prepared, int* point_bodies
       each_number(point, [&](int value) { *point_numbers++ = value; });
       each_value(point, [&](btScalar value) { *points++ = value; });
     }
+  }
+  for (const CachedManifold& one : waiting_) {
+    for (std::size_t k = 0; k < one.numbers.size() / kPointNumbers; ++k)
+      point_bodies = std::copy(one.bodies.begin(), one.bodies.end(), point_bodies);
+    point_numbers = std::copy(one.numbers.begin(), one.numbers.end(), point_numbers);
+    points = std::copy(one.points.begin(), one.points.end(), points);
   }
 }
 
@@ -178,12 +193,10 @@ btPersistentManifold* BulletWorld::manifold_of(const int* bodies, const int* num
 
 void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, const bool* prepared, int point_count,
                           const int* point_bodies, const int* point_numbers, const btScalar* points) {
-  if (!bodies_.empty()) {
-    const std::vector<int> all = bodies_;
-    deactivate(all.data(), static_cast<int>(all.size()));
-  }
-  neighbours_.clear();  // until they are set anew, all bodies are its own
-  std::fill(is_ghost_.begin(), is_ghost_.end(), char(0));
+  leave(bodies_);
+  neighbours_.clear();
+  waiting_.clear();
+  ghosts_are_due_ = true;
   const std::vector<int> sorted = require_new(ids, count);
   for (int i = 0; i < count; ++i) {
     slots_[ids[i]] = make_body(ids[i]);
@@ -219,34 +232,70 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
 
 void BulletWorld::merge_contact_cache(int point_count, const int* point_bodies, const int* point_numbers,
                                       const btScalar* points) {
+  std::vector<CachedManifold> given;
+  for (int i = 0; i < point_count; ++i, point_bodies += 2, point_numbers += kPointNumbers, points += kPointValues) {
+    if (point_numbers[0] == 0) given.push_back({{point_bodies[0], point_bodies[1]}, {}, {}});
+    if (given.empty() || given.back().bodies[0] != point_bodies[0] || given.back().bodies[1] != point_bodies[1])
+      throw_misplaced(point_bodies[0], point_bodies[1]);
+    CachedManifold& into = given.back();
+    into.numbers.insert(into.numbers.end(), point_numbers, point_numbers + kPointNumbers);
+    into.points.insert(into.points.end(), points, points + kPointValues);
+  }
+  if (settings_.has_neighbours) {
+    // Some may be of bodies that are ghosts soon. Where there are neighbours, who is one is about to change.
+    const auto is_here = [this](const CachedManifold& one) { return object(one.bodies[0]) && object(one.bodies[1]); };
+    // Of a ghost that stays one, what is here is what its owner has.
+    if (!neighbours_.empty())
+      std::erase_if(given, [&](const CachedManifold& one) { return is_here(one) && has_points(one.bodies); });
+    const auto first = neighbours_.empty() ? std::stable_partition(given.begin(), given.end(), is_here) : given.begin();
+    waiting_.insert(waiting_.end(), std::make_move_iterator(first), std::make_move_iterator(given.end()));
+    given.erase(first, given.end());
+    if (!neighbours_.empty()) return;
+  }
+  merge_manifolds(given);
+}
+
+// Whether the contact cache has any of these two.
+bool BulletWorld::has_points(const std::array<int, 2>& bodies) {
+  btBroadphasePair* pair =
+      pairs_.findPair(object(bodies[0])->getBroadphaseHandle(), object(bodies[1])->getBroadphaseHandle());
+  if (!pair || !pair->m_algorithm) return false;
+  btManifoldArray manifolds;
+  pair->m_algorithm->getAllContactManifolds(manifolds);
+  for (int i = 0; i < manifolds.size(); ++i)
+    if (manifolds[i]->getNumContacts() > 0) return true;
+  return false;
+}
+
+void BulletWorld::merge_manifolds(const std::vector<CachedManifold>& given) {
   commit();
   contacts_solved_ = false;
   if (substeps_) substeps_->save_to_points(dispatcher_);
-  btPersistentManifold* manifold = nullptr;
-  for (int i = 0; i < point_count; ++i, point_bodies += 2, point_numbers += kPointNumbers, points += kPointValues) {
-    const int place = point_numbers[0];
-    if (place == 0) manifold = manifold_of(point_bodies, point_numbers);
+  for (const CachedManifold& from : given) {
+    btPersistentManifold* manifold = manifold_of(from.bodies.data(), from.numbers.data());
     if (!manifold) continue;
-    if (place == 0) manifold->clearManifold();
-    if (place != manifold->getNumContacts() || place >= MANIFOLD_CACHE_SIZE ||
-        number_of(manifold->getBody0()) != point_bodies[0])
-      throw std::invalid_argument("contact points of bodies " + std::to_string(point_bodies[0]) + " and " +
-                                  std::to_string(point_bodies[1]) + " are not in their places");
-    btManifoldPoint point(btVector3(0, 0, 0), btVector3(0, 0, 0), btVector3(0, 0, 0), 0);
-    const int* number = point_numbers + 1;
-    const btScalar* value = points;
-    each_number(point, [&](int& into) { into = *number++; });
-    each_value(point, [&](btScalar& into) { into = *value++; });
-    manifold->setNumContacts(place + 1);
-    manifold->getContactPoint(place) = point;
+    manifold->clearManifold();
+    const int count = static_cast<int>(from.numbers.size()) / kPointNumbers;
+    for (int i = 0; i < count; ++i) {
+      const int* number = from.numbers.data() + kPointNumbers * i;
+      const btScalar* value = from.points.data() + kPointValues * i;
+      const int place = *number++;
+      if (place != i || place >= MANIFOLD_CACHE_SIZE || number_of(manifold->getBody0()) != from.bodies[0])
+        throw_misplaced(from.bodies[0], from.bodies[1]);
+      btManifoldPoint point(btVector3(0, 0, 0), btVector3(0, 0, 0), btVector3(0, 0, 0), 0);
+      each_number(point, [&](int& into) { into = *number++; });
+      each_value(point, [&](btScalar& into) { into = *value++; });
+      manifold->setNumContacts(place + 1);
+      manifold->getContactPoint(place) = point;
+    }
   }
   if (substeps_) substeps_->load_from_points(dispatcher_);
 }
 
-int BulletWorld::joint_impulse_count() const { return substeps_ ? substeps_->joint_impulse_count(live_joints()) : 0; }
+int BulletWorld::joint_impulse_count() const { return substeps_ ? substeps_->joint_impulse_count(cached_joints()) : 0; }
 
 void BulletWorld::read_joint_impulses(int* joint_ids, btScalar* impulses) const {
-  if (substeps_) substeps_->read_joint_impulses(live_joints(), joint_ids, impulses);
+  if (substeps_) substeps_->read_joint_impulses(cached_joints(), joint_ids, impulses);
 }
 
 void BulletWorld::merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count) {

@@ -95,7 +95,7 @@ SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& 
 }
 
 void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std::vector<Neighbour> neighbours,
-                              const std::vector<int>& whole) {
+                              const std::vector<int>& whole, bool stale) {
   const int fixed = static_cast<int>(bodies_.size());
   std::vector<JointDefinition> own;
   std::vector<std::vector<JointDefinition>> between(neighbours.size());
@@ -109,6 +109,7 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   };
   for (const LiveJoint& from : live) {
     const int owner = owner_of(from.a, from.b);
+    if (owner == kNobody && stale) continue;
     if (owner == kNobody)
       throw std::invalid_argument("joint " + std::to_string(from.id) +
                                   " is between workers that do not share its bodies");
@@ -360,15 +361,26 @@ void SubstepWorld::forget_joints() { std::fill(solver_.joint_impulses.begin(), s
 
 // ---- a step --------------------------------------------------------------------------------------------------------
 
-void SubstepWorld::read_body(int i) {
-  const btRigidBody& body = *bodies_[i];
-  BodyState& state = solver_.bodies.start[i];
+BodyState state_of(const btRigidBody& body) {
+  BodyState state;
   const btTransform& place = body.getWorldTransform();
   put(place.getOrigin(), state.position);
   for (int k = 0; k < 3; ++k) put(place.getBasis()[k], state.axes + 3 * k);
   put(body.getLinearVelocity(), state.linear);
   put(body.getAngularVelocity(), state.angular);
+  return state;
 }
+
+void place_body(btRigidBody& body, const BodyState& state) {
+  btTransform where;
+  where.setOrigin(get(state.position));
+  for (int k = 0; k < 3; ++k) where.getBasis()[k] = get(state.axes + 3 * k);
+  body.setLinearVelocity(get(state.linear));
+  body.setAngularVelocity(get(state.angular));
+  body.setCenterOfMassTransform(where);
+}
+
+void SubstepWorld::read_body(int i) { solver_.bodies.start[i] = state_of(*bodies_[i]); }
 
 void SubstepWorld::read_bodies(btScalar timestep) {
   const btScalar h = timestep / btScalar(solver_.settings.substeps);
@@ -399,16 +411,33 @@ void SubstepWorld::exchange_states() {
     for (const int place : neighbour.border) read_body(place);
   solver_.between.exchange_states(states);
   for (const Neighbour& neighbour : solver_.between.neighbours())
-    for (const int place : neighbour.ghosts) {
-      const BodyState& state = states[place];
-      btRigidBody& body = *bodies_[place];
-      btTransform where;
-      where.setOrigin(get(state.position));
-      for (int k = 0; k < 3; ++k) where.getBasis()[k] = get(state.axes + 3 * k);
-      body.setLinearVelocity(get(state.linear));
-      body.setAngularVelocity(get(state.angular));
-      body.setCenterOfMassTransform(where);
-    }
+    for (const int place : neighbour.ghosts) place_body(*bodies_[place], states[place]);
+}
+
+void SubstepWorld::watch_bodies(Real reach) {
+  reach_ = reach;
+  watched_.resize(bodies_.size());
+  for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    btVector3 middle;
+    btScalar radius;
+    bodies_[i]->getCollisionShape()->getBoundingSphere(middle, radius);
+    watched_[i] = {state_of(*bodies_[i]), radius + middle.length()};
+  }
+}
+
+bool SubstepWorld::have_moved_far() const {
+  if (watched_.size() != bodies_.size()) return true;
+  for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    if (ghost_of_[i] != kOwn) continue;
+    const BodyState &then = watched_[i].state, &now = solver_.bodies.start[i];
+    Real way = 0, turn = 0;
+    for (int k = 0; k < 3; ++k) way += (now.position[k] - then.position[k]) * (now.position[k] - then.position[k]);
+    for (int k = 0; k < 9; ++k) turn += (now.axes[k] - then.axes[k]) * (now.axes[k] - then.axes[k]);
+    // A point at distance r moves by 2 r sin(angle / 2); the squares of the axes' differences add up to 8 sin^2(angle /
+    // 2).
+    if (!(std::sqrt(way) + watched_[i].radius * std::sqrt(turn / 2) <= reach_)) return true;
+  }
+  return false;
 }
 
 std::vector<int> SubstepWorld::find_not_finite() const {
@@ -425,7 +454,7 @@ std::vector<int> SubstepWorld::find_not_finite() const {
 }
 
 void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
-                               std::vector<Neighbour> neighbours, const std::vector<int>& whole) {
+                               std::vector<Neighbour> neighbours, const std::vector<int>& whole, bool stale) {
   bodies_ = bodies;
   solver_.bodies.resize(static_cast<int>(bodies.size()));
   members_.assign(bodies.empty() ? 0 : bodies.back()->getUserIndex() + 1, {0, 0});
@@ -443,7 +472,7 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
     for (const int place : neighbours[n].ghosts) ghost_of_[place] = static_cast<int>(n);
     for (const int place : neighbours[n].border) is_border_[n][place] = 1;
   }
-  set_joints(joints, self, std::move(neighbours), whole);
+  set_joints(joints, self, std::move(neighbours), whole, stale);
 }
 
 void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep) {

@@ -15,6 +15,9 @@
 
 namespace lapjoint {
 
+BodyState state_of(const btRigidBody& body);
+void place_body(btRigidBody& body, const BodyState& state);
+
 class SubstepWorld {
  public:
   SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, int body_count, double length_unit,
@@ -28,9 +31,9 @@ class SubstepWorld {
   };
   // Whenever bodies, joints or neighbours come or go; bodies are in the world's order, neighbours have their places.
   // `whole`: structures across workers, by their lowest bodies, that are narrow enough between workers to be solved at
-  // once.
+  // once. `stale`: neighbours are about to change; joints that are nobody's are no error.
   void set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
-                   std::vector<Neighbour> neighbours, const std::vector<int>& whole);
+                   std::vector<Neighbour> neighbours, const std::vector<int>& whole, bool stale);
 
   // From contacts as the dispatcher has them: computes a step, and writes it into the world's bodies and contacts.
   void solve(btDispatcher& dispatcher, btScalar timestep);
@@ -39,6 +42,9 @@ class SubstepWorld {
   // Together with other workers. Before contacts are looked for, they send each other where their bodies are.
   void set_mailboxes(Mailboxes* mailboxes) { solver_.between.set_mailboxes(mailboxes); }
   void exchange_states();
+  // Own bodies are watched from where they are now, and whether one has moved further than that since: after `solve`.
+  void watch_bodies(Real reach);
+  bool have_moved_far() const;
   // Places of own bodies that cannot be computed with any more; within a step that has failed, and after `solve`.
   std::vector<int> find_not_finite() const;
   // Whose constraint one between these bodies is: of the own ones, of a neighbour by its place in the list, or
@@ -89,7 +95,7 @@ class SubstepWorld {
   // In the dispatcher's order, and the numbers of its entries in the order of their names.
   void collect(btDispatcher& dispatcher);
   void set_joints(const std::vector<LiveJoint>& joints, int self, std::vector<Neighbour> neighbours,
-                  const std::vector<int>& whole);
+                  const std::vector<int>& whole, bool stale);
   int place_of(int number) const;
   void read_contacts();
   void read_body(int place);
@@ -103,6 +109,12 @@ class SubstepWorld {
   std::vector<std::uint8_t> locked_;
   Structures structures_;
   std::vector<btRigidBody*> bodies_;
+  struct Watched {
+    BodyState state;
+    Real radius;
+  };
+  std::vector<Watched> watched_;  // by place
+  Real reach_ = 0;
   struct Member {
     int place;
     Real rolling;

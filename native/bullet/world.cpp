@@ -114,11 +114,7 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
 
 BulletWorld::~BulletWorld() {
   joints_.clear();
-  neighbours_.clear();
-  if (!bodies_.empty()) {
-    const std::vector<int> all = bodies_;
-    deactivate(all.data(), static_cast<int>(all.size()));
-  }
+  leave(bodies_);
   commit();
   clear_contacts();
   for (Static& item : statics_) {
@@ -176,7 +172,7 @@ void BulletWorld::require(const int* ids, int count, bool active) const {
     const int id = ids[i];
     if (id < 0 || id >= body_columns_.count)
       throw BodyError(id, "does not exist, the scene has " + std::to_string(body_columns_.count) + " bodies");
-    if (static_cast<bool>(slots_[id]) != active) throw BodyError(id, active ? "is not active" : "is already active");
+    if ((slots_[id] && !is_ghost_[id]) != active) throw BodyError(id, active ? "is not active" : "is already active");
   }
 }
 
@@ -232,6 +228,13 @@ std::vector<int> BulletWorld::require_new(const int* ids, int count) const {
 }
 
 void BulletWorld::activate(const int* ids, int count, const double* states) {
+  std::vector<int> taken_over;
+  for (int i = 0; i < count; ++i)
+    if (ids[i] >= 0 && ids[i] < body_columns_.count && is_ghost_[ids[i]]) taken_over.push_back(ids[i]);
+  std::sort(taken_over.begin(), taken_over.end());
+  taken_over.erase(std::unique(taken_over.begin(), taken_over.end()), taken_over.end());
+  leave(taken_over);
+  ghosts_are_stale_ = true;
   const std::vector<int> sorted = require_new(ids, count);
   for (int i = 0; i < count; ++i) {
     slots_[ids[i]] = make_body(ids[i]);
@@ -292,31 +295,42 @@ void BulletWorld::connect_joints(const int* ids, int count) {
 
 void BulletWorld::deactivate(const int* ids, int count) {
   require(ids, count, true);
-  for (int i = 0; i < count; ++i) {
-    if (mark_[ids[i]]) {
-      for (int k = 0; k < i; ++k) mark_[ids[k]] = 0;
-      throw BodyError(ids[i], "is deactivated twice");
-    }
-    mark_[ids[i]] = 1;
-  }
+  std::vector<int> sorted(ids, ids + count);
+  std::sort(sorted.begin(), sorted.end());
+  const auto twin = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twin != sorted.end()) throw BodyError(*twin, "is deactivated twice");
+  ghosts_are_stale_ = true;
+  leave(sorted);
+}
+
+// Active bodies or ghosts.
+void BulletWorld::leave(const std::vector<int>& ids) {
+  if (ids.empty()) return;
+  const std::vector<int> going = ids;
+  for (const int id : going) mark_[id] = 1;
   wake_neighbours();
   contacts_solved_ = false;
   const auto leaving = [this](int body) { return body != kWorld && mark_[body]; };
   std::erase_if(joints_, [&](const LiveJoint& joint) {
     const bool gone = leaving(joint_columns_.body_a[joint.id]) || leaving(joint_columns_.body_b[joint.id]);
     if (gone) joint_live_[joint.id] = 0;
-    if (gone && substeps_) substeps_->forget_joint(joint.id);
     return gone;
   });
+  for (const int id : substeps_ ? going : std::vector<int>())  // also of joints that wait for their other bodies
+    for (int k = joint_start_[id]; k < joint_start_[id + 1]; ++k) substeps_->forget_joint(joint_list_[k]);
   if (substeps_) substeps_->forget_contacts_of(mark_);
   pairs_.remove_pairs_of(mark_, dispatcher_);
   std::erase_if(bodies_, leaving);
-  for (int i = 0; i < count; ++i) {
-    Slot& gone = slot(ids[i]);
+  for (NeighbourBodies& neighbour : neighbours_) {
+    std::erase_if(neighbour.border, leaving);
+    std::erase_if(neighbour.ghosts, leaving);
+  }
+  for (const int id : going) {
+    Slot& gone = slot(id);
     broadphase_.destroyProxy(gone.body.getBroadphaseHandle(), &dispatcher_);
     shapes_.release(gone.shape_id, gone.turn);
-    slots_[ids[i]].reset();
-    mark_[ids[i]] = 0;
+    slots_[id].reset();
+    mark_[id] = is_ghost_[id] = 0;
   }
   members_changed_ = true;
 }
@@ -354,7 +368,7 @@ void BulletWorld::commit() {
       live.push_back({joint.id, slot(a).body.getUserIndex2(), to_world ? fixed : slot(b).body.getUserIndex2(),
                       slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
     }
-    substeps_->set_members(movers_, live, self_, places_of_neighbours(), whole_);
+    substeps_->set_members(movers_, live, self_, places_of_neighbours(), whole_, ghosts_are_stale_);
   }
   members_changed_ = false;
 }
@@ -423,21 +437,39 @@ void BulletWorld::add_forces(const int* ids, int count, const double* forces, co
   }
 }
 
-void BulletWorld::active_ids(int* ids) const { std::copy(bodies_.begin(), bodies_.end(), ids); }
+int BulletWorld::active_count() const {
+  return static_cast<int>(std::count_if(bodies_.begin(), bodies_.end(), [this](int id) { return !is_ghost_[id]; }));
+}
+
+void BulletWorld::active_ids(int* ids) const {
+  std::copy_if(bodies_.begin(), bodies_.end(), ids, [this](int id) { return !is_ghost_[id]; });
+}
+
+void BulletWorld::ghost_ids(int* ids) const {
+  std::copy_if(bodies_.begin(), bodies_.end(), ids, [this](int id) { return is_ghost_[id] != 0; });
+}
 
 void BulletWorld::live_joint_ids(int* ids) const {
   for (std::size_t i = 0; i < joints_.size(); ++i) ids[i] = joints_[i].id;
 }
 
-std::vector<int> BulletWorld::live_joints() const {
+std::vector<int> BulletWorld::cached_joints() const {
   std::vector<int> ids(joints_.size());
   live_joint_ids(ids.data());
+  if (!settings_.has_neighbours) return ids;
+  ids.clear();  // those that are not live may be so once ghosts are chosen
+  for (const int id : bodies_)
+    if (!is_ghost_[id])
+      ids.insert(ids.end(), joint_list_.begin() + joint_start_[id], joint_list_.begin() + joint_start_[id + 1]);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
 }
 
 // ---- time ----------------------------------------------------------------------------------------------------------
 
 void BulletWorld::step(double timestep, int count) {
+  if (!neighbours_.empty() || !waiting_.empty()) set_ghosts({}, {});  // there are no other workers any more
   commit();
   solver_->begin_step();
   for (int i = 0; i < count; ++i) {
@@ -458,51 +490,22 @@ void BulletWorld::step(double timestep, int count) {
 
 // ---- with neighbours -----------------------------------------------------------------------------------------------
 
-void BulletWorld::set_neighbours(int self, std::vector<NeighbourBodies> neighbours, std::vector<int> whole) {
+void BulletWorld::set_turns(int self, std::vector<int> turns, std::vector<int> whole) {
+  if (!substeps_ || !settings_.has_neighbours)
+    throw std::invalid_argument("this world takes no steps with neighbours: they need the substep solver");
+  if (self < 0 || self >= static_cast<int>(turns.size()))
+    throw std::invalid_argument("turns of worker " + std::to_string(self) + " are of others");
   self_ = self;
   members_changed_ |= whole != whole_;
   whole_ = std::move(whole);
-  if (neighbours == neighbours_) return;
-  if (!substeps_) throw std::invalid_argument("only the substep solver takes steps with neighbours");
-  std::vector<char> ghosts(is_ghost_.size(), 0);
-  for (const NeighbourBodies& neighbour : neighbours) {
-    for (const std::vector<int>* ids : {&neighbour.border, &neighbour.ghosts})
-      for (const int id : *ids)
-        if (id < 0 || id >= body_columns_.count) throw BodyError(id, "does not exist");
-    for (const int id : neighbour.ghosts) ghosts[id] = 1;
-  }
-  // Who becomes a ghost, or is one no longer, leaves and enters anew, where it is.
-  std::vector<int> changed;
-  for (const int id : bodies_)
-    if (ghosts[id] != is_ghost_[id]) changed.push_back(id);
-  struct Place {
-    btTransform where;
-    btVector3 linear, angular;
-  };
-  std::vector<Place> places;
-  for (const int id : changed) {
-    const btRigidBody& body = slot(id).body;
-    places.push_back({body.getWorldTransform(), body.getLinearVelocity(), body.getAngularVelocity()});
-  }
-  if (!changed.empty()) deactivate(changed.data(), static_cast<int>(changed.size()));
-  is_ghost_ = std::move(ghosts);
-  neighbours_ = std::move(neighbours);
-  members_changed_ = true;
-  if (changed.empty()) return;
-  for (std::size_t i = 0; i < changed.size(); ++i) {
-    slots_[changed[i]] = make_body(changed[i]);
-    btRigidBody& body = slot(changed[i]).body;
-    body.setLinearVelocity(places[i].linear);
-    body.setAngularVelocity(places[i].angular);
-    body.setCenterOfMassTransform(places[i].where);
-  }
-  enter(changed.data(), static_cast<int>(changed.size()), changed);
+  if (turns == turns_) return;
+  turns_ = std::move(turns);
+  ghosts_are_due_ = true;
 }
 
 std::vector<Neighbour> BulletWorld::places_of_neighbours() const {
   std::vector<Neighbour> found;
   const auto places = [this](const std::vector<int>& ids, std::vector<int>& into) {
-    require(ids.data(), static_cast<int>(ids.size()), true);
     for (const int id : ids) into.push_back(slot(id).body.getUserIndex2());
   };
   for (const NeighbourBodies& from : neighbours_) {
@@ -515,25 +518,25 @@ std::vector<Neighbour> BulletWorld::places_of_neighbours() const {
   return found;
 }
 
-bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, std::uint64_t attempt) {
-  if (!substeps_) throw std::invalid_argument("only the substep solver takes steps with neighbours");
-  commit();
+bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, std::uint64_t attempt, int count,
+                                       bool choose) {
+  if (!substeps_ || mailboxes.worker_count() != static_cast<int>(turns_.size()))
+    throw std::invalid_argument("the turns of worker " + std::to_string(self_) + " are not set for " +
+                                std::to_string(mailboxes.worker_count()) + " workers");
+  if (ghosts_are_stale_ && !choose)
+    throw std::invalid_argument("bodies of worker " + std::to_string(self_) + " have changed, but ghosts stay");
   contacts_solved_ = false;
+  ghosts_are_due_ |= choose;
   struct Connection {
     SubstepWorld& world;
     Connection(SubstepWorld& own, Mailboxes& mail) : world(own) { world.set_mailboxes(&mail); }
     ~Connection() { world.set_mailboxes(nullptr); }
   } connection(*substeps_, mailboxes);
-  mailboxes.begin_step(attempt);
   try {
-    substeps_->exchange_states();
-    const auto start = std::chrono::steady_clock::now();
-    world_->begin_own_step(btScalar(timestep));
-    detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    substeps_->solve(dispatcher_, btScalar(timestep));
-    if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
-    mailboxes.finish_step();
-    substeps_->write_back();
+    for (int step = 0; step < count; ++step) {
+      mailboxes.begin_step(attempt + static_cast<std::uint64_t>(step), step == 0);
+      take_step_with_neighbours(timestep, mailboxes);
+    }
   } catch (const StepAbandoned&) {
     world_->clearForces();
     return false;
@@ -543,8 +546,21 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
     for (const int place : substeps_->find_not_finite()) lost_.push_back(bodies_[place]);
     throw NotFiniteError(lost_.front());
   }
-  world_->clearForces();
   return true;
+}
+
+void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxes) {
+  if (ghosts_are_due_) choose_ghosts(mailboxes);
+  commit();
+  substeps_->exchange_states();
+  const auto start = std::chrono::steady_clock::now();
+  world_->begin_own_step(btScalar(timestep));
+  detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  substeps_->solve(dispatcher_, btScalar(timestep));
+  if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
+  ghosts_are_due_ = mailboxes.finish_step(substeps_->have_moved_far());
+  substeps_->write_back();
+  world_->clearForces();
 }
 
 void BulletWorld::detect() {
@@ -559,6 +575,8 @@ void BulletWorld::prepare(const int* moving, int count) {
   contacts_solved_ = false;
   std::vector<btRigidBody*> bodies;
   for (int i = 0; i < count; ++i) bodies.push_back(&slot(moving[i]).body);
+  for (const int id : bodies_)
+    if (is_ghost_[id]) bodies.push_back(&slot(id).body);  // which others move
   world_->prepare(bodies);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,8 +41,9 @@ struct WorldSettings {
   bool split_impulse = true;
   bool two_friction_directions = true;
   bool sleeping = false;
-  double margin = 0.04;       // in length units
-  bool exact_shapes = false;  // boxes and hulls end where they are drawn, whatever the margin
+  double margin = 0.04;         // in length units
+  bool exact_shapes = false;    // boxes and hulls end where they are drawn, whatever the margin
+  bool has_neighbours = false;  // steps are taken together with other workers
 };
 
 // The scene's body table, column by column; owned by the scene.
@@ -66,11 +68,18 @@ struct StaticBody {
   std::uint32_t group, mask;
 };
 
-// Another worker, and the bodies that both have: own ones, and the other's.
+// Another worker, and the bodies that both have: own ones, and the other's; ascending.
 struct NeighbourBodies {
   int worker, turn;
   std::vector<int> border, ghosts;
   bool operator==(const NeighbourBodies&) const = default;
+};
+
+// Of a contact cache, the points of one manifold, as a world's state has them.
+struct CachedManifold {
+  std::array<int, 2> bodies;
+  std::vector<int> numbers;
+  std::vector<btScalar> points;
 };
 
 struct ContactPair {
@@ -79,6 +88,9 @@ struct ContactPair {
   int point_count;
   double depth;  // m, of the deepest point; negative while apart
 };
+
+// Most that a message of choosing ghosts has for a body.
+std::size_t ghost_message_bytes();
 
 class BulletWorld {
  public:
@@ -104,13 +116,18 @@ class BulletWorld {
   void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
   void step(double timestep, int count);
 
-  // Which bodies are here for the sake of other workers: ghosts, which are theirs. Their joints and contacts with
-  // border bodies are solved in both. Between deactivating and activating; a body that becomes a ghost or is one no
-  // longer loses its contact cache. All of them are active when a step is taken. `whole`: structures across workers
-  // that are solved at once where that is little work, by their lowest bodies, ascending.
-  void set_neighbours(int self, std::vector<NeighbourBodies> neighbours, std::vector<int> whole);
-  // Together with all other workers, who do the same. False if the step is abandoned: nothing has moved then.
-  bool step_with_neighbours(double timestep, Mailboxes& mailboxes, std::uint64_t attempt);
+  // Steps together with other workers. A body that is near one of another worker's, or jointed to it, is a ghost there:
+  // it is no active body, and joints and contacts between a ghost and an own body are solved by both workers. Workers
+  // choose ghosts themselves (bullet/ghosts.cpp).
+  //
+  // `turns`: of this worker's pair with each worker. `whole`: structures across workers that are solved at once where
+  // that is little work, by their lowest bodies, ascending.
+  void set_turns(int self, std::vector<int> turns, std::vector<int> whole);
+  // So many steps, as all other workers do. `choose`: ghosts anew before the first, because bodies have come, gone or
+  // been moved; with all workers or with none. False if a step is abandoned: nothing has moved in it.
+  bool step_with_neighbours(double timestep, Mailboxes& mailboxes, std::uint64_t attempt, int count, bool choose);
+  int ghost_count() const { return static_cast<int>(bodies_.size()) - active_count(); }
+  void ghost_ids(int* ids) const;
   // Bodies that were not finite in the last such step that failed: they keep their states.
   const std::vector<int>& lost_bodies() const { return lost_; }
 
@@ -130,13 +147,14 @@ class BulletWorld {
   void restore(const int* ids, int count, const btScalar* bodies, const bool* prepared, int point_count,
                const int* point_bodies, const int* point_numbers, const btScalar* points);
   // Merge contact points of active bodies from another world's contact cache; they replace those of the same pairs.
+  // With neighbours, those of bodies that are not here wait until ghosts are chosen.
   void merge_contact_cache(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points);
   // Warm-start data of joints, in substeps: their last impulses, one after the other, each with its joint.
   int joint_impulse_count() const;
   void read_joint_impulses(int* joint_ids, btScalar* impulses) const;
   void merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count);
 
-  int active_count() const { return static_cast<int>(bodies_.size()); }
+  int active_count() const;
   void active_ids(int* ids) const;
   int live_joint_count() const { return static_cast<int>(joints_.size()); }
   void live_joint_ids(int* ids) const;
@@ -154,10 +172,11 @@ class BulletWorld {
   struct Slot;  // one active body
 
   Slot& slot(int body_id) const;
-  std::vector<int> live_joints() const;
+  std::vector<int> cached_joints() const;  // whose impulses are part of the state
   void require(const int* ids, int count, bool active) const;
   std::vector<int> require_new(const int* ids, int count) const;
   void enter(const int* ids, int count, const std::vector<int>& sorted);
+  void leave(const std::vector<int>& ids);
   std::unique_ptr<Slot> make_body(int body_id) const;
   void place_body(Slot& slot, const double* state) const;
   void enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask, btScalar room = 0);
@@ -167,6 +186,12 @@ class BulletWorld {
   void wake_neighbours();  // of marked bodies
   void commit();
   std::vector<Neighbour> places_of_neighbours() const;
+  void choose_ghosts(Mailboxes& mailboxes);
+  void set_ghosts(std::vector<NeighbourBodies> chosen, const std::vector<std::pair<int, BodyState>>& arriving);
+  int other_end(int joint, int body) const;
+  bool has_points(const std::array<int, 2>& bodies);
+  void merge_manifolds(const std::vector<CachedManifold>& given);
+  void take_step_with_neighbours(double timestep, Mailboxes& mailboxes);
   bool is_reported(const ContactKey& key) const;
   void check_finite() const;
   btVector3 length(const double* xyz) const;
@@ -186,8 +211,11 @@ class BulletWorld {
   std::unique_ptr<SubstepWorld> substeps_;  // in place of the solver
   int self_ = 0;                            // this worker's number
   std::vector<NeighbourBodies> neighbours_;
-  std::vector<int> whole_, lost_;
-  std::vector<char> is_ghost_;  // by body number
+  std::vector<int> turns_, whole_, lost_;
+  std::vector<char> is_ghost_;           // by body number
+  bool ghosts_are_due_ = false;          // somebody's body has moved far since they were chosen
+  bool ghosts_are_stale_ = false;        // own bodies have come or gone since
+  std::vector<CachedManifold> waiting_;  // for ghosts to be chosen
   std::unique_ptr<OrderedWorld> world_;
   std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to
 

@@ -136,7 +136,7 @@ std::vector<std::shared_ptr<MailLink>> MailLinks::all() const {
 
 bool MailLinks::is_abandoned(std::uint64_t attempt) const {
   const auto links = all();
-  return std::any_of(links.begin(), links.end(), [&](const auto& link) { return link->abandoned == attempt; });
+  return std::any_of(links.begin(), links.end(), [&](const auto& link) { return link->abandoned >= attempt; });
 }
 
 // ---- the thread that receives --------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ bool MailLinks::receive(MailLink& link) {
 
 bool MailLinks::is_acceptable(const MailFrame& frame) const {
   if (frame.kind == MailFrame::kMessage) return frame.size <= room_;
-  return (frame.kind == MailFrame::kFinished || frame.kind == MailFrame::kAbandoned) && frame.size == 0;
+  return frame.kind > MailFrame::kMessage && frame.kind <= MailFrame::kAgreed && frame.size == 0;
 }
 
 void MailLinks::take(MailLink& link) {
@@ -200,6 +200,8 @@ void MailLinks::take(MailLink& link) {
     Mailboxes::deliver(memory_, room_, link.worker, self_, frame.number, frame.size);
   } else if (frame.kind == MailFrame::kFinished) {
     link.finished.set(frame.number);
+  } else if (frame.kind == MailFrame::kAgreed) {
+    link.agreed = frame.number;
   } else {
     link.abandoned = frame.number;
   }

@@ -18,7 +18,7 @@ namespace lapjoint {
 
 // What goes through a socket. `size` bytes follow. In the byte order of the machine: all have the same.
 struct MailFrame {
-  enum Kind : std::uint64_t { kMessage = 1, kFinished, kAbandoned };
+  enum Kind : std::uint64_t { kMessage = 1, kFinished, kAbandoned, kAgreed };
   std::uint64_t kind, number, size;  // number: of the message, or of the attempt
 };
 
@@ -33,6 +33,7 @@ class MailLink {
   const int worker, socket;
   SharedNumber finished;                    // the last attempt that it has
   std::atomic<std::uint64_t> abandoned{0};  // the last attempt that it has given up
+  std::atomic<std::uint64_t> agreed{0};     // the last attempt at whose end it has said yes
   std::atomic<bool> is_open{true};
 
   void put(const MailFrame& frame, const void* content);

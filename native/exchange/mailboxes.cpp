@@ -54,11 +54,12 @@ Mailboxes::Mailboxes(void* memory, int worker_count, std::size_t room, int self,
   static_assert(sizeof(Slot) <= kLine && sizeof(Head) <= kLine && sizeof(Worker) <= kLine);
 }
 
-void Mailboxes::begin_step(std::uint64_t attempt) {
+void Mailboxes::begin_step(std::uint64_t attempt, bool first) {
   attempt_ = attempt;
   std::fill(sent_.begin(), sent_.end(), std::uint64_t(0));
   std::fill(received_.begin(), received_.end(), std::uint64_t(0));
-  counts_ = {};
+  if (first) counts_ = {};
+  counts_.exchanges = counts_.bytes = 0;
 }
 
 // Pairs with the workers 0 to n come before all that have n + 1.
@@ -102,7 +103,8 @@ void Mailboxes::send(int worker, std::size_t size) {
 
 const void* Mailboxes::receive_any(int worker) {
   const std::uint64_t number = attempt_ * kInStep + received_[worker]++;
-  wait_for(slot(memory_, room_, worker, self_, number).message, number);
+  wait_for(slot(memory_, room_, worker, self_, number).message,
+           [number](std::uint64_t seen) { return seen == number; });
   return content(memory_, room_, worker, self_, number);
 }
 
@@ -115,43 +117,55 @@ const void* Mailboxes::receive(int worker, std::size_t size) {
   return message;
 }
 
-void Mailboxes::finish_step() {
-  worker(memory_, self_).finished.set(attempt_);
-  if (links_)
-    for (const auto& link : links_->all()) send_by(*link, {MailFrame::kFinished, attempt_, 0}, nullptr);
+bool Mailboxes::finish_step(bool says_yes) {
+  Worker& own = worker(memory_, self_);
+  if (says_yes) own.agreed.store(attempt_, std::memory_order_seq_cst);
+  own.finished.set(attempt_);
+  if (links_) {
+    for (const auto& link : links_->all()) {
+      if (says_yes) send_by(*link, {MailFrame::kAgreed, attempt_, 0}, nullptr);
+      send_by(*link, {MailFrame::kFinished, attempt_, 0}, nullptr);
+    }
+  }
+  bool found = says_yes;
   for (int other = 0; other < worker_count_; ++other) {
     const auto link = link_to(other);
-    wait_for(link ? link->finished : worker(memory_, other).finished, attempt_);
+    wait_for(link ? link->finished : worker(memory_, other).finished,
+             [this](std::uint64_t seen) { return seen >= attempt_; });
+    found |= (link ? link->agreed : worker(memory_, other).agreed).load(std::memory_order_seq_cst) == attempt_;
   }
+  return found;
 }
 
 bool Mailboxes::is_abandoned() const {
-  return reinterpret_cast<Head*>(memory_)->abandoned.load(std::memory_order_seq_cst) == attempt_ ||
+  return reinterpret_cast<Head*>(memory_)->abandoned.load(std::memory_order_seq_cst) >= attempt_ ||
          (links_ && links_->is_abandoned(attempt_));
 }
 
-void Mailboxes::wait_for(SharedNumber& signal, std::uint64_t number) {
-  const auto is_there = [&] { return signal.number.load(std::memory_order_acquire) == number; };
-  if (is_there()) return;
+template <typename IsThere>
+void Mailboxes::wait_for(SharedNumber& signal, IsThere&& is_there) {
+  const auto has_come = [&] { return is_there(signal.number.load(std::memory_order_acquire)); };
+  if (has_come()) return;
   const auto start = std::chrono::steady_clock::now();
   const double cpu = thread_cpu();
-  for (int spin = 0; spin < spins_ && !is_there(); ++spin) pause();
-  const bool came = is_there() || sleep_until(signal, number);
+  for (int spin = 0; spin < spins_ && !has_come(); ++spin) pause();
+  const bool came = has_come() || sleep_until(signal, is_there);
   counts_.wait_wall += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   counts_.wait_cpu += thread_cpu() - cpu;
   if (!came) throw StepAbandoned();
 }
 
 // False if the step is abandoned.
-bool Mailboxes::sleep_until(SharedNumber& signal, std::uint64_t number) {
+template <typename IsThere>
+bool Mailboxes::sleep_until(SharedNumber& signal, IsThere&& is_there) {
   auto& waits = worker(memory_, self_).waits;
   waits.store(1, std::memory_order_relaxed);
   signal.sleeping.fetch_add(1, std::memory_order_seq_cst);
   std::uint64_t before;
-  while ((before = signal.number.load(std::memory_order_seq_cst)) != number && !is_abandoned()) signal.sleep(before);
+  while (!is_there(before = signal.number.load(std::memory_order_seq_cst)) && !is_abandoned()) signal.sleep(before);
   signal.sleeping.fetch_sub(1, std::memory_order_seq_cst);
   waits.store(0, std::memory_order_relaxed);
-  return before == number;
+  return is_there(before);
 }
 
 // What is left of a frame when the step is abandoned goes before the next one.

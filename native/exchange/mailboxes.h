@@ -46,20 +46,22 @@ class Mailboxes {
   int self() const { return self_; }
   std::size_t room() const { return room_; }
 
-  // Steps that are tried are numbered by who starts them; a number is never used again.
-  void begin_step(std::uint64_t attempt);
+  // Steps that are tried are numbered by who starts them; a number is never used again. `first`: of several that are
+  // taken one after the other; waits are those of all of them.
+  void begin_step(std::uint64_t attempt, bool first = true);
   // Where to write the next message to a worker, and that it is written.
   void* outgoing(int worker);
   void send(int worker, std::size_t size);
   // The next message of a worker, of exactly this size, until the next but one is received.
   const void* receive(int worker, std::size_t size);
   const void* receive_any(int worker);  // of any size
-  // Returns once all workers have come so far, with every message read: nobody can fail in this step any more.
-  void finish_step();
+  // Returns once all workers have come so far, with every message read: nobody can fail in this step any more. Each
+  // says something of its own; returns whether one has said yes.
+  bool finish_step(bool says_yes = false);
   const MailCounts& counts() const { return counts_; }  // of the last step
 
-  // For whoever watches the workers: all that still wait in this attempt give it up; and whether a worker waits for
-  // another.
+  // For whoever watches the workers: all that still wait in this attempt or an earlier one give it up; and whether a
+  // worker waits for another.
   static void abandon(void* memory, std::uint64_t attempt);
   static bool is_waiting(const void* memory, int worker);
 
@@ -73,7 +75,8 @@ class Mailboxes {
     std::uint64_t size;
   };
   struct Worker {
-    SharedNumber finished;  // the last attempt that it has
+    SharedNumber finished;              // the last attempt that it has
+    std::atomic<std::uint64_t> agreed;  // the last attempt at whose end it has said yes
     std::atomic<std::uint32_t> waits;
   };
   struct Head {
@@ -86,8 +89,10 @@ class Mailboxes {
   static Slot& slot(void* memory, std::size_t room, int from, int to, std::uint64_t number);
   std::shared_ptr<MailLink> link_to(int worker) const;
   bool is_abandoned() const;
-  void wait_for(SharedNumber& signal, std::uint64_t number);
-  bool sleep_until(SharedNumber& signal, std::uint64_t number);
+  template <typename IsThere>
+  void wait_for(SharedNumber& signal, IsThere&& is_there);
+  template <typename IsThere>
+  bool sleep_until(SharedNumber& signal, IsThere&& is_there);
   void send_by(MailLink& link, const MailFrame& frame, const void* content);
 
   std::byte* memory_;

@@ -41,6 +41,8 @@ from .workers.runtimes import make_runtime
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
+TOGETHER_MS = 500.0
+"""What steps that workers take by themselves may take, about: so long nobody is asked, not by Ctrl-C either."""
 OF_RUNTIME = ("address", "placement", "send")
 """Parameters that another runtime has no use for."""
 ELSEWHERE = ("workers", "runtime", *OF_RUNTIME)
@@ -105,7 +107,8 @@ class Simulation:
         self._runtime.states[:] = scene.states
         self._recovery = Recovery(scene, params, self._runtime, now.commands, self._frozen, self.events)
         self.profile = StepProfile()
-        """Of the last step."""
+        """Of the last step; where workers took several by themselves, times are the means of these."""
+        self._last_step_ms = 0.0
         self._stopped: SimulationStopped | None = None
         self._closed = False
 
@@ -115,7 +118,8 @@ class Simulation:
         """Go on by `count` timesteps."""
         if not isinstance(count, int | np.integer) or count < 0:
             raise LapjointError(f"step: count is {count!r}, expected a whole number of steps, 0 or more")
-        for _ in range(count):
+        done = 0
+        while done < count:
             self._check_open()
             if self._stopped is not None:
                 raise self._stopped
@@ -125,40 +129,55 @@ class Simulation:
             if now.membership.worker_count > 1:
                 self._carry_out(coupling.decide(now, runtime, profile))  # lines 7 to 15
             with profile.phase("step"):  # lines 16 and 17
-                self._step_workers()
+                profile.steps = self._step_workers(self._most_steps(int(count) - done))
             coupling.merge(now, runtime, profile)  # lines 18 to 20
             self._frozen.put_back(runtime, now.commands)
             self._recovery.contain_runaways(now.step_count)
-            now.loads.measure(profile.worker_cpu_ms)
             profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
-            now.step_count += 1
+            profile.divide_times()
+            self._last_step_ms = profile.step_ms
+            now.loads.measure(profile.worker_cpu_ms, profile.steps)
+            now.step_count += profile.steps
+            done += profile.steps
             if self._elastic.is_time_to_look(now.step_count):
                 self._follow_load()
             for callback in self._callbacks:
                 callback(self)
+
+    def _most_steps(self, left: int) -> int:
+        """How many of the steps that are left the workers take by themselves: as many as nobody looks into, decides
+        about or changes anything in. Results do not depend on it."""
+        now, one_worker = self._now, self._now.membership.worker_count == 1
+        if self._callbacks or now.params.validate or now.commands.forces or len(self._frozen.ids):
+            return 1
+        limits = [left, self._recovery.most_steps(now.step_count), self._elastic.most_steps(now.step_count)]
+        if not one_worker:
+            limits.append(self._coupling.most_steps(now))
+        if self._last_step_ms:
+            limits.append(int(TOGETHER_MS / self._last_step_ms))
+        return max(1, min(limits)) if now.step_count else 1
 
     def _carry_out(self, decision: Decision) -> None:
         """Have the workers do what was decided on, as far as it does not go with the step's commands."""
         now, profile = self._now, self.profile
         if decision.migration is not None:
             with profile.phase("balance"):
-                present, neighbours = self._coupling.present(now), self._coupling.neighbours(now)
-                counts = migrate(decision.migration, present, neighbours, now.commands, self._runtime)
+                counts = migrate(decision.migration, now.membership, now.commands, self._runtime)
                 profile.activation_count, profile.deactivation_count = counts
         if decision.worker_count != now.params.workers:
             with profile.phase("balance"):
                 self._set_workers(decision.worker_count)
 
-    def _step_workers(self) -> None:
-        """Every worker takes a step, in parallel; the barrier is the runtime's return."""
+    def _step_workers(self, steps: int) -> int:
+        """Every worker takes steps, in parallel; the barrier is the runtime's return. Returns how many were taken: one,
+        where a worker has failed."""
         now, profile, coupling = self._now, self.profile, self._coupling
         commands, weights = coupling.commands(now), coupling.weights
         profile.activation_count += sum(len(command.activate) for command in commands)
         profile.deactivation_count += sum(len(command.deactivate) for command in commands)
         work = coupling.server_work(now, self._runtime)
-        plan = StepPlan(
-            now.step_count, now.params.iterations or 1, now.membership, coupling.present(now), commands, weights, work
-        )
+        iterations = now.params.iterations or 1
+        plan = StepPlan(now.step_count, iterations, now.membership, commands, weights, work, steps)
         try:
             now.replies = self._recovery.take_step(plan)
         except SimulationStopped as error:
@@ -172,6 +191,7 @@ class Simulation:
             raise
         profile.count_workers(commands, now.replies, now.commands.wanted(now.membership).bits.copy())
         profile.sent_bytes = self._runtime.byte_count
+        return plan.steps
 
     # ---- what a user reads -----------------------------------------------------------------------------------------
 
@@ -395,10 +415,10 @@ class Simulation:
         """Take `steps` steps and yield a frame after every `every`-th."""
         if steps < 0 or every < 1:
             raise LapjointError(f"frames: steps is {steps} and every is {every}, expected 0 or more and 1 or more")
-        for done in range(1, steps + 1):
-            self.step()
-            if done % every == 0:
-                yield Frame(self.step_count, self.time, self.states)
+        for _ in range(steps // every):
+            self.step(every)
+            yield Frame(self.step_count, self.time, self.states)
+        self.step(steps % every)
 
     def _set_params(self, what: str, **changed: Any) -> None:
         """Other parameters from the next step on; refuses values that are none, and those of another coupling."""
@@ -475,7 +495,7 @@ class Simulation:
             "frozen": self._frozen,
             "recovery": self._recovery,
             "coupling": CouplingPart(self._coupling, now, self.profile),
-            "workers": WorkerEnginesPart(now, self._runtime, self._coupling),
+            "workers": WorkerEnginesPart(now, self._runtime),
         }
 
     # ---- the end ---------------------------------------------------------------------------------------------------

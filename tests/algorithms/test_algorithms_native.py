@@ -13,7 +13,6 @@ from scipy.spatial import cKDTree
 from lapjoint import _algorithms
 from lapjoint.algorithms import Balance, Membership, native, reference
 from lapjoint.algorithms.membership import validate_weights
-from lapjoint.arrays.rotation import to_matrix
 from parallel_support import WORKER_COUNTS, Case, pairs_array, random_cases, random_pairs, same_membership
 
 growth_depths = st.integers(0, 3)
@@ -227,22 +226,3 @@ def test_results_are_never_written_into_a_copy() -> None:
     states = np.zeros((2, 13), np.float32)
     with pytest.raises(TypeError):
         native.blend([0, 1], [1.0], np.ones((1, 13)), [0], states)  # type: ignore[arg-type]
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 30), st.floats(0.001, 0.5))
-def test_who_has_moved_far(seed: int, count: int, limit: float) -> None:
-    """Both texts say the same, and no point of a body that has not is farther away."""
-    chance = np.random.default_rng(seed)
-    before = chance.normal(size=(count, 13))
-    after = before + 0.2 * limit * chance.normal(size=before.shape)
-    before[:, 3:7] /= np.linalg.norm(before[:, 3:7], axis=1, keepdims=True)
-    after[:, 3:7] /= np.linalg.norm(after[:, 3:7], axis=1, keepdims=True)
-    after[:, 3:7] *= chance.choice([-1, 1], size=(count, 1))  # the same turn
-    radius = chance.uniform(0, 2, count)
-    found = native.any_moved(radius, after, before, limit)
-    assert found == reference.any_moved(radius, after, before, limit)
-    points = chance.normal(size=(count, 3))
-    points *= (radius / np.linalg.norm(points, axis=1))[:, None]
-    ways = [states[:, :3] + np.einsum("nij,nj->ni", to_matrix(states[:, 3:7]), points) for states in (before, after)]
-    assert found or (np.linalg.norm(ways[1] - ways[0], axis=1) <= limit + 1e-12).all()

@@ -385,6 +385,7 @@ KEPT = {
     *("profile",),  # its contacts
 }
 MADE_ANEW = {"_given", "events", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
+MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
 """Of the scene and the parameters, or of what was, for those who look."""
 PARTS = {
     "loads": ("_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
@@ -399,7 +400,7 @@ PARTS = {
     ),
     "recovery": (
         *("events", "_scene", "_params", "_runtime", "_builder", "_frozen", "_start"),
-        *("_failed_at", "_put_back_now", "_quarantined"),
+        *("_failed_at", "_put_back_now", "_quarantined", "_one_by_one_until"),
     ),
 }
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Params, Simulation, scenes
 from lapjoint.checkpoint.layout import read_checkpoint, write_checkpoint
-from lapjoint.server.coupling.shared_bodies import MOST_WORKERS
 
 Arrays = dict[str, NDArray[Any]]
 BODIES, WORKERS = 61, 3
@@ -96,21 +95,21 @@ def test_bodies_and_workers_that_do_not_exist(
 
 
 @pytest.mark.parametrize(
-    ("ghost", "text"),
+    ("turns", "text"),
     [
-        (MOST_WORKERS * BODIES, "coupling/ghosts names bodies beyond 60"),
-        (MOST_WORKERS * (BODIES - 1) + WORKERS, "coupling/ghosts names workers beyond 2"),
-        (0, "coupling/ghosts is not ascending"),
-        (-1, "coupling/ghosts has numbers"),
+        ([[0, 0, 1], [0, 0, 2]], "coupling/turns"),
+        ([[0, 0, 1], [1, 0, 2], [1, 2, 0]], "coupling/turns has two turns for one pair"),
+        ([[0, 0, 1], [0, 0, 0], [1, 0, 0]], "coupling/turns has two pairs of worker 1 in one turn"),
+        ([[0, -1, 1], [-1, 0, 2], [1, 2, 0]], "coupling/turns has numbers"),
     ],
 )
-def test_ghosts_that_cannot_be(saved: tuple[Arrays, dict[str, Any]], ghost: int, text: str, tmp_path: Path) -> None:
+def test_turns_that_cannot_be(
+    saved: tuple[Arrays, dict[str, Any]], turns: list[list[int]], text: str, tmp_path: Path
+) -> None:
     arrays, description = saved
     if description["params"]["coupling"] == "tight":
-        changed = arrays["coupling/ghosts"].copy()
-        changed[-1] = ghost
         with pytest.raises(LapjointError, match=text):
-            resume(tmp_path, {**arrays, "coupling/ghosts": changed}, description)
+            resume(tmp_path, {**arrays, "coupling/turns": np.array(turns, np.int32)}, description)
 
 
 VALUES: list[tuple[str, str, Any]] = [

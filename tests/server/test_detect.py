@@ -179,11 +179,11 @@ def test_no_contact_is_without_a_worker(name: str, size: int | None, workers: in
         whole = ServerDetector(scene, simulation.params)
         take_step = simulation._step_workers
 
-        def checked_step() -> object:
+        def checked_step(steps: int) -> object:
             contacts = whole.contacts(simulation.states)
             touching = contacts.bodies[contacts.between_bodies & (contacts.depth > 0)]
             assert len(simulation.membership.uncovered(touching)) == 0
-            return take_step()
+            return take_step(steps)
 
         simulation._step_workers = checked_step  # type: ignore[method-assign, assignment]
         simulation.step(250)

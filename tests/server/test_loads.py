@@ -84,7 +84,7 @@ def test_a_throttled_worker_gets_fewer_bodies() -> None:
     for load in ("contacts", "time"):
         with Simulation(scene, Params(workers=2, runtime="inline", iterations=10, load=load)) as simulation:
             measure = simulation._now.loads.measure
-            simulation._now.loads.measure = lambda ms, measure=measure: measure(ms * [4.0, 1.0])  # type: ignore[method-assign]
+            simulation._now.loads.measure = lambda ms, steps, measure=measure: measure(ms * [4.0, 1.0], steps)  # type: ignore[method-assign]
             simulation.step(400)
             counts[load] = simulation.profile.worker_body_count
     assert counts["contacts"][0] > 0.4 * 400
@@ -178,9 +178,10 @@ def test_a_wide_overlap_is_divided_anew() -> None:
 def test_zero_never_divides() -> None:
     loads = Loads(stacks([4]), Params(workers=2, repartition=0))
     membership = Membership([0, 0, 0, 0], 2)
-    assert not any(loads.are_uneven(membership, step) for step in range(3 * PATIENCE))
+    assert not any(loads.is_time_to_look(step) for step in range(3 * PATIENCE))
     loads = Loads(stacks([4]), Params(workers=2, repartition=1.5))
-    assert [step for step in range(PATIENCE + LOOK_EVERY) if loads.are_uneven(membership, step)] == [PATIENCE]
+    assert [step for step in range(PATIENCE + LOOK_EVERY) if loads.is_time_to_look(step)] == [PATIENCE]
+    assert loads.are_uneven(membership)
 
 
 @pytest.mark.parametrize("wrong", [-1, 0.5, 1.0, float("nan"), float("inf")])

@@ -126,11 +126,6 @@ def command_lists(
     return CommandLists(*([value[a:b] for a, b in pairwise(start.tolist())] for start, value in lists))
 
 
-def any_moved(radius: ArrayLike, states: ArrayLike, before: ArrayLike, limit: float) -> bool:
-    sizes, now, then = (np.ascontiguousarray(values, float) for values in (radius, states, before))
-    return _algorithms.any_moved(sizes, now, then, limit)
-
-
 class PairFinder(near_twin.PairFinder):
     """A PairFinder that searches over a uniform grid."""
 

@@ -42,17 +42,6 @@ class NearPairFinder(Protocol):
         ...
 
 
-def any_moved(radius: ArrayLike, states: ArrayLike, before: ArrayLike, limit: float) -> bool:
-    """Whether a point of any body may be farther from where it was at the states `before` than `limit` [m]; `radius` is
-    that of each body's sphere about its position."""
-    now, then = np.asarray(states, float), np.asarray(before, float)
-    way = np.linalg.norm(now[:, :3] - then[:, :3], axis=1)
-    # A point at distance r moves by 2 r sin(angle / 2), which is at most 2 r |dq|; q and -q are the same turn.
-    same = np.where((now[:, 3:7] * then[:, 3:7]).sum(axis=1) < 0, -1.0, 1.0)
-    turn = 2 * np.asarray(radius) * np.linalg.norm(now[:, 3:7] - same[:, None] * then[:, 3:7], axis=1)
-    return not bool((way + turn <= limit).all())
-
-
 class PairFinder:
     """A NearPairFinder that compares every body with all others. `margin` is in metres."""
 

@@ -27,10 +27,6 @@ class Algorithms(Protocol):
         """Builds the constraint graph; see graph.py."""
         ...
 
-    def any_moved(self, radius: ArrayLike, states: ArrayLike, before: ArrayLike, limit: float) -> bool:
-        """Whether any body has moved far; see near_pairs.py."""
-        ...
-
     def PairFinder(self, scene: Scene, margin: float) -> NearPairFinder:
         """Prepares the search for pairs that no worker sees; see near_pairs.py."""
         ...

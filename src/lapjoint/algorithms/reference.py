@@ -6,14 +6,13 @@ from .balance import balance
 from .blend import blend
 from .command_lists import command_lists
 from .graph import Graph
-from .near_pairs import PairFinder, any_moved
+from .near_pairs import PairFinder
 from .overlap import assign_overlap
 from .weights import compute_weights, depth_weights
 
 __all__ = [
     "Graph",
     "PairFinder",
-    "any_moved",
     "assign_overlap",
     "balance",
     "blend",

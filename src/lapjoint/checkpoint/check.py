@@ -18,7 +18,7 @@ from ..algorithms.membership import WORD
 from ..arrays.state import PartState
 from ..engines import EngineState
 from ..scene import STATE_SIZE, Scene
-from ..server.coupling.shared_bodies import MOST_WORKERS
+from ..server.coupling.turns import check_turns
 from ..workers.engine_states import from_bytes, to_bytes
 
 Symbol = str | int
@@ -106,10 +106,7 @@ COUPLINGS: dict[str, dict[str, Rule]] = {
         "worker": Rule("int32", ("rows",), 0, "workers"),
         "weight": Rule("float64", ("rows",)),
     },
-    "tight": {
-        "ghosts": Rule("int64", ("ghosts",), 0, is_ascending=True),
-        "chosen_at": Rule("float64", ("chosen bodies", STATE_SIZE)),
-    },
+    "tight": {"turns": Rule("int32", ("turns", "turns"), 0)},
 }
 REPLY = {"contact_bodies": PAIRS, "contact_point_count": COUNTS, "contact_depth": DEPTHS}
 
@@ -134,9 +131,7 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
     if not is_there.all():
         raise ValueError(f"membership/bits has no worker for body {int(np.argmin(is_there))}")
     if coupling == "tight":
-        _check_ghosts(parts["coupling"].arrays["ghosts"], sizes)
-        if len(parts["coupling"].arrays["chosen_at"]) not in (0, scene.body_count):
-            raise ValueError(f"coupling/chosen_at has other rows than none or {scene.body_count}, those of all bodies")
+        check_turns("coupling/turns", parts["coupling"].arrays["turns"])
     row_count = _check_rows(parts["coupling"]) if coupling == "blend" else 0
     if len(parts["table"].arrays["worker_states"]) != row_count:
         raise ValueError(f"table/worker_states has other rows than {row_count}, those of overlap bodies")
@@ -214,13 +209,6 @@ def _check_workers(title: str, bits: NDArray[np.uint64], worker_count: int) -> N
         allowed[worker // WORD] |= np.uint64(1) << np.uint64(worker % WORD)
     if (bits & ~allowed).any():
         raise ValueError(f"{title} names workers beyond {worker_count - 1}")
-
-
-def _check_ghosts(keys: NDArray[np.int64], sizes: Mapping[str, int]) -> None:
-    bodies, workers = np.divmod(keys, MOST_WORKERS)
-    for name, numbers in (("bodies", bodies), ("workers", workers)):
-        if numbers.max(initial=0) >= sizes[name]:
-            raise ValueError(f"coupling/ghosts names {name} beyond {sizes[name] - 1}")
 
 
 def _check_rows(part: PartState) -> int:

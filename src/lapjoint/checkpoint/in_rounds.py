@@ -11,7 +11,6 @@ import numpy as np
 from ..arrays.state import PartState
 from ..params import Params
 from ..params.options import fields_of
-from ..scene import STATE_SIZE
 
 
 def is_in_rounds(parts: Mapping[str, PartState]) -> bool:
@@ -22,7 +21,6 @@ def is_in_rounds(parts: Mapping[str, PartState]) -> bool:
 def parts_of_rounds(parts: Mapping[str, PartState]) -> dict[str, PartState]:
     """The parts that a simulation has now. Workers have acted on nothing, and start from the states."""
     coupling, commands, last = parts["coupling"], parts["commands"], parts["last_step"]
-    none = np.empty(0, np.int64)
     replies = dict(last.arrays)
     names = {"bodies": "contact_bodies", "point_count": "contact_point_count", "depth": "contact_depth"}
     for old, new in names.items():  # what the server had of them is the first worker's
@@ -33,7 +31,7 @@ def parts_of_rounds(parts: Mapping[str, PartState]) -> dict[str, PartState]:
     known = np.zeros_like(commands.arrays["known"])
     return {
         **parts,
-        "coupling": PartState({"ghosts": none, "chosen_at": np.empty((0, STATE_SIZE))}, coupling.values),
+        "coupling": PartState({"turns": np.empty((0, 0), np.int32)}, coupling.values),
         "commands": PartState({**commands.arrays, "known": known}, commands.values),
         "last_step": PartState(replies, last.values),
         "workers": PartState(),

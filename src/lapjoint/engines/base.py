@@ -195,19 +195,15 @@ class NeighbourEngine(Protocol):
         """Bytes that a message within a step has for each body, at most."""
         ...
 
-    def set_neighbours(
-        self,
-        worker: int,
-        workers: ArrayLike,
-        turns: ArrayLike,
-        border: ArrayLike,
-        border_counts: ArrayLike,
-        ghosts: ArrayLike,
-        ghost_counts: ArrayLike,
-        whole: ArrayLike,
-    ) -> None:
-        """Set whom this engine, that of `worker`, shares bodies with: see messages.Neighbours. A body that becomes a
-        ghost, or is one no longer, loses its warm-start data."""
+    @property
+    def ghost_ids(self) -> Ids:
+        """Bodies of other workers that are here because they are near the engine's own or jointed to them, ascending.
+        They are not active."""
+        ...
+
+    def set_turns(self, worker: int, turns: ArrayLike, whole: ArrayLike) -> None:
+        """Set when this engine, that of `worker`, sweeps what is between it and each other worker, and which structures
+        across workers may be solved at once: see messages.NeighbourCommand."""
         ...
 
     def open_mailboxes(self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int) -> None:
@@ -229,15 +225,17 @@ class NeighbourEngine(Protocol):
         """Let workers at the other ends of sockets leave this attempt at a step."""
         ...
 
-    def step_with_neighbours(self, attempt: int) -> bool:
-        """Take a step together with all other workers, who do the same. False if it is abandoned: nothing has moved
-        then."""
+    def step_with_neighbours(self, attempt: int, count: int = 1, choose: bool = True) -> bool:
+        """Take steps together with all other workers, who do the same. They choose among themselves who has which
+        ghosts: before the first step with `choose`, and whenever a body has moved far. False if one is abandoned:
+        nothing has moved in it, or in those after it."""
         ...
 
     def mail(self) -> Mail:
-        """What the last such step took of messages."""
+        """What the last such steps took of messages: waits are of all of them, the rest of the last one."""
         ...
 
     def merge_cache(self, state: EngineState) -> None:
-        """Merge the warm-start data that another engine has of contacts and joints of active bodies."""
+        """Merge the warm-start data that another engine has of contacts and joints of active bodies. What is about
+        bodies that are not here waits until ghosts are chosen, and is dropped if they are none."""
         ...

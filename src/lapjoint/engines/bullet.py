@@ -109,6 +109,7 @@ class BulletEngine:
         settings.two_friction_directions = params.friction_directions == 2
         settings.sleeping = params.sleeping
         settings.exact_shapes = params.solver == "substeps"
+        settings.has_neighbours = params.coupling == "tight" and params.solver == "substeps"
         return settings
 
     def _shape(self, shape: StaticShape) -> compiled.ShapeDefinition:
@@ -271,19 +272,14 @@ class BulletEngine:
     def mail_bytes(precision: str) -> int:
         return load_bullet(precision).message_bytes
 
-    def set_neighbours(
-        self,
-        worker: int,
-        workers: ArrayLike,
-        turns: ArrayLike,
-        border: ArrayLike,
-        border_counts: ArrayLike,
-        ghosts: ArrayLike,
-        ghost_counts: ArrayLike,
-        whole: ArrayLike,
-    ) -> None:
-        lists = (workers, turns, border, border_counts, ghosts, ghost_counts, whole)
-        self._call(self._world.set_neighbours, worker, *map(as_ids, lists))
+    @property
+    def ghost_ids(self) -> Ids:
+        ids = np.empty(self._world.ghost_count(), np.int32)
+        self._world.ghost_ids(ids)
+        return ids
+
+    def set_turns(self, worker: int, turns: ArrayLike, whole: ArrayLike) -> None:
+        self._call(self._world.set_turns, worker, as_ids(turns), as_ids(whole))
 
     def open_mailboxes(self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int) -> None:
         spins = SPINS if worker_count <= len(os.sched_getaffinity(0)) else 0
@@ -309,9 +305,9 @@ class BulletEngine:
         if self._mail_links is not None:
             self._mail_links.abandon(attempt)
 
-    def step_with_neighbours(self, attempt: int) -> bool:
+    def step_with_neighbours(self, attempt: int, count: int = 1, choose: bool = True) -> bool:
         assert self._mailboxes is not None
-        return self._call(self._world.step_with_neighbours, self._timestep, self._mailboxes, attempt)
+        return self._call(self._world.step_with_neighbours, self._timestep, self._mailboxes, attempt, count, choose)
 
     def mail(self) -> Mail:
         mail = self._mailboxes

@@ -14,6 +14,7 @@ IDLE_MS = 2.0
 """A worker's share below which there are too many."""
 LOOK_EVERY = 10
 """Steps between two looks at the load."""
+NEVER = 1 << 30
 PATIENCE = 5
 """Looks in a row that have to agree."""
 
@@ -28,6 +29,10 @@ class Elastic:
 
     def is_time_to_look(self, step_count: int) -> bool:
         return self.least < self.most and step_count % LOOK_EVERY == 0
+
+    def most_steps(self, step_count: int) -> int:
+        """How many steps there are until the next look."""
+        return LOOK_EVERY - step_count % LOOK_EVERY if self.least < self.most else NEVER
 
     def state(self) -> PartState:
         return PartState(values={"least": self.least, "most": self.most, "looks": self._looks})

@@ -43,11 +43,11 @@ class Loads:
         self._last_repartition = 0
         self._duplicated = 0.0
 
-    def measure(self, worker_cpu_ms: NDArray[np.float64]) -> None:
-        """Add a step's CPU times to the measured ones."""
+    def measure(self, worker_cpu_ms: NDArray[np.float64], steps: int = 1) -> None:
+        """Add a step's CPU times to the measured ones, or the means of several."""
         if self._cpu_ms is None or len(self._cpu_ms) != len(worker_cpu_ms):
             self._cpu_ms = worker_cpu_ms.copy()
-        self._cpu_ms += SMOOTHING * (worker_cpu_ms - self._cpu_ms)
+        self._cpu_ms += (1 - (1 - SMOOTHING) ** steps) * (worker_cpu_ms - self._cpu_ms)
 
     def estimate(self, membership: Membership, replies: Sequence[StepReply], sweeps: int, step_count: int) -> None:
         """Estimate the membership's loads from the contacts that the workers found in the last step."""
@@ -72,21 +72,22 @@ class Loads:
             return 0.0 if self._cpu_ms is None else float(self._cpu_ms.sum())
         return float(membership.cost.sum()) * (BODY_MS if self._kind == "bodies" else UNIT_MS)
 
+    def has_waited(self, step_count: int) -> bool:
+        """Whether the last repartition is so long ago that there may be another."""
+        return bool(self._threshold) and step_count - self._last_repartition >= PATIENCE
+
     def is_time_to_look(self, step_count: int) -> bool:
-        """Whether a look at the shares is due."""
-        since = step_count - self._last_repartition
-        return bool(self._threshold) and since >= PATIENCE and since % LOOK_EVERY == 0
+        """Whether a look at the shares is due, where one is taken every so many steps."""
+        return self.has_waited(step_count) and (step_count - self._last_repartition) % LOOK_EVERY == 0
 
     @property
     def may_migrate(self) -> bool:
         """Whether bodies may change workers at all."""
         return bool(self._threshold)
 
-    def are_uneven(self, membership: Membership, step_count: int, share: float | None = None) -> bool:
-        """Whether a repartition is due. `share` is what grows with interfaces: the duplicated share,
-        unless something else is given."""
-        if not self.is_time_to_look(step_count):
-            return False
+    def are_uneven(self, membership: Membership, share: float | None = None) -> bool:
+        """Whether a repartition pays. `share` is what grows with interfaces: the duplicated share, unless something
+        else is given."""
         load = membership.load
         share = self.duplicated_share(membership) if share is None else share
         wide = share > WIDER * self._duplicated + WIDER_BY

@@ -87,7 +87,6 @@ class WorkerEnginesPart:
 
     now: Situation
     runtime: Runtime
-    coupling: Coupling
 
     def state(self) -> PartState:
         if not self.now.commands.known.any():
@@ -100,4 +99,4 @@ class WorkerEnginesPart:
         if self.now.commands.known.any():
             membership = self.now.membership
             states = [state.arrays[str(worker)] for worker in range(membership.worker_count)]
-            write_states(self.runtime.step, states, self.coupling.neighbours(self.now), membership.body_count)
+            write_states(self.runtime.step, states, membership.body_count)

@@ -17,7 +17,7 @@ from ..workers.messages import StepCommand, StepReply
 from .commands import count_bytes
 from .detect import merge_contacts
 
-EXCHANGE_MS = 0.002
+EXCHANGE_MS = 0.001
 """What an exchange between workers within a step takes beyond their CPU times [ms]: until a message that is written is
 seen by who looks for it. benchmarks/mailboxes.py measures it, with two workers on two cores. Over a network it is
 more."""
@@ -31,6 +31,9 @@ to the blend took of its step."""
 class StepProfile:
     """Times and counters of one step."""
 
+    steps: int = 1
+    """How many the workers took by themselves, one after the other. Times are the means of these; all else is of the
+    last one, or was done once for all of them."""
     phases_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     server_ms: float = 0.0
     """The server's own CPU time while the workers wait for it. CPU time, for with more workers than cores the server
@@ -84,6 +87,15 @@ class StepProfile:
         reset_ms = 1e3 * max((reply.reset_s for reply in replies), default=0.0)
         self.phases_ms["reset"] += reset_ms
         self.phases_ms["step"] -= reset_ms
+
+    def divide_times(self) -> None:
+        """Make means of the times, which are of all steps."""
+        self.phases_ms = {name: ms / self.steps for name, ms in self.phases_ms.items()}
+        self.server_ms /= self.steps
+        self.worker_cpu_ms, self.worker_prepare_ms = (
+            self.worker_cpu_ms / self.steps,
+            self.worker_prepare_ms / self.steps,
+        )
 
     @cached_property
     def contacts(self) -> Contacts:

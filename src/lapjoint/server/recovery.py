@@ -38,6 +38,8 @@ MOST_QUARANTINED = 10
 """With quarantine, one that does so although bodies were frozen."""
 MOST, WITHIN = 3, 100
 """So is one that fails so often within so many steps."""
+MOST_STEPS = 100
+"""That workers take by themselves, between two copies of the states."""
 
 
 @dataclass
@@ -47,13 +49,14 @@ class StepPlan:
     step_count: int
     iterations: int
     membership: Membership
-    present: Membership
-    """Who has which bodies in its engine."""
     commands: list[StepCommand]
     weights: OverlapWeights
     """Whose rows are the slots of the worker states."""
     work: ServerWork
     """What the server does meanwhile."""
+    steps: int = 1
+    """How many the workers take by themselves, one after the other. Where one fails, they go back to the first, and
+    take that alone."""
 
 
 class Action(Enum):
@@ -95,6 +98,11 @@ class Recovery:
         self._failed_at: dict[int, deque[int]] = {}
         self._put_back_now: set[int] = set()
         self._quarantined: set[int] = set()
+        self._one_by_one_until = 0
+
+    def most_steps(self, step_count: int) -> int:
+        """How many steps the workers may take by themselves: one at a time where they have failed in several."""
+        return 1 if step_count < self._one_by_one_until or self._params.quarantine else MOST_STEPS
 
     def take_step(self, plan: StepPlan) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
@@ -105,12 +113,16 @@ class Recovery:
         times = dict.fromkeys(range(len(answers)), 0)
         while failures:
             began, event_count = time.perf_counter(), len(self.events)
-            for failure in failures:
+            # A body that is not finite is judged in the step in which it becomes so: which one that is shows in time.
+            judged = [failure for failure in failures if plan.steps == 1 or failure.kind != "not finite"]
+            for failure in judged:
                 times[failure.worker] += 1
                 self._carry_out(self._judge(plan, failure, times[failure.worker]), plan, failure, failures)
+            if plan.steps > 1:
+                self._one_by_one_until, plan.steps = plan.step_count + plan.steps, 1
             repeated = self._repeat(plan, failures)
             seconds = time.perf_counter() - began
-            self.events[event_count:event_count] = [_event(plan, failure, seconds) for failure in failures]
+            self.events[event_count:event_count] = [_event(plan, failure, seconds) for failure in judged]
             for worker, answer in enumerate(repeated):
                 answers[worker] = answers[worker] if answer is None else answer
             failures = self._failures(plan, answers)
@@ -120,6 +132,8 @@ class Recovery:
         self, plan: StepPlan, commands: Sequence[StepCommand | None], again: bool
     ) -> list[Reply | WorkerFailure | None]:
         sent = [command for command in commands if command is not None]
+        for command in sent:
+            command.steps = plan.steps
         return self._runtime.step(commands, plan.work.begin(sent, again))
 
     def contain_runaways(self, step_count: int) -> None:
@@ -207,11 +221,11 @@ class Recovery:
                 self._stop(plan, failure, failures, f", and no other can be started ({error})")
             bodies = plan.membership.active(worker)
             self._runtime.states[bodies] = self._start[bodies]
-            commands[worker] = self._builder.rebuild(plan.present, plan.commands[worker], worker, plan.iterations)
+            commands[worker] = self._builder.rebuild(plan.membership, plan.commands[worker], worker, plan.iterations)
         if plan.work.repeats_all:
             self._runtime.states[:] = self._start
             for worker, command in enumerate(plan.commands):
-                commands[worker] = commands[worker] or self._builder.repeat(plan.present, command, worker)
+                commands[worker] = commands[worker] or self._builder.repeat(plan.membership, command, worker)
         self._runtime.states[frozen] = held
         return self._step(plan, commands, again=True)
 

@@ -44,8 +44,7 @@ def redistribute(
     if len({(state.bodies.dtype, state.bodies.shape[1]) for state in states}) > 1:
         return  # of different engines, which cannot read each other's states: all start from the table
     merged = coupling.redistribute_states(now, saved, states, table)
-    present = coupling.present(now)
-    parts = [to_bytes(merged.part(present.column(worker))) for worker in range(worker_count)]
-    write_states(runtime.step, parts, coupling.neighbours(now), membership.body_count)
-    commands.known = commands.wanted(present).bits.copy()
+    parts = [to_bytes(coupling.part_of(merged, membership.column(worker))) for worker in range(worker_count)]
+    write_states(runtime.step, parts, membership.body_count)
+    commands.known = commands.wanted(membership).bits.copy()
     commands.set_from_table(np.asarray(saved["commands"].arrays["set"]))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..arrays.packing import pack_arrays, unpack_arrays
 from ..engines import EngineState
 from ..errors import WorkerError
-from .messages import Bytes, Command, Ids, Migrate, Neighbours, ReadState, StatePart, WriteState
+from .messages import Bytes, Command, Ids, Migrate, ReadState, StatePart, WriteState
 
 Send = Callable[[Sequence[Command | None]], Sequence[object]]
 """Runtime.step."""
@@ -102,46 +102,42 @@ def _read(
     return [data if len(data) == size else data[:0] for data, size in zip(states, sizes, strict=True)]
 
 
-def write_states(send: Send, states: Sequence[Bytes], neighbours: Sequence[Neighbours], body_count: int) -> None:
-    """Restore an engine state in every worker, who shares bodies with these neighbours then; whatever it had before is
-    dropped. Which bodies are active then is in the first part, for runtimes that keep track of it."""
+def write_states(send: Send, states: Sequence[Bytes], body_count: int) -> None:
+    """Restore an engine state in every worker; whatever it had before is dropped. Which bodies are active then is in
+    the first part, for runtimes that keep track of it."""
     step = part_size(body_count)
     active = [from_bytes(data).body_ids for data in states]
     for start in range(0, max(map(len, states)), step):
-        commands = []
-        for data, ids, shared in zip(states, active, neighbours, strict=True):
-            part = WriteState(ids if start == 0 else ids[:0], data[start : start + step], start, len(data))
-            if part.is_last:
-                part.neighbours = shared
-            commands.append(part)
+        commands = [
+            WriteState(ids if start == 0 else ids[:0], data[start : start + step], start, len(data))
+            for data, ids in zip(states, active, strict=True)
+        ]
         _all_parts(send(commands), "take over")
 
 
 @dataclass(frozen=True)
 class WorkerChange:
-    """Bodies that leave a worker and that enter it, those that were ghosts and are its own now, a mask of all that it
-    has afterwards, and whom it shares them with."""
+    """Bodies that leave a worker and that enter it, and a mask of all that it has afterwards."""
 
     leaving: Ids
     entering: Ids
-    gained: Ids
     has: Mask
-    neighbours: Neighbours
-    is_concerned: bool
-    """Whether it has or had a body that changes owners."""
+
+    @property
+    def is_none(self) -> bool:
+        return len(self.leaving) == len(self.entering) == 0
 
 
 def write_migration(send: Send, cache: EngineState, changes: Sequence[WorkerChange], body_count: int) -> None:
-    """Have the workers deactivate and activate migrating bodies, and merge what is cached of their contacts and
-    joints."""
+    """Have the workers deactivate and activate migrating bodies, and merge what is cached of their contacts and joints:
+    of those that have a body of the worker, the other one is perhaps a ghost there."""
     step = part_size(body_count)
-    data = [to_bytes(cache.part(change.has)) if change.is_concerned else np.empty(0, np.uint8) for change in changes]
+    data = [np.empty(0, np.uint8) if change.is_none else to_bytes(cache.about(change.has)) for change in changes]
     for start in range(0, max(map(len, data), default=0), step):
         commands: list[Command | None] = []
         for mine, change in zip(data, changes, strict=True):
             part = mine[start : start + step]
-            lists = (change.leaving, change.entering, change.gained)
-            migrate = Migrate(*lists, part, start, len(mine), change.neighbours)
+            migrate = Migrate(change.leaving, change.entering, part, start, len(mine))
             if not migrate.is_last:
                 migrate = Migrate(data=part, start=start, size=len(mine))
             commands.append(migrate if len(part) else None)

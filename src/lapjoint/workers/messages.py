@@ -6,6 +6,7 @@ any of them into bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,56 +51,49 @@ class StepCommand:
     forces: Array = _array(np.float64, 6)
     iterations: int | None = None
     """Sweeps per step from this step on; None: as before."""
-
-
-@dataclass
-class Neighbours:
-    """Whom a worker shares bodies with, one neighbour after the other."""
-
-    workers: Ids = _array(np.int32)
-    """Their numbers."""
-    turns: Ids = _array(np.int32)
-    """When each pair sweeps its constraints: pairs of the same turn have no body in common."""
-    border: Ids = _array(np.int32)
-    """Own bodies that the neighbour has as ghosts: of the first neighbour, of the second, and so on."""
-    border_counts: Ids = _array(np.int32)
-    ghosts: Ids = _array(np.int32)
-    """The neighbour's bodies that this worker has as ghosts; the same way."""
-    ghost_counts: Ids = _array(np.int32)
-    whole: Ids = _array(np.int32)
-    """Structures across workers, by their lowest bodies, that are narrow enough between workers to be solved at
-    once."""
+    steps: int = 1
+    """How many to take, one after the other."""
 
 
 @dataclass
 class NeighbourCommand(StepCommand):
-    """Server to worker: take the step together with all other workers."""
+    """Server to worker: take the steps together with all other workers."""
 
     attempt: int = 0
-    """Number of this try, which is never used again."""
-    worker_count: int = 0
-    """How many workers there are."""
-    neighbours: Neighbours = field(default_factory=Neighbours)
+    """Number of this try at the first step; those of the others follow. A number is never used again."""
+    turns: Ids = _array(np.int32)
+    """For each worker, when this one sweeps the constraints between the two: of pairs of the same turn, no two have a
+    worker in common."""
+    whole: Ids = _array(np.int32)
+    """Structures across workers, by their lowest bodies, that are narrow enough between workers to be solved at
+    once."""
+    choose: bool = False
+    """Whether workers choose anew who has which ghosts before the first step: bodies have come, gone or been set."""
+
+    @property
+    def last_attempt(self) -> int:
+        return self.attempt + self.steps - 1
 
 
 @dataclass
 class StepReply:
-    """Worker to server: the step is done. Of a step that was abandoned: empty."""
+    """Worker to server: the steps are done. What is not a time is of the last one. Of a step that was abandoned:
+    empty."""
 
     contact_bodies: Ids = _array(np.int32, 2)
     """Contacts of the step, as in engines.Contacts."""
     contact_point_count: Ids = _array(np.int32)
     contact_depth: Array = _array(np.float64)
     own_s: float = 0.0
-    """Wall time of the step, without what the worker waited for others [s]."""
+    """Wall time of the steps, without what the worker waited for others [s]."""
     cpu_s: float = 0.0
-    """CPU time of the step [s]."""
+    """CPU time of the steps [s]."""
     prepare_cpu_s: float = 0.0
     """CPU time of what was prepared for it, while the worker waited for the command [s]."""
     waited_s: float = 0.0
-    """Wall time of the step that was waited for other workers [s]; in none of the other times."""
+    """Wall time of the steps that was waited for other workers [s]; in none of the other times."""
     reset_s: float = 0.0
-    """Of the step, what setting bodies back to their blended states took [s]."""
+    """Of the first step, what setting bodies back to their blended states took [s]."""
     residual: float = 0.0
     """m/s"""
     body_count: int = 0
@@ -110,6 +104,10 @@ class StepReply:
     """Messages that it sent to one other worker in the step, at most."""
     sent_bytes: int = 0
     """What it sent to all of them."""
+    has_ghosts: bool = False
+    """Whether `ghosts` are listed: they are others than when they were last reported."""
+    ghosts: Ids = _array(np.int32)
+    """Bodies of other workers that this one has too, ascending."""
 
     @property
     def contacts(self) -> Contacts:
@@ -152,8 +150,6 @@ class WriteState:
     data: Bytes = _array(np.uint8)
     start: int = 0
     size: int = 0
-    neighbours: Neighbours = field(default_factory=Neighbours)
-    """With the last part: whom the worker shares bodies with then."""
 
     @property
     def is_last(self) -> bool:
@@ -167,13 +163,9 @@ class Migrate:
 
     deactivate: Ids = _array(np.int32)
     activate: Ids = _array(np.int32)
-    reset: Ids = _array(np.int32)
-    """Bodies that were ghosts and are the worker's own from now on: where they are is in the table."""
     data: Bytes = _array(np.uint8)
     start: int = 0
     size: int = 0
-    neighbours: Neighbours = field(default_factory=Neighbours)
-    """With the last part: whom the worker shares bodies with then."""
 
     @property
     def is_last(self) -> bool:
@@ -244,10 +236,16 @@ Command = StepCommand | NeighbourCommand | ReadState | WriteState | Migrate
 """What a worker executes."""
 Reply = StepReply | StatePart
 """What it answers."""
-Message = Command | Neighbours | Reply | WorkerFailure | RemoteCommand | RemoteReply
+Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply
+
+
+def steps_of(commands: Iterable[Command | None]) -> int:
+    """How many steps workers take that have these commands."""
+    return max((command.steps for command in commands if isinstance(command, StepCommand)), default=1)
+
+
 MESSAGES: tuple[type[Any], ...] = (
     StepCommand,
-    Neighbours,
     NeighbourCommand,
     StepReply,
     ReadState,

@@ -19,7 +19,6 @@ from .messages import (
     Command,
     Migrate,
     NeighbourCommand,
-    Neighbours,
     ReadState,
     Reply,
     StatePart,
@@ -59,7 +58,7 @@ class Worker:
         self._exchanges = self._sent_bytes = 0
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.mail_room = self._mail_count = 0
-        self._ghosts = self._own  # of the last step
+        self._ghosts = self._own  # that were last reported
 
     def set_mail(self, memory: NDArray[np.uint8], room: int) -> None:
         """Where messages to and from other workers lie within a step, and how many bytes one can have."""
@@ -104,7 +103,7 @@ class Worker:
             return self._parts.read(command, lambda: self._state_of(command.bodies))
         state = self._parts.write(command)
         if state is not None and isinstance(command, WriteState):
-            self._restore(state, command.neighbours)
+            self._restore(state)
         elif state is not None and isinstance(command, Migrate):
             self._migrate(command, state)
         return StatePart()
@@ -123,14 +122,15 @@ class Worker:
         self._spent_cpu_s = time.thread_time() - start
 
     def step_with_neighbours(self) -> bool:
-        """Take the step together with all other workers. False: it is abandoned."""
+        """Take the steps together with all other workers. False: one is abandoned."""
         start = time.thread_time()
         engine, command = self._with_neighbours, self._command
         assert isinstance(command, NeighbourCommand)
-        if command.worker_count != self._mail_count:
-            self._mail_count = command.worker_count
+        if len(command.turns) != self._mail_count:
+            self._mail_count = len(command.turns)
             engine.open_mailboxes(self._mail, self._mail_count, self.mail_room, self.index)
-        completed = engine.step_with_neighbours(command.attempt)
+        engine.set_turns(self.index, command.turns, command.whole)
+        completed = engine.step_with_neighbours(command.attempt, command.steps, command.choose)
         mail = engine.mail()
         self._waited_s, waited_cpu_s = mail.waited_s, mail.waited_cpu_s
         self._exchanges, self._sent_bytes = mail.exchanges, mail.sent_bytes
@@ -146,17 +146,20 @@ class Worker:
             self._overlap = UNKNOWN  # bodies may have come and gone with the command
             return StepReply()
         if not isinstance(command, NeighbourCommand):
-            engine.step()
+            engine.step(command.steps)
         own = self._own_bodies(command)
         engine.get_states(own, out=self._states, rows=own)
         engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
         contacts = engine.contacts()
+        has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
             contacts.bodies,
             contacts.point_count,
             contacts.depth,
             residual=engine.residual(),
-            body_count=self._active_count - len(self._ghosts),
+            body_count=self._active_count,
+            has_ghosts=has_ghosts,
+            ghosts=self._ghosts if has_ghosts else self._ghosts[:0],
             fallback_count=self._direct.fallback_count() if self._direct else 0,
             exchanges=self._exchanges,
             sent_bytes=self._sent_bytes,
@@ -168,11 +171,11 @@ class Worker:
 
     def prepare(self) -> None:
         """Do what the next step can do already, while the others still step and the server works. Of this worker's
-        bodies, only those in the overlap are reset before it, or ghosts, which others move."""
+        bodies, only those in the overlap are reset before it."""
         if not self._has_stepped:
             return
         start = time.thread_time()
-        self._engine.prepare(self._ghosts if len(self._ghosts) else self._overlap)
+        self._engine.prepare(self._overlap)
         self._prepare_cpu_s = time.thread_time() - start
 
     @property
@@ -189,15 +192,15 @@ class Worker:
         if len(command.reset):
             self._engine.set_states(command.reset, self._states[command.reset])
         self._reset_s = time.perf_counter() - start
-        if isinstance(command, NeighbourCommand):
-            self._set_neighbours(command.neighbours)
         if len(command.activate):
             self._activate(command.activate)
 
-    def _set_neighbours(self, neighbours: Neighbours) -> None:
-        self._with_neighbours.set_neighbours(self.index, *vars(neighbours).values())
-        if not np.array_equal(self._ghosts, neighbours.ghosts):
-            self._ghosts, self._overlap = neighbours.ghosts, UNKNOWN
+    def _take_ghosts(self) -> bool:
+        """Whether ghosts are others than before; they are noted."""
+        ghosts = self._with_neighbours.ghost_ids
+        changed = not np.array_equal(self._ghosts, ghosts)
+        self._ghosts = ghosts
+        return changed
 
     def _deactivate(self, bodies: Ids) -> None:
         self._engine.deactivate(bodies)
@@ -216,7 +219,6 @@ class Worker:
             self._overlap = command.overlap
             alone = self._active.copy()
             alone[command.overlap] = False
-            alone[self._ghosts] = False
             self._own = np.flatnonzero(alone).astype(np.int32)
         return self._own
 
@@ -231,24 +233,18 @@ class Worker:
         wanted[bodies] = True
         return state.about(wanted)
 
-    def _restore(self, state: EngineState, neighbours: Neighbours) -> None:
+    def _restore(self, state: EngineState) -> None:
         self._engine.restore(state)
         self._active[:] = False
         self._active[state.body_ids] = True
         self._active_count = len(state.body_ids)
         self._overlap, self._ghosts = UNKNOWN, state.body_ids[:0]
-        if len(neighbours.workers):
-            self._set_neighbours(neighbours)
-            self._with_neighbours.merge_cache(state)  # ghosts have just lost theirs
 
     def _migrate(self, command: Migrate, cache: EngineState) -> None:
         if len(command.deactivate):
             self._deactivate(command.deactivate)
-        self._set_neighbours(command.neighbours)
         if len(command.activate):
             self._activate(command.activate)
-        if len(command.reset):
-            self._engine.set_states(command.reset, self._states[command.reset])
         self._with_neighbours.merge_cache(cache)
         self._overlap = UNKNOWN
 

@@ -112,10 +112,14 @@ def test_limits_and_motors_hold_across_interfaces() -> None:
 
 
 def test_a_bounce_between_workers_is_that_of_one() -> None:
-    scene = colliding()
-    scene.bodies.restitution[:] = 0.8
-    one, many = (kinetic_energy(scene, simulate(scene, 60, workers=workers)) for workers in (1, 3))
-    assert many == pytest.approx(one, rel=0.1)
+    """A single scene is chaotic: it ends with 10% more or less energy, whatever the number of workers."""
+    energy = dict.fromkeys((1, 3), 0.0)
+    for seed in range(3, 8):
+        scene = colliding(seed=seed)
+        scene.bodies.restitution[:] = 0.8
+        for workers in energy:
+            energy[workers] += kinetic_energy(scene, simulate(scene, 60, workers=workers))
+    assert energy[3] == pytest.approx(energy[1], rel=0.05)
 
 
 # ---- what is conserved -----------------------------------------------------------------------------------------------
@@ -184,11 +188,10 @@ def test_shares_are_looked_at_whenever_the_scene_was_divided() -> None:
         loads = simulation._now.loads
         ask = loads.are_uneven
 
-        def noted(membership: Any, step_count: int, share: float) -> bool:
-            if loads.is_time_to_look(step_count):
-                looked.append(step_count)
-            return ask(membership, step_count, share)
+        def noted(membership: Any, share: float) -> bool:
+            looked.append(simulation.step_count)
+            return ask(membership, share)
 
         loads.are_uneven = noted  # type: ignore[assignment]
-        simulation.step(230)
-    assert looked == [203, 223]
+        simulation.step(300)
+    assert looked == [250, 300]

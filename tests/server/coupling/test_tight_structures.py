@@ -9,7 +9,8 @@ import pytest
 
 from lapjoint import WORLD, Ball, Box, Fixed, Hinge, Params, Plane, Scene, Simulation, Slider, scenes
 from lapjoint.measures import joint_gaps, linear_momentum
-from lapjoint.server.coupling.shared_bodies import structure_labels
+from lapjoint.server.coupling.structures import NOBODY, structure_labels
+from lapjoint.server.coupling.tight import Tight
 from tight_support import simulate
 
 
@@ -101,8 +102,9 @@ def test_wide_interfaces_are_swept_and_narrow_ones_are_not() -> None:
         params = Params(workers=5, runtime="inline", coupling="tight", partition=partition, repartition=0.0)
         with Simulation(scene, params) as simulation:
             simulation.step(20)
-            neighbours = simulation._coupling.neighbours(simulation._now)
-            found[name] = len(neighbours[0].whole), simulation.joint_gaps().sum()
+            coupling = simulation._coupling
+            assert isinstance(coupling, Tight)
+            found[name] = len(coupling._structures.narrow(coupling.owner, NOBODY)), simulation.joint_gaps().sum()
     assert found["narrow"][0] == 1
     assert found["wide"][0] == 0
     assert 10 * found["narrow"][1] < found["wide"][1]

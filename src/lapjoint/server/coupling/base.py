@@ -20,7 +20,7 @@ from ...arrays.state import PartState
 from ...engines import EngineState
 from ...params import Params
 from ...scene import Scene
-from ...workers.messages import Neighbours, StepCommand, StepReply, WorkerFailure
+from ...workers.messages import StepCommand, StepReply, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..commands import CommandBuilder
 from ..detect import Detection
@@ -117,7 +117,8 @@ class Coupling(Protocol):
 
     @property
     def interface(self) -> Ids:
-        """Bodies with constraints between workers that are solved as such, ascending; a copy."""
+        """Bodies that several workers have for the sake of constraints between them that are solved as such, ascending;
+        a copy."""
         ...
 
     def __init__(self, now: Situation) -> None:
@@ -129,6 +130,10 @@ class Coupling(Protocol):
         """Bytes that a message between two workers within a step can have; 0 without any."""
         ...
 
+    def most_steps(self, now: Situation) -> int:
+        """How many steps workers may take before the next decision, by themselves."""
+        ...
+
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
         """Lines 7 to 9 and 12 to 15: decide who simulates what in this step, and the blend weights. Changes the
         membership; sends no command."""
@@ -136,14 +141,6 @@ class Coupling(Protocol):
 
     def graph(self, now: Situation) -> ConstraintGraph:
         """The constraint graph of the last step, as it began."""
-        ...
-
-    def present(self, now: Situation) -> Membership:
-        """Who has which bodies in its engine: those of the membership, and others that a step needs there."""
-        ...
-
-    def neighbours(self, now: Situation) -> list[Neighbours]:
-        """For every worker, whom it shares bodies with; empty for those that share none."""
         ...
 
     def commands(self, now: Situation) -> list[StepCommand]:
@@ -184,4 +181,8 @@ class Coupling(Protocol):
         self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
     ) -> EngineState:
         """One engine state of all bodies, from the engine states of another number of workers."""
+        ...
+
+    def part_of(self, state: EngineState, has_body: NDArray[np.bool_]) -> EngineState:
+        """Of an engine state of all bodies, what the worker starts from that has these."""
         ...

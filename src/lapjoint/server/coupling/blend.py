@@ -14,7 +14,7 @@ from ...algorithms.membership import WORD, resized, validate_weights
 from ...arrays.state import PartState
 from ...engines import EngineState, join_states
 from ...params import Params
-from ...workers.messages import Neighbours, StepCommand
+from ...workers.messages import StepCommand
 from ...workers.runtimes import Runtime
 from ..profile import StepProfile
 from ..weights import OverlapWeights
@@ -67,7 +67,9 @@ class Blend:
         mode, before = Balance(params.balance), membership.bits.copy()
         balance = partial(now.algorithms.balance, growth_depth=_growth_depth(now), graph=graph, membership=membership)
         worker_count, jointed = membership.worker_count, now.detection.jointed
-        if now.repartition.is_due(membership) or now.loads.are_uneven(membership, now.step_count):
+        if now.repartition.is_due(membership) or (
+            now.loads.is_time_to_look(now.step_count) and now.loads.are_uneven(membership)
+        ):
             now.repartition.begin(runtime.states, graph.contacts, membership, partial(self._assign_overlap, now))
             profile.divided = True
         else:
@@ -103,11 +105,8 @@ class Blend:
     def graph(self, now: Situation) -> ConstraintGraph:
         return now.graph
 
-    def present(self, now: Situation) -> Membership:
-        return now.membership
-
-    def neighbours(self, now: Situation) -> list[Neighbours]:
-        return [Neighbours()] * now.membership.worker_count
+    def most_steps(self, now: Situation) -> int:
+        return 1
 
     @staticmethod
     def mail_room(body_count: int, params: Params) -> int:
@@ -162,6 +161,9 @@ class Blend:
         before = _weights_of(saved["coupling"])
         now.commands.set_from_table(before.bodies)
         return merge_states(states, weight_table(saved["commands"].arrays["known"], before, len(states)))
+
+    def part_of(self, state: EngineState, has_body: NDArray[np.bool_]) -> EngineState:
+        return state.part(has_body)
 
 
 def merge_states(states: Sequence[EngineState], weight: Array) -> EngineState:

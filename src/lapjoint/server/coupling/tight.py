@@ -1,6 +1,6 @@
 """Tight coupling: every body has one worker, its owner; constraints between owners are solved by both of
-them, within every substep, without the server. docs/coupling.md has the method; native/substeps/between.h the workers'
-side; shared_bodies.py who shares which bodies."""
+them, within every substep, without the server. docs/coupling.md has the method, native/substeps/between.h the workers'
+side, native/bullet/ghosts.cpp how they choose who shares which bodies."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from ...algorithms import ConstraintGraph, Membership
 from ...algorithms.membership import column_of
 from ...algorithms.ownership import choose_migrations, cut_share
 from ...arrays.state import PartState
-from ...engines import CONTACT_MARGIN, EngineState, join_states
+from ...engines import EngineState, join_states
 from ...engines.bullet import BulletEngine
 from ...params import Params
-from ...scene import STATE_SIZE
-from ...workers.messages import NeighbourCommand, Neighbours, StepCommand, WorkerFailure
+from ...workers.messages import NeighbourCommand, StepCommand, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..profile import StepProfile
 from ..weights import OverlapWeights
 from .base import Decision, Meanwhile, Migration, ServerWork, Situation
-from .shared_bodies import SharedBodies
+from .structures import Structures
+from .turns import check_turns, pair_turns
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-MIGRATE_EVERY = 10
-"""Steps from one search for bodies that should migrate to the next."""
-REACH = 0.1
-"""In length units: how far a body may move before who shares it is chosen anew. More: more ghosts, fewer choices."""
+DECIDE_EVERY = 50
+"""Steps from one choice of owners to the next. More: the server has less to do, and loads are less even."""
 MOST_INTERFACE = 1 << 20
 """Bytes of a worker's part of the widest interface that is solved at once."""
+MESSAGE_HEAD = 64
+"""Bytes of a message that are not about a body, at most."""
+NOBODY = np.empty(0, np.int32)
 
 
 class Tight:
@@ -43,13 +44,12 @@ class Tight:
 
     def __init__(self, now: Situation) -> None:
         self.weights = OverlapWeights.none()
-        self._shared = SharedBodies(now.scene)
+        self._structures = Structures(now.scene)
         self._owner = owners(now.membership)
-        unit = now.params.length_unit or 1.0
-        self._reach, self._radius = REACH * unit, now.scene.bounding_radii()
-        self._finder = now.algorithms.PairFinder(now.scene, CONTACT_MARGIN * unit + self._reach)
-        self._chosen_at: Array = np.empty((0, STATE_SIZE))  # states when ghosts were chosen; none: choose anew
-        self._removed = now.commands.removed  # then
+        self.turns: Ids = np.empty((0, 0), np.int32)
+        """When pairs of workers sweep what is between them, (workers, workers)."""
+        self._ghosts: dict[int, Ids] = {}
+        self._must_choose = True
         self._attempt = 0
         self.cut_share = 0.0
         """Share of constraints that are between workers, when it was last counted."""
@@ -57,7 +57,7 @@ class Tight:
 
     @property
     def interface(self) -> Ids:
-        return self._shared.bodies
+        return np.unique(np.concatenate([NOBODY, *self._ghosts.values()]))
 
     @property
     def owner(self) -> Ids:
@@ -66,117 +66,134 @@ class Tight:
 
     # ---- before the step ---------------------------------------------------------------------------------------------
 
+    def most_steps(self, now: Situation) -> int:
+        return DECIDE_EVERY - now.step_count % DECIDE_EVERY
+
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
-        """Line 12, with owners in place of overlap. Between two decisions workers find all contacts themselves: those
-        of bodies that were near each other, and no body has moved far since."""
-        migration, states = None, runtime.states
-        if self._is_due(now, states):
+        """Line 12, with owners in place of overlap. Between two decisions workers find all contacts themselves, and
+        choose among themselves who has which ghosts."""
+        migration = None
+        if self._is_due(now):
             with profile.phase("detect"):
                 now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
             with profile.phase("balance"):
                 now.loads.estimate(now.membership, now.replies, now.params.sweeps, now.step_count)
-                self._choose_owners(now, states, profile)
-                migration = self._choose_ghosts(now, states)
+                self._choose_owners(now, runtime, profile)
+                migration = self._migration(now)
+                self._choose_turns(now)
         profile.cut_share = self.cut_share
         if now.params.validate:
             now.detection.update(runtime, now.membership, now.replies)  # finds every contact between workers
             self._validate(now)
         return Decision(now.repartition.wanted_count, migration)
 
-    def _is_due(self, now: Situation, states: Array) -> bool:
-        """Whether it is time to choose anew."""
-        if now.step_count % MIGRATE_EVERY == 0 or now.repartition.is_due(now.membership):
-            return True
-        if now.loads.is_time_to_look(now.step_count) or not np.array_equal(self._removed, now.commands.removed):
-            return True
-        if len(self._chosen_at) == 0 or self._owner.max(initial=0) >= now.membership.worker_count:
-            return True
-        return now.algorithms.any_moved(self._radius, states, self._chosen_at, self._reach)
+    def _is_due(self, now: Situation) -> bool:
+        """Whether it is time to decide anew."""
+        return now.step_count % DECIDE_EVERY == 0 or now.repartition.is_due(now.membership)
 
-    def _choose_owners(self, now: Situation, states: Array, profile: StepProfile) -> None:
-        """Every so many steps: repartition the scene, or let bodies migrate to where they have most constraints."""
+    def _choose_owners(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
+        """Repartition the scene, or let bodies migrate to where they have most constraints."""
         membership, graph, loads, step_count = now.membership, now.graph, now.loads, now.step_count
-        is_due = now.repartition.is_due(membership)
-        if step_count % MIGRATE_EVERY and not is_due and not loads.is_time_to_look(step_count):
-            return
         owner = owners(membership)
         self.cut_share = cut_share(owner, graph.edges)
         if step_count == 0:
             self.note_repartition(now)
-        if is_due or loads.are_uneven(membership, step_count, self.cut_share):
+        if now.repartition.is_due(membership) or (
+            loads.has_waited(step_count) and loads.are_uneven(membership, self.cut_share)
+        ):
             profile.divided = True
-            now.repartition.assign(states, graph.contacts, membership)
+            now.repartition.assign(runtime.states, graph.contacts, membership)
             self.cut_share = cut_share(owners(membership), graph.edges)
             self.note_repartition(now)
         elif loads.may_migrate:
-            upward = step_count // MIGRATE_EVERY % 2 == 0
+            upward = step_count // DECIDE_EVERY % 2 == 0
             bodies, workers = choose_migrations(owner, graph.edges, membership.cost, membership.load, upward)
             owner[bodies] = workers
             if len(bodies):
                 membership.assign(owner)
 
-    def _choose_ghosts(self, now: Situation, states: Array) -> Migration | None:
-        """Choose who shares which bodies, between the owners of now. Returns the migration it needs, if any."""
+    def _migration(self, now: Situation) -> Migration | None:
+        """What has to migrate for the owners of now, if anything."""
         owner, before = owners(now.membership), self._owner
-        near = self._finder.find(states, now.membership)
-        self._shared.choose(owner, near, now.commands.removed)
-        self._owner, self._chosen_at, self._removed = owner, np.array(states), now.commands.removed
+        self._owner = owner
         moved = np.flatnonzero(owner != before).astype(np.int32)
+        self._must_choose |= len(moved) > 0
         return Migration(moved, before[moved], owner[moved]) if len(moved) else None
+
+    def _choose_turns(self, now: Situation) -> None:
+        self.turns = pair_turns(self._owner, now.graph.edges, now.membership.worker_count)
 
     def graph(self, now: Situation) -> ConstraintGraph:
         now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
         return now.graph
 
-    def present(self, now: Situation) -> Membership:
-        return self._shared.present(now.membership, now.commands.removed)
-
-    def neighbours(self, now: Situation) -> list[Neighbours]:
-        return self._shared.neighbours(self._owner, now.membership.worker_count, now.commands.removed)
-
     @staticmethod
     def mail_room(body_count: int, params: Params) -> int:
-        return max(MOST_INTERFACE, body_count * BulletEngine.mail_bytes(params.precision))
+        return max(MOST_INTERFACE, MESSAGE_HEAD + body_count * BulletEngine.mail_bytes(params.precision))
 
     def _validate(self, now: Situation) -> None:
-        """Raise AssertionError unless every body has one owner, every constraint between workers has its bodies in both
-        of them, and the loads are right."""
-        membership, graph, removed = now.membership, now.graph, now.commands.removed
+        """Raise an error unless every body has one owner, pairs of a turn have no worker in common, and the loads are
+        right."""
+        membership = now.membership
         counts = membership.worker_counts()
         assert (counts == 1).all(), f"body {np.flatnonzero(counts != 1)[0]} has {counts[counts != 1][0]} workers"
-        edges = graph.edges[~np.isin(graph.edges, removed).any(axis=1)]
-        present = self.present(now)
-        for a, b in membership.uncovered(edges).tolist():
-            for worker in self._owner[[a, b]].tolist():
-                shared = present.has(a, worker) and present.has(b, worker)
-                assert shared, f"worker {worker} does not have both bodies {a} and {b}, which touch or are jointed"
+        check_turns("turns", self.turns)
         load = membership.rate * membership.counted_costs()
         assert np.array_equal(load, membership.load), f"loads are {membership.load}, counted {load}"
+
+    def _validate_ghosts(self, now: Situation) -> None:
+        """After a step, raise AssertionError unless every constraint between workers, as it began, had its bodies in
+        both of them, and every ghost was another worker's."""
+        edges = now.graph.edges[~np.isin(now.graph.edges, now.commands.removed).any(axis=1)]
+        for a, b in edges[self._owner[edges[:, 0]] != self._owner[edges[:, 1]]].tolist():
+            for worker, other in ((self._owner[a], b), (self._owner[b], a)):
+                has = other in self._ghosts.get(int(worker), NOBODY)
+                assert has, f"worker {worker} does not have both bodies {a} and {b}, which touch or are jointed"
+        for worker, ghosts in self._ghosts.items():
+            own = ghosts[self._owner[ghosts] == worker]
+            assert len(own) == 0, f"worker {worker} has its own bodies {own} as ghosts"
 
     # ---- the step, and after it --------------------------------------------------------------------------------------
 
     def commands(self, now: Situation) -> list[StepCommand]:
         if now.membership.worker_count == 1:
             return now.commands.build(now.membership, self.weights)
-        return now.commands.build(self.present(now), self.weights, NeighbourCommand)
+        return now.commands.build(now.membership, self.weights, NeighbourCommand)
 
     def server_work(self, now: Situation, runtime: Runtime) -> ServerWork:
         return Meanwhile() if now.membership.worker_count == 1 else WithNeighbours(self, now)
 
-    def next_attempt(self) -> int:
-        self._attempt += 1
-        return self._attempt
+    def complete(self, now: Situation, commands: Sequence[StepCommand], again: bool) -> None:
+        """Number the attempt, and send the workers what they need of each other."""
+        if len(self.turns) != now.membership.worker_count:
+            self._choose_turns(now)
+        changes = any(len(c.activate) or len(c.deactivate) or len(c.reset) for c in commands)
+        whole = self._structures.narrow(self._owner, now.commands.removed)
+        for worker, command in enumerate(commands):
+            assert isinstance(command, NeighbourCommand)
+            command.attempt, command.turns, command.whole = self._attempt + 1, self.turns[worker], whole
+            command.choose = again or changes or self._must_choose
+        self._attempt += max(command.steps for command in commands)
+        self._must_choose = False
 
     def merge(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
         """Count. There is nothing to merge: every body has one worker."""
         if len(profile.replies) < 2:
+            self._ghosts.clear()
             return
-        profile.interface_count = len(self._shared.bodies)
+        for worker, reply in enumerate(profile.replies):
+            if reply.has_ghosts:
+                self._ghosts[worker] = reply.ghosts
+        if len(self._ghosts) > len(profile.replies):
+            self._ghosts = {w: ghosts for w, ghosts in self._ghosts.items() if w < len(profile.replies)}
+        profile.interface_count = len(self.interface)
         profile.exchanges = max(reply.exchanges for reply in profile.replies)
         profile.exchange_bytes = sum(reply.sent_bytes for reply in profile.replies)
+        if now.params.validate:
+            self._validate_ghosts(now)
 
     def invalidate(self) -> None:
-        self._chosen_at = self._chosen_at[:0]
+        self._must_choose = True
 
     def note_repartition(self, now: Situation) -> None:
         now.loads.note_repartition(now.membership, now.step_count, self.cut_share)
@@ -184,32 +201,36 @@ class Tight:
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def state(self) -> PartState:
-        return PartState({"ghosts": self._shared.keys, "chosen_at": self._chosen_at}, {"cut_share": self.cut_share})
+        """Without ghosts: they are chosen anew, and a step does not depend on when they were."""
+        return PartState({"turns": self.turns}, {"cut_share": self.cut_share})
 
     def restore(self, state: PartState, now: Situation) -> None:
         self.cut_share = state.values["cut_share"]
         self._owner = owners(now.membership)
-        self._shared.set_keys(state.array("ghosts"))
-        self._chosen_at, self._removed = state.array("chosen_at"), now.commands.removed
+        self.turns, self._must_choose = state.array("turns"), True
 
     def redistribute(self, now: Situation) -> None:
         self._owner = owners(now.membership)
         self.cut_share = cut_share(self._owner, now.graph.edges)
+        self._choose_turns(now)
         self.note_repartition(now)
 
     def redistribute_states(
         self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
     ) -> EngineState:
         """The states of all workers, joined: of what two of them have, the owner's."""
-        self._choose_ghosts(now, table)
         owner, bits = np.zeros(now.scene.body_count, np.int32), saved["membership"].arrays["bits"]
         for worker in range(len(states)):
             owner[column_of(bits, worker)] = worker
         return join_states([own_part(state, owner, worker) for worker, state in enumerate(states)])
 
+    def part_of(self, state: EngineState, has_body: NDArray[np.bool_]) -> EngineState:
+        """With contacts and joints that one of its bodies has with another worker's."""
+        return state.about(has_body)
+
 
 class WithNeighbours:
-    """What the server does while the workers take a step together: nothing. All take a failed step again: nothing has
+    """What the server does while the workers take steps together: nothing. All take failed steps again: nothing has
     been written then."""
 
     repeats_all = True
@@ -218,13 +239,7 @@ class WithNeighbours:
         self._coupling, self._now = coupling, now
 
     def begin(self, commands: Sequence[StepCommand], again: bool) -> Callable[[], None] | None:
-        """Number the attempt, and tell the workers whom they share bodies with; those that are out for good are not
-        among them."""
-        now, coupling = self._now, self._coupling
-        attempt, worker_count = coupling.next_attempt(), now.membership.worker_count
-        for command, mine in zip(commands, coupling.neighbours(now), strict=True):
-            assert isinstance(command, NeighbourCommand)
-            command.attempt, command.worker_count, command.neighbours = attempt, worker_count, mine
+        self._coupling.complete(self._now, commands, again)
         return None
 
     def failures(self) -> list[WorkerFailure]:

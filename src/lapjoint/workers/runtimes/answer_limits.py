@@ -33,17 +33,17 @@ class AnswerLimits:
         """How long to wait for a worker that starts [s]."""
         return max(START_LEAST_S, self.most_s)
 
-    def limit_s(self, worker: int) -> float:
-        """How long to wait for this worker's answer [s]."""
+    def limit_s(self, worker: int, steps: int = 1) -> float:
+        """How long to wait for this worker's answer to so many steps [s]."""
         recent = self._recent.get(worker)
-        return min(max(self._least_s, MANY * max(recent)), self.most_s) if recent else self.most_s
+        return min(max(self._least_s, MANY * steps * max(recent)), self.most_s) if recent else self.most_s
 
-    def note(self, answers: Sequence[Reply | WorkerFailure | None]) -> None:
-        """Take note of how long every worker took by itself. What it waited for others in a step is not its own time:
-        one that hangs would raise the limits of all."""
+    def note(self, answers: Sequence[Reply | WorkerFailure | None], steps: int = 1) -> None:
+        """Take note of how long every worker took by itself for so many steps. What it waited for others in a step is
+        not its own time: one that hangs would raise the limits of all."""
         for worker, answer in enumerate(answers):
             if isinstance(answer, StepReply):
-                self._recent.setdefault(worker, deque(maxlen=RECENT)).append(answer.own_s)
+                self._recent.setdefault(worker, deque(maxlen=RECENT)).append(answer.own_s / steps)
 
     def forget(self, worker: int) -> None:
         """A fresh worker takes its place."""

@@ -59,7 +59,7 @@ class InlineRuntime:
         def take_step(worker: Worker, command: NeighbourCommand) -> None:
             reply = self._try(worker, partial(worker.execute, command))
             if worker.index in self._failures:  # now, or before this step
-                abandon(self._mail, command.attempt)
+                abandon(self._mail, command.last_attempt)
             else:
                 self._try(worker, worker.prepare)
             answers[worker.index] = self._failures.get(worker.index, reply)

@@ -22,7 +22,7 @@ from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
-from ..messages import Command, NeighbourCommand, Reply, WorkerFailure
+from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
 from .answer_limits import AnswerLimits
 from .base import Array
 from .child import Child
@@ -76,18 +76,19 @@ class ProcessRuntime:
             since = time.monotonic()
             if meanwhile is not None:
                 meanwhile()
-            attempts = {command.attempt for command in commands if isinstance(command, NeighbourCommand)}
+            steps = steps_of(commands)
+            attempts = {command.last_attempt for command in commands if isinstance(command, NeighbourCommand)}
             attempt = max(attempts, default=None)
             if attempt is not None and any(child.failure is not None for child in self._children):
                 abandon(self._mail, attempt)  # nobody waits for one that is gone already
-            limits_s = {child: self._limits.limit_s(child.index) for child in asked if child.failure is None}
+            limits_s = {child: self._limits.limit_s(child.index, steps) for child in asked if child.failure is None}
             self._gather(limits_s, since, attempt)
             self.wait_cpu_s = time.thread_time() - start
             answers = [
                 None if command is None else child.failure or child.reply()
                 for child, command in zip(self._children, commands, strict=True)
             ]
-            self._limits.note(answers)
+            self._limits.note(answers, steps)
             return answers
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from

@@ -79,10 +79,7 @@ def main() -> None:
             if isinstance(command, StepCommand) and needs_room(command, worker_states):
                 worker_states.look_again()  # there are more workers than before, and the server has made room
                 worker.set_worker_states(overlap_table(worker_states))
-            if (
-                isinstance(command, NeighbourCommand)
-                and memory_size(command.worker_count, worker.mail_room) > mail.size
-            ):
+            if isinstance(command, NeighbourCommand) and memory_size(len(command.turns), worker.mail_room) > mail.size:
                 mail.look_again()
                 worker.set_mail(mail.array((-1,), np.uint8), worker.mail_room)
             write(worker.execute(command), buffer)

@@ -23,7 +23,7 @@ from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
-from ..messages import Command, NeighbourCommand, Reply, WorkerFailure
+from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
 from .answer_limits import AnswerLimits
 from .base import Array
 from .placement import place
@@ -103,15 +103,16 @@ class RayRuntime:
             if self._remote.must_know_more(sent_commands):
                 self._fetch()
             messages = self._remote.pack(sent_commands)
-            attempts = {command.attempt for command in commands if isinstance(command, NeighbourCommand)}
-            answers, self.wait_cpu_s = self._exchange(messages, meanwhile, max(attempts, default=None))
+            attempts = {command.last_attempt for command in commands if isinstance(command, NeighbourCommand)}
+            steps = steps_of(commands)
+            answers, self.wait_cpu_s = self._exchange(messages, meanwhile, max(attempts, default=None), steps)
             replies = self._remote.unpack(sent_commands, answers, self.worker_states)
             if self._remote.needs_all:
                 self._fetch()
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
-        self._limits.note(replies)
+        self._limits.note(replies, steps)
         return [
             None if command is None else reply or actor.failure
             for actor, command, reply in zip(self._actors, commands, replies, strict=True)
@@ -123,14 +124,18 @@ class RayRuntime:
         self._remote.take(answers)
 
     def _exchange(
-        self, messages: Sequence[bytes], meanwhile: Callable[[], None] | None, attempt: int | None = None
+        self,
+        messages: Sequence[bytes],
+        meanwhile: Callable[[], None] | None,
+        attempt: int | None = None,
+        steps: int = 1,
     ) -> tuple[list[bytes], float]:
         """Messages to the actors, and what they answer; nothing where there was none, or where the worker failed. In an
         attempt at a step that they take together, all abandon it if one fails."""
         if attempt is not None:
             self._abandon_if_one_failed(attempt)
         asked = [actor for actor in self._actors if messages[actor.index] and actor.failure is None]
-        limit_s = max((self._limits.limit_s(actor.index) for actor in asked), default=0.0)
+        limit_s = max((self._limits.limit_s(actor.index, steps) for actor in asked), default=0.0)
         cpu_s = time.thread_time()
         answers = [b""] * len(self._actors)
         was_sent = False

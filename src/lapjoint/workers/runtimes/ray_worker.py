@@ -143,7 +143,7 @@ class RayWorker:
                     answer = self._execute(message)
                 except BaseException as error:
                     if isinstance(message.command, NeighbourCommand):
-                        self._worker.abandon(message.command.attempt)
+                        self._worker.abandon(message.command.last_attempt)
                     answer = RemoteReply(reply=failure_of(self._index, error))
                 answer.number = message.number
                 self._number, self._answer = message.number, to_bytes(answer)
