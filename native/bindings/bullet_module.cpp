@@ -210,6 +210,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("solver", &WorldSettings::solver)
       .def_rw("solver_rows", &WorldSettings::solver_rows)
       .def_rw("substeps", &WorldSettings::substeps)
+      .def_rw("tolerance", &WorldSettings::tolerance)
+      .def_rw("max_substeps", &WorldSettings::max_substeps)
       .def_rw("joints", &WorldSettings::joints)
       .def_rw("iterations", &WorldSettings::iterations)
       .def_rw("residual_threshold", &WorldSettings::residual_threshold)
@@ -380,5 +382,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "joint_ids"_a, "impulses"_a, Unlocked())
       .def("substep_profile", &BulletWorld::substep_profile)
       .def("residual", &BulletWorld::residual)
+      .def("substep_count", &BulletWorld::substep_count)
+      .def("substep_overlap", &BulletWorld::substep_overlap)
       .def("fallback_count", &BulletWorld::fallback_count);
 }

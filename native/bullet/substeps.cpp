@@ -382,27 +382,16 @@ void place_body(btRigidBody& body, const BodyState& state) {
 
 void SubstepWorld::read_body(int i) { solver_.bodies.start[i] = state_of(*bodies_[i]); }
 
-void SubstepWorld::read_bodies(btScalar timestep) {
-  const btScalar h = timestep / btScalar(solver_.settings.substeps);
-  // Many bodies have the same damping.
-  btScalar damping = 0, kept = 1;
-  const auto kept_of = [&](btScalar wanted) {
-    if (wanted != damping) {
-      damping = wanted;
-      kept = std::pow(1 - damping, h);
-    }
-    return kept;
-  };
+void SubstepWorld::read_bodies() {
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
     const btRigidBody& body = *bodies_[i];
     read_body(static_cast<int>(i));
     BodyTraits& traits = solver_.bodies.traits[i];
     put(body.getTotalForce(), traits.force);
     put(body.getTotalTorque(), traits.torque);
-    traits.linear_kept = kept_of(body.getLinearDamping());
+    traits.linear_damping = body.getLinearDamping();
+    traits.angular_damping = body.getAngularDamping();
   }
-  for (std::size_t i = 0; i < bodies_.size(); ++i)
-    solver_.bodies.traits[i].angular_kept = kept_of(bodies_[i]->getAngularDamping());
 }
 
 void SubstepWorld::exchange_states() {
@@ -478,7 +467,7 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
 void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
-  read_bodies(timestep);
+  read_bodies();
   collect(dispatcher);
   read_contacts();
   ordering_ = std::chrono::duration<double>(Clock::now() - start).count();

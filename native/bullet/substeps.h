@@ -99,7 +99,7 @@ class SubstepWorld {
   int place_of(int number) const;
   void read_contacts();
   void read_body(int place);
-  void read_bodies(btScalar timestep);
+  void read_bodies();
 
   JointColumns columns_;
   double length_unit_, mass_unit_;

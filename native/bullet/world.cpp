@@ -67,6 +67,8 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
   if (settings.solver == "substeps") {
     SubstepSettings own;
     own.substeps = settings.substeps;
+    own.tolerance = Real(settings.tolerance / settings.length_unit);
+    own.max_substeps = settings.max_substeps;
     own.joints = settings.joints == "direct"  ? JointChoice::kDirect
                  : settings.joints == "swept" ? JointChoice::kSwept
                                               : JointChoice::kAuto;
@@ -641,6 +643,12 @@ std::array<double, 9> BulletWorld::substep_profile() const {
           times.moving,
           static_cast<double>(solver.row_updates()),
           static_cast<double>(solver.direct_joints.joint_count())};
+}
+
+int BulletWorld::substep_count() const { return substeps_ ? substeps_->solver().substeps() : 0; }
+
+double BulletWorld::substep_overlap() const {
+  return substeps_ ? static_cast<double>(substeps_->solver().overlap()) * settings_.length_unit : 0;
 }
 
 double BulletWorld::residual() const {

@@ -30,7 +30,9 @@ struct WorldSettings {
   double mass_unit = 1;               // kg; the same
   double gravity[3] = {0, 0, -9.81};  // m/s^2
   std::string solver = "sequential";  // substeps, dantzig, lemke
-  int substeps = 4;                   // with the solver of that name; so the next
+  int substeps = 4;                   // with the solver of that name; so the next three
+  double tolerance = 0;               // m: overlap from which a step takes more substeps; 0: never
+  int max_substeps = 64;              // that it takes then
   std::string joints = "auto";        // direct, swept
   int solver_rows = 300;              // rows with bounds that a direct solver takes on at once
   int iterations = 50;
@@ -161,6 +163,9 @@ class BulletWorld {
   const std::vector<ContactPair>& contacts();  // of the last step or detect, in order of body numbers
   const std::vector<ContactPair>& collected_contacts() const { return contacts_; }
   double residual() const;  // m/s
+  // Of the last step, 0 with another solver; the deepest overlap that it left [m], known with a tolerance.
+  int substep_count() const;
+  double substep_overlap() const;
   // Where the time of the last step went, in substeps [s]: detection, order, colours, rows, sweeps, direct joints,
   // motion; its updates of rows, and joints that are solved directly.
   std::array<double, 9> substep_profile() const;

@@ -52,6 +52,22 @@ void Between::exchange_states(std::vector<BodyState>& states) {
   }
 }
 
+template <typename Value, typename Visit>
+void Between::exchange_with_all(const Value& own, Visit&& visit) {
+  const int self = mailboxes_->self();
+  for (int worker = 0; worker < mailboxes_->worker_count(); ++worker) {
+    if (worker == self) continue;
+    std::memcpy(mailboxes_->outgoing(worker), &own, sizeof own);
+    mailboxes_->send(worker, sizeof own);
+  }
+  for (int worker = 0; worker < mailboxes_->worker_count(); ++worker) {
+    if (worker == self) continue;
+    Value theirs;
+    std::memcpy(&theirs, mailboxes_->receive(worker, sizeof theirs), sizeof theirs);
+    visit(theirs);
+  }
+}
+
 Between::Counts Between::sum_over_workers(Counts own, const std::vector<Contact>& contacts) {
   if (!mailboxes_) return own;
   const int self = mailboxes_->self();
@@ -61,19 +77,18 @@ Between::Counts Between::sum_over_workers(Counts own, const std::vector<Contact>
     own.all += static_cast<long>(contact_orders[n].size());
   }
   Counts sum = own;
-  for (int worker = 0; worker < mailboxes_->worker_count(); ++worker) {
-    if (worker == self) continue;
-    std::memcpy(mailboxes_->outgoing(worker), &own, sizeof own);
-    mailboxes_->send(worker, sizeof own);
-  }
-  for (int worker = 0; worker < mailboxes_->worker_count(); ++worker) {
-    if (worker == self) continue;
-    Counts theirs;
-    std::memcpy(&theirs, mailboxes_->receive(worker, sizeof theirs), sizeof theirs);
+  exchange_with_all(own, [&](const Counts& theirs) {
     sum.fresh += theirs.fresh;
     sum.all += theirs.all;
-  }
+  });
   return sum;
+}
+
+Real Between::largest_over_workers(Real own) {
+  if (!mailboxes_) return own;
+  Real found = own;
+  exchange_with_all(own, [&](Real theirs) { found = std::max(found, theirs); });
+  return found;
 }
 
 bool Between::is_finite(const Motion& motion) {
@@ -154,6 +169,12 @@ Real Between::relax(Bodies& bodies, bool moved, bool poses) {
         residual = std::max(residual, rows.contacts.relax(bodies));
       });
   return residual;
+}
+
+Real Between::largest_overlap(const Bodies& bodies) const {
+  Real deepest = 0;
+  for (const Rows& rows : rows_) deepest = std::max(deepest, rows.contacts.largest_overlap(bodies));
+  return deepest;
 }
 
 void Between::bounce(Bodies& bodies) {

@@ -48,6 +48,9 @@ class Between {
   };
   Counts sum_over_workers(Counts own, const std::vector<Contact>& contacts);
 
+  // The largest of all workers' values, the same for all of them.
+  Real largest_over_workers(Real own);
+
   static bool is_finite(const Motion& motion);
 
   bool needs_poses() const;
@@ -60,6 +63,7 @@ class Between {
   // `moved`: bodies have moved since the last sweep; `poses`: and somebody needs their poses.
   Real relax(Bodies& bodies, bool moved, bool poses);
   Mailboxes* mailboxes() const { return mailboxes_; }
+  Real largest_overlap(const Bodies& bodies) const;
   void bounce(Bodies& bodies);
   void store(std::vector<Contact>& contacts, std::vector<Real>& joint_impulses) const;
   long row_count() const;
@@ -74,6 +78,9 @@ class Between {
   template <typename Wanted, typename Sweep>
   void take_turns(Bodies& bodies, Wanted&& wanted, Sweep&& sweep);
   void send_motion(const Neighbour& neighbour, const Bodies& bodies);
+  // All workers at once: sends each of the others `own`, and calls `visit` with theirs.
+  template <typename Value, typename Visit>
+  void exchange_with_all(const Value& own, Visit&& visit);
   void receive_motion(const Neighbour& neighbour, Bodies& bodies);
 
   std::vector<Neighbour> neighbours_;

@@ -52,6 +52,22 @@ void out_of_axes(const Real* axes, const double* own, Out* world) {
     world[k] = Out(double(axes[3 * k]) * own[0] + double(axes[3 * k + 1]) * own[1] + double(axes[3 * k + 2]) * own[2]);
 }
 
+// Share of a velocity that damping leaves after a substep. Many bodies have the same.
+class Kept {
+ public:
+  explicit Kept(Real h) : h_(h) {}
+  Real of(Real damping) {
+    if (damping != damping_) {
+      damping_ = damping;
+      kept_ = std::pow(1 - damping, h_);
+    }
+    return kept_;
+  }
+
+ private:
+  Real h_, damping_ = 0, kept_ = 1;
+};
+
 // out = rotation by the vector `turn` times axes
 template <typename In>
 void turn_axes(const double* turn, const In* axes, double* out) {
@@ -114,6 +130,7 @@ void Bodies::resize(int count) {
 
 void Bodies::begin(Real timestep, int substeps) {
   const Real h = timestep / Real(substeps);
+  Kept linear_kept(h), angular_kept(h);
   for (std::size_t i = 0; i < motion.size(); ++i) {
     const BodyState& state = start[i];
     const BodyTraits& own = traits[i];
@@ -135,10 +152,10 @@ void Bodies::begin(Real timestep, int substeps) {
       for (int j = 0; j < 3; ++j) row[j] = Real(turn_root * state.axes[3 * j + k]);
       row[3] = state.position[k];
     }
-    push.linear[3] = own.linear_kept;
-    push.angular[3] = own.angular_kept;
+    push.linear[3] = linear_kept.of(own.linear_damping);
+    push.angular[3] = angular_kept.of(own.angular_damping);
     frame[i].root = Lanes{Real(root), 0, 0, 0};
-    carried_[i] = {all(0), all(0)};
+    carried_[i] = turned_impulses[i] = {all(0), all(0)};
   }
 }
 

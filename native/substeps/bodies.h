@@ -24,7 +24,7 @@ struct BodyState {
 struct BodyTraits {
   Real inverse_mass = 0, inverse_inertia[3] = {0, 0, 0};
   Real force[3] = {0, 0, 0}, torque[3] = {0, 0, 0};
-  Real linear_kept = 1, angular_kept = 1;  // share of its velocity that damping leaves after a substep
+  Real linear_damping = 0, angular_damping = 0;  // share of its velocity that it loses in a second
   bool gyroscopic = false;
 };
 

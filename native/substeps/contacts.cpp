@@ -402,6 +402,23 @@ void ContactSweeps::bounce(Bodies& bodies) {
   }
 }
 
+Real ContactSweeps::largest_overlap(const Bodies& bodies) const {
+  const Motion* motion = bodies.motion.data();
+  Lanes deepest = all(0);
+  for (const Group& group : groups_) {
+    const Lanes3 moved_a = gather<&Motion::moved>(motion, group.a), moved_b = gather<&Motion::moved>(motion, group.b);
+    const Lanes3 turned_a = gather<&Motion::turned>(motion, group.a),
+                 turned_b = gather<&Motion::turned>(motion, group.b);
+    const Lanes apart = group.root_a * dot(group.normal, moved_a) - group.root_b * dot(group.normal, moved_b);
+    for (int p = 0; p < group.point_count; ++p) {
+      const Point& point = points_[group.first_point + p];
+      const Lanes gap = point.gap + apart + dot(point.own_a, turned_a) - dot(point.own_b, turned_b);
+      deepest = greater(deepest, where_positive(point.inertia, -gap, all(0)));
+    }
+  }
+  return largest(deepest);
+}
+
 void ContactSweeps::store(std::vector<Contact>& contacts) const {
   const int* members = lanes_.data();
   const Real in_step = Real(settings_.substeps);

@@ -52,6 +52,8 @@ class ContactSweeps {
   Real relax(Bodies& bodies);
   bool bounces() const { return !bounces_.empty(); }
   void bounce(Bodies& bodies);
+  // The deepest overlap, for how far bodies have moved.
+  Real largest_overlap(const Bodies& bodies) const;
   void store(std::vector<Contact>& contacts) const;
   long row_count() const { return row_count_; }
 

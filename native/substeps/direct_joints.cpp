@@ -223,7 +223,9 @@ void DirectJoints::prepare(Bodies& bodies, Real h, int substeps, const std::vect
   substeps_ = substeps;
   failed_ = 0;
   mailboxes_ = mailboxes;
+  shared_.pushed.clear();
   for (Structure& structure : structures_) {
+    structure.pushed.clear();
     prepare_rows(structure, bodies, impulses);
     structure.works = factor(structure);
     failed_ += !structure.works;

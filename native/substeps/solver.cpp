@@ -8,20 +8,26 @@ namespace lapjoint {
 namespace {
 
 constexpr int kColdSweeps = 16;  // in a step whose contacts are mostly new
-
 }  // namespace
 
+// Adds what has passed since it was last asked.
+class SubstepSolver::Clock {
+ public:
+  void lap(double& into) {
+    const auto now = Steady::now();
+    into += std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+  }
+
+ private:
+  using Steady = std::chrono::steady_clock;
+  Steady::time_point last_ = Steady::now();
+};
+
 void SubstepSolver::step(Real timestep) {
-  using Clock = std::chrono::steady_clock;
-  auto last = Clock::now();
-  const auto lap = [&](double& into) {
-    const auto now = Clock::now();
-    into += std::chrono::duration<double>(now - last).count();
-    last = now;
-  };
+  Clock clock;
   times_ = {};
-  const int substeps = settings.substeps;
-  const Real h = timestep / Real(substeps);
+  row_updates_ = 0;
   // Impulses of the last step are what makes one sweep enough. Where there are none yet, as in a scene's first step, a
   // load takes a sweep for every layer that it rests on.
   Between::Counts counts;
@@ -31,8 +37,30 @@ void SubstepSolver::step(Real timestep) {
   const int sweep_count = 2 * counts.fresh > counts.all ? kColdSweeps : 1;
   sweeps_.colour(contacts, contact_order, bodies.fixed());
   between.colour(contacts, bodies.fixed());
-  lap(times_.colouring);
+  clock.lap(times_.colouring);
 
+  substeps_ = settings.substeps;
+  solve(timestep, substeps_, sweep_count, clock);
+  if (settings.tolerance > 0) {
+    while (find_overlap(clock) > settings.tolerance && substeps_ < settings.max_substeps) {
+      substeps_ = std::min(2 * substeps_, settings.max_substeps);
+      solve(timestep, substeps_, sweep_count, clock);
+    }
+  }
+
+  between.bounce(bodies);
+  sweeps_.bounce(bodies);
+  clock.lap(times_.sweeps);
+  sweeps_.store(contacts);
+  joints.store(joint_impulses);
+  direct_joints.store(joint_impulses);
+  between.store(contacts, joint_impulses);
+  bodies.finish(timestep);
+  clock.lap(times_.moving);
+}
+
+void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& clock) {
+  const Real h = timestep / Real(substeps);
   bodies.begin(timestep, substeps);
   const bool poses = joints.needs_poses() || !direct_joints.empty() || between.needs_poses();
   if (poses) bodies.find_poses();
@@ -45,65 +73,68 @@ void SubstepSolver::step(Real timestep) {
   of_contacts.substeps = substeps;
   sweeps_.prepare(contacts, bodies, of_contacts);
   JointSettings of_joints;
-  of_joints.soft = Softness::of(settings.joint_share, settings.joint_damping, h);
+  // As stiff as with the first number of substeps: springs of joints that became stiffer and softer from step to step
+  // would feed their structure with energy, 70% of a bridge's.
+  const Real joint_share = settings.joint_share * Real(settings.substeps) / Real(substeps);
+  of_joints.soft = Softness::of(joint_share, settings.joint_damping, h);
   of_joints.push_speed = settings.push_speed;
   of_joints.h = h;
   of_joints.substeps = substeps;
   if (!joints.empty()) joints.prepare(bodies, of_joints, joint_impulses);
   between.prepare(contacts, bodies, of_contacts, of_joints, joint_impulses);
-  lap(times_.preparing);
+  clock.lap(times_.preparing);
   if (!direct_joints.empty()) direct_joints.prepare(bodies, h, substeps, joint_impulses, between.mailboxes());
-  lap(times_.direct);
+  clock.lap(times_.direct);
   joints.warm_start(bodies);
   direct_joints.warm_start(bodies);
   sweeps_.warm_start(bodies);
   between.warm_start(bodies);
   bodies.take_carried();
-  lap(times_.preparing);
+  clock.lap(times_.preparing);
 
   for (int substep = 0; substep < substeps; ++substep) {
     bodies.begin_substep();
-    lap(times_.moving);
+    clock.lap(times_.moving);
     for (int sweep = 0; sweep < sweep_count; ++sweep) {
       between.solve(bodies);
-      lap(times_.between);
+      clock.lap(times_.between);
       joints.solve(bodies);
       sweeps_.solve(bodies);
-      lap(times_.sweeps);
+      clock.lap(times_.sweeps);
       direct_joints.solve(bodies);
-      lap(times_.direct);
+      clock.lap(times_.direct);
     }
     bodies.move(h);
     direct_joints.take_back(bodies);
     if (poses) bodies.find_poses();
-    lap(times_.moving);
+    clock.lap(times_.moving);
     joints.turn(bodies);
-    lap(times_.sweeps);
+    clock.lap(times_.sweeps);
     for (int sweep = 0; sweep < sweep_count; ++sweep) {
       residual_ = between.relax(bodies, sweep == 0, poses);
-      lap(times_.between);
+      clock.lap(times_.between);
       if (sweep == 0) direct_joints.turn(bodies);  // ghosts are where they should be only now
-      lap(times_.direct);
+      clock.lap(times_.direct);
       residual_ = std::max(residual_, joints.relax(bodies));
       residual_ = std::max(residual_, sweeps_.relax(bodies));
-      lap(times_.sweeps);
+      clock.lap(times_.sweeps);
       direct_joints.relax(bodies);
-      lap(times_.direct);
+      clock.lap(times_.direct);
     }
     bodies.end_substep();
-    lap(times_.moving);
+    clock.lap(times_.moving);
   }
-  between.bounce(bodies);
-  sweeps_.bounce(bodies);
-  lap(times_.sweeps);
-  sweeps_.store(contacts);
-  joints.store(joint_impulses);
-  direct_joints.store(joint_impulses);
-  between.store(contacts, joint_impulses);
-  bodies.finish(timestep);
-  lap(times_.moving);
-  row_updates_ = substeps * (2 * sweeps_.row_count() + 3 * static_cast<long>(contacts.size()) + 2 * joints.row_count() +
-                             2 * between.row_count());
+  row_updates_ += substeps * (2 * sweeps_.row_count() + 3 * static_cast<long>(contacts.size()) +
+                              2 * joints.row_count() + 2 * between.row_count());
+}
+
+// The same in all workers: what they decide by it has to be.
+Real SubstepSolver::find_overlap(Clock& clock) {
+  overlap_ = std::max(sweeps_.largest_overlap(bodies), between.largest_overlap(bodies));
+  clock.lap(times_.sweeps);
+  overlap_ = between.largest_over_workers(overlap_);
+  clock.lap(times_.between);
+  return overlap_;
 }
 
 }  // namespace lapjoint

@@ -18,6 +18,8 @@ namespace lapjoint {
 
 struct SubstepSettings {
   int substeps = 4;
+  Real tolerance = 0;     // deepest overlap that a step may leave without being solved with more substeps; 0: any
+  int max_substeps = 64;  // with a tolerance
   JointChoice joints = JointChoice::kAuto;
   // Springs: frequency as a share of 1 / substep, and damping ratio.
   Real contact_share = Real(0.25), contact_damping = 1;
@@ -42,17 +44,29 @@ class SubstepSolver {
   DirectJoints direct_joints;
   std::vector<Real> joint_impulses;
 
+  // With as many substeps as `settings` has. With a tolerance: twice as many, and so on, always from where the step
+  // begins, until no contact overlaps by more.
   void step(Real timestep);
 
   // The largest change of a row's velocity in the last sweep.
   Real residual() const { return residual_; }
+  // With a tolerance: the deepest overlap of a contact that the last step has left in any worker.
+  Real overlap() const { return overlap_; }
+  // Of the last step.
+  int substeps() const { return substeps_; }
   const SubstepTimes& times() const { return times_; }
-  // Updates of rows in the last step.
+  // Updates of rows in the last step, those of substeps that did not do included.
   long row_updates() const { return row_updates_; }
 
  private:
+  class Clock;
+  // Moves bodies, and has the impulses of rows; nothing of it is in the bodies' states, contacts or joints yet.
+  void solve(Real timestep, int substeps, int sweep_count, Clock& clock);
+  Real find_overlap(Clock& clock);
+
   ContactSweeps sweeps_;
-  Real residual_ = 0;
+  int substeps_ = 0;
+  Real residual_ = 0, overlap_ = 0;
   SubstepTimes times_;
   long row_updates_ = 0;
 };

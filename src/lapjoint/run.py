@@ -155,6 +155,10 @@ class RunSummary:
     """Parts of a step; null with a solver that has none."""
     joints: str | None = None
     """How the substep solver solves joints: auto, direct or swept; null with another solver."""
+    substeps_mean: float | None = None
+    """Substeps that a step took: more than `substeps` with a tolerance; null with a solver that has none."""
+    substeps_max: int | None = None
+    """The most of any step."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -247,7 +251,7 @@ def run(
             values = measures.after_step(simulation)
             measured.add(values)
             interfaces.after_step(simulation)
-            measured.add({name: getattr(simulation.profile, name) for name in ("exchanges", "residual")})
+            measured.add({name: getattr(simulation.profile, name) for name in ("exchanges", "residual", "substeps")})
             means.add(**_counted(simulation, simulation.profile, server_cpu_ms))
             if recorder is not None:
                 recorder.add(simulation, values)
@@ -323,6 +327,8 @@ def run(
         **interfaces.values(),
         substeps=params.substeps if params.solver == "substeps" else None,
         joints=params.joints if params.solver == "substeps" else None,
+        substeps_mean=means.mean("substeps") if params.solver == "substeps" else None,
+        substeps_max=measured.max("substeps") if params.solver == "substeps" else None,
     )
 
 
@@ -365,6 +371,7 @@ def _counted(simulation: Simulation, profile: StepProfile, server_cpu_ms: float)
                 "residual",
                 "fallback_count",
                 "overlap_count",
+                "substeps",
                 "exchanges",
                 "interface_count",
                 "cut_share",

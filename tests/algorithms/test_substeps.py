@@ -5,13 +5,15 @@ Lengths and masses are chosen so that the engine's units are metres and kilogram
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from lapjoint import WORLD, Ball, Box, Engine, Material, Params, Plane, Scene, Simulation, Sphere, make_engine
 from lapjoint.algorithms import substeps as twin
 from lapjoint.arrays import rotation as rot
-from lapjoint.engines import EngineState, join_states
+from lapjoint.engines import EngineState, SubstepEngine, join_states
 from lapjoint.server.coupling.tight import Tight, own_part
 from lapjoint.workers.engine_states import from_bytes, read_states
 from substep_support import G, started
@@ -120,7 +122,8 @@ def starting_state(engine: Engine, scene: Scene, params: dict[str, object]) -> E
 def differences(scene: Scene, steps: int, **params: object) -> tuple[np.ndarray, int]:
     """For each step the largest difference of a state or of an impulse, and the most contacts of a step."""
     params = {"joints": "swept", "length_unit": 1.0, **params}
-    settings = twin.Settings(substeps=int(str(params.get("substeps", 4))))
+    given: dict[str, Any] = {name: params[name] for name in ("substeps", "tolerance", "max_substeps") if name in params}
+    settings = twin.Settings(**given)
     engine = started(scene, **params)
     found, most = np.zeros(steps), 0
     for k in range(steps):
@@ -130,7 +133,8 @@ def differences(scene: Scene, steps: int, **params: object) -> tuple[np.ndarray,
         joints = read_joints(scene, begin)
         engine.step()
         groups = twin.groups_of_workers(contacts, joints, [0] * scene.body_count, {})
-        twin.step(bodies, contacts, joints, scene.timestep, settings, groups)
+        assert isinstance(engine, SubstepEngine)
+        assert twin.step(bodies, contacts, joints, scene.timestep, settings, groups) == engine.substep_count()
         end = engine.state()
         states = [np.concatenate([b.position, b.axes.ravel(), b.linear, b.angular]) for b in bodies]
         found[k] = np.abs(np.array(states) - end.bodies[:, :18]).max()
@@ -199,6 +203,14 @@ def test_a_heap_moves_as_the_twin_says_while_it_settles(surface: str) -> None:
 @pytest.mark.parametrize("substeps", [1, 2, 5])
 def test_any_number_of_substeps(substeps: int) -> None:
     apart, _ = differences(heap(3, SURFACES["plain"]), 2, substeps=substeps)
+    assert apart.max() < 1e-10
+
+
+@pytest.mark.parametrize(("tolerance", "most"), [(1e-3, 64), (1e-5, 64), (1e-9, 12)])
+def test_more_substeps_for_a_tolerance(tolerance: float, most: int) -> None:
+    """Rows, bodies and impulses of tries that did not do are gone, and joints stay as stiff as they were."""
+    scene = heap(3, SURFACES["lossy"])
+    apart, _ = differences(scene, 3, tolerance=tolerance, max_substeps=most)
     assert apart.max() < 1e-10
 
 

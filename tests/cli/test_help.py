@@ -42,6 +42,8 @@ OF_RUN = [
     "--precision",
     "--solver",
     "--substeps",
+    "--tolerance",
+    "--max-substeps",
     "--joints",
     "--timestep",
     "--iterations",

@@ -59,6 +59,13 @@ def test_a_tight_run_says_exchanges_residual_and_interface(tmp_path: Path) -> No
     assert "overlap" not in told
 
 
+def test_a_tolerance_takes_more_substeps_and_says_so() -> None:
+    arguments = "run pyramid --size 8 --workers 2 --runtime inline --steps 5 --tolerance 1e-12 --max-substeps 8"
+    result = CliRunner().invoke(app, arguments.split())
+    assert result.exit_code == 0, result.output
+    assert "substeps, 8.0 a step, 8 at most" in result.output
+
+
 def test_there_are_more_exchanges_in_more_substeps(tmp_path: Path) -> None:
     found = [run_chain(tmp_path, "--workers", 2, "--substeps", count)[0]["exchanges_max"] for count in (2, 4, 8)]
     each = (found[1] - found[0]) // 2
@@ -95,6 +102,8 @@ def test_one_worker_has_nobody_to_exchange_with(tmp_path: Path) -> None:
         ("--coupling tight --weights equal", "--weights is given, but the coupling is tight"),
         ("--coupling tight --iterations 60", "coupling is tight and solver is sequential, expected substeps"),
         ("--coupling tight --solver dantzig", "coupling is tight and solver is dantzig, expected substeps"),
+        ("--tolerance 1e-3 --max-substeps 2", "max_substeps is 2, expected at least substeps, 4"),
+        ("--tolerance 1e-3 --solver sequential", "--tolerance is given, but the solver is sequential"),
         ("--coupling loose", "coupling is 'loose', expected one of auto, blend, tight"),
         ("--coupling tight --engine mujoco:float64", "which the engine mujoco does not have; it has blend"),
     ],
@@ -106,7 +115,7 @@ def test_what_does_not_fit_is_refused(arguments: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["run chain", "resume nowhere"])
-@pytest.mark.parametrize("option", ["--rounds 5", "--tolerance 1e-3", "--no-acceleration", "--joint-warm-start 0.5"])
+@pytest.mark.parametrize("option", ["--rounds 5", "--no-acceleration", "--joint-warm-start 0.5"])
 def test_options_of_rounds_are_no_more(command: str, option: str) -> None:
     result = CliRunner().invoke(app, [*command.split(), "--steps", "1", *option.split()])
     assert result.exit_code == 2

@@ -14,7 +14,7 @@ from lapjoint import Ball, LapjointError, Material, Motor, Params, Scene, Simula
 from lapjoint.params.params import RETIRED, typical_length
 
 NAN = np.nan
-NEW = ("substeps", "joints")
+NEW = ("substeps", "tolerance", "max_substeps", "joints")
 """Of the substep solver; files of runs before it do not have them."""
 
 NUMBER_MISTAKES: dict[str, Callable[[], object]] = {
@@ -145,6 +145,14 @@ def test_a_parameter_that_is_no_more_is_refused(name: str) -> None:
 def test_tight_coupling_is_of_the_substep_solver_alone(given: dict[str, Any], message: str) -> None:
     with pytest.raises(LapjointError, match=message):
         Simulation(row(4), Params(workers=2, runtime="inline", coupling="tight", **given))
+
+
+@pytest.mark.parametrize("coupling", ["auto", "blend", "tight"])
+def test_a_tolerance_of_the_coupling_in_rounds_is_no_tolerance_of_substeps(coupling: str) -> None:
+    """It was a velocity. Files of now have the limit of substeps beside it."""
+    assert Params.stored({"coupling": coupling, "tolerance": 1e-3, "rounds": 10}).tolerance == 0.0
+    now = Params(workers=2, coupling=coupling, tolerance=1e-3, max_substeps=32)
+    assert Params.stored(asdict(now)) == now
 
 
 def test_what_was_stored_with_an_option_of_the_other_coupling_still_opens() -> None:

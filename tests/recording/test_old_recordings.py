@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lapjoint import Recording
-from lapjoint.params.params import RETIRED, others
+from lapjoint.params.params import RETIRED, REUSED, others
 from old_files import DATA, EXPECTED, RECORDINGS, contents
 
 CASES: dict[str, dict[str, Any]] = json.loads((DATA / EXPECTED).read_text())["recordings"]
@@ -27,7 +27,7 @@ def test_a_recording_of_version_1_is_read_as_it_was(name: str) -> None:
     # Parameters may have been added since, with defaults of their own; those of then stay what they were.
     # Those that the run's coupling had no use for are left out, and those that are no more.
     then, now = expected.pop("params"), found.pop("params")
-    used = set(then) - set(others(then["coupling"])) - set(RETIRED)
+    used = set(then) - set(others(then["coupling"])) - set(RETIRED) - set(REUSED)
     assert not set(now) & set(RETIRED)
     assert {key: now.get(key) for key in used} == {key: then[key] for key in used}
     # Rounds were exchanges with the server.

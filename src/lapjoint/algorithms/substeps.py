@@ -9,7 +9,8 @@ each of S substeps of h = dt / S:
     3. move: how far bodies have moved and turned since the step began; arms of joints turn with their bodies
     4. relax: one sweep over all rows without springs, which takes back the velocity they gave; friction is here only
 
-In a step whose contacts are mostly new there are sixteen sweeps instead of one: there is nothing to start from.
+In a step whose contacts are mostly new there are sixteen sweeps instead of one: there is nothing to start from. With a
+tolerance, a step after which contacts overlap by more is solved again from its beginning, in twice as many substeps.
 Restitution comes once, at the end. A spring of frequency f and damping ratio z, omega = 2 pi f, takes back the error C
 of a row with the mass m:
 
@@ -22,7 +23,7 @@ Macklin et al. 2019, "Small Steps in Physics Simulation"; Catto 2024, "Solver2D"
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import cos, pi, sin, sqrt
 
 import numpy as np
@@ -122,6 +123,9 @@ class Softness:
 @dataclass(frozen=True)
 class Settings:
     substeps: int = 4
+    tolerance: float = 0.0
+    """Overlap from which a step takes more substeps [m]; 0: never."""
+    max_substeps: int = 64
     contact_share: float = 0.25
     contact_damping: float = 1.0
     joint_share: float = 0.25
@@ -130,6 +134,10 @@ class Settings:
     """Most that an overlap is taken back by [m/s]."""
     bounce_speed: float = 0.2
     """From which there is restitution [m/s]."""
+
+    def with_substeps(self, substeps: int) -> Settings:
+        """For a step that takes so many. Joints stay as stiff as they were."""
+        return replace(self, substeps=substeps, joint_share=self.joint_share * self.substeps / substeps)
 
 
 # ---- order -------------------------------------------------------------------------------------------------------
@@ -445,6 +453,11 @@ class _ContactRows:
                     wanted = point.impulse - point.mass * (point.velocity() + restitution * approach)
                     point.set_impulse(max(wanted, 0.0))
 
+    def overlap(self) -> float:
+        """The deepest of its points, now."""
+        distances = zip(self.points, self.contact.distances, strict=True)
+        return max(-(float(distance) + point.displacement()) for point, distance in distances)
+
     def store(self) -> None:
         contact, substeps = self.contact, self.settings.substeps
         contact.impulses = substeps * np.array([point.impulse for point in self.points])
@@ -514,58 +527,87 @@ def step(
     timestep: float,
     settings: Settings | None = None,
     groups: Sequence[Group] = (),
-) -> None:
-    """Take one step: bodies get their states after it, contacts and joints their impulses.
+) -> int:
+    """Take one step: bodies get their states after it, contacts and joints their impulses. Returns how many substeps it
+    took.
 
     Joints and contacts are swept in the order they are given in, joints first: see `sweep_order`. With groups, one
     group after the other is swept so: see `groups_of_workers`.
     """
     settings = settings or Settings()
-    h = timestep / settings.substeps
-    motions = [_Motion(body, timestep) for body in bodies]
-    fixed = _Motion(None, timestep)
+    groups = groups or [Group(range(len(joints)), range(len(contacts)))]
+    substeps = settings.substeps
+    solved = _Solved(bodies, contacts, joints, timestep, settings, groups)
+    while 0 < settings.tolerance < solved.overlap() and substeps < settings.max_substeps:
+        substeps = min(2 * substeps, settings.max_substeps)
+        solved = _Solved(bodies, contacts, joints, timestep, settings.with_substeps(substeps), groups)
+    solved.finish()
+    return substeps
 
-    def motion(number: int) -> _Motion:
-        return fixed if number == FIXED else motions[number]
 
-    balls = [_BallRows(joint, motion(joint.a), motion(joint.b), settings, h) for joint in joints]
-    touching = [_ContactRows(contact, motion(contact.a), motion(contact.b), settings, h) for contact in contacts]
-    groups = groups or [Group(range(len(balls)), range(len(touching)))]
-    constraints: list[_BallRows | _ContactRows] = []
-    for group in groups:
-        constraints += [balls[i] for i in group.joints]
-        constraints += [touching[i] for i in group.contacts]
-    new_count = sum(contact.is_new for contact in contacts)
-    sweep_count = COLD_SWEEPS if 2 * new_count > len(touching) else 1
+class _Solved:
+    """A step, solved. Bodies, contacts and joints are what they were until it is finished."""
 
-    for each in motions:
-        each.before = np.stack([each.linear, each.angular])
-    for constraint in constraints:
-        for row in constraint.rows:
-            row.apply(row.impulse)
-    for each in motions:  # what they did so far is taken back, and comes again with each substep
-        each.end_substep()
-        each.linear, each.angular = each.before.copy()
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        contacts: Sequence[Contact],
+        joints: Sequence[BallJoint],
+        timestep: float,
+        settings: Settings,
+        groups: Sequence[Group],
+    ) -> None:
+        h = timestep / settings.substeps
+        motions = [_Motion(body, timestep) for body in bodies]
+        fixed = _Motion(None, timestep)
 
-    for _ in range(settings.substeps):
+        def motion(number: int) -> _Motion:
+            return fixed if number == FIXED else motions[number]
+
+        balls = [_BallRows(joint, motion(joint.a), motion(joint.b), settings, h) for joint in joints]
+        touching = [_ContactRows(contact, motion(contact.a), motion(contact.b), settings, h) for contact in contacts]
+        constraints: list[_BallRows | _ContactRows] = []
+        for group in groups:
+            constraints += [balls[i] for i in group.joints]
+            constraints += [touching[i] for i in group.contacts]
+        new_count = sum(contact.is_new for contact in contacts)
+        sweep_count = COLD_SWEEPS if 2 * new_count > len(touching) else 1
+
         for each in motions:
-            each.begin_substep(h)
-        for _ in range(sweep_count):
-            for constraint in constraints:
-                constraint.solve()
-        for each in motions:
-            each.move(h)
-        for ball in balls:
-            ball.turn()
-        for _ in range(sweep_count):
-            for constraint in constraints:
-                constraint.relax()
-        for each in motions:
+            each.before = np.stack([each.linear, each.angular])
+        for constraint in constraints:
+            for row in constraint.rows:
+                row.apply(row.impulse)
+        for each in motions:  # what they did so far is taken back, and comes again with each substep
             each.end_substep()
-    for group in groups:
-        for i in group.contacts:
-            touching[i].bounce()
-    for constraint in constraints:
-        constraint.store()
-    for each in motions:
-        each.finish(timestep)
+            each.linear, each.angular = each.before.copy()
+
+        for _ in range(settings.substeps):
+            for each in motions:
+                each.begin_substep(h)
+            for _ in range(sweep_count):
+                for constraint in constraints:
+                    constraint.solve()
+            for each in motions:
+                each.move(h)
+            for ball in balls:
+                ball.turn()
+            for _ in range(sweep_count):
+                for constraint in constraints:
+                    constraint.relax()
+            for each in motions:
+                each.end_substep()
+        self.timestep, self.motions, self.constraints = timestep, motions, constraints
+        self.touching = [touching[i] for group in groups for i in group.contacts]
+
+    def overlap(self) -> float:
+        """The deepest of any contact."""
+        return max((contact.overlap() for contact in self.touching), default=0.0)
+
+    def finish(self) -> None:
+        for contact in self.touching:
+            contact.bounce()
+        for constraint in self.constraints:
+            constraint.store()
+        for each in self.motions:
+            each.finish(self.timestep)

@@ -62,7 +62,9 @@ def _solver(summary: RunSummary) -> str:
     """The solver and how much work it does; that of another engine than Bullet has no name here."""
     if summary.solver == "substeps":
         joints = "" if summary.joints == "auto" or not summary.joint_count else f", joints {summary.joints}"
-        return f"substeps, {summary.substeps} a step{joints}"
+        if summary.substeps_max in (None, summary.substeps):
+            return f"substeps, {summary.substeps} a step{joints}"
+        return f"substeps, {summary.substeps_mean:.1f} a step, {summary.substeps_max} at most{joints}"
     own = set(EngineChoice.parse(summary.engine).names) != {"bullet"}
     if own or summary.solver == "sequential":
         return f"{'its own' if own else summary.solver}, {counted(summary.iterations, 'iteration', form='')}"

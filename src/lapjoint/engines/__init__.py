@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, Mail, NeighbourEngine
+from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, Mail, NeighbourEngine, SubstepEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .state import EngineState, join_states
 from .support import Support
@@ -15,6 +15,7 @@ __all__ = [
     "EngineState",
     "Mail",
     "NeighbourEngine",
+    "SubstepEngine",
     "Support",
     "check_engines",
     "engine_names",

@@ -172,6 +172,15 @@ class DirectEngine(Protocol):
         ...
 
 
+@runtime_checkable
+class SubstepEngine(Protocol):
+    """What an engine offers besides that may take its steps in substeps."""
+
+    def substep_count(self) -> int:
+        """Substeps of the last step; 0 where it had none."""
+        ...
+
+
 @dataclass(frozen=True)
 class Mail:
     """Messages of a worker within a step."""

@@ -99,6 +99,8 @@ class BulletEngine:
         settings.solver = params.solver
         settings.solver_rows = params.solver_rows
         settings.substeps = params.substeps
+        settings.tolerance = params.tolerance
+        settings.max_substeps = params.max_substeps
         settings.joints = params.joints
         settings.iterations = params.iterations
         settings.residual_threshold = params.residual_threshold
@@ -316,6 +318,13 @@ class BulletEngine:
 
     def residual(self) -> float:
         return self._world.residual()
+
+    def substep_count(self) -> int:
+        return self._world.substep_count()
+
+    def substep_overlap(self) -> float:
+        """The deepest overlap of a contact that the last step left in any worker [m]; 0 without a tolerance."""
+        return self._world.substep_overlap()
 
     def fallback_count(self) -> int:
         """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""

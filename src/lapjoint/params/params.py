@@ -36,8 +36,10 @@ from .options import fields_of
 from .partition_choice import PartitionLike, checked_partition
 from .solver_choice import AUTO, SolverChoice, choose_solver, is_uniform, parse_solvers, solvers_of_workers
 
-RETIRED = ("rounds", "tolerance", "acceleration", "joints_together", "joint_warm_start")
+RETIRED = ("rounds", "acceleration", "joints_together", "joint_warm_start")
 """Parameters that there were once: files may have them."""
+REUSED = {"tolerance": "max_substeps"}
+"""Names that meant something else once: in a file they mean what they do now if the other name is there too."""
 
 Class = TypeVar("Class", bound=type)
 
@@ -161,6 +163,13 @@ class Params:
     substeps: Annotated[int, SOLVER, OfSolver("substeps"), Count(1, 1000)] = 4
     """Substeps: parts of a step. Twice as many: a quarter of the penetration and of the gaps of swept joints, in twice
     the time of the sweeps."""
+    tolerance: Annotated[float, SOLVER, OfSolver("substeps"), NotNegative()] = 0.0
+    """Substeps: m by which contacts may overlap after a step. Where one overlaps by more, the step is solved again with
+    twice as many substeps, until none does or there are `max_substeps`. 0: never.
+
+    Swept joints are not looked at, and stay as stiff as with `substeps`."""
+    max_substeps: Annotated[int, SOLVER, OfSolver("substeps"), Count(1, 1000)] = 64
+    """Substeps: the most that a step takes with a `tolerance`."""
     joints: Annotated[str, SOLVER, OfSolver("substeps"), OneOf("auto", "direct", "swept")] = "auto"
     """Substeps: direct solves whole structures of joints at once, without gaps; swept goes joint by joint. auto: direct
     for structures where that is little work (chains, bridges), not for dense ones (wide grids)."""
@@ -232,6 +241,10 @@ class Params:
             raise LapjointError("send is 'border' and coupling is tight, which needs all states, expected send 'all'")
         if self.send == "border" and self.quarantine:
             raise LapjointError("send is 'border' and quarantine is on, which looks at all states, expected send 'all'")
+        if self.tolerance > 0 and self.max_substeps < self.substeps:
+            raise LapjointError(f"max_substeps is {self.max_substeps}, expected at least substeps, {self.substeps}")
+        if self.tolerance == 0 and "max_substeps" in self.given_of_solver("substeps"):
+            raise LapjointError(f"max_substeps is {self.max_substeps} and tolerance is 0, expected a tolerance")
         if self.max_workers is not None and self.max_workers < self.workers:
             raise LapjointError(f"max_workers is {self.max_workers}, expected at least workers, {self.workers}")
         # A resolved tight coupling has the scene's depths: `resolved` checks those.
@@ -384,11 +397,13 @@ class Params:
     @staticmethod
     def stored(values: Mapping[str, Any]) -> Params:
         """Params from a recording or a checkpoint. An option that the run's coupling had no use for, which was not
-        refused once, is back at its default; one that is no more is dropped; unknown names raise a LapjointError."""
+        refused once, is back at its default; one that is no more, or meant something else, is dropped; unknown names
+        raise a LapjointError."""
         depths = ("growth_depth", "search_depth")  # the scene's, whatever the coupling
         coupling = values.get("coupling", "auto")
         unused = {} if coupling == "auto" else others(coupling)
         dropped = {name for name in unused if name not in depths} | {*RETIRED}
+        dropped |= {name for name, sign in REUSED.items() if sign not in values}
         return Params(**{name: value for name, value in values.items() if name not in dropped})
 
 

@@ -31,6 +31,7 @@ PROFILE_ARRAYS: dict[str, tuple[str, str | None]] = {
     "phases_ms": ("float64", "phase"),
     "server_ms": ("float64", None),
     "residual": ("float64", None),
+    "substeps": ("int64", None),
     "exchanges": ("int64", None),
     "interface_count": ("int64", None),
     "cut_share": ("float64", None),

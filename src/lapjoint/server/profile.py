@@ -40,6 +40,8 @@ class StepProfile:
     may itself have to wait."""
     residual: float = 0.0
     """Largest of all workers [m/s]."""
+    substeps: int = 0
+    """Substeps that the step took, most of all workers; 0 with a solver that has none."""
     exchanges: int = 0
     """With tight coupling: messages that two workers sent each other in the step, one after the other, at most."""
     interface_count: int = 0
@@ -79,6 +81,7 @@ class StepProfile:
         """Take over what the workers measured."""
         self.commands, self.replies, self.bits = commands, replies, bits
         self.residual = max((reply.residual for reply in replies if not math.isnan(reply.residual)), default=math.nan)
+        self.substeps = max((reply.substeps for reply in replies), default=0)
         self.fallback_count = sum(reply.fallback_count for reply in replies)
         self.worker_body_count = np.array([reply.body_count for reply in replies])
         self.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])

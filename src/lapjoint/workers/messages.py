@@ -100,6 +100,8 @@ class StepReply:
     """Active bodies."""
     fallback_count: int = 0
     """Groups of bodies that a direct solver left to sweeps."""
+    substeps: int = 0
+    """Substeps that the step took; 0 with a solver that has none."""
     exchanges: int = 0
     """Messages that it sent to one other worker in the step, at most."""
     sent_bytes: int = 0

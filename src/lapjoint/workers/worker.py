@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import DirectEngine, EngineState, NeighbourEngine, make_engine
+from ..engines import DirectEngine, EngineState, NeighbourEngine, SubstepEngine, make_engine
 from ..engines.mailboxes import abandon
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
@@ -46,6 +46,7 @@ class Worker:
         self.index = index
         self._engine = make_engine(scene, params, index)
         self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
+        self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)
@@ -161,6 +162,7 @@ class Worker:
             has_ghosts=has_ghosts,
             ghosts=self._ghosts if has_ghosts else self._ghosts[:0],
             fallback_count=self._direct.fallback_count() if self._direct else 0,
+            substeps=self._in_substeps.substep_count() if self._in_substeps else 0,
             exchanges=self._exchanges,
             sent_bytes=self._sent_bytes,
             prepare_cpu_s=self._prepare_cpu_s,
