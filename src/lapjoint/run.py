@@ -155,6 +155,8 @@ class RunSummary:
     """Parts of a step; null with a solver that has none."""
     joints: str | None = None
     """How the substep solver solves joints: auto, direct or swept; null with another solver."""
+    workers_reason: str | None = None
+    """Why there are so many workers, where `--workers auto` chose; null where the user gave a number."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
