@@ -90,7 +90,7 @@ def test_a_trial_that_takes_longer_than_it_may_save_is_not_made(monkeypatch: pyt
     assert tried.choice(50, many) == CountChoice(1, "10.0 ms a step; to try 2 would take longer than it may save")
     assert tried.counts == [1]
     two = "5.0 ms a step against 10.0 with 1; to try 3 would take longer than it may save"
-    assert tried.choice(500, many) == CountChoice(2, two)
+    assert tried.choice(200, many) == CountChoice(2, two)
 
 
 def test_a_run_without_a_last_step_is_worth_trials(monkeypatch: pytest.MonkeyPatch) -> None:

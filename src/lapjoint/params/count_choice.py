@@ -11,8 +11,6 @@ that does nothing else."""
 TRIALS_S = 3.0
 """What all trials together may take [s], from the third on; or TRIALS_SHARE of the run, if that is longer."""
 TRIALS_SHARE = 0.1
-LIKELY = 0.5
-"""Share of what one more worker saves at best that a trial may take: few scenes are shared without a loss."""
 OPEN_S = 60.0
 """How long a run without a last step counts for [s]."""
 
@@ -47,9 +45,9 @@ def choose_count(step_s: Sequence[float], end: str) -> CountChoice:
 def is_worth_a_trial(worker_count: int, run_s: float, trial_s: float, spent_s: float) -> bool:
     """Whether to try so many workers, 2 or more. `run_s` is what the run would take with one fewer, `trial_s` what the
     trial may take, `spent_s` what trials have taken so far."""
-    if trial_s > LIKELY * run_s / worker_count:
+    if trial_s > run_s / worker_count:  # all that one more saves, at best
         return False
-    # What two trials take is paid for by the first rule: less would leave one worker where starting takes seconds.
+    # A first trial that took seconds is for nothing without a second one.
     return worker_count == 2 or spent_s + trial_s <= max(TRIALS_S, TRIALS_SHARE * run_s)
 
 
