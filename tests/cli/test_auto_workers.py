@@ -91,6 +91,7 @@ def test_real_trials_leave_the_run_as_it_is(tmp_path: Path, monkeypatch: pytest.
     assert (given["steps"], given["coupling"]) == (auto["steps"], auto["coupling"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_pay")
 def test_auto_is_the_default_and_can_be_typed(tmp_path: Path) -> None:
     found = [run(tmp_path, *BOWL, *words)[0] for words in ((), ("--workers", "auto"))]
@@ -98,6 +99,7 @@ def test_auto_is_the_default_and_can_be_typed(tmp_path: Path) -> None:
     assert [one["workers_reason"] for one in found] == [REASON] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_pay")
 def test_the_coupling_is_that_of_the_number(tmp_path: Path) -> None:
     summary, told = run(tmp_path, *BOWL, "--growth-depth", 1)

@@ -196,6 +196,7 @@ def test_a_trial_warns_of_nothing_and_leaves_the_scene_open() -> None:
     scene.add_body(Sphere(0.5), (5.0, 0.0, 0.0))
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_replaced_makes_a_trial_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     step = Simulation.step
 
@@ -209,6 +210,7 @@ def test_a_worker_that_was_replaced_makes_a_trial_fail(monkeypatch: pytest.Monke
         take_trial(scenes.build("chain", 4), Params(), 30)
 
 
+@pytest.mark.slow
 def test_an_interrupted_trial_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fixture of all tests looks for processes that are left."""
 
