@@ -76,6 +76,7 @@ LAYERS = [
     "measures",
     "recording",
     "checkpoint",
+    "trials",
     "run",
     "view",
     "studies",

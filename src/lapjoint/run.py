@@ -159,6 +159,8 @@ class RunSummary:
     """Substeps that a step took: more than `substeps` with a tolerance; null with a solver that has none."""
     substeps_max: int | None = None
     """The most of any step."""
+    workers_reason: str | None = None
+    """Why there are so many workers, where `--workers auto` chose; null where the user gave a number."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)

@@ -200,7 +200,7 @@ def test_a_run_says_which_solver_auto_takes_and_why(tmp_path: Path) -> None:
     told, written = told_and_written("--substeps", 8, "--joints", "swept")
     assert "substeps, 8 a step, joints swept " in told
     assert written == ("substeps", None, 8, "swept")
-    told, written = told_and_written("--solver", "sequential")
+    told, written = told_and_written("--solver", "sequential", "--workers", 1)
     assert "(auto" not in told
     assert written == ("sequential", None, None, None)
 

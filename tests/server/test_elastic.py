@@ -263,7 +263,7 @@ def test_a_range_of_workers_on_the_command_line(tmp_path: Path) -> None:
     assert summary["workers"] == len(summary["worker_body_count_mean"]) == 2
     for text, message in {
         "many": "--workers is 'many'",
-        "2..": "expected a number, or two",
+        "2..": "expected auto, a number, or two",
         "4..2": "--workers is '4..2', expected the smaller number first: 2..4",
     }.items():
         refused = CliRunner().invoke(app, [*run_it, "--workers", text])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,14 +22,22 @@ if TYPE_CHECKING:
     from .live import LiveRun
 
 
+@dataclass(frozen=True)
+class Reasons:
+    """Why a run has what the command line chose for it, for the summary; None where it was given."""
+
+    coupling_reason: str | None = None
+    solver_reason: str | None = None
+    workers_reason: str | None = None
+
+
 def carry_out(
     simulation: Simulation,
     count: int | None,
     outputs: Outputs,
     checkpoints: CheckpointWriter | None,
     live: LiveRun | None = None,
-    coupling_reason: str | None = None,
-    solver_reason: str | None = None,
+    reasons: Reasons | None = None,
 ) -> None:
     """Take `count` steps and write what was asked for. Exit code 130 if they were interrupted."""
     with step_progress(simulation, count) as on_step:
@@ -47,7 +55,7 @@ def carry_out(
         )
     if live is not None:
         summary = live.view.without_balls(summary)
-    summary = replace(summary, coupling_reason=coupling_reason, solver_reason=solver_reason)
+    summary = replace(summary, **asdict(reasons or Reasons()))
     console.print(summary_table(summary))
     if outputs.record is not None:
         console.print(f"recording: {outputs.record}", markup=False)

@@ -42,6 +42,8 @@ METAVARS = {
 }
 """What the value of an option stands for, where its type is not enough."""
 OF_TYPE = {int: "N", float: "X", str: "NAME"}
+AUTO = "auto"
+"""`--workers`: as many as trials find to pay, where a command takes it."""
 JOINED = ("engine", "solver")
 """Options with something for each worker, in several words or with commas between them."""
 
@@ -57,6 +59,8 @@ class Change:
     """The default in words, where the command has its own."""
     is_several: bool = False
     """Values to be tried one after the other."""
+    is_auto: bool = False
+    """Whether auto may be given, and is the default: then there is no value."""
 
 
 @dataclass
@@ -146,10 +150,9 @@ def with_params(
         def called(**typed: Any) -> None:
             values: dict[str, Any] = {}
             for one in fields:
-                value = typed.pop(_python_name(one.name))
-                if value is not None and value != []:
-                    is_several = one.name in changed and changed[one.name].is_several
-                    values |= {one.name: value} if is_several else _as_fields(one.name, value)
+                value, change = typed.pop(_python_name(one.name)), changed.get(one.name, Change())
+                if value is not None and value != [] and not (change.is_auto and value == AUTO):
+                    values |= {one.name: value} if change.is_several else _as_fields(one.name, value, change.is_auto)
             command(given=Given(values, names), **typed)
 
         parameters = [*own, *made]
@@ -174,10 +177,10 @@ def _parameter(one: Field, change: Change) -> inspect.Parameter:
     elif one.name in JOINED:
         kind = list[str]
     elif one.name == "workers":
-        kind = str
+        kind, metavar = str, f"{AUTO}|{metavar}" if change.is_auto else metavar
     elif one.type is bool:
         option = f"{option}/--no-{option[2:]}" if one.default else option
-    default = change.default or one.default_text
+    default = AUTO if change.is_auto else change.default or one.default_text
     text = Given({}).in_options(change.help or help_of(Params, one.name))
     info = typer.Option(
         option,
@@ -192,18 +195,19 @@ def _parameter(one: Field, change: Change) -> inspect.Parameter:
     )
 
 
-def _as_fields(name: str, value: Any) -> dict[str, Any]:
+def _as_fields(name: str, value: Any, is_auto: bool) -> dict[str, Any]:
     if name == "workers":
-        least, most = worker_range(value)
+        least, most = worker_range(value, is_auto)
         return {"workers": least} if most is None else {"workers": least, "max_workers": most}
     return {name: ",".join(value) if name in JOINED else value}
 
 
-def worker_range(text: str) -> tuple[int, int | None]:
-    """`--workers`: a number, or the least and the most with two dots between."""
+def worker_range(text: str, is_auto: bool = False) -> tuple[int, int | None]:
+    """`--workers`: a number, or the least and the most with two dots between. Messages name auto where `is_auto`."""
     least, dots, most = text.partition("..")
     if not least.isdecimal() or (dots and not most.isdecimal()):
-        raise LapjointError(f"--workers is {text!r}, expected a number, or two with dots between, as in 2..16")
+        auto = f"{AUTO}, " if is_auto else ""
+        raise LapjointError(f"--workers is {text!r}, expected {auto}a number, or two with dots between, as in 2..16")
     if dots and int(most) < int(least):
         raise LapjointError(f"--workers is {text!r}, expected the smaller number first: {int(most)}..{int(least)}")
     return int(least), int(most) if dots else None

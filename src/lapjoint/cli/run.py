@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,8 @@ from ..params import Params
 from ..params.fields import OUTPUT, SIMULATED
 from ..scene import Scene
 from ..simulation import Simulation
-from .carry_out import carry_out, checked_count
+from .auto_workers import auto_workers
+from .carry_out import Reasons, carry_out, checked_count
 from .extras import load
 from .live_options import (
     BallsOption,
@@ -53,7 +55,9 @@ STEPS = 500
 @with_params(
     changes={
         "workers": Change(
-            help="How many workers share the scene; 2..16: as many as the load is worth, from 2 to 16.", default="1"
+            help="How many workers share the scene. auto: as many as pay on this machine, by trials of the first steps "
+            "with 1, 2, 3, ... of them; 2..16: as many as the load is worth while it runs, from 2 to 16.",
+            is_auto=True,
         )
     }
 )
@@ -105,6 +109,8 @@ def run(
 ) -> None:
     """Simulate a scene and sum up how fast and how accurate it was.
 
+    With --workers auto it prints how many workers it took and why; --workers with that number repeats it to the bit.
+
     Example: lapjoint run bowl --steps 1000 --iterations 100 --picture bowl.png
 
     Example: lapjoint run bridge --workers 4 --substeps 8
@@ -124,10 +130,14 @@ def run(
     elif checkpoint_every is not None or checkpoint_keep is not None:
         raise LapjointError("--checkpoint-every or --checkpoint-keep is given without --checkpoint, expected both")
     built = open_scene(scene, size, seed)
-    choice, solver = given.coupling(params, built), given.solver(params, built)
+    solver = given.solver(params, built)
     count = checked_count(steps, seconds, params.timestep or built.timestep)
     if count is None and not view:
         count = STEPS
+    workers = None if "workers" in given.values else auto_workers(given, params, built, count)
+    if workers is not None:
+        params = replace(params, workers=workers.workers)
+    choice = given.coupling(params, built)
     with _open(built, params, live_options if view else None) as (simulation, live):
         if choice.coupling != "tight" and choice.reason is not None and choice.reason.startswith("--"):
             console.print(f"coupling: {choice.coupling}, because {choice.reason}", markup=False, soft_wrap=True)
@@ -136,7 +146,8 @@ def run(
         writer = None
         if checkpoint is not None:
             writer = checkpoint_writer(checkpoint, simulation, checkpoint_every, checkpoint_keep, count)
-        carry_out(simulation, count, outputs, writer, live, choice.reason, solver.reason)
+        reasons = Reasons(choice.reason, solver.reason, None if workers is None else workers.reason)
+        carry_out(simulation, count, outputs, writer, live, reasons)
 
 
 @contextmanager

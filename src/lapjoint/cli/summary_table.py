@@ -45,14 +45,18 @@ def summary_table(summary: RunSummary) -> Table:
     if summary.joint_count == 0:
         del rows["joint gap"]
     if summary.workers == 1:
-        for name in ("workers", "overlap", "interface", "phases"):
+        for name in ("overlap", "interface", "phases"):
             rows.pop(name, None)
+        if summary.workers_reason is None:
+            del rows["workers"]
         if traits(summary.coupling).overlaps:
             del rows["coupling"]
     if "coupling" in rows and summary.coupling_reason is not None:
         rows["coupling"] += f" (auto: {summary.coupling_reason})"
     if summary.solver_reason is not None:
         rows["solver"] += f" (auto: {summary.solver_reason})"
+    if summary.workers_reason is not None:
+        rows["workers"] += f" (auto: {summary.workers_reason})"
     for name, value in rows.items():
         table.add_row(name, escape(value))
     return table

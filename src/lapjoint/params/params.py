@@ -73,7 +73,8 @@ class Params:
     workers: Annotated[int, WORKERS, Count(1, 1024)] = 1
     """How many workers share the scene.
 
-    With one, the result is bit for bit that of the plain engine."""
+    With one, the result is bit for bit that of the plain engine. The default of `lapjoint run` is auto: as many as pay
+    on this machine, which trials of the first steps find (see docs/workers.md)."""
     runtime: Annotated[str, WORKERS] = "process"
     """Where workers live: process (their own processes), inline (all in this one), or ray (actors, on many
     machines)."""

@@ -38,6 +38,13 @@ def machine() -> dict[str, str | int]:
     return {"cpu": _cpu_model(), "core_count": os.cpu_count() or 1, "platform": platform.platform()}
 
 
+def core_count() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _cpu_model() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

@@ -32,7 +32,7 @@ def make_partition(scene: Scene, worker_count: int, kind: PartitionLike = "auto"
         kind = "labels" if len(np.unique(scene.bodies.label)) > 1 else "metis"
     if kind in KINDS:
         return KINDS[kind](scene, worker_count)
-    if Path(kind).suffix or Path(kind).exists():
+    if is_file(kind):
         return read_partition(Path(kind), scene, worker_count)
     hint = did_you_mean(kind, ("auto", *KINDS))
     raise LapjointError(f"no partition named {kind!r}{hint}; known: auto, {', '.join(KINDS)}, or a file")
@@ -171,12 +171,26 @@ def proximity_pairs(scene: Scene, position: NDArray[np.float64]) -> Ids:
 KINDS: dict[str, Callable[[Scene, int], Ids]] = {"labels": labels, "metis": metis, "boxes": boxes, "equal": equal}
 
 
-def read_partition(path: Path, scene: Scene, worker_count: int) -> Ids:
-    """A text file with one worker number per line, one line per body."""
+def is_file(kind: str) -> bool:
+    """Whether a partition is one in a file, by its name."""
+    return kind not in ("auto", *KINDS) and bool(Path(kind).suffix or Path(kind).exists())
+
+
+def worker_count_of_file(path: Path) -> int:
+    """For how many workers the partition in a file is made; what is no number is left to `read_partition`."""
+    return max((int(text) for text in _read_lines(path) if text.isdecimal()), default=0) + 1
+
+
+def _read_lines(path: Path) -> list[str]:
     try:
-        lines = path.read_text().split()
+        return path.read_text().split()
     except (OSError, UnicodeDecodeError) as error:
         raise LapjointError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def read_partition(path: Path, scene: Scene, worker_count: int) -> Ids:
+    """A text file with one worker number per line, one line per body."""
+    lines = _read_lines(path)
     for row, text in enumerate(lines):
         if not text.isdecimal() or int(text) >= worker_count:
             title = scene.body_title(row) if row < scene.body_count else f"line {row + 1}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from math import isnan
@@ -14,6 +13,7 @@ from typing import Protocol
 
 from ...params import Params
 from ...params.coupling_choice import traits
+from ...recording.origin import core_count
 from ...scene import Scene
 from ..step_values import phase_key
 from .plan import BenchPlan
@@ -175,13 +175,6 @@ def changed_params(params: Params) -> dict[str, object]:
     for name in ("workers", "iterations", "substeps", "engine", "precision", "runtime", "coupling"):
         del values[name]
     return {name: value for name, value in values.items() if value != getattr(Params(), name)}
-
-
-def core_count() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def speed_ratio(a: float, b: float) -> float:

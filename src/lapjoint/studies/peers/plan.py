@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from ...errors import LapjointError
 from ...params import Params
+from ...recording.origin import core_count
 from ...scene import Scene
 from ..bench.plan import SETTLE_STEPS, BenchPlan, step_work
-from ..bench.rows import core_count
 from .base import Peer, Setting, load_peer
 from .own_ladder import OwnRung, own_ladder
 

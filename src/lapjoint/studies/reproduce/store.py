@@ -12,8 +12,8 @@ from typing import Any
 from ...errors import LapjointError
 from ...params import Params
 from ...recording import Recording
-from ...recording.origin import machine, versions
-from ..bench.rows import FILE_KEYS, changed_params, core_count
+from ...recording.origin import core_count, machine, versions
+from ..bench.rows import FILE_KEYS, changed_params
 from .plan import Part, RunPart
 
 FORMAT = 1
