@@ -16,7 +16,13 @@ Keys = NDArray[np.int64]
 MOST_WORKERS = 1024
 MOST_WORK = 20_000
 """Products of blocks that it may take to solve for all bodies at the ends of a structure's joints between workers, if
-the structure is to be solved at once: about a millisecond. One worker has 49 such bodies then, at most."""
+the structure is to be solved at once: about a millisecond and a half. With two workers that is 39 such bodies each."""
+MOST_WORK_PER_ROW = {"auto": 40, "direct": 200, "swept": 0}
+"""Or so many for every row of the structure, if that is more: then a structure that one worker would solve at once is
+no more work for several. A curtain of 20 x 19 balls takes 6.4 ms on one worker, 4.7, 5.4 and 7.1 on 2, 4 and 8; one of
+60 x 59 with `joints` direct 250 ms on one, 150 on two. Swept, their gaps are 100 and 200 times as large."""
+BLOCK_BYTES = 36 * 8 + 8
+"""Of a block in a message, with its place."""
 NOBODY = np.empty(0, np.int32)
 
 
@@ -24,13 +30,17 @@ class SharedBodies:
     """A body is a ghost in a worker that is not its owner and has, or may soon have, a constraint with it. Kept as
     keys: the body's number times MOST_WORKERS, plus the worker's."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, joint_choice: str, room: int) -> None:
+        """`joint_choice` is `joints` of Params; `room` is how many bytes a message between two workers can have."""
         joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
         inner = joints[:, 1] != WORLD
         self._joints = joints[inner]
-        locks = ((scene.joints.lower == 0) & (scene.joints.upper == 0)).any(axis=1)
-        self._locked = joints[inner & locks]
+        row_counts = ((scene.joints.lower == 0) & (scene.joints.upper == 0)).sum(axis=1)
+        self._locked = joints[inner & (row_counts > 0)]
         self._label = structure_labels(self._locked, scene.body_count)
+        row_counts = np.bincount(self._label[joints[inner, 0]], row_counts[inner], scene.body_count)
+        self._most_work = np.maximum(MOST_WORK, MOST_WORK_PER_ROW[joint_choice] * row_counts)  # by structures' labels
+        self._room = room
         self.keys: Keys = np.empty(0, np.int64)
         """Ascending."""
         self._lists: tuple[Ids, list[Neighbours]] | None = None  # of the last choice, without these bodies
@@ -95,7 +105,7 @@ class SharedBodies:
 
     def _narrow(self, owner: Ids, removed: Ids) -> Ids:
         """Structures across workers, by their lowest bodies, with so few bodies at both ends of joints between workers
-        that every worker can solve for these by itself."""
+        that every worker can solve for these by itself, and that its part of all of them fits in a message."""
         across = self._locked[owner[self._locked[:, 0]] != owner[self._locked[:, 1]]]
         across = across[~np.isin(across, removed).any(axis=1)].astype(np.int64)
         if len(across) == 0:
@@ -107,12 +117,34 @@ class SharedBodies:
         pairs, width = np.unique(bodies[:, :2], axis=0, return_counts=True)
         labels, inverse = np.unique(pairs[:, 0], return_inverse=True)
         work = np.bincount(inverse, width**3 / 6)
-        return labels[work <= MOST_WORK].astype(np.int32)
+        is_narrow = work <= self._most_work[labels]
+        # A worker's part has blocks for its own of these bodies with each other, and for every joint and ghost.
+        part = _places(bodies[:, :2], pairs)
+        own = np.bincount(part, owner[bodies[:, 2]] == bodies[:, 1], len(pairs))
+        ends = np.concatenate([np.stack([label, owner[across[:, end]]], axis=1) for end in range(2)])
+        block_count = own * (own + 1) / 2 + (width - own) + np.bincount(_places(ends, pairs), minlength=len(pairs))
+        size = BLOCK_BYTES * block_count + 8 * width
+        sent = np.bincount(pairs[:, 1], size * is_narrow[inverse])
+        if sent.max() > self._room:
+            sent[:] = 0
+            for i in np.flatnonzero(is_narrow).tolist():  # as many as there is room for
+                mine = inverse == i
+                after = sent[pairs[mine, 1]] + size[mine]
+                is_narrow[i] = after.max() <= self._room
+                if is_narrow[i]:
+                    sent[pairs[mine, 1]] = after
+        narrow: Ids = labels[is_narrow].astype(np.int32)
+        return narrow
 
     def _without(self, removed: Ids) -> tuple[Keys, Keys]:
         body, worker = np.divmod(self.keys, MOST_WORKERS)
         kept = ~np.isin(body, removed)
         return body[kept], worker[kept]
+
+
+def _places(pairs: Keys, known: Keys) -> NDArray[np.intp]:
+    """Of pairs of a label and a worker, the places among those that are known, which are ascending."""
+    return np.searchsorted(known[:, 0] * MOST_WORKERS + known[:, 1], pairs[:, 0] * MOST_WORKERS + pairs[:, 1])
 
 
 def _turns(body: Keys, owner: Keys, worker: Keys) -> dict[tuple[int, int], int]:

@@ -32,8 +32,8 @@ MIGRATE_EVERY = 10
 """Steps from one search for bodies that should migrate to the next."""
 REACH = 0.1
 """In length units: how far a body may move before who shares it is chosen anew. More: more ghosts, fewer choices."""
-MOST_INTERFACE = 1 << 20
-"""Bytes of a worker's part of the widest interface that is solved at once."""
+MOST_INTERFACE = 4 << 20
+"""Bytes of a worker's part of all interfaces that are solved at once."""
 
 
 class Tight:
@@ -43,7 +43,8 @@ class Tight:
 
     def __init__(self, now: Situation) -> None:
         self.weights = OverlapWeights.none()
-        self._shared = SharedBodies(now.scene)
+        room = self.mail_room(now.scene.body_count, now.params) - 16  # a message has a head
+        self._shared = SharedBodies(now.scene, now.params.joints, room)
         self._owner = owners(now.membership)
         unit = now.params.length_unit or 1.0
         self._reach, self._radius = REACH * unit, now.scene.bounding_radii()
