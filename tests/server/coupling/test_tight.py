@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapjoint import LapjointError, Params, Scene, Simulation, scenes
-from lapjoint.measures import angular_momentum, joint_gaps, kinetic_energy, linear_momentum, motion
+from lapjoint import Box, LapjointError, Params, Plane, Scene, Simulation, scenes
+from lapjoint.measures import angular_momentum, joint_gaps, kinetic_energy, linear_momentum, motion, potential_energy
 from tight_support import colliding, free_chain, simulate, start_from, wall
 
 PRECISIONS = ["float64", "float32"]
+
+
+def stack(count: int = 10) -> Scene:
+    scene = Scene("stack")
+    scene.add_static(Plane())
+    scene.add_bodies(Box((0.5, 0.5, 0.5)), [(0.0, 0.0, 0.25 + 0.5 * k) for k in range(count)], density=1000.0)
+    return scene
 
 
 def owners_at_random(scene: Scene, workers: int, seed: int = 5) -> np.ndarray:
@@ -167,6 +174,72 @@ def test_gaps_at_the_start_are_closed_without_energy(workers: int) -> None:
     fallen = scene.bodies.mass.sum() * 9.81 * 0.5 * 9.81 * (0.04 + 20 * scene.timestep) ** 2
     assert max(energies) < before + fallen
     assert joint_gaps(scene, simulate(scene, 20, workers=workers)).sum() < 0.2 * gaps.sum()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_dragged_body_brings_no_more_energy_than_the_work_of_the_pull(workers: int) -> None:
+    scene = scenes.build("bridge", 106)
+
+    def energy(states: np.ndarray) -> float:
+        return kinetic_energy(scene, states) + potential_energy(scene, states)
+
+    body, work = scene.body_count // 2, 0.0
+    with Simulation(scene, Params(workers=workers, runtime="inline", precision="float64")) as simulation:
+        simulation.step(10)
+        before, start = energy(simulation.states), simulation.states[body, :3]
+        for _ in range(60):  # to a place 0.3 m above, by a stiff spring
+            state = simulation.states[body]
+            force = 2e4 * scene.bodies.mass[body] * (start + [0.0, 0.0, 0.3] - state[:3])
+            simulation.add_forces([body], [force])
+            simulation.step()
+            work += float(force @ (simulation.states[body, :3] - state[:3]))
+        assert simulation.states[body, 2] - start[2] > 0.05, "nothing happened"
+        assert energy(simulation.states) < before + 1.05 * work
+        after = energy(simulation.states)
+        simulation.step(60)  # let go
+        assert energy(simulation.states) < after + 0.01 * work
+        assert simulation.joint_gaps().max() < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [2, 4])
+def test_a_body_set_elsewhere_and_let_go_moves_as_in_one_worker(workers: int) -> None:
+    """Joints of 0.3 m are closed without an explosion, whoever has their bodies."""
+    scene = scenes.build("bridge", 106)
+    body, energies = scene.body_count // 2, []
+    for count in (1, workers):
+        with Simulation(scene, Params(workers=count, runtime="inline", precision="float64")) as simulation:
+            for _ in range(10):
+                state = simulation.states[body].copy()
+                state[2] += 0.03
+                simulation.set_states([body], [state])
+                simulation.step()
+            energies.append([kinetic_energy(scene, simulation.states)])
+            for _ in range(3):
+                simulation.step(20)
+                energies[-1].append(kinetic_energy(scene, simulation.states))
+    assert np.allclose(energies[1], energies[0], rtol=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["stack", "wall", "pyramid"])
+def test_owners_at_random_bring_no_energy_in_the_long_run(name: str) -> None:
+    scene = {"stack": stack, "wall": wall, "pyramid": lambda: scenes.build("pyramid", 5)}[name]()
+    params = Params(
+        workers=4, runtime="inline", coupling="tight", partition=owners_at_random(scene, 4), repartition=0.0
+    )
+    speeds = []
+    with Simulation(scene, params) as simulation:
+        for steps in (200, 700):
+            simulation.step(steps)
+            energy = []
+            for _ in range(10):
+                simulation.step()
+                energy.append(kinetic_energy(scene, simulation.states))
+            speeds.append(np.sqrt(2 * np.mean(energy) / scene.bodies.mass.sum()))
+        assert np.abs(simulation.states[:, :3] - scene.states[:, :3]).max() < 2e-3
+    assert speeds[1] < max(1.5 * speeds[0], 1e-4)
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------

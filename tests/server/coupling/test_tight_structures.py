@@ -38,18 +38,20 @@ def pairs(gravity: float = 0.0) -> Scene:
     return scene
 
 
-def sheet(side: int) -> Scene:
-    """Boxes joined edge to edge, held at two sides."""
+def sheet(side: int, count: int = 1) -> Scene:
+    """Boxes joined edge to edge, held at two sides; several such sheets above each other."""
     scene = Scene("sheet", timestep=0.004)
-    places = np.array([(0.5 * x, 0.5 * y, 0.0) for x in range(side) for y in range(side)])
-    scene.add_bodies(Box((0.4, 0.4, 0.05)), places, density=300.0)
-    for body, (x, y, _) in enumerate(places.tolist()):
-        if body + side < side**2:
-            scene.add_joint(Ball(), body, body + side, (x + 0.25, y, 0.0))
-        if (body + 1) % side:
-            scene.add_joint(Ball(), body, body + 1, (x, y + 0.25, 0.0))
-        if not side <= body < side * (side - 1):
-            scene.add_joint(Ball(), body, WORLD, (x - 0.25 if body < side else x + 0.25, y, 0.0))
+    for k in range(count):
+        places = np.array([(0.5 * x, 0.5 * y, 2.0 * k) for x in range(side) for y in range(side)])
+        first = int(scene.add_bodies(Box((0.4, 0.4, 0.05)), places, density=300.0)[0])
+        for i, (x, y, z) in enumerate(places.tolist()):
+            body = first + i
+            if i + side < side**2:
+                scene.add_joint(Ball(), body, body + side, (x + 0.25, y, z))
+            if (i + 1) % side:
+                scene.add_joint(Ball(), body, body + 1, (x, y + 0.25, z))
+            if not side <= i < side * (side - 1):
+                scene.add_joint(Ball(), body, WORLD, (x - 0.25 if i < side else x + 0.25, y, z))
     return scene
 
 
@@ -108,6 +110,31 @@ def test_wide_interfaces_are_swept_and_narrow_ones_are_not() -> None:
     assert found["narrow"][0] == 1
     assert found["wide"][0] == 0
     assert 10 * found["narrow"][1] < found["wide"][1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("joints", "size", "workers"), [("auto", 20, 2), ("auto", 16, 8), ("direct", 26, 2)])
+def test_what_one_worker_solves_at_once_several_do_too(joints: str, size: int, workers: int) -> None:
+    """Wide cuts of sheets; swept, their gaps would be a hundred times as large."""
+    scene = scenes.build("joint-grid", size)
+    one, many = (simulate(scene, 5, workers=count, joints=joints, partition="metis") for count in (1, workers))
+    assert joint_gaps(scene, many).sum() < 1.1 * joint_gaps(scene, one).sum()
+
+
+def test_interfaces_are_solved_at_once_as_far_as_a_message_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of four sheets is narrow, all of them together are more than fits."""
+    monkeypatch.setattr("lapjoint.server.coupling.tight.MOST_INTERFACE", 50_000)
+    scene = sheet(10, 4)
+    half = np.tile(np.arange(100) >= 50, 4).astype(int)
+    params = Params(workers=2, runtime="inline", coupling="tight", partition=half, repartition=0.0)
+    with Simulation(scene, params) as simulation:
+        simulation.step(3)
+        coupling = simulation._coupling
+        assert isinstance(coupling, Tight)
+        narrow = coupling._structures.narrow(coupling.owner, NOBODY)
+        gaps = simulation.joint_gaps().reshape(4, -1).sum(axis=1)
+    assert narrow.tolist() == [0, 100]
+    assert gaps[:2].max() < 0.1 * gaps[2:].min()
 
 
 def test_structures_are_named_by_their_lowest_bodies() -> None:

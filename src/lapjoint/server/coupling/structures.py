@@ -6,28 +6,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scene import WORLD, Scene
+from .turns import MOST_WORKERS
 
 Ids = NDArray[np.int32]
 
 MOST_WORK = 20_000
 """Products of blocks that it may take to solve for all bodies at the ends of a structure's joints between workers, if
-the structure is to be solved at once: about a millisecond. One worker has 49 such bodies then, at most."""
+the structure is to be solved at once: about a millisecond and a half. With two workers that is 39 such bodies each."""
+MOST_WORK_PER_ROW = {"auto": 40, "direct": 200, "swept": 0}
+"""Or so many for every row of the structure, if that is more: then a structure that one worker would solve at once is
+no more work for several. A curtain of 20 x 19 balls takes 6.4 ms on one worker, 4.7, 5.4 and 7.1 on 2, 4 and 8; one of
+60 x 59 with `joints` direct 250 ms on one, 150 on two. Swept, their gaps are 100 and 200 times as large."""
+BLOCK_BYTES = 36 * 8 + 8
+"""Of a block in a message, with its place."""
 NOBODY = np.empty(0, np.int32)
 
 
 class Structures:
     """Bodies that joints tie together."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, joint_choice: str, room: int) -> None:
+        """`joint_choice` is `joints` of Params; `room` is how many bytes a message between two workers can have."""
         joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
-        locks = ((scene.joints.lower == 0) & (scene.joints.upper == 0)).any(axis=1)
-        self._locked = joints[(joints[:, 1] != WORLD) & locks]
+        inner = joints[:, 1] != WORLD
+        row_counts = ((scene.joints.lower == 0) & (scene.joints.upper == 0)).sum(axis=1)
+        self._locked = joints[inner & (row_counts > 0)]
         self._label = structure_labels(self._locked, scene.body_count)
+        row_counts = np.bincount(self._label[joints[inner, 0]], row_counts[inner], scene.body_count)
+        self._most_work = np.maximum(MOST_WORK, MOST_WORK_PER_ROW[joint_choice] * row_counts)  # by structures' labels
+        self._room = room
         self._last: tuple[Ids, Ids, Ids] | None = None  # owners, removed bodies, and what was found for them
 
     def narrow(self, owner: Ids, removed: Ids) -> Ids:
         """Structures across workers, by their lowest bodies, with so few bodies at both ends of joints between workers
-        that every worker can solve for these by itself. Without bodies that are out of all engines."""
+        that every worker can solve for these by itself, and that its part of all of them fits in a message. Without
+        bodies that are out of all engines."""
         if self._last is None or self._last[0] is not owner or not np.array_equal(self._last[1], removed):
             self._last = owner, removed.copy(), self._find(owner, removed)
         return self._last[2]
@@ -44,7 +57,29 @@ class Structures:
         pairs, width = np.unique(bodies[:, :2], axis=0, return_counts=True)
         labels, inverse = np.unique(pairs[:, 0], return_inverse=True)
         work = np.bincount(inverse, width**3 / 6)
-        return labels[work <= MOST_WORK].astype(np.int32)
+        is_narrow = work <= self._most_work[labels]
+        # A worker's part has blocks for its own of these bodies with each other, and for every joint and ghost.
+        part = _places(bodies[:, :2], pairs)
+        own = np.bincount(part, owner[bodies[:, 2]] == bodies[:, 1], len(pairs))
+        ends = np.concatenate([np.stack([label, owner[across[:, end]]], axis=1) for end in range(2)])
+        block_count = own * (own + 1) / 2 + (width - own) + np.bincount(_places(ends, pairs), minlength=len(pairs))
+        size = BLOCK_BYTES * block_count + 8 * width
+        sent = np.bincount(pairs[:, 1], size * is_narrow[inverse])
+        if sent.max() > self._room:
+            sent[:] = 0
+            for i in np.flatnonzero(is_narrow).tolist():  # as many as there is room for
+                mine = inverse == i
+                after = sent[pairs[mine, 1]] + size[mine]
+                is_narrow[i] = after.max() <= self._room
+                if is_narrow[i]:
+                    sent[pairs[mine, 1]] = after
+        narrow: Ids = labels[is_narrow].astype(np.int32)
+        return narrow
+
+
+def _places(pairs: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Of pairs of a label and a worker, the places among those that are known, which are ascending."""
+    return np.searchsorted(known[:, 0] * MOST_WORKERS + known[:, 1], pairs[:, 0] * MOST_WORKERS + pairs[:, 1])
 
 
 def structure_labels(joints: Ids, body_count: int) -> Ids:

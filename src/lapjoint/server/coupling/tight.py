@@ -30,8 +30,8 @@ Ids = NDArray[np.int32]
 
 DECIDE_EVERY = 50
 """Steps from one choice of owners to the next. More: the server has less to do, and loads are less even."""
-MOST_INTERFACE = 1 << 20
-"""Bytes of a worker's part of the widest interface that is solved at once."""
+MOST_INTERFACE = 4 << 20
+"""Bytes of a worker's part of all interfaces that are solved at once."""
 MESSAGE_HEAD = 64
 """Bytes of a message that are not about a body, at most."""
 NOBODY = np.empty(0, np.int32)
@@ -44,7 +44,8 @@ class Tight:
 
     def __init__(self, now: Situation) -> None:
         self.weights = OverlapWeights.none()
-        self._structures = Structures(now.scene)
+        room = self.mail_room(now.scene.body_count, now.params) - MESSAGE_HEAD
+        self._structures = Structures(now.scene, now.params.joints, room)
         self._owner = owners(now.membership)
         self.turns: Ids = np.empty((0, 0), np.int32)
         """When pairs of workers sweep what is between them, (workers, workers)."""
