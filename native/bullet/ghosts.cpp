@@ -1,10 +1,10 @@
 // Who shares which bodies with which worker, chosen by the workers themselves, within a step.
 //
-// A body is a ghost in another worker if the boxes around it and around one of that worker's bodies meet, or if a joint
-// ties the two. Boxes have room for a contact and for how far bodies may move before ghosts are chosen anew. Two
-// workers send each other the bodies that may be concerned, and look for the same pairs among the same numbers, so both
-// know who is a ghost where. What a step computes does not depend on when ghosts were chosen: every contact and every
-// joint between two workers has its bodies in both.
+// A body is a ghost in another worker if the boxes and the spheres around it and around one of that worker's bodies
+// meet, or if a joint ties the two. They have room for a contact and for how far bodies may move before ghosts are
+// chosen anew. Two workers send each other the bodies that may be concerned, and look for the same pairs among the same
+// numbers, so both know who is a ghost where. What a step computes does not depend on when ghosts were chosen: every
+// contact and every joint between two workers has its bodies in both.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -52,10 +52,19 @@ struct Outline {
 struct NearBody {
   std::int32_t id;
   Box box;
+  Real radius;  // of the sphere, about its position
   BodyState state;
+
+  bool meets(const NearBody& other) const {
+    Real square = 0;
+    for (int k = 0; k < 3; ++k)
+      square += (state.position[k] - other.state.position[k]) * (state.position[k] - other.state.position[k]);
+    const Real reach = radius + other.radius;
+    return box.meets(other.box) && square <= reach * reach;
+  }
 };
 
-// Calls visit(i, k) for every box i of the first and k of the second list that meet.
+// Calls visit(i, k) for every i of the first and k of the second list that meet.
 template <typename Visit>
 void each_meeting(const std::vector<NearBody>& first, const std::vector<NearBody>& second, Visit&& visit) {
   Box all = Box::none();
@@ -74,14 +83,14 @@ void each_meeting(const std::vector<NearBody>& first, const std::vector<NearBody
   const std::vector<int> a = sorted(first), b = sorted(second);
   std::size_t i = 0, k = 0;
   while (i < a.size() && k < b.size()) {  // the box that begins first meets those that begin before it ends
-    const Box &next_a = first[a[i]].box, &next_b = second[b[k]].box;
-    if (next_a.low[axis] <= next_b.low[axis]) {
-      for (std::size_t m = k; m < b.size() && second[b[m]].box.low[axis] <= next_a.high[axis]; ++m)
-        if (next_a.meets(second[b[m]].box)) visit(a[i], b[m]);
+    const NearBody &next_a = first[a[i]], &next_b = second[b[k]];
+    if (next_a.box.low[axis] <= next_b.box.low[axis]) {
+      for (std::size_t m = k; m < b.size() && second[b[m]].box.low[axis] <= next_a.box.high[axis]; ++m)
+        if (next_a.meets(second[b[m]])) visit(a[i], b[m]);
       ++i;
     } else {
-      for (std::size_t m = i; m < a.size() && first[a[m]].box.low[axis] <= next_b.high[axis]; ++m)
-        if (next_b.meets(first[a[m]].box)) visit(a[m], b[k]);
+      for (std::size_t m = i; m < a.size() && first[a[m]].box.low[axis] <= next_b.box.high[axis]; ++m)
+        if (next_b.meets(first[a[m]])) visit(a[m], b[k]);
       ++k;
     }
   }
@@ -116,6 +125,7 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes) {
       one.box.low[k] = low[k] - room;
       one.box.high[k] = high[k] + room;
     }
+    one.radius = radius_of(body) + room;
     one.state = state_of(body);
     outline.box.include(one.box);
     for (int k = joint_start_[id]; k < joint_start_[id + 1]; ++k) {

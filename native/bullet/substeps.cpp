@@ -380,6 +380,13 @@ void place_body(btRigidBody& body, const BodyState& state) {
   body.setCenterOfMassTransform(where);
 }
 
+Real radius_of(const btRigidBody& body) {
+  btVector3 middle;
+  btScalar radius;
+  body.getCollisionShape()->getBoundingSphere(middle, radius);
+  return radius + middle.length();
+}
+
 void SubstepWorld::read_body(int i) { solver_.bodies.start[i] = state_of(*bodies_[i]); }
 
 void SubstepWorld::read_bodies() {
@@ -406,12 +413,7 @@ void SubstepWorld::exchange_states() {
 void SubstepWorld::watch_bodies(Real reach) {
   reach_ = reach;
   watched_.resize(bodies_.size());
-  for (std::size_t i = 0; i < bodies_.size(); ++i) {
-    btVector3 middle;
-    btScalar radius;
-    bodies_[i]->getCollisionShape()->getBoundingSphere(middle, radius);
-    watched_[i] = {state_of(*bodies_[i]), radius + middle.length()};
-  }
+  for (std::size_t i = 0; i < bodies_.size(); ++i) watched_[i] = {state_of(*bodies_[i]), radius_of(*bodies_[i])};
 }
 
 bool SubstepWorld::have_moved_far() const {

@@ -17,6 +17,7 @@ namespace lapjoint {
 
 BodyState state_of(const btRigidBody& body);
 void place_body(btRigidBody& body, const BodyState& state);
+Real radius_of(const btRigidBody& body);  // of a sphere about its position that it is in
 
 class SubstepWorld {
  public:

@@ -540,6 +540,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
       take_step_with_neighbours(timestep, mailboxes);
     }
   } catch (const StepAbandoned&) {
+    commit();  // bodies may have left since the last step: the world must not touch them
     world_->clearForces();
     return false;
   } catch (const MotionNotFinite&) {

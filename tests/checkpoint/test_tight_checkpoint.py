@@ -15,7 +15,7 @@ from lapjoint.engines import EngineState
 from lapjoint.server.redistribute import redistribute
 from lapjoint.workers import engine_states
 from parallel_support import children
-from tight_runs import caches, interface, jump, owner_of, tight, tight_coupling, wall
+from tight_runs import SIZES, caches, interface, jump, owner_of, tight, tight_coupling, wall
 
 BEFORE, AFTER = {"bowl": 95, "building": 25, "two-way-bridge": 25}, 25
 """The bowl's bodies touch by then, and move to other workers soon after."""
@@ -95,9 +95,10 @@ def test_whatever_the_parameters(name: str, more: dict[str, Any], tmp_path: Path
 @pytest.mark.slow
 def test_every_step_can_be_gone_on_from(tmp_path: Path) -> None:
     """Also before the first one, and from a resumed run. Bodies change hands on the way."""
-    with tight("bowl", repartition=1.01) as whole:
+    scattered = np.random.default_rng(0).integers(0, 3, SIZES["bowl"])
+    with tight("bowl", repartition=1.01, partition=scattered) as whole:
         checkpoint, moves, step = saved(whole, tmp_path / "0"), 0, 0
-        for count in [1, 1, 1, 90, 7, *([1] * 12)]:
+        for count in [1, 1, 1, 190, 7, *([1] * 4)]:
             owner = owner_of(whole)
             whole.step(count)
             moves += int((owner_of(whole) != owner).sum())

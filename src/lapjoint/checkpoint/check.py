@@ -264,7 +264,13 @@ def _check_values(parts: Mapping[str, PartState], sizes: Mapping[str, int]) -> N
             "failed_at": all_of(is_failure),
             "quarantined": all_of(lambda value: _is_count(value, sizes["bodies"])),
         },
-        "coupling": {"is_settled": _is_bool, "cut_share": _is_number},
+        "coupling": {
+            "is_settled": _is_bool,
+            "cut_share": _is_number,
+            "next_decision": _is_count,
+            "apart": _is_count,
+            "upward": _is_bool,
+        },
     }
     for name, own in checks.items():
         for key, check in own.items():

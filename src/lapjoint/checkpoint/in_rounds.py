@@ -13,6 +13,10 @@ from ..params import Params
 from ..params.options import fields_of
 
 
+FIRST_DECISION = {"next_decision": 0, "apart": 1, "upward": True}
+"""When owners are chosen: at once, for those that there are were chosen by other rules."""
+
+
 def is_in_rounds(parts: Mapping[str, PartState]) -> bool:
     """Whether these are the parts of a simulation that was coupled so."""
     return "interface" in parts["coupling"].arrays
@@ -31,7 +35,7 @@ def parts_of_rounds(parts: Mapping[str, PartState]) -> dict[str, PartState]:
     known = np.zeros_like(commands.arrays["known"])
     return {
         **parts,
-        "coupling": PartState({"turns": np.empty((0, 0), np.int32)}, coupling.values),
+        "coupling": PartState({"turns": np.empty((0, 0), np.int32)}, coupling.values | FIRST_DECISION),
         "commands": PartState({**commands.arrays, "known": known}, commands.values),
         "last_step": PartState(replies, last.values),
         "workers": PartState(),

@@ -76,6 +76,12 @@ class Loads:
         """Whether the last repartition is so long ago that there may be another."""
         return bool(self._threshold) and step_count - self._last_repartition >= PATIENCE
 
+    def next_look(self, step_count: int, wanted: int) -> int:
+        """The next step after this one to look at the shares in: the one that is wanted, or earlier, as soon as there
+        may be another repartition."""
+        soonest = self._last_repartition + PATIENCE
+        return min(wanted, soonest) if self._threshold and soonest > step_count else wanted
+
     def is_time_to_look(self, step_count: int) -> bool:
         """Whether a look at the shares is due, where one is taken every so many steps."""
         return self.has_waited(step_count) and (step_count - self._last_repartition) % LOOK_EVERY == 0

@@ -266,5 +266,5 @@ def test_shares_are_looked_at_whenever_the_scene_was_divided() -> None:
             return ask(membership, share)
 
         loads.are_uneven = noted  # type: ignore[assignment]
-        simulation.step(300)
-    assert looked == [250, 300]
+        simulation.step(230)
+    assert looked == [203]

@@ -28,13 +28,19 @@ from .turns import check_turns, pair_turns
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-DECIDE_EVERY = 50
-"""Steps from one choice of owners to the next. More: the server has less to do, and loads are less even."""
+DECIDE_EVERY, MOST_APART = 50, 200
+"""Steps from one choice of owners to the next: at first, and at most. More: the server has less to do, and loads are
+less even."""
+FEW = 0.002
+"""Share of bodies that may migrate in one choice for the next to be twice as far away; else it is as near as at
+first."""
 MOST_INTERFACE = 4 << 20
 """Bytes of a worker's part of all interfaces that are solved at once."""
 MESSAGE_HEAD = 64
 """Bytes of a message that are not about a body, at most."""
 NOBODY = np.empty(0, np.int32)
+VALUES = {"cut_share": "cut_share", "next_decision": "_next_decision", "apart": "_apart", "upward": "_upward"}
+"""Of the state: their names there, and the attributes that have them."""
 
 
 class Tight:
@@ -51,6 +57,7 @@ class Tight:
         """When pairs of workers sweep what is between them, (workers, workers)."""
         self._ghosts: dict[int, Ids] = {}
         self._must_choose = True
+        self._next_decision, self._apart, self._upward = 0, DECIDE_EVERY // 2, True
         self._attempt = 0
         self.cut_share = 0.0
         """Share of constraints that are between workers, when it was last counted."""
@@ -68,7 +75,7 @@ class Tight:
     # ---- before the step ---------------------------------------------------------------------------------------------
 
     def most_steps(self, now: Situation) -> int:
-        return DECIDE_EVERY - now.step_count % DECIDE_EVERY
+        return max(1, self._next_decision - now.step_count)
 
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
         """Line 12, with owners in place of overlap. Between two decisions workers find all contacts themselves, and
@@ -82,6 +89,9 @@ class Tight:
                 self._choose_owners(now, runtime, profile)
                 migration = self._migration(now)
                 self._choose_turns(now)
+            few = migration is None or len(migration.bodies) <= FEW * now.scene.body_count
+            self._apart = min(2 * self._apart, MOST_APART) if few else DECIDE_EVERY
+            self._next_decision = now.loads.next_look(now.step_count, now.step_count + self._apart)
         profile.cut_share = self.cut_share
         if now.params.validate:
             now.detection.update(runtime, now.membership, now.replies)  # finds every contact between workers
@@ -90,7 +100,7 @@ class Tight:
 
     def _is_due(self, now: Situation) -> bool:
         """Whether it is time to decide anew."""
-        return now.step_count % DECIDE_EVERY == 0 or now.repartition.is_due(now.membership)
+        return now.step_count >= self._next_decision or now.repartition.is_due(now.membership)
 
     def _choose_owners(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
         """Repartition the scene, or let bodies migrate to where they have most constraints."""
@@ -107,8 +117,8 @@ class Tight:
             self.cut_share = cut_share(owners(membership), graph.edges)
             self.note_repartition(now)
         elif loads.may_migrate:
-            upward = step_count // DECIDE_EVERY % 2 == 0
-            bodies, workers = choose_migrations(owner, graph.edges, membership.cost, membership.load, upward)
+            bodies, workers = choose_migrations(owner, graph.edges, membership.cost, membership.load, self._upward)
+            self._upward = not self._upward
             owner[bodies] = workers
             if len(bodies):
                 membership.assign(owner)
@@ -203,10 +213,11 @@ class Tight:
 
     def state(self) -> PartState:
         """Without ghosts: they are chosen anew, and a step does not depend on when they were."""
-        return PartState({"turns": self.turns}, {"cut_share": self.cut_share})
+        return PartState({"turns": self.turns}, {name: getattr(self, place) for name, place in VALUES.items()})
 
     def restore(self, state: PartState, now: Situation) -> None:
-        self.cut_share = state.values["cut_share"]
+        for name, place in VALUES.items():
+            setattr(self, place, state.values[name])
         self._owner = owners(now.membership)
         self.turns, self._must_choose = state.array("turns"), True
 
