@@ -195,6 +195,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "memory"_a, "worker"_a)
       .def_prop_ro("waited_s", [](const Mailboxes& mail) { return mail.counts().wait_wall; })
       .def_prop_ro("waited_cpu_s", [](const Mailboxes& mail) { return mail.counts().wait_cpu; })
+      .def_prop_ro("between_meetings_s", &Mailboxes::between_meetings)
       .def_prop_ro("exchanges", [](const Mailboxes& mail) { return mail.counts().exchanges; })
       .def_prop_ro("sent_bytes", [](const Mailboxes& mail) { return mail.counts().bytes; });
   m.attr("message_bytes") =

@@ -58,8 +58,20 @@ void Mailboxes::begin_step(std::uint64_t attempt, bool first) {
   attempt_ = attempt;
   std::fill(sent_.begin(), sent_.end(), std::uint64_t(0));
   std::fill(received_.begin(), received_.end(), std::uint64_t(0));
-  if (first) counts_ = {};
+  if (first) {
+    counts_ = {};
+    between_meetings_.clear();
+    last_cpu_ = thread_cpu();
+  }
+  meeting_ = 0;
   counts_.exchanges = counts_.bytes = 0;
+}
+
+void Mailboxes::meet() {
+  const double now = thread_cpu() - counts_.wait_cpu;
+  if (meeting_ == between_meetings_.size()) between_meetings_.push_back(0);
+  between_meetings_[meeting_++] += now - last_cpu_;
+  last_cpu_ = now;
 }
 
 // Pairs with the workers 0 to n come before all that have n + 1.
@@ -118,6 +130,7 @@ const void* Mailboxes::receive(int worker, std::size_t size) {
 }
 
 bool Mailboxes::finish_step(bool says_yes) {
+  meet();
   Worker& own = worker(memory_, self_);
   if (says_yes) own.agreed.store(attempt_, std::memory_order_seq_cst);
   own.finished.set(attempt_);

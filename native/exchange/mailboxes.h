@@ -59,6 +59,10 @@ class Mailboxes {
   // says something of its own; returns whether one has said yes.
   bool finish_step(bool says_yes = false);
   const MailCounts& counts() const { return counts_; }  // of the last step
+  // Workers wait for each other here, all in the same order: what each computes between two such places counts for
+  // itself. Of all steps since the first [s].
+  void meet();
+  const std::vector<double>& between_meetings() const { return between_meetings_; }
 
   // For whoever watches the workers: all that still wait in this attempt or an earlier one give it up; and whether a
   // worker waits for another.
@@ -103,6 +107,9 @@ class Mailboxes {
   std::uint64_t attempt_ = 0;
   std::vector<std::uint64_t> sent_, received_;  // messages of this step, by worker
   MailCounts counts_;
+  std::vector<double> between_meetings_;
+  std::size_t meeting_ = 0;
+  double last_cpu_ = 0;  // at the last of them, without waits
 };
 
 }  // namespace lapjoint

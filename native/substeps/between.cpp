@@ -40,6 +40,7 @@ long Between::row_count() const {
 // ---- messages ------------------------------------------------------------------------------------------------------
 
 void Between::exchange_states(std::vector<BodyState>& states) {
+  mailboxes_->meet();
   for (const Neighbour& neighbour : neighbours_) {
     auto* out = static_cast<BodyState*>(mailboxes_->outgoing(neighbour.worker));
     for (const int place : neighbour.border) *out++ = states[place];
@@ -70,6 +71,7 @@ void Between::exchange_with_all(const Value& own, Visit&& visit) {
 
 Between::Counts Between::sum_over_workers(Counts own, const std::vector<Contact>& contacts) {
   if (!mailboxes_) return own;
+  mailboxes_->meet();
   const int self = mailboxes_->self();
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     if (neighbours_[n].worker < self) continue;  // which counts them
@@ -115,6 +117,7 @@ void Between::receive_motion(const Neighbour& neighbour, Bodies& bodies) {
 
 template <typename Wanted, typename Sweep>
 void Between::take_turns(Bodies& bodies, Wanted&& wanted, Sweep&& sweep) {
+  if (mailboxes_) mailboxes_->meet();
   for (int turn = 0; turn < turn_count_; ++turn) {
     const auto is_due = [&](std::size_t n) { return neighbours_[n].turn == turn && wanted(rows_[n]); };
     for (std::size_t n = 0; n < neighbours_.size(); ++n)

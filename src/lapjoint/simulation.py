@@ -120,29 +120,34 @@ class Simulation:
             raise LapjointError(f"step: count is {count!r}, expected a whole number of steps, 0 or more")
         done = 0
         while done < count:
-            self._check_open()
-            if self._stopped is not None:
-                raise self._stopped
-            now, coupling, runtime = self._now, self._coupling, self._runtime
-            self.profile = profile = StepProfile()
-            start = time.thread_time()
-            if now.membership.worker_count > 1:
-                self._carry_out(coupling.decide(now, runtime, profile))  # lines 7 to 15
-            with profile.phase("step"):  # lines 16 and 17
-                profile.steps = self._step_workers(self._most_steps(int(count) - done))
-            coupling.merge(now, runtime, profile)  # lines 18 to 20
-            self._frozen.put_back(runtime, now.commands)
-            self._recovery.contain_runaways(now.step_count)
-            profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
-            profile.divide_times()
-            self._last_step_ms = profile.step_ms
-            now.loads.measure(profile.worker_cpu_ms, profile.steps)
-            now.step_count += profile.steps
-            done += profile.steps
-            if self._elastic.is_time_to_look(now.step_count):
-                self._follow_load()
-            for callback in self._callbacks:
-                callback(self)
+            done += self.step_at_once(int(count) - done)
+
+    def step_at_once(self, most: int) -> int:
+        """Go on by as many timesteps, up to `most`, as the workers take by themselves, and at least by one. Returns how
+        many; `profile` is of these."""
+        self._check_open()
+        if self._stopped is not None:
+            raise self._stopped
+        now, coupling, runtime = self._now, self._coupling, self._runtime
+        self.profile = profile = StepProfile()
+        start = time.thread_time()
+        if now.membership.worker_count > 1:
+            self._carry_out(coupling.decide(now, runtime, profile))  # lines 7 to 15
+        with profile.phase("step"):  # lines 16 and 17
+            profile.steps = self._step_workers(self._most_steps(most))
+        coupling.merge(now, runtime, profile)  # lines 18 to 20
+        self._frozen.put_back(runtime, now.commands)
+        self._recovery.contain_runaways(now.step_count)
+        profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
+        profile.divide_times()
+        self._last_step_ms = profile.step_ms
+        now.loads.measure(profile.worker_cpu_ms, profile.steps)
+        now.step_count += profile.steps
+        if self._elastic.is_time_to_look(now.step_count):
+            self._follow_load()
+        for callback in self._callbacks:
+            callback(self)
+        return profile.steps
 
     def _most_steps(self, left: int) -> int:
         """How many of the steps that are left the workers take by themselves: as many as nobody looks into, decides

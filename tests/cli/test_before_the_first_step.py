@@ -105,7 +105,7 @@ def test_a_machine_that_cannot_draw_is_noticed_before_the_run(monkeypatch: pytes
         raise LapjointError("no OpenGL here")
 
     monkeypatch.setattr("lapjoint.cli.last_picture.open_context", fail)
-    monkeypatch.setattr(Simulation, "step", lambda *_: pytest.fail("a step was taken"))
+    monkeypatch.setattr(Simulation, "step_at_once", lambda *_: pytest.fail("a step was taken"))
     with pytest.raises(LapjointError, match="no OpenGL here"):
         invoke("run", "chain", *SHORT, "--picture", tmp_path / "a.png")
 

@@ -27,6 +27,7 @@ from lapjoint.server.profile import PHASES, StepProfile
 from lapjoint.studies.bench import BenchPlan, BenchRow, bench, measure
 from lapjoint.studies.bench.repetitions import rotated, take_turn
 from lapjoint.studies.bench.rows import Repetition, TurnMeans, rows_of
+from lapjoint.workers.messages import StepReply
 
 LAPJOINT = str(Path(sys.executable).parent / "lapjoint")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "bench.md"
@@ -242,7 +243,7 @@ def test_a_turn_by_a_fake_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         scene = SimpleNamespace(body_count=10)
         steps = 0
 
-        def step(self) -> None:
+        def step_at_once(self, most: int) -> int:
             self.steps += 1
             clock.wall += 0.008 * self.steps
             self.profile = StepProfile(
@@ -253,6 +254,7 @@ def test_a_turn_by_a_fake_clock(monkeypatch: pytest.MonkeyPatch) -> None:
                 worker_prepare_ms=np.zeros(2),
             )
             self.profile.phases_ms["detect"] = 2.0 * self.steps
+            return 1
 
     def draw() -> None:
         clock.wall += 100.0
@@ -268,6 +270,16 @@ def test_a_turn_by_a_fake_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert turn.duplicated_share == pytest.approx(0.2)
     assert turn.activation_count == 1.5
     assert turn.phases_ms["detect"] == 3.0
+
+
+def test_all_wait_for_the_slowest_in_every_half_sweep() -> None:
+    replies = [
+        StepReply(between_meetings_s=1e-3 * np.array(ms), cpu_s=1e-3 * sum(ms)) for ms in ([3.0, 1.0], [1.0, 2.5])
+    ]
+    profile = StepProfile(steps=1)
+    profile.count_workers([], replies, np.zeros((0, 1), np.uint64))
+    assert profile.sweep_wait_ms == pytest.approx(1.5)
+    assert profile.projected_ms == pytest.approx(3.0 + 2.5)
 
 
 def test_what_is_prepared_while_the_server_works_takes_no_time_of_its_own() -> None:
@@ -292,21 +304,22 @@ def test_every_count_comes_first_once() -> None:
 
 
 def test_all_counts_live_at_once_and_take_their_steps_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    step, close = Simulation.step, Simulation.close
+    step, close = Simulation.step_at_once, Simulation.close
     taken: list[tuple[int, int]] = []
     closed: list[int] = []
 
-    def record_step(self: Simulation, count: int = 1) -> None:
+    def record_step(self: Simulation, most: int) -> int:
         assert self.params.iterations is not None
-        taken.extend([(self.params.workers, self.params.iterations)] * count)
         assert not closed
-        step(self, count)
+        count = step(self, most)
+        taken.extend([(self.params.workers, self.params.iterations)] * count)
+        return count
 
     def record_close(self: Simulation) -> None:
         closed.append(self.params.workers)
         close(self)
 
-    monkeypatch.setattr(Simulation, "step", record_step)
+    monkeypatch.setattr(Simulation, "step_at_once", record_step)
     monkeypatch.setattr(Simulation, "close", record_close)
     rows = list(measure(plan(3, 2, iterations=[20, 12], warmup=4, repetitions=2)))
     turns = [1, 1, 2, 2, 3, 3] + [2, 2, 3, 3, 1, 1]
@@ -433,7 +446,7 @@ def test_a_mistake_is_one_line_before_anything_starts(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("warnings.showwarning", lambda *_: None)
-    monkeypatch.setattr(Simulation, "step", never)
+    monkeypatch.setattr(Simulation, "step_at_once", never)
     monkeypatch.setattr(sys, "argv", ["lapjoint", "bench", *command.split()])
     with pytest.raises(SystemExit) as caught:
         main()
@@ -473,14 +486,14 @@ def test_a_plan_without_scenes_or_counts_is_refused() -> None:
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) -> None:
     """Have the step of that number, of all simulations together, raise."""
-    step, left = Simulation.step, iter(range(number))
+    step, left = Simulation.step_at_once, iter(range(number))
 
-    def limited(self: Simulation, count: int = 1) -> None:
+    def limited(self: Simulation, most: int) -> int:
         if next(left, None) is None:
             raise error
-        step(self, count)
+        return step(self, 1)
 
-    monkeypatch.setattr(Simulation, "step", limited)
+    monkeypatch.setattr(Simulation, "step_at_once", limited)
 
 
 @pytest.mark.slow

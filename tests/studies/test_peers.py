@@ -669,15 +669,15 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
         def close(self) -> None:
             taken.append(f"{self.title} closed")
 
-    step = Simulation.step
+    step = Simulation.step_at_once
 
-    def record(self: Simulation, count: int = 1) -> None:
+    def record(self: Simulation, most: int) -> int:
         taken.append(f"{self.params.workers}" if self.params.iterations != 7 else "rung")
         if self.params.iterations == 7 and self.step_count == 0:
             begun.append(self.states.copy())
-        step(self, count)
+        return step(self, 1)
 
-    monkeypatch.setattr(Simulation, "step", record)
+    monkeypatch.setattr(Simulation, "step_at_once", record)
     monkeypatch.setattr("lapjoint.studies.peers.plan.load_peer", lambda _: FakePeer)
     monkeypatch.setattr("lapjoint.studies.peers.plan.core_count", lambda: 2)
     monkeypatch.setattr("lapjoint.studies.peers.own_ladder.LADDER", {"sequential": (7,)})

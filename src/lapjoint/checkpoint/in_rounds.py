@@ -12,7 +12,6 @@ from ..arrays.state import PartState
 from ..params import Params
 from ..params.options import fields_of
 
-
 FIRST_DECISION = {"next_decision": 0, "apart": 1, "upward": True}
 """When owners are chosen: at once, for those that there are were chosen by other rules."""
 

@@ -192,6 +192,8 @@ class Mail:
     """Messages that were sent to one other worker, at most."""
     sent_bytes: int
     """To all of them."""
+    between_meetings_s: NDArray[np.float64]
+    """CPU time from one place within a step where all workers wait for each other to the next, of all steps [s]."""
 
 
 @runtime_checkable

@@ -314,7 +314,8 @@ class BulletEngine:
     def mail(self) -> Mail:
         mail = self._mailboxes
         assert mail is not None
-        return Mail(mail.waited_s, mail.waited_cpu_s, mail.exchanges, mail.sent_bytes)
+        own = np.array(mail.between_meetings_s)
+        return Mail(mail.waited_s, mail.waited_cpu_s, mail.exchanges, mail.sent_bytes, own)
 
     def residual(self) -> float:
         return self._world.residual()

@@ -66,6 +66,9 @@ class StepProfile:
     """CPU time of each worker, what it prepared while it waited for the step included."""
     worker_prepare_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """Of that, what it prepared while it waited."""
+    sweep_wait_ms: float = 0.0
+    """With tight coupling: how much longer than the slowest worker takes by itself a step takes because another one is
+    the slowest in each half sweep, with a core for every worker."""
 
     commands: Sequence[StepCommand] = field(default=(), repr=False)
     """What was sent to the workers, and what they replied."""
@@ -87,6 +90,7 @@ class StepProfile:
         self.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
         self.worker_prepare_ms = 1e3 * np.array([reply.prepare_cpu_s for reply in replies])
         self.worker_cpu_ms = 1e3 * np.array([reply.cpu_s for reply in replies]) + self.worker_prepare_ms
+        self.sweep_wait_ms = 1e3 * _waits_for_the_slowest([reply.between_meetings_s for reply in replies])
         reset_ms = 1e3 * max((reply.reset_s for reply in replies), default=0.0)
         self.phases_ms["reset"] += reset_ms
         self.phases_ms["step"] -= reset_ms
@@ -136,10 +140,10 @@ class StepProfile:
     def projected_ms(self) -> float:
         """What the step would take with a core for every worker and the server [ms]: the server's part, and after it
         the slowest worker's own CPU time. What workers prepare while the server works counts only beyond that. With
-        tight coupling, every exchange takes EXCHANGE_MS besides."""
+        tight coupling all wait for the slowest in every half sweep, and every exchange takes EXCHANGE_MS besides."""
         late = np.maximum(self.worker_prepare_ms - self.server_ms, 0.0)
         slowest = float((self.worker_cpu_ms - self.worker_prepare_ms + late).max(initial=0.0))
-        return self.server_ms + slowest + EXCHANGE_MS * self.exchanges
+        return self.server_ms + slowest + self.sweep_wait_ms + EXCHANGE_MS * self.exchanges
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -147,3 +151,12 @@ class StepProfile:
         start = time.perf_counter()
         yield
         self.phases_ms[name] += 1e3 * (time.perf_counter() - start)
+
+
+def _waits_for_the_slowest(times: Sequence[NDArray[np.float64]]) -> float:
+    """How much longer it takes if all wait for each other after each of their times, than the one takes whose times add
+    up to most."""
+    if not times or len({len(own) for own in times}) > 1:
+        return 0.0  # one worker, or a step that was abandoned by some
+    table = np.stack(times)
+    return float(table.max(axis=0).sum() - table.sum(axis=1).max()) if table.size else 0.0

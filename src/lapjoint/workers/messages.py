@@ -106,6 +106,8 @@ class StepReply:
     """Messages that it sent to one other worker in the step, at most."""
     sent_bytes: int = 0
     """What it sent to all of them."""
+    between_meetings_s: Array = _array(np.float64)
+    """CPU time from one place within a step where all workers wait for each other to the next, of all steps [s]."""
     has_ghosts: bool = False
     """Whether `ghosts` are listed: they are others than when they were last reported."""
     ghosts: Ids = _array(np.int32)

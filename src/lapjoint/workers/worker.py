@@ -57,6 +57,7 @@ class Worker:
         self._has_stepped = False
         self._prepare_cpu_s = self._spent_cpu_s = self._reset_s = self._waited_s = 0.0
         self._exchanges = self._sent_bytes = 0
+        self._between_meetings_s: Array = np.empty(0)
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.mail_room = self._mail_count = 0
         self._ghosts = self._own  # that were last reported
@@ -135,6 +136,7 @@ class Worker:
         mail = engine.mail()
         self._waited_s, waited_cpu_s = mail.waited_s, mail.waited_cpu_s
         self._exchanges, self._sent_bytes = mail.exchanges, mail.sent_bytes
+        self._between_meetings_s = mail.between_meetings_s
         self._spent_cpu_s += time.thread_time() - start - waited_cpu_s
         return completed
 
@@ -159,6 +161,7 @@ class Worker:
             contacts.depth,
             residual=engine.residual(),
             body_count=self._active_count,
+            between_meetings_s=self._between_meetings_s,
             has_ghosts=has_ghosts,
             ghosts=self._ghosts if has_ghosts else self._ghosts[:0],
             fallback_count=self._direct.fallback_count() if self._direct else 0,
