@@ -211,6 +211,7 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes) {
   }
   set_ghosts(std::move(chosen), arriving);
   ghosts_are_due_ = false;
+  mailboxes.count_from_here();  // so that all steps have the same number of exchanges
 }
 
 void BulletWorld::set_ghosts(std::vector<NeighbourBodies> chosen,

@@ -50,7 +50,8 @@ Mailboxes::Mailboxes(void* memory, int worker_count, std::size_t room, int self,
       spins_(spins),
       links_(links),
       sent_(worker_count),
-      received_(worker_count) {
+      received_(worker_count),
+      not_counted_(worker_count) {
   static_assert(sizeof(Slot) <= kLine && sizeof(Head) <= kLine && sizeof(Worker) <= kLine);
 }
 
@@ -58,6 +59,7 @@ void Mailboxes::begin_step(std::uint64_t attempt, bool first) {
   attempt_ = attempt;
   std::fill(sent_.begin(), sent_.end(), std::uint64_t(0));
   std::fill(received_.begin(), received_.end(), std::uint64_t(0));
+  std::fill(not_counted_.begin(), not_counted_.end(), std::uint64_t(0));
   if (first) {
     counts_ = {};
     between_meetings_.clear();
@@ -65,6 +67,11 @@ void Mailboxes::begin_step(std::uint64_t attempt, bool first) {
   }
   meeting_ = 0;
   counts_.exchanges = counts_.bytes = 0;
+}
+
+void Mailboxes::count_from_here() {
+  not_counted_ = sent_;
+  counts_.exchanges = 0;
 }
 
 void Mailboxes::meet() {
@@ -104,7 +111,7 @@ void* Mailboxes::outgoing(int worker) {
 void Mailboxes::send(int worker, std::size_t size) {
   const std::uint64_t number = attempt_ * kInStep + sent_[worker]++;
   if (sent_[worker] >= kInStep) throw std::runtime_error("too many messages in a step");
-  counts_.exchanges = std::max(counts_.exchanges, sent_[worker]);
+  counts_.exchanges = std::max(counts_.exchanges, sent_[worker] - not_counted_[worker]);
   counts_.bytes += size;
   if (const auto link = link_to(worker)) {
     send_by(*link, {MailFrame::kMessage, number, size}, content(memory_, room_, self_, worker, number));

@@ -28,7 +28,7 @@ class StepAbandoned : public std::runtime_error {
 // What a step took of messages.
 struct MailCounts {
   double wait_wall = 0, wait_cpu = 0;  // for those of others [s]
-  std::uint64_t exchanges = 0;         // sent to one other worker, at most
+  std::uint64_t exchanges = 0;         // sent to one other worker, at most, since the last `count_from_here`
   std::uint64_t bytes = 0;             // sent to all of them
 };
 
@@ -59,6 +59,7 @@ class Mailboxes {
   // says something of its own; returns whether one has said yes.
   bool finish_step(bool says_yes = false);
   const MailCounts& counts() const { return counts_; }  // of the last step
+  void count_from_here();
   // Workers wait for each other here, all in the same order: what each computes between two such places counts for
   // itself. Of all steps since the first [s].
   void meet();
@@ -106,6 +107,7 @@ class Mailboxes {
   MailLinks* links_;
   std::uint64_t attempt_ = 0;
   std::vector<std::uint64_t> sent_, received_;  // messages of this step, by worker
+  std::vector<std::uint64_t> not_counted_;      // of those that were sent
   MailCounts counts_;
   std::vector<double> between_meetings_;
   std::size_t meeting_ = 0;
