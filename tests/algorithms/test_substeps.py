@@ -289,11 +289,9 @@ def whole_state(simulation: Simulation) -> EngineState:
 
 
 def turns_of(simulation: Simulation) -> dict[tuple[int, int], int]:
-    found = {}
-    for worker, own in enumerate(simulation._coupling.neighbours(simulation._now)):
-        for other, turn in zip(own.workers.tolist(), own.turns.tolist(), strict=True):
-            found[min(worker, other), max(worker, other)] = turn
-    return found
+    coupling = simulation._coupling
+    assert isinstance(coupling, Tight)
+    return {(a, b): int(turn) for (a, b), turn in np.ndenumerate(coupling.turns) if a < b}
 
 
 @pytest.mark.filterwarnings("ignore::lapjoint.PenetrationWarning")

@@ -411,7 +411,7 @@ def test_run_and_bench_take_several_engines(tmp_path: Path) -> None:
     ("command", "words"),
     [
         ("run chain --engine bullet rapier", "two engines for all workers"),
-        ("run chain --engine bullet,1=rapier", "there is no worker 1, workers are 0 to 0"),
+        ("run chain --engine bullet,1=rapier --workers 1", "there is no worker 1, workers are 0 to 0"),
         ("bench chain --engine bullet bullet", "engine 'bullet' is given more than once"),
         ("bench chain --engine bullet rapier --peer rapier", "--peer is given with several engines"),
     ],
