@@ -276,10 +276,11 @@ def test_all_wait_for_the_slowest_in_every_half_sweep() -> None:
     replies = [
         StepReply(between_meetings_s=1e-3 * np.array(ms), cpu_s=1e-3 * sum(ms)) for ms in ([3.0, 1.0], [1.0, 2.5])
     ]
-    profile = StepProfile(steps=1)
+    profile = StepProfile(steps=2)
     profile.count_workers([], replies, np.zeros((0, 1), np.uint64))
-    assert profile.sweep_wait_ms == pytest.approx(1.5)
-    assert profile.projected_ms == pytest.approx(3.0 + 2.5)
+    profile.divide_times()
+    assert profile.sweep_wait_ms == pytest.approx(0.75)
+    assert profile.projected_ms == pytest.approx((3.0 + 2.5) / 2)
 
 
 def test_what_is_prepared_while_the_server_works_takes_no_time_of_its_own() -> None:

@@ -99,10 +99,9 @@ class StepProfile:
         """Make means of the times, which are of all steps."""
         self.phases_ms = {name: ms / self.steps for name, ms in self.phases_ms.items()}
         self.server_ms /= self.steps
-        self.worker_cpu_ms, self.worker_prepare_ms = (
-            self.worker_cpu_ms / self.steps,
-            self.worker_prepare_ms / self.steps,
-        )
+        self.sweep_wait_ms /= self.steps
+        self.worker_cpu_ms = self.worker_cpu_ms / self.steps
+        self.worker_prepare_ms = self.worker_prepare_ms / self.steps
 
     @cached_property
     def contacts(self) -> Contacts:
