@@ -18,7 +18,7 @@ namespace lapjoint {
 namespace {
 
 constexpr btScalar kReach =
-    btScalar(0.1);  // how far bodies may move, in length units. More: more ghosts, chosen less often
+    btScalar(0.05);  // how far bodies may move, in length units. More: more ghosts, chosen less often
 
 struct Box {
   Real low[3], high[3];
