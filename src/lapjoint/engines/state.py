@@ -51,13 +51,6 @@ class EngineState:
         points, joints = ((bodies[np.maximum(ends, 0)] & (ends >= 0)).any(axis=1) for ends in self._ends)
         return self.taken(bodies[self.body_ids], points, joints)
 
-    def between(self, owner: Ids) -> EngineState:
-        """What is about contacts and joints of bodies of different owners."""
-        points, joints = (
-            np.logical_and((ends >= 0).all(axis=1), owner[ends[:, 0]] != owner[ends[:, 1]]) for ends in self._ends
-        )
-        return self.taken(np.zeros(len(self.body_ids), bool), points, joints)
-
     def of_precision(self, precision: str) -> EngineState:
         """The same for an engine that computes in this precision."""
         columns = ("bodies", "points", "joint_impulses")
