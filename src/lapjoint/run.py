@@ -136,7 +136,8 @@ class RunSummary:
     residual_max: float | None
     """Largest velocity change of any constraint in the last sweep of any step [m/s]; `residual_mean` is its mean."""
     interface_count_mean: float | None
-    """Interface bodies: those that have, or lately had, constraints with bodies of other workers."""
+    """Interface bodies: those that several workers have, because they are near bodies of another worker or jointed to
+    them."""
     cut_share_mean: float | None
     """Share of joints and contacts between bodies that are between workers."""
     coupling_reason: str | None = None

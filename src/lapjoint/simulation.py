@@ -300,7 +300,7 @@ class Simulation:
 
     @property
     def interface(self) -> Ids:
-        """Bodies that have, or lately had, constraints with bodies of other workers that are solved within the step; a
+        """Bodies that are near bodies of other workers, or jointed to them, where these are solved within the step; a
         copy. Empty where workers overlap instead."""
         return self._coupling.interface if self.membership.worker_count > 1 else np.empty(0, np.int32)
 

@@ -238,7 +238,7 @@ def _interface(runs: Sequence[Run]) -> list[Plot]:
 
     caption = (
         "Tight coupling: exchanges of each step, and its residual, the largest velocity change of any constraint in "
-        "the last sweep; interface bodies, which have, or lately had, constraints with bodies of other workers; "
+        "the last sweep; interface bodies, which are near bodies of other workers or jointed to them; "
         "and the share of joints and contacts that are between workers."
     )
     panels = [
