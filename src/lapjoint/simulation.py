@@ -448,7 +448,7 @@ class Simulation:
     def _follow_load(self) -> None:
         """With `max_workers`, as many workers as the load is worth."""
         now = self._now
-        now.loads.estimate(now.membership, now.replies, now.params.sweeps, now.step_count)
+        now.loads.estimate(now.membership, now.replies, now.params.sweeps)
         wanted = self._elastic.wanted(now.repartition.wanted_count, now.loads.step_ms(now.membership))
         try:
             self.set_worker_count(wanted)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from lapjoint import Box, LapjointError, Params, Plane, Scene, Simulation, scenes
+from lapjoint import Box, Checkpoint, CheckpointWriter, LapjointError, Params, Plane, Scene, Simulation, scenes
 from lapjoint.algorithms import Membership, native, reference
 from lapjoint.algorithms.balance import Balance
-from lapjoint.server.loads import CONTACT, ESTIMATE_EVERY, LOOK_EVERY, PATIENCE, POINT_SWEEP, Loads
+from lapjoint.server.coupling.tight import PLAN_AHEAD
+from lapjoint.server.loads import CONTACT, LOOK_EVERY, PATIENCE, POINT_SWEEP, Loads
 from lapjoint.server.partition import repartition
 from lapjoint.workers.messages import StepReply
 
@@ -28,7 +31,7 @@ def stacks(heights: list[int], **settings: object) -> Scene:
 def test_loads_by_bodies_are_counts() -> None:
     membership = Membership([0, 0, 1], 2)
     loads = Loads(stacks([3]), Params(workers=2, load="bodies"))
-    loads.estimate(membership, [StepReply(np.array([[0, 1]], np.int32), np.array([4], np.int32))], 50, 0)
+    loads.estimate(membership, [StepReply(np.array([[0, 1]], np.int32), np.array([4], np.int32))], 50)
     assert membership.load.tolist() == [2, 1]
 
 
@@ -41,7 +44,7 @@ def test_loads_by_contacts_count_ends_of_contacts_and_points_once_each() -> None
     first = StepReply(np.array([[0, 1], [0, -1]], np.int32), np.array([4, 2], np.int32))
     second = StepReply(np.array([[0, 1]], np.int32), np.array([4], np.int32))
     loads = Loads(scene, Params(workers=2, load="contacts"))
-    loads.estimate(membership, [first, second], 10, ESTIMATE_EVERY)
+    loads.estimate(membership, [first, second], 10)
     cost = membership.cost
     assert cost[2] == cost[3] < cost[1] < cost[0]
     # Body 1: one contact of four points. Body 0: the same, and half of what only one of its two workers tells.
@@ -57,7 +60,7 @@ def test_costs_of_joints_grow_with_iterations() -> None:
     totals = []
     for iterations in (10, 1000):
         membership = Membership(np.arange(scene.body_count) % 2, 2)
-        loads.estimate(membership, [], iterations, 0)
+        loads.estimate(membership, [], iterations)
         totals.append(int(membership.load.sum()))
     assert totals[1] > 10 * totals[0]
 
@@ -67,7 +70,7 @@ def test_loads_by_time_follow_the_slower_worker() -> None:
     loads = Loads(stacks([4]), Params(workers=2, load="time"))
     for _ in range(200):
         loads.measure(np.array([3.0, 1.0]))
-    loads.estimate(membership, [], 10, 0)
+    loads.estimate(membership, [], 10)
     assert membership.load[0] == pytest.approx(3 * membership.load[1], rel=0.01)
     # What moves from the slow worker to the fast one weighs less there.
     before = membership.load.copy()
@@ -155,11 +158,32 @@ def test_uneven_shares_are_divided_anew_and_nothing_is_lost(tmp_path: object) ->
                 simulation.step()
                 if simulation.profile.divided:
                     divided.append(k)
-            assert divided == [PATIENCE]
+            assert divided == [PATIENCE + PLAN_AHEAD], "found to pay, and planned while the workers stepped"
             assert simulation.profile.worker_body_count.tolist() == [16, 16]
             assert np.abs(simulation.states[:, 7:10]).max() < 0.05, "the towers did not notice"
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]
+
+
+@pytest.mark.slow
+def test_a_planned_partition_takes_effect_in_its_step_also_after_a_checkpoint(tmp_path: Path) -> None:
+    scene = stacks([8, 8, 8, 8])
+    params = Params(workers=2, runtime="inline", partition=(np.arange(32) >= 29).astype(np.int32))
+    end = PATIENCE + PLAN_AHEAD + 5
+    with Simulation(scene, params) as simulation:
+        simulation.step(end)
+        whole = simulation.state_hash, simulation.membership.bits.tolist()
+    with Simulation(scene, params) as simulation:
+        simulation.step(PATIENCE + 7)
+        assert simulation.membership.load[0] > 5 * simulation.membership.load[1]
+        checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
+    with checkpoint.resume() as simulation:
+        simulation.step(PLAN_AHEAD - 7)
+        assert simulation.membership.load[0] > 5 * simulation.membership.load[1], "not yet"
+        simulation.step()
+        assert simulation.profile.divided
+        simulation.step(end - simulation.step_count)
+        assert (simulation.state_hash, simulation.membership.bits.tolist()) == whole
 
 
 def test_a_wide_overlap_is_divided_anew() -> None:

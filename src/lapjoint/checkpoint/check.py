@@ -106,7 +106,10 @@ COUPLINGS: dict[str, dict[str, Rule]] = {
         "worker": Rule("int32", ("rows",), 0, "workers"),
         "weight": Rule("float64", ("rows",)),
     },
-    "tight": {"turns": Rule("int32", ("turns", "turns"), 0)},
+    "tight": {
+        "turns": Rule("int32", ("turns", "turns"), 0),
+        "planned": Rule("int32", ("bodies",), 0, "workers", optional=True),
+    },
 }
 REPLY = {"contact_bodies": PAIRS, "contact_point_count": COUNTS, "contact_depth": DEPTHS}
 

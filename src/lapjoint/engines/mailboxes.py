@@ -3,6 +3,7 @@ native/exchange/mailboxes.h has its layout."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 Memory = NDArray[np.uint8]
 
 
+@cache
 def _native() -> type[compiled.Mailboxes]:
     return load_bullet("float32").Mailboxes  # which knows no precision
 

@@ -20,7 +20,7 @@ UNIT_MS = 1.3e-6
 BODY_MS = 5e-3
 """What that is, and roughly what a body takes with its contacts and joints at 25 sweeps, where only bodies count."""
 ESTIMATE_EVERY = 10
-"""Steps between two counts of contacts."""
+"""Steps between two counts of contacts, where shares are looked at in every step."""
 SMOOTHING = 0.05
 """Of a new measured time: twenty steps or so decide."""
 PATIENCE = 200
@@ -49,9 +49,9 @@ class Loads:
             self._cpu_ms = worker_cpu_ms.copy()
         self._cpu_ms += (1 - (1 - SMOOTHING) ** steps) * (worker_cpu_ms - self._cpu_ms)
 
-    def estimate(self, membership: Membership, replies: Sequence[StepReply], sweeps: int, step_count: int) -> None:
+    def estimate(self, membership: Membership, replies: Sequence[StepReply], sweeps: int) -> None:
         """Estimate the membership's loads from the contacts that the workers found in the last step."""
-        if self._kind == "bodies" or step_count % ESTIMATE_EVERY:
+        if self._kind == "bodies":
             return
         contacts, points = (np.zeros(membership.body_count) for _ in range(2))
         for reply in replies:

@@ -15,6 +15,30 @@ from .partition import repartition
 Ids = NDArray[np.int32]
 
 
+class PlannedPartition:
+    """A partition for later, computed while workers step."""
+
+    def __init__(self, make: Callable[[], Ids]) -> None:
+        self._make = make
+        self._partition: Ids | None = None
+
+    @staticmethod
+    def from_now(scene: Scene, states: NDArray[np.float64], contacts: Ids, membership: Membership) -> PlannedPartition:
+        """One for how things stand now, whenever it is computed."""
+        states, membership = states.copy(), membership.copy()
+        return PlannedPartition(lambda: repartition(scene, states, contacts, membership))
+
+    def compute(self) -> None:
+        if self._partition is None:
+            self._partition = self._make()
+
+    def partition(self) -> Ids:
+        """The worker of every body; computed now, if it was not before."""
+        self.compute()
+        assert self._partition is not None
+        return self._partition
+
+
 class Repartition:
     """Decides which partition comes next, and when a requested one is due.
 

@@ -16,6 +16,7 @@ from ...engines import EngineState, join_states
 from ...params import Params
 from ...workers.messages import StepCommand
 from ...workers.runtimes import Runtime
+from ..loads import ESTIMATE_EVERY
 from ..profile import StepProfile
 from ..weights import OverlapWeights
 from .base import Decision, Meanwhile, ServerWork, Situation
@@ -63,7 +64,8 @@ class Blend:
         if self._is_settled and not now.loads.is_time_to_look(now.step_count):
             return membership.worker_count
         self._is_settled = False
-        now.loads.estimate(membership, now.replies, now.params.sweeps, now.step_count)
+        if now.step_count % ESTIMATE_EVERY == 0:
+            now.loads.estimate(membership, now.replies, now.params.sweeps)
         mode, before = Balance(params.balance), membership.bits.copy()
         balance = partial(now.algorithms.balance, growth_depth=_growth_depth(now), graph=graph, membership=membership)
         worker_count, jointed = membership.worker_count, now.detection.jointed

@@ -20,6 +20,7 @@ from ...params import Params
 from ...workers.messages import NeighbourCommand, StepCommand, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..profile import StepProfile
+from ..repartition import PlannedPartition
 from ..weights import OverlapWeights
 from .base import Decision, Meanwhile, Migration, ServerWork, Situation
 from .structures import Structures
@@ -31,6 +32,8 @@ Ids = NDArray[np.int32]
 DECIDE_EVERY, MOST_APART = 50, 200
 """Steps from one choice of owners to the next: at first, and at most. More: the server has less to do, and loads are
 less even."""
+PLAN_AHEAD = 20
+"""Steps from when a repartition is found to pay to when it takes effect: it is computed while workers take them."""
 FEW = 0.002
 """Share of bodies that may migrate in one choice for the next to be twice as far away; else it is as near as at
 first."""
@@ -59,6 +62,7 @@ class Tight:
         self._must_choose = True
         self._next_decision, self._apart, self._upward = 0, DECIDE_EVERY // 2, True
         self._attempt = 0
+        self._planned: PlannedPartition | None = None
         self.cut_share = 0.0
         """Share of constraints that are between workers, when it was last counted."""
         now.loads.note_repartition(now.membership, now.step_count)
@@ -71,6 +75,11 @@ class Tight:
     def owner(self) -> Ids:
         """The worker of every body; a copy."""
         return self._owner.copy()
+
+    @property
+    def planned(self) -> PlannedPartition | None:
+        """The next partition, if there is to be one."""
+        return self._planned
 
     # ---- before the step ---------------------------------------------------------------------------------------------
 
@@ -85,13 +94,15 @@ class Tight:
             with profile.phase("detect"):
                 now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
             with profile.phase("balance"):
-                now.loads.estimate(now.membership, now.replies, now.params.sweeps, now.step_count)
+                now.loads.estimate(now.membership, now.replies, now.params.sweeps)
                 self._choose_owners(now, runtime, profile)
                 migration = self._migration(now)
                 self._choose_turns(now)
             few = migration is None or len(migration.bodies) <= FEW * now.scene.body_count
             self._apart = min(2 * self._apart, MOST_APART) if few else DECIDE_EVERY
             self._next_decision = now.loads.next_look(now.step_count, now.step_count + self._apart)
+            if self._planned is not None:
+                self._next_decision = now.step_count + PLAN_AHEAD
         profile.cut_share = self.cut_share
         if now.params.validate:
             now.detection.update(runtime, now.membership, now.replies)  # finds every contact between workers
@@ -103,25 +114,32 @@ class Tight:
         return now.step_count >= self._next_decision or now.repartition.is_due(now.membership)
 
     def _choose_owners(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
-        """Repartition the scene, or let bodies migrate to where they have most constraints."""
+        """Repartition the scene, begin to plan that, or let bodies migrate to where they have most constraints."""
         membership, graph, loads, step_count = now.membership, now.graph, now.loads, now.step_count
         owner = owners(membership)
         self.cut_share = cut_share(owner, graph.edges)
         if step_count == 0:
             self.note_repartition(now)
-        if now.repartition.is_due(membership) or (
-            loads.has_waited(step_count) and loads.are_uneven(membership, self.cut_share)
-        ):
-            profile.divided = True
+        planned, self._planned = self._planned, None
+        if now.repartition.is_due(membership):
             now.repartition.assign(runtime.states, graph.contacts, membership)
-            self.cut_share = cut_share(owners(membership), graph.edges)
-            self.note_repartition(now)
+            self._note_new_owners(now, profile)
+        elif planned is not None:
+            membership.assign(planned.partition())
+            self._note_new_owners(now, profile)
+        elif loads.has_waited(step_count) and loads.are_uneven(membership, self.cut_share):
+            self._planned = PlannedPartition.from_now(now.scene, runtime.states, graph.contacts, membership)
         elif loads.may_migrate:
             bodies, workers = choose_migrations(owner, graph.edges, membership.cost, membership.load, self._upward)
             self._upward = not self._upward
             owner[bodies] = workers
             if len(bodies):
                 membership.assign(owner)
+
+    def _note_new_owners(self, now: Situation, profile: StepProfile) -> None:
+        profile.divided = True
+        self.cut_share = cut_share(owners(now.membership), now.graph.edges)
+        self.note_repartition(now)
 
     def _migration(self, now: Situation) -> Migration | None:
         """What has to migrate for the owners of now, if anything."""
@@ -213,16 +231,21 @@ class Tight:
 
     def state(self) -> PartState:
         """Without ghosts: they are chosen anew, and a step does not depend on when they were."""
-        return PartState({"turns": self.turns}, {name: getattr(self, place) for name, place in VALUES.items()})
+        arrays = {"turns": self.turns}
+        if self._planned is not None:
+            arrays["planned"] = self._planned.partition()
+        return PartState(arrays, {name: getattr(self, place) for name, place in VALUES.items()})
 
     def restore(self, state: PartState, now: Situation) -> None:
         for name, place in VALUES.items():
             setattr(self, place, state.values[name])
         self._owner = owners(now.membership)
         self.turns, self._must_choose = state.array("turns"), True
+        planned = state.optional("planned")
+        self._planned = None if planned is None else PlannedPartition(lambda: planned)
 
     def redistribute(self, now: Situation) -> None:
-        self._owner = owners(now.membership)
+        self._owner, self._planned = owners(now.membership), None
         self.cut_share = cut_share(self._owner, now.graph.edges)
         self._choose_turns(now)
         self.note_repartition(now)
@@ -242,8 +265,8 @@ class Tight:
 
 
 class WithNeighbours:
-    """What the server does while the workers take steps together: nothing. All take failed steps again: nothing has
-    been written then."""
+    """What the server does while the workers take steps together: it plans a repartition, if one is to come. All take
+    failed steps again: nothing has been written then."""
 
     repeats_all = True
 
@@ -252,7 +275,8 @@ class WithNeighbours:
 
     def begin(self, commands: Sequence[StepCommand], again: bool) -> Callable[[], None] | None:
         self._coupling.complete(self._now, commands, again)
-        return None
+        planned = self._coupling.planned
+        return None if planned is None else planned.compute
 
     def failures(self) -> list[WorkerFailure]:
         return []
