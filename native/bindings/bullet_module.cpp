@@ -381,6 +381,16 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.merge_joint_cache(joint_ids.data(), impulses.data(), rows(joint_ids));
           },
           "joint_ids"_a, "impulses"_a, Unlocked())
+      // Rows of all steps of the last call, as many numbers each as STEP_MEASURES in Python has names.
+      .def("step_measures",
+           [](const BulletWorld& w) {
+             constexpr std::size_t columns = sizeof(lapjoint::StepMeasures) / sizeof(double);
+             const auto& from = w.step_measures();
+             auto* rows = new double[columns * from.size()];
+             nb::capsule owner(rows, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+             if (!from.empty()) std::memcpy(rows, from.data(), sizeof(lapjoint::StepMeasures) * from.size());
+             return nb::ndarray<nb::numpy, double, nb::ndim<2>>(rows, {from.size(), columns}, owner);
+           })
       .def("substep_profile", &BulletWorld::substep_profile)
       .def("residual", &BulletWorld::residual)
       .def("substep_count", &BulletWorld::substep_count)

@@ -97,6 +97,8 @@ SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& 
 void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std::vector<Neighbour> neighbours,
                               const std::vector<int>& whole, bool stale) {
   const int fixed = static_cast<int>(bodies_.size());
+  is_first_.clear();
+  for (const Neighbour& neighbour : neighbours) is_first_.push_back(self < neighbour.worker);
   std::vector<JointDefinition> own;
   std::vector<std::vector<JointDefinition>> between(neighbours.size());
   const auto put_frame = [&](const double* frame, const btQuaternion& turn, Real* place, Real* axes) {
@@ -124,22 +126,24 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
     joint.axis_count = first_axis_[from.id + 1] - joint.first_axis;
     joint.first_impulse = first_impulse_[from.id];
   }
+  measured_joints_ = own;
+  for (std::size_t n = 0; n < between.size(); ++n)
+    if (is_first_[n]) measured_joints_.insert(measured_joints_.end(), between[n].begin(), between[n].end());
   // Places of bodies with joints to other workers: their structures are not here as a whole.
   std::vector<char> is_cut(fixed + 1, 0);
   for (const auto& joints : between)
     for (const JointDefinition& joint : joints) is_cut[joint.a] = is_cut[joint.b] = 1;
   solver_.direct_joints.choose(own, solver_.settings.joints, is_cut, fixed);
   std::vector<int> numbers, labels, wanted;
-  std::vector<char> is_first, is_ghost;
+  std::vector<char> is_ghost;
   for (const btRigidBody* body : bodies_) {
     numbers.push_back(body->getUserIndex());
     labels.push_back(structures_.label(body->getUserIndex()));
     is_ghost.push_back(ghost_of_[is_ghost.size()] != kOwn);
   }
-  for (const Neighbour& neighbour : neighbours) is_first.push_back(self < neighbour.worker);
   for (const int label : whole)
     if (structures_.fits(label, solver_.settings.joints)) wanted.push_back(label);
-  solver_.direct_joints.choose_shared(own, between, is_first, is_ghost, numbers, labels, wanted);
+  solver_.direct_joints.choose_shared(own, between, is_first_, is_ghost, numbers, labels, wanted);
   solver_.direct_joints.set_asks(!structures_.empty() && solver_.settings.joints != JointChoice::kSwept);
   solver_.joints.define(std::move(own), axes_, fixed);
   solver_.between.define(std::move(neighbours), std::move(between), axes_, fixed);
@@ -472,8 +476,14 @@ void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep) {
   read_bodies();
   collect(dispatcher);
   read_contacts();
+  StepMeasures measures;
+  measure_contacts(measures);
+  measure_joints(measures);
   ordering_ = std::chrono::duration<double>(Clock::now() - start).count();
   solver_.step(timestep);
+  measures.residual = double(solver_.residual()) * length_unit_;
+  measures.substeps = solver_.substeps();
+  measures_.push_back(measures);
 }
 
 }  // namespace lapjoint

@@ -19,6 +19,16 @@ BodyState state_of(const btRigidBody& body);
 void place_body(btRigidBody& body, const BodyState& state);
 Real radius_of(const btRigidBody& body);  // of a sphere about its position that it is in
 
+// What is measured of every step. A contact or joint between two workers is counted by the first of them.
+struct StepMeasures {
+  // As the step begins [m].
+  double contact_count = 0, contact_point_count = 0, penetration_sum = 0, penetration_max = 0;
+  double joint_gap_sum = 0, joint_gap_max = 0;
+  // Of the step.
+  double residual = 0, substeps = 0;     // m/s
+  double exchanges = 0, sent_bytes = 0;  // messages to one other worker, at most; and bytes to all
+};
+
 class SubstepWorld {
  public:
   SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, int body_count, double length_unit,
@@ -66,6 +76,11 @@ class SubstepWorld {
   void forget_joint(int joint_id);
   void forget_joints();
 
+  // Of every step since `forget_measures`, without a limit.
+  const std::vector<StepMeasures>& measures() const { return measures_; }
+  void forget_measures() { measures_.clear(); }
+  void measure_mail(const Mailboxes& mailboxes);  // after the step
+
   const SubstepSolver& solver() const { return solver_; }
   // Of the last step: to take contacts in, order them, and give them back [s].
   double ordering_time() const { return ordering_; }
@@ -99,6 +114,9 @@ class SubstepWorld {
                   const std::vector<int>& whole, bool stale);
   int place_of(int number) const;
   void read_contacts();
+  bool is_reported(int owner) const;  // whether this worker counts the constraint, which two may have
+  void measure_contacts(StepMeasures& into);
+  void measure_joints(StepMeasures& into) const;
   void read_body(int place);
   void read_bodies();
 
@@ -123,6 +141,15 @@ class SubstepWorld {
   std::vector<Member> members_;               // by body number
   std::vector<int> ghost_of_;                 // by place: the neighbour whose body it is, or kOwn
   std::vector<std::vector<char>> is_border_;  // of each neighbour, by place
+  std::vector<char> is_first_;                // of each neighbour: whether this worker comes before it
+  std::vector<JointDefinition> measured_joints_;
+  std::vector<StepMeasures> measures_;
+  struct MeasuredPair {
+    std::uint64_t bodies;
+    int points;
+    double depth;
+  };
+  std::vector<MeasuredPair> pairs_;  // scratch
   std::vector<Source> sources_;
   std::vector<std::pair<std::uint64_t, int>> sorted_, scratch_;
   std::vector<Kept> kept_;  // in the order of names

@@ -474,6 +474,7 @@ void BulletWorld::step(double timestep, int count) {
   if (!neighbours_.empty() || !waiting_.empty()) set_ghosts({}, {});  // there are no other workers any more
   commit();
   solver_->begin_step();
+  if (substeps_) substeps_->forget_measures();
   for (int i = 0; i < count; ++i) {
     if (!substeps_) {
       world_->step_once(btScalar(timestep));
@@ -528,6 +529,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
   if (ghosts_are_stale_ && !choose)
     throw std::invalid_argument("bodies of worker " + std::to_string(self_) + " have changed, but ghosts stay");
   contacts_solved_ = false;
+  substeps_->forget_measures();
   ghosts_are_due_ |= choose;
   struct Connection {
     SubstepWorld& world;
@@ -563,6 +565,7 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
   ghosts_are_due_ = mailboxes.finish_step(substeps_->have_moved_far());
   substeps_->write_back();
+  substeps_->measure_mail(mailboxes);
   world_->clearForces();
 }
 

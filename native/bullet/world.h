@@ -169,6 +169,11 @@ class BulletWorld {
   // Where the time of the last step went, in substeps [s]: detection, order, colours, rows, sweeps, direct joints,
   // motion; its updates of rows, and joints that are solved directly.
   std::array<double, 9> substep_profile() const;
+  // Of every step of the last call of `step` or `step_with_neighbours`, in substeps; none with another solver.
+  const std::vector<StepMeasures>& step_measures() const {
+    static const std::vector<StepMeasures> none;
+    return substeps_ ? substeps_->measures() : none;
+  }
   int fallback_count() const {
     return substeps_ ? substeps_->solver().direct_joints.failed_count() : solver_->fallback_count();
   }

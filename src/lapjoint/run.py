@@ -24,7 +24,7 @@ from .measures.step import ALWAYS, Measures, checked_names
 from .params import Params
 from .params.coupling_choice import traits
 from .recording import RecordingWriter
-from .server.profile import PHASES, StepProfile
+from .server.profile import PHASES
 from .simulation import Simulation
 
 
@@ -244,23 +244,30 @@ def run(
                 measures = Measures(simulation, (*ALWAYS, *checked_names(measure)), one_step_every)
                 means, measured, done = Means(), Measured(), 0
             measures.before_step(simulation)
+            left = [interfaces.most_steps] if steps is None else [steps - done, interfaces.most_steps]
+            if recorder is not None:
+                left.append(recorder.most_steps)
+            if checkpoints is not None:
+                left.append(checkpoints.most_steps(simulation))
+            if gate is not None or measures.need_every_state or simulation.params.solver != "substeps":
+                left = [1]  # somebody looks at every step
             start = time.thread_time()
             try:
-                simulation.step()
+                taken = simulation.step_at_once(min(left))
             except SimulationStopped as error:
                 stopped = "\n".join([str(error), *getattr(error, "__notes__", [])])
                 break
             server_cpu_ms = 1e3 * (time.thread_time() - start)
-            values = measures.after_step(simulation)
-            measured.add(values)
+            values = measures.after_steps(simulation)
+            for of_step in values:
+                measured.add(of_step)
             interfaces.after_step(simulation)
-            measured.add({name: getattr(simulation.profile, name) for name in ("exchanges", "residual", "substeps")})
-            means.add(**_counted(simulation, simulation.profile, server_cpu_ms))
+            _count(simulation, server_cpu_ms, means, measured)
             if recorder is not None:
-                recorder.add(simulation, values)
+                recorder.add_steps(simulation, values)
             if checkpoints is not None:
                 _checkpoint(checkpoints.after_step, simulation)
-            done += 1
+            done += taken
             if on_step is not None:
                 on_step(done)
         if checkpoints is not None and checkpoints.saved_step != simulation.step_count:
@@ -357,33 +364,39 @@ def _recorder(
     return RecordingWriter(path, simulation, measures=measures.counts, **options)
 
 
-def _counted(simulation: Simulation, profile: StepProfile, server_cpu_ms: float) -> dict[str, Any]:
+def _count(simulation: Simulation, server_cpu_ms: float, means: Means, measured: Measured) -> None:
+    """Add the steps just taken to what a summary has of all."""
+    profile = simulation.profile
+    series, steps = profile.series, profile.steps
     # With inline workers the server's CPU time holds theirs.
     apart = simulation.params.runtime != "inline"
     first = simulation.step_count == 1  # everything is activated before the first step; that is no change
-    return {
-        "phases_ms": np.array(list(profile.phases_ms.values())),
-        "step_ms": profile.step_ms,
-        "cpu_ms": server_cpu_ms + (float(profile.worker_cpu_ms.sum()) if apart else 0.0),
+    of_all = {
+        "cpu_ms": server_cpu_ms + (steps * float(profile.worker_cpu_ms.sum()) if apart else 0.0),
         "activation_count": 0.0 if first else profile.activation_count,
+        "divided": profile.divided,
+        "byte_count": profile.byte_count,
+    }
+    of_each = {
+        "phases_ms": np.array(list(profile.phases_ms.values())),
         **{
             name: getattr(profile, name)
             for name in (
-                "contact_count",
-                "contact_point_count",
-                "residual",
+                "step_ms",
                 "fallback_count",
                 "overlap_count",
-                "substeps",
-                "exchanges",
                 "interface_count",
                 "cut_share",
                 "uncovered_count",
-                "divided",
-                "byte_count",
                 "worker_body_count",
                 "worker_contact_count",
                 "worker_cpu_ms",
             )
         },
     }
+    for name in ("contact_count", "contact_point_count", "residual", "substeps", "exchanges"):
+        values = [getattr(profile, name)] if series is None else getattr(series, name)
+        of_all[name] = float(np.sum(values))
+        largest = float(np.max(values))
+        measured.add({name: int(largest) if name in ("substeps", "exchanges") else largest})
+    means.add(steps, **of_all, **{name: steps * value for name, value in of_each.items()})

@@ -133,7 +133,6 @@ def take_trial(scene: Scene, params: Params, steps: int | None) -> Trial:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run has the same
         with Simulation(scene, params) as simulation:
-            simulation.on_step(lambda _: None)  # one step at a time, as in a run, which looks at each
             simulation.step(WARM_UP - 1)
             about_s = _timed(simulation, 1)
             chunk = max(1, min(CHUNK, most, int(CHUNK_S / about_s)))

@@ -13,12 +13,14 @@ from lapjoint.measures.interfaces import EVERY, InterfaceErrors, excess
 from lapjoint.run import run
 
 
-def step(at: list[int], pairs: list[tuple[int, int]], depth: list[float]) -> Any:
-    """What a step of four bodies leaves: bodies at interfaces, and contacts."""
+def step(at: list[int], pairs: list[tuple[int, int]], depth: list[float], steps: int = 1) -> Any:
+    """What a step of four bodies, or several at once, leaves: bodies at interfaces, and contacts."""
     contacts = Contacts(np.array(pairs, np.int32).reshape(-1, 2), np.ones(len(pairs), np.int32), np.array(depth))
     scene = SimpleNamespace(body_count=4, joint_count=0, joints=None)
     none = np.empty(0, np.int32)
-    return SimpleNamespace(scene=scene, overlap=np.array(at, np.int32), interface=none, contacts=lambda: contacts)
+    profile = SimpleNamespace(steps=steps)
+    overlap = np.array(at, np.int32)
+    return SimpleNamespace(scene=scene, overlap=overlap, interface=none, contacts=lambda: contacts, profile=profile)
 
 
 def test_a_contact_is_at_an_interface_with_either_body() -> None:
@@ -32,13 +34,23 @@ def test_a_contact_is_at_an_interface_with_either_body() -> None:
     }
 
 
-def test_every_fifth_step_counts_and_means_are_taken() -> None:
+def test_some_steps_count_and_means_are_taken() -> None:
     errors = InterfaceErrors()
     for number in range(2 * EVERY):
         depth = float(number // EVERY + 1) if number % EVERY == 0 else 100.0
         errors.after_step(step([0], [(0, 1), (2, 3)], [2 * depth, depth]))
     assert errors.values()["penetration_interface"] == 3.0
     assert errors.values()["penetration_interior"] == 1.5
+
+
+def test_looks_are_at_the_same_steps_where_several_are_taken_at_once() -> None:
+    errors = InterfaceErrors()
+    for depth in (1.0, 2.0):
+        assert errors.most_steps == (1 if depth == 1 else EVERY)
+        errors.after_step(step([0], [(0, 1), (2, 3)], [2 * depth, depth], errors.most_steps))
+    errors.after_step(step([0], [(0, 1), (2, 3)], [100.0, 100.0], EVERY - 1))
+    assert errors.values()["penetration_interface"] == 3.0
+    assert errors.most_steps == 1
 
 
 @pytest.mark.parametrize("at", [[], [0, 1, 2, 3]])

@@ -141,7 +141,7 @@ def test_measuring_and_recording_leave_the_run_as_it_is(tmp_path: Path) -> None:
     watched, _ = invoke(tmp_path, *options, "--measure", "all", "--record", str(tmp_path / "r"))
     assert watched["state_hash"] == plain["state_hash"]
     same = set(plain) - set(ASKED_FOR) - {key for key in plain if "_ms" in key or "per_second" in key}
-    same -= {"real_time_factor"}
+    same -= {"real_time_factor", "byte_count_mean"}  # what is sent depends on how many steps are taken at once
     assert {key: watched[key] for key in same} == {key: plain[key] for key in same}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,10 @@ class CheckpointWriter:
         self._scene = np.frombuffer(simulation.scene.to_bytes(), np.uint8)
         self.saved_step: int | None = None
         """Of the last checkpoint that was written."""
+
+    def most_steps(self, simulation: Simulation) -> int:
+        """How many steps there are up to the next checkpoint."""
+        return self._every - simulation.step_count % self._every if self._every else sys.maxsize
 
     def after_step(self, simulation: Simulation) -> None:
         """Write a checkpoint if one is due."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .base import CONTACT_MARGIN, Contacts, DirectEngine, Engine, Mail, NeighbourEngine, SubstepEngine
+from .base import CONTACT_MARGIN, STEP_MEASURES, Contacts, DirectEngine, Engine, Mail, NeighbourEngine, SubstepEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .state import EngineState, join_states
 from .support import Support
 
 __all__ = [
     "CONTACT_MARGIN",
+    "STEP_MEASURES",
     "Contacts",
     "DirectEngine",
     "Engine",

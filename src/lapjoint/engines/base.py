@@ -27,6 +27,21 @@ CONTACT_MARGIN = 0.02
 """In length units, the same for all engines, for they may share a scene: bodies that are farther apart than this are no
 contact. Nearer ones may be, before they touch; that is the engine's choice."""
 
+STEP_MEASURES = (
+    "contact_count",
+    "contact_point_count",
+    "penetration_sum",
+    "penetration_max",
+    "joint_gap_sum",
+    "joint_gap_max",
+    "residual",
+    "substeps",
+    "exchanges",
+    "sent_bytes",
+)
+"""What engines with substeps measure of every step, in this order. Those up to the joint gaps are of the state that it
+begins with. A contact or joint between two workers counts in the first of them."""
+
 
 @dataclass(frozen=True)
 class Contacts:
@@ -180,6 +195,11 @@ class SubstepEngine(Protocol):
         """Substeps of the last step; 0 where it had none."""
         ...
 
+    def step_measures(self) -> Array:
+        """A row for each step of the last call, with the columns STEP_MEASURES; none with a solver that has no
+        substeps."""
+        ...
+
 
 @dataclass(frozen=True)
 class Mail:
@@ -188,10 +208,6 @@ class Mail:
     waited_s: float
     """Wall time that was waited for those of others [s]; and CPU time."""
     waited_cpu_s: float
-    exchanges: int
-    """Messages that were sent to one other worker, at most."""
-    sent_bytes: int
-    """To all of them."""
     between_meetings_s: NDArray[np.float64]
     """CPU time from one place within a step where all workers wait for each other to the next, of all steps [s]."""
 
@@ -243,7 +259,7 @@ class NeighbourEngine(Protocol):
         ...
 
     def mail(self) -> Mail:
-        """What the last such steps took of messages: waits are of all of them, the rest of the last one."""
+        """What the last such steps took of messages, all of them."""
         ...
 
     def merge_cache(self, state: EngineState) -> None:

@@ -315,13 +315,16 @@ class BulletEngine:
         mail = self._mailboxes
         assert mail is not None
         own = np.array(mail.between_meetings_s)
-        return Mail(mail.waited_s, mail.waited_cpu_s, mail.exchanges, mail.sent_bytes, own)
+        return Mail(mail.waited_s, mail.waited_cpu_s, own)
 
     def residual(self) -> float:
         return self._world.residual()
 
     def substep_count(self) -> int:
         return self._world.substep_count()
+
+    def step_measures(self) -> Array:
+        return self._world.step_measures()
 
     def substep_overlap(self) -> float:
         """The deepest overlap of a contact that the last step left in any worker [m]; 0 without a tolerance."""

@@ -26,8 +26,8 @@ from ..scene.measures import joint_gaps
 from ..simulation import Simulation
 from .means import Measured
 
-EVERY = 5
-"""Steps from one look to the next: a mean over a fifth of the steps is as good, and costs a fifth."""
+EVERY = 25
+"""Steps from one look to the next: a mean over few of the steps is as good, and leaves workers to themselves."""
 TIMES = 3.0
 """From so many times the error inside workers on, the one at interfaces is reported."""
 LEAST_SHARE = 1e-3
@@ -46,9 +46,14 @@ class InterfaceErrors:
         self._found = Measured()
         self._count = 0
 
+    @property
+    def most_steps(self) -> int:
+        """How many steps there are up to the next look."""
+        return 1 + -self._count % EVERY
+
     def after_step(self, simulation: Simulation) -> None:
         """Look at the step just taken, if it is one to look at."""
-        self._count += 1
+        self._count += simulation.profile.steps
         if (self._count - 1) % EVERY:
             return
         at = np.zeros(simulation.scene.body_count + 1, bool)  # the last row stands for all that is static

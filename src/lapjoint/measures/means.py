@@ -15,8 +15,9 @@ class Means:
         self.count = 0
         self.sums: dict[str, Any] = {}
 
-    def add(self, **values: Any) -> None:
-        self.count += 1
+    def add(self, steps: int = 1, **values: Any) -> None:
+        """Add what these are of so many steps."""
+        self.count += steps
         for name, value in values.items():
             self.sums[name] = _sum(self.sums.get(name, 0.0), value)
 

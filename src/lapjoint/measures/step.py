@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import LapjointError, did_you_mean
 from ..scene.measures import disagreements, joint_gaps, motion, potential_energy
+from ..server.series import StepSeries
 from ..simulation import Simulation
 from .one_step import OneStep
 
@@ -36,6 +37,9 @@ UNITS = {
 ALWAYS = ("joint_gap_sum", "joint_gap_max", "penetration_sum", "penetration_max", "worker_residual")
 """Measures of every run: its summary needs them."""
 
+BY_WORKERS = frozenset(ALWAYS)
+"""Measures that workers take of every step, where they take several by themselves. All others look at the states
+between two steps."""
 _ONE_STEP = {"one_step_error", "one_step_difference"}
 
 
@@ -59,6 +63,11 @@ class Measures:
         self._take = [take for names, take in _TAKERS.items() if not set(names).isdisjoint(self.names)]
         self._one_step = None if _ONE_STEP.isdisjoint(self.names) else OneStep(simulation, one_step_every)
 
+    @property
+    def need_every_state(self) -> bool:
+        """Whether each step has to be looked at, so that workers cannot take several by themselves."""
+        return not BY_WORKERS.issuperset(self.names)
+
     def before_step(self, simulation: Simulation) -> None:
         """Keep what the step starts from. Call it right before the step."""
         if self._one_step is not None:
@@ -74,6 +83,27 @@ class Measures:
             error, difference = self._one_step.after_step(simulation, states)
             found |= {"one_step_error": error, "one_step_difference": difference}
         return {name: found[name] for name in self.names}
+
+    def after_steps(self, simulation: Simulation) -> list[Values]:
+        """The same of every step that was just taken at once (Simulation.step_at_once)."""
+        last, series = self.after_step(simulation), simulation.profile.series
+        if len_before := simulation.profile.steps - 1:
+            assert series is not None
+            assert not self.need_every_state
+            earlier = [_earlier(series, step) for step in range(len_before)]
+            return [*({name: found[name] for name in self.names} for found in earlier), last]
+        return [last]
+
+
+def _earlier(series: StepSeries, step: int) -> Values:
+    """Of a step with another one after it: joints are where the next begins."""
+    return {
+        "joint_gap_sum": float(series.joint_gap_sum[step + 1]),
+        "joint_gap_max": float(series.joint_gap_max[step + 1]),
+        "penetration_sum": float(series.penetration_sum[step]),
+        "penetration_max": float(series.penetration_max[step]),
+        "worker_residual": series.worker_residual[step],
+    }
 
 
 def checked_names(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -97,6 +127,9 @@ def _joint_gaps(simulation: Simulation, states: Array) -> Values:
 
 
 def _penetration(simulation: Simulation, states: Array) -> Values:
+    series = simulation.profile.series
+    if series is not None:
+        return {"penetration_sum": float(series.penetration_sum[-1]), "penetration_max": simulation.profile.penetration}
     depth = simulation.profile.contacts.depth
     return {"penetration_sum": float(depth[depth > 0].sum()), "penetration_max": float(depth.max(initial=0.0))}
 

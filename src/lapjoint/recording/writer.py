@@ -34,6 +34,9 @@ CHUNK_S, PART_S = 0.25, 10.0
 QUEUE_BYTES = 64 << 20
 """States that may wait for the disk, at least two frames; then the step waits."""
 
+ONCE = ("activation_count", "deactivation_count", "divided")
+"""Of the profile: what is done before steps that workers take by themselves, once for all."""
+
 
 class RecordingWriter:
     """Records a simulation into a new directory.
@@ -113,11 +116,26 @@ class RecordingWriter:
 
     def add(self, simulation: Simulation, measures: Mapping[str, ArrayLike] | None = None) -> None:
         """Add the last step. It is copied; the call waits only where the disk is far behind."""
+        self._add(simulation, [measures or {}])
+
+    @property
+    def most_steps(self) -> int:
+        """How many steps there are up to the next frame."""
+        return self._every - self._added_count % self._every
+
+    def add_steps(self, simulation: Simulation, measures: Sequence[Mapping[str, ArrayLike]]) -> None:
+        """Add all steps that the workers have just taken by themselves (Simulation.step_at_once), with the measures of
+        each: no more of them than `most_steps`."""
+        if len(measures) > self.most_steps:
+            raise LapjointError(f"{self.path}: {len(measures)} steps are added, expected {self.most_steps} at most")
+        self._add(simulation, measures)
+
+    def _add(self, simulation: Simulation, measures: Sequence[Mapping[str, ArrayLike]]) -> None:
         if self._closed:
             raise LapjointError(f"{self.path}: the recording is closed")
         self._raise_error()
-        values = self._checked_values(measures or {})
-        self._added_count += 1
+        values = [self._checked_values(one) for one in measures]
+        self._added_count += len(values)
         frame = None
         if self._added_count % self._every == 0:
             bodies = np.repeat(simulation.overlap, np.diff(simulation.weight_offset))
@@ -130,10 +148,9 @@ class RecordingWriter:
                 simulation.interface if self._has_interface else None,
                 simulation.profile.contacts if self._contacts else None,
             )
-        profile = simulation.profile
-        own = {"step_count": simulation.step_count, "phases_ms": list(profile.phases_ms.values())}
-        row = [own[name] if name in own else getattr(profile, name) for name in PROFILE_ARRAYS]
-        self._queue.put(StepSample((*row, *values), frame))
+        rows = profile_rows(simulation, len(values))
+        for number, (row, own) in enumerate(zip(rows, values, strict=True), 1):
+            self._queue.put(StepSample((*row, *own), frame if number == len(values) else None))
 
     def close(self) -> None:
         """Write what is left and end the thread. Raises the error of writing, unless it was raised before."""
@@ -212,6 +229,22 @@ class RecordingWriter:
             if waiting and time.monotonic() - counted_at >= (CHUNK_S if full else PART_S):
                 self._store.commit()
                 counted_at, waiting = time.monotonic(), False
+
+
+def profile_rows(simulation: Simulation, steps: int) -> list[list[Any]]:
+    """The profile of the last steps, a row for each. Where workers took several by themselves, times are the mean of
+    all, and what was done once for all is in the first."""
+    profile, end = simulation.profile, simulation.step_count
+    values = {name: getattr(profile, name) for name in PROFILE_ARRAYS if name not in ("step_count", "phases_ms")}
+    values |= {"phases_ms": list(profile.phases_ms.values()), "byte_count": values["byte_count"] // steps}
+    rows = []
+    for number in range(steps):
+        values["step_count"] = end - steps + number + 1
+        if profile.series is not None and steps > 1:
+            values |= {name: getattr(profile.series, name)[number] for name in ("residual", "substeps", "exchanges")}
+        rows.append([values[name] for name in PROFILE_ARRAYS])
+        values |= dict.fromkeys(ONCE, 0)
+    return rows
 
 
 def _plain(value: object) -> object:

@@ -15,7 +15,7 @@ from .coupling import Coupling, Situation
 from .profile import StepProfile
 
 REPLY_ARRAYS = ("contact_bodies", "contact_point_count", "contact_depth")
-REPLY_VALUES = ("cpu_s", "prepare_cpu_s", "residual", "body_count", "fallback_count", "substeps", "exchanges")
+REPLY_VALUES = ("cpu_s", "prepare_cpu_s", "residual", "body_count", "fallback_count", "substeps")
 
 
 @dataclass

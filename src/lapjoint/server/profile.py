@@ -16,6 +16,7 @@ from ..engines import Contacts
 from ..workers.messages import StepCommand, StepReply
 from .commands import count_bytes
 from .detect import merge_contacts
+from .series import StepSeries
 
 EXCHANGE_MS = 0.001
 """What an exchange between workers within a step takes beyond their CPU times [ms]: until a message that is written is
@@ -33,7 +34,7 @@ class StepProfile:
 
     steps: int = 1
     """How many the workers took by themselves, one after the other. Times are the means of these; all else is of the
-    last one, or was done once for all of them."""
+    last one, or was done once for all of them. `series` has what was measured of each."""
     phases_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     server_ms: float = 0.0
     """The server's own CPU time while the workers wait for it. CPU time, for with more workers than cores the server
@@ -59,7 +60,7 @@ class StepProfile:
     uncovered_count: int = 0
     """Joints and contacts without a worker; counted for `balance printed`, impossible otherwise."""
     exchange_bytes: int = 0
-    """What workers sent each other within the step."""
+    """What workers sent each other within the steps."""
     worker_body_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_contact_count: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     worker_cpu_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
@@ -70,6 +71,8 @@ class StepProfile:
     """With tight coupling: how much longer than the slowest worker takes by itself a step takes because another one is
     the slowest in each half sweep, with a core for every worker."""
 
+    series: StepSeries | None = field(default=None, repr=False)
+    """What workers measured of every step; None where they do not."""
     commands: Sequence[StepCommand] = field(default=(), repr=False)
     """What was sent to the workers, and what they replied."""
     replies: Sequence[StepReply] = field(default=(), repr=False)
@@ -85,6 +88,7 @@ class StepProfile:
         self.commands, self.replies, self.bits = commands, replies, bits
         self.residual = max((reply.residual for reply in replies if not math.isnan(reply.residual)), default=math.nan)
         self.substeps = max((reply.substeps for reply in replies), default=0)
+        self.series = StepSeries.of(commands, replies)
         self.fallback_count = sum(reply.fallback_count for reply in replies)
         self.worker_body_count = np.array([reply.body_count for reply in replies])
         self.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
@@ -111,24 +115,24 @@ class StepProfile:
 
     @cached_property
     def byte_count(self) -> int:
-        """Bytes of commands, replies and states that server and workers exchanged: those that went over the network,
-        or, where memory is shared, those that the messages stand for."""
+        """Bytes of commands, replies and states that server and workers exchanged in all steps: those that went over
+        the network, or, where memory is shared, those that the messages stand for."""
         sent = count_bytes(self.commands, self.replies) if self.sent_bytes is None else self.sent_bytes
         return sent + self.exchange_bytes
 
     @property
     def contact_count(self) -> int:
         """Touching pairs at the start of the step, static bodies included."""
-        return len(self.contacts)
+        return len(self.contacts) if self.series is None else int(self.series.contact_count[-1])
 
     @property
     def contact_point_count(self) -> int:
-        return int(self.contacts.point_count.sum())
+        return int(self.contacts.point_count.sum() if self.series is None else self.series.contact_point_count[-1])
 
     @property
     def penetration(self) -> float:
         """Deepest, at the start of the step [m]."""
-        return self.contacts.penetration
+        return self.contacts.penetration if self.series is None else float(self.series.penetration_max[-1])
 
     @property
     def step_ms(self) -> float:

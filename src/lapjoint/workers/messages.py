@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import Contacts
+from ..engines import STEP_MEASURES, Contacts
 
 Ids = NDArray[np.int32]
 Array = NDArray[np.float64]
@@ -98,14 +98,12 @@ class StepReply:
     """m/s"""
     body_count: int = 0
     """Active bodies."""
+    step_measures: Array = _array(np.float64, len(STEP_MEASURES))
+    """A row for each step, where the engine measures them."""
     fallback_count: int = 0
     """Groups of bodies that a direct solver left to sweeps."""
     substeps: int = 0
     """Substeps that the step took; 0 with a solver that has none."""
-    exchanges: int = 0
-    """Messages that it sent to one other worker in the step, at most."""
-    sent_bytes: int = 0
-    """What it sent to all of them."""
     between_meetings_s: Array = _array(np.float64)
     """CPU time from one place within a step where all workers wait for each other to the next, of all steps [s]."""
     has_ghosts: bool = False

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import DirectEngine, EngineState, NeighbourEngine, SubstepEngine, make_engine
+from ..engines import STEP_MEASURES, DirectEngine, EngineState, NeighbourEngine, SubstepEngine, make_engine
 from ..engines.mailboxes import abandon
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
@@ -34,6 +34,8 @@ Ids = NDArray[np.int32]
 UNKNOWN = np.array([-1], np.int32)
 """An overlap that no command can have: in the next step, a worker finds again which bodies it alone has."""
 
+NOT_MEASURED = np.empty((0, len(STEP_MEASURES)))
+
 
 class Worker:
     """Worker number `index`. `states` is the table of all bodies' states, `worker_states` that of overlap bodies.
@@ -56,7 +58,6 @@ class Worker:
         self._command = StepCommand()
         self._has_stepped = False
         self._prepare_cpu_s = self._spent_cpu_s = self._reset_s = self._waited_s = 0.0
-        self._exchanges = self._sent_bytes = 0
         self._between_meetings_s: Array = np.empty(0)
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.mail_room = self._mail_count = 0
@@ -135,7 +136,6 @@ class Worker:
         completed = engine.step_with_neighbours(command.attempt, command.steps, command.choose)
         mail = engine.mail()
         self._waited_s, waited_cpu_s = mail.waited_s, mail.waited_cpu_s
-        self._exchanges, self._sent_bytes = mail.exchanges, mail.sent_bytes
         self._between_meetings_s = mail.between_meetings_s
         self._spent_cpu_s += time.thread_time() - start - waited_cpu_s
         return completed
@@ -166,8 +166,7 @@ class Worker:
             ghosts=self._ghosts if has_ghosts else self._ghosts[:0],
             fallback_count=self._direct.fallback_count() if self._direct else 0,
             substeps=self._in_substeps.substep_count() if self._in_substeps else 0,
-            exchanges=self._exchanges,
-            sent_bytes=self._sent_bytes,
+            step_measures=self._in_substeps.step_measures() if self._in_substeps else NOT_MEASURED,
             prepare_cpu_s=self._prepare_cpu_s,
             waited_s=self._waited_s,
             reset_s=self._reset_s,

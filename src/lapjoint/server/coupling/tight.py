@@ -216,8 +216,9 @@ class Tight:
         if len(self._ghosts) > len(profile.replies):
             self._ghosts = {w: ghosts for w, ghosts in self._ghosts.items() if w < len(profile.replies)}
         profile.interface_count = len(self.interface)
-        profile.exchanges = max(reply.exchanges for reply in profile.replies)
-        profile.exchange_bytes = sum(reply.sent_bytes for reply in profile.replies)
+        assert profile.series is not None
+        profile.exchanges = int(profile.series.exchanges[-1])
+        profile.exchange_bytes = int(profile.series.sent_bytes.sum())
         if now.params.validate:
             self._validate_ghosts(now)
 

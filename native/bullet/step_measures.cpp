@@ -1,0 +1,97 @@
+// What is measured of every step, where it happens: nobody has to stop the workers to look.
+#include <algorithm>
+#include <cmath>
+
+#include "bullet/substeps.h"
+
+namespace lapjoint {
+
+namespace {
+
+using Vector = double[3];
+
+// Where a point of a body is, for the body's place and axes (rows of a matrix).
+void anchor(const BodyState& body, const Real* place, Vector& out) {
+  for (int k = 0; k < 3; ++k) {
+    const Real* row = body.axes + 3 * k;
+    out[k] =
+        double(body.position[k]) + double(row[0]) * place[0] + double(row[1]) * place[1] + double(row[2]) * place[2];
+  }
+}
+
+}  // namespace
+
+bool SubstepWorld::is_reported(int owner) const { return owner == kOwn || (owner >= 0 && is_first_[owner]); }
+
+void SubstepWorld::measure_contacts(StepMeasures& into) {
+  pairs_.clear();
+  const auto count = [&](int points, double depth) {
+    into.contact_count += 1;
+    into.contact_point_count += points;
+    into.penetration_sum += std::max(depth, 0.0);
+    into.penetration_max = std::max(into.penetration_max, depth);
+  };
+  for (std::size_t i = 0; i < sources_.size();) {
+    const Source& first = sources_[i];
+    int points = 0;
+    Real distance = solver_.contacts[i].distance[0];
+    for (; i < sources_.size() && sources_[i].manifold == first.manifold; ++i) {
+      const Contact& contact = solver_.contacts[i];
+      points += contact.point_count;
+      for (int k = 0; k < contact.point_count; ++k) distance = std::min(distance, contact.distance[k]);
+    }
+    if (!is_reported(first.owner)) continue;
+    const double depth = -double(distance) * length_unit_;
+    const auto is_compound = [](const btCollisionObject* object) { return object->getCollisionShape()->isCompound(); };
+    if (is_compound(first.manifold->getBody0()) || is_compound(first.manifold->getBody1()))
+      pairs_.push_back({first.name.bodies, points, depth});
+    else
+      count(points, depth);
+  }
+  // A compound touches with several parts: they are one contact.
+  std::sort(pairs_.begin(), pairs_.end(), [](const MeasuredPair& x, const MeasuredPair& y) {
+    return x.bodies < y.bodies || (x.bodies == y.bodies && x.depth > y.depth);
+  });
+  for (std::size_t i = 0; i < pairs_.size();) {
+    const MeasuredPair& first = pairs_[i];
+    int points = 0;
+    for (; i < pairs_.size() && pairs_[i].bodies == first.bodies; ++i) points += pairs_[i].points;
+    count(points, first.depth);
+  }
+}
+
+void SubstepWorld::measure_joints(StepMeasures& into) const {
+  for (const JointDefinition& joint : measured_joints_) {
+    const BodyState &a = solver_.bodies.start[joint.a], &b = solver_.bodies.start[joint.b];
+    Vector on_a, on_b;
+    anchor(a, joint.place_a, on_a);
+    anchor(b, joint.place_b, on_b);
+    double apart[3], sum = 0;
+    for (int k = 0; k < 3; ++k) apart[k] = on_a[k] - on_b[k];
+    if (joint.is_point()) {
+      for (int k = 0; k < 3; ++k) sum += apart[k] * apart[k];
+    } else {
+      // In b's joint frame; what is within the limits is no gap, and a spring has none.
+      double in_b[3];
+      for (int k = 0; k < 3; ++k) in_b[k] = b.axes[k] * apart[0] + b.axes[3 + k] * apart[1] + b.axes[6 + k] * apart[2];
+      for (int axis = 0; axis < 3; ++axis) {
+        const std::size_t at = 6 * static_cast<std::size_t>(joint.id) + axis;
+        if (columns_.spring_stiffness[at] > 0) continue;
+        double offset = 0;
+        for (int k = 0; k < 3; ++k) offset += joint.axes_b[3 * k + axis] * in_b[k];
+        offset -= std::clamp(offset, columns_.lower[at] / length_unit_, columns_.upper[at] / length_unit_);
+        sum += offset * offset;
+      }
+    }
+    const double gap = std::sqrt(sum) * length_unit_;
+    into.joint_gap_sum += gap;
+    into.joint_gap_max = std::max(into.joint_gap_max, gap);
+  }
+}
+
+void SubstepWorld::measure_mail(const Mailboxes& mailboxes) {
+  measures_.back().exchanges = static_cast<double>(mailboxes.counts().exchanges);
+  measures_.back().sent_bytes = static_cast<double>(mailboxes.counts().bytes);
+}
+
+}  // namespace lapjoint
