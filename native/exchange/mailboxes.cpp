@@ -116,8 +116,18 @@ void Mailboxes::send(int worker, std::size_t size) {
   if (const auto link = link_to(worker)) {
     send_by(*link, {MailFrame::kMessage, number, size}, content(memory_, room_, self_, worker, number));
   } else {
-    deliver(memory_, room_, self_, worker, number, size);
+    Slot& into = slot(memory_, room_, self_, worker, number);
+    into.size = size;
+    signal(into.message, number);
   }
+}
+
+// To wake who sleeps counts as waiting: with a core for every worker nobody sleeps for long.
+void Mailboxes::signal(SharedNumber& to, std::uint64_t number) {
+  if (!to.store(number)) return;
+  const double cpu = thread_cpu();
+  to.wake();
+  counts_.wait_cpu += thread_cpu() - cpu;
 }
 
 const void* Mailboxes::receive_any(int worker) {
@@ -140,7 +150,7 @@ bool Mailboxes::finish_step(bool says_yes) {
   meet();
   Worker& own = worker(memory_, self_);
   if (says_yes) own.agreed.store(attempt_, std::memory_order_seq_cst);
-  own.finished.set(attempt_);
+  signal(own.finished, attempt_);
   if (links_) {
     for (const auto& link : links_->all()) {
       if (says_yes) send_by(*link, {MailFrame::kAgreed, attempt_, 0}, nullptr);

@@ -27,7 +27,7 @@ class StepAbandoned : public std::runtime_error {
 
 // What a step took of messages.
 struct MailCounts {
-  double wait_wall = 0, wait_cpu = 0;  // for those of others [s]
+  double wait_wall = 0, wait_cpu = 0;  // for those of others, and, of CPU time, to wake those that sleep [s]
   std::uint64_t exchanges = 0;         // sent to one other worker, at most, since the last `count_from_here`
   std::uint64_t bytes = 0;             // sent to all of them
 };
@@ -94,6 +94,7 @@ class Mailboxes {
   static Slot& slot(void* memory, std::size_t room, int from, int to, std::uint64_t number);
   std::shared_ptr<MailLink> link_to(int worker) const;
   bool is_abandoned() const;
+  void signal(SharedNumber& to, std::uint64_t number);
   template <typename IsThere>
   void wait_for(SharedNumber& signal, IsThere&& is_there);
   template <typename IsThere>

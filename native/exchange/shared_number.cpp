@@ -28,10 +28,17 @@ std::uint32_t* low_half(std::atomic<std::uint64_t>& word) {
 }  // namespace
 
 void SharedNumber::set(std::uint64_t value) {
+  if (store(value)) wake();
+}
+
+bool SharedNumber::store(std::uint64_t value) {
   number.store(value, std::memory_order_seq_cst);
+  return sleeping.load(std::memory_order_seq_cst) != 0;
+}
+
+void SharedNumber::wake() {
 #ifdef __linux__
-  if (sleeping.load(std::memory_order_seq_cst) != 0)
-    syscall(SYS_futex, low_half(number), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  syscall(SYS_futex, low_half(number), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 #endif
 }
 

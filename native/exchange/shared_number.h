@@ -11,6 +11,8 @@ struct SharedNumber {
   std::atomic<std::uint32_t> sleeping{0};  // how many wait in `sleep`
 
   void set(std::uint64_t value);
+  bool store(std::uint64_t value);  // returns whether somebody may sleep, and has to be woken
+  void wake();
   // Until the number is another, or some milliseconds have passed.
   void sleep(std::uint64_t value);
 };
