@@ -25,6 +25,7 @@ PUBLIC = [
     "WORLD",
     "Ball",
     "Box",
+    "Breaks",
     "Capsule",
     "Checkpoint",
     "CheckpointWriter",

@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -69,6 +70,9 @@ JointColumns joint_columns(const nb::dict& table, int count) {
   c.spring_stiffness = column<double>(table, "spring_stiffness");
   c.spring_damping = column<double>(table, "spring_damping");
   c.spring_rest = column<double>(table, "spring_rest");
+  c.collide = column<bool>(table, "collide");
+  c.break_force = column<double>(table, "break_force");
+  c.break_torque = column<double>(table, "break_torque");
   return c;
 }
 
@@ -381,6 +385,22 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.merge_joint_cache(joint_ids.data(), impulses.data(), rows(joint_ids));
           },
           "joint_ids"_a, "impulses"_a, Unlocked())
+      // Whether joints break by themselves, or only are reported; those that are broken, and no others.
+      .def("set_breaks", &BulletWorld::set_breaks, "breaks"_a)
+      .def(
+          "set_broken",
+          [](BulletWorld& w, Input<int> joint_ids) {
+            w.set_broken(std::vector<int>(joint_ids.data(), joint_ids.data() + rows(joint_ids)));
+          },
+          "joint_ids"_a)
+      // Of the last call: steps, joints, forces and torques.
+      .def("breaks",
+           [](const BulletWorld& w) {
+             std::vector<std::tuple<int, int, double, double>> found;
+             for (const lapjoint::JointBreak& one : w.breaks())
+               found.emplace_back(one.step, one.joint, one.force, one.torque);
+             return found;
+           })
       // Rows of all steps of the last call, as many numbers each as STEP_MEASURES in Python has names.
       .def("step_measures",
            [](const BulletWorld& w) {

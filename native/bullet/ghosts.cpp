@@ -130,7 +130,7 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes) {
     outline.box.include(one.box);
     for (int k = joint_start_[id]; k < joint_start_[id + 1]; ++k) {
       const int other = other_end(joint_list_[k], id);
-      if (other == kWorld || is_own(other)) continue;
+      if (joint_broken_[joint_list_[k]] || other == kWorld || is_own(other)) continue;
       jointed.push_back(id);
       break;
     }
@@ -171,7 +171,8 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes) {
     for (const int id : jointed)
       for (int k = joint_start_[id]; k < joint_start_[id + 1]; ++k) {
         const int other = other_end(joint_list_[k], id);
-        if (std::binary_search(there.begin(), there.end(), other)) pair.joints.push_back({id, other});
+        if (!joint_broken_[joint_list_[k]] && std::binary_search(there.begin(), there.end(), other))
+          pair.joints.push_back({id, other});
       }
     if (pair.joints.empty() && !outline.box.meets(outlines[worker].box)) continue;
     std::size_t next = 0;  // joints are in the order of own bodies

@@ -3,6 +3,7 @@
 
 #include <btBulletDynamicsCommon.h>
 
+#include <cmath>
 #include <memory>
 
 namespace lapjoint {
@@ -25,6 +26,11 @@ struct JointColumns {
   const double* spring_stiffness = nullptr;
   const double* spring_damping = nullptr;
   const double* spring_rest = nullptr;
+  const bool* collide = nullptr;         // whether its bodies may touch
+  const double* break_force = nullptr;   // N, infinite where it does not break
+  const double* break_torque = nullptr;  // N m
+
+  bool breaks(int joint) const { return !std::isinf(break_force[joint]) || !std::isinf(break_torque[joint]); }
 };
 
 // A joint of the table between two Bullet bodies; `b` is a body without mass where the scene says WORLD.

@@ -72,7 +72,14 @@ void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_b
 }
 
 void PairFilter::ignore(int body_a, int body_b) {
-  ignored_.insert(pair_key(std::min(body_a, body_b), std::max(body_a, body_b)));
+  ++ignored_[pair_key(std::min(body_a, body_b), std::max(body_a, body_b))];
+}
+
+bool PairFilter::heed(int body_a, int body_b) {
+  const auto found = ignored_.find(pair_key(std::min(body_a, body_b), std::max(body_a, body_b)));
+  if (found == ignored_.end() || --found->second > 0) return false;
+  ignored_.erase(found);
+  return true;
 }
 
 bool PairFilter::needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const {

@@ -8,7 +8,7 @@
 #include <btBulletDynamicsCommon.h>
 
 #include <cstdint>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -40,7 +40,9 @@ void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_b
 // Which pairs may touch: groups and masks, never two static bodies, never an ignored pair.
 class PairFilter : public btOverlapFilterCallback {
  public:
+  // As often as it is called for a pair, `heed` has to be. That returns whether they may touch now.
   void ignore(int body_a, int body_b);
+  bool heed(int body_a, int body_b);
   // Bodies of other workers, by number, touch only those that are none. Read in place; may change for those that are
   // not active.
   void set_ghosts(const std::vector<char>* is_ghost) { is_ghost_ = is_ghost; }
@@ -51,7 +53,7 @@ class PairFilter : public btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override;
 
  private:
-  std::unordered_set<std::uint64_t> ignored_;
+  std::unordered_map<std::uint64_t, int> ignored_;
   const std::vector<char>* is_ghost_ = nullptr;
 };
 

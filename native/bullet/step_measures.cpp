@@ -94,4 +94,23 @@ void SubstepWorld::measure_mail(const Mailboxes& mailboxes) {
   measures_.back().sent_bytes = static_cast<double>(mailboxes.counts().bytes);
 }
 
+std::vector<SubstepWorld::Overload> SubstepWorld::overloads(btScalar timestep) const {
+  std::vector<Overload> found;
+  const double force_unit = mass_unit_ * length_unit_ / double(timestep), torque_unit = force_unit * length_unit_;
+  for (const Breakable& one : breakable_) {
+    const JointDefinition& joint = one.joint;
+    const Real* sums = &solver_.joint_sums[joint.first_impulse];
+    double squares[2] = {0, 0};  // along, about
+    for (int axis = 0; axis < 6; ++axis) squares[axis / 3] += double(sums[axis]) * double(sums[axis]);
+    for (int k = 0; k < joint.axis_count; ++k) {
+      const double impulse = sums[6 + k];
+      squares[axes_[joint.first_axis + k].axis / 3] += impulse * impulse;
+    }
+    const double force = std::sqrt(squares[0]) * force_unit, torque = std::sqrt(squares[1]) * torque_unit;
+    if (force > columns_.break_force[joint.id] || torque > columns_.break_torque[joint.id])
+      found.push_back({{static_cast<int>(measures_.size()) - 1, joint.id, force, torque}, one.is_reported});
+  }
+  return found;
+}
+
 }  // namespace lapjoint

@@ -129,6 +129,16 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   measured_joints_ = own;
   for (std::size_t n = 0; n < between.size(); ++n)
     if (is_first_[n]) measured_joints_.insert(measured_joints_.end(), between[n].begin(), between[n].end());
+  breakable_.clear();
+  const auto collect_breakable = [&](const std::vector<JointDefinition>& from, bool is_reported) {
+    for (const JointDefinition& joint : from)
+      if (columns_.breaks(joint.id)) breakable_.push_back({joint, is_reported});
+  };
+  collect_breakable(own, true);
+  for (std::size_t n = 0; n < between.size(); ++n) collect_breakable(between[n], is_first_[n]);
+  std::sort(breakable_.begin(), breakable_.end(),
+            [](const Breakable& x, const Breakable& y) { return x.joint.id < y.joint.id; });
+  solver_.sums_joints = !breakable_.empty();
   // Places of bodies with joints to other workers: their structures are not here as a whole.
   std::vector<char> is_cut(fixed + 1, 0);
   for (const auto& joints : between)

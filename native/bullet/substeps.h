@@ -29,6 +29,13 @@ struct StepMeasures {
   double exchanges = 0, sent_bytes = 0;  // messages to one other worker, at most; and bytes to all
 };
 
+// A joint that broke in a step, or would have.
+struct JointBreak {
+  int step;  // of those taken at once
+  int joint;
+  double force, torque;  // N, N m: what it did in the step, in the mean
+};
+
 class SubstepWorld {
  public:
   SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, int body_count, double length_unit,
@@ -80,6 +87,14 @@ class SubstepWorld {
   const std::vector<StepMeasures>& measures() const { return measures_; }
   void forget_measures() { measures_.clear(); }
   void measure_mail(const Mailboxes& mailboxes);  // after the step
+
+  // After `solve`: joints that did more than they can bear, ascending. Both workers find one that is between them, from
+  // the same numbers; `is_reported`: this one is to tell.
+  struct Overload {
+    JointBreak found;
+    bool is_reported;
+  };
+  std::vector<Overload> overloads(btScalar timestep) const;
 
   const SubstepSolver& solver() const { return solver_; }
   // Of the last step: to take contacts in, order them, and give them back [s].
@@ -143,6 +158,11 @@ class SubstepWorld {
   std::vector<std::vector<char>> is_border_;  // of each neighbour, by place
   std::vector<char> is_first_;                // of each neighbour: whether this worker comes before it
   std::vector<JointDefinition> measured_joints_;
+  struct Breakable {
+    JointDefinition joint;
+    bool is_reported;
+  };
+  std::vector<Breakable> breakable_;  // by number
   std::vector<StepMeasures> measures_;
   struct MeasuredPair {
     std::uint64_t bodies;

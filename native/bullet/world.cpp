@@ -63,6 +63,7 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
       broadphase_(&pairs_),
       slots_(bodies.count),
       joint_live_(joints.count, 0),
+      joint_broken_(joints.count, 0),
       mark_(bodies.count, 0) {
   if (settings.solver == "substeps") {
     SubstepSettings own;
@@ -112,6 +113,8 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
   joint_list_.resize(joint_start_.back());
   std::vector<int> next(joint_start_.begin(), joint_start_.end() - 1);
   each_end([&](int body, int joint) { joint_list_[next[body]++] = joint; });
+  for (int j = 0; j < joints.count; ++j)
+    if (!joints.collide[j] && joints.body_b[j] != kWorld) filter_.ignore(joints.body_a[j], joints.body_b[j]);
 }
 
 BulletWorld::~BulletWorld() {
@@ -276,7 +279,7 @@ void BulletWorld::connect_joints(const int* ids, int count) {
     for (int k = joint_start_[ids[i]]; k < joint_start_[ids[i] + 1]; ++k) {
       const int joint = joint_list_[k];
       const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
-      if (joint_live_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) continue;
+      if (joint_live_[joint] || joint_broken_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) continue;
       if (!filter_.is_own(a, b)) continue;
       joint_live_[joint] = 1;
       if (substeps_) {
@@ -475,6 +478,7 @@ void BulletWorld::step(double timestep, int count) {
   commit();
   solver_->begin_step();
   if (substeps_) substeps_->forget_measures();
+  broke_.clear();
   for (int i = 0; i < count; ++i) {
     if (!substeps_) {
       world_->step_once(btScalar(timestep));
@@ -486,6 +490,8 @@ void BulletWorld::step(double timestep, int count) {
     substeps_->solve(dispatcher_, btScalar(timestep));
     substeps_->write_back();
     world_->clearForces();
+    break_joints(timestep);
+    commit();
   }
   contacts_solved_ = count > 0 && !settings_.sleeping && !substeps_;
   check_finite();
@@ -530,6 +536,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
     throw std::invalid_argument("bodies of worker " + std::to_string(self_) + " have changed, but ghosts stay");
   contacts_solved_ = false;
   substeps_->forget_measures();
+  broke_.clear();
   ghosts_are_due_ |= choose;
   struct Connection {
     SubstepWorld& world;
@@ -567,6 +574,59 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   substeps_->write_back();
   substeps_->measure_mail(mailboxes);
   world_->clearForces();
+  break_joints(timestep);
+}
+
+// ---- joints that break ---------------------------------------------------------------------------------------------
+
+void BulletWorld::break_joints(double timestep) {
+  for (const SubstepWorld::Overload& one : substeps_->overloads(btScalar(timestep))) {
+    if (one.is_reported) broke_.push_back(one.found);
+    if (breaks_) break_joint(one.found.joint);
+  }
+}
+
+void BulletWorld::set_broken(const std::vector<int>& joint_ids) {
+  std::vector<char> wanted(joint_broken_.size(), 0);
+  for (const int joint : joint_ids) {
+    if (joint < 0 || joint >= joint_columns_.count)
+      throw std::invalid_argument("joint " + std::to_string(joint) + " does not exist");
+    wanted[joint] = 1;
+  }
+  for (int joint = 0; joint < joint_columns_.count; ++joint) {
+    if (wanted[joint] && !joint_broken_[joint]) break_joint(joint);
+    if (!wanted[joint] && joint_broken_[joint]) mend_joint(joint);
+  }
+}
+
+void BulletWorld::break_joint(int joint) {
+  joint_broken_[joint] = 1;
+  if (joint_live_[joint]) {
+    joint_live_[joint] = 0;
+    joints_.erase(std::find_if(joints_.begin(), joints_.end(), [&](const LiveJoint& one) { return one.id == joint; }));
+    members_changed_ = true;
+  }
+  if (substeps_) substeps_->forget_joint(joint);
+  const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
+  if (b == kWorld || joint_columns_.collide[joint] || !filter_.heed(a, b) || !slots_[a] || !slots_[b]) return;
+  // The broadphase looks for pairs of bodies that move out of their boxes: of these it may never again.
+  btBroadphaseProxy *first = slot(a).body.getBroadphaseHandle(), *second = slot(b).body.getBroadphaseHandle();
+  const auto *leaf_a = static_cast<btDbvtProxy*>(first)->leaf, *leaf_b = static_cast<btDbvtProxy*>(second)->leaf;
+  if (Intersect(leaf_a->volume, leaf_b->volume)) pairs_.addOverlappingPair(first, second);
+}
+
+void BulletWorld::mend_joint(int joint) {
+  joint_broken_[joint] = 0;
+  const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
+  if (b != kWorld && !joint_columns_.collide[joint]) {
+    filter_.ignore(a, b);
+    if (slots_[a] && slots_[b])
+      pairs_.removeOverlappingPair(slot(a).body.getBroadphaseHandle(), slot(b).body.getBroadphaseHandle(),
+                                   &dispatcher_);
+  }
+  if (!slots_[a] || (b != kWorld && !slots_[b])) return;
+  connect_joints(&a, 1);
+  members_changed_ = true;
 }
 
 void BulletWorld::detect() {

@@ -156,6 +156,13 @@ class BulletWorld {
   void read_joint_impulses(int* joint_ids, btScalar* impulses) const;
   void merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count);
 
+  // Joints that are broken, and no others: they hold nothing, and their bodies may touch. A joint that breaks does so
+  // by itself after the step that was too much for it, unless `set_breaks` says otherwise: then it is only reported.
+  void set_broken(const std::vector<int>& joint_ids);
+  void set_breaks(bool breaks) { breaks_ = breaks; }
+  // In all steps of the last call.
+  const std::vector<JointBreak>& breaks() const { return broke_; }
+
   int active_count() const;
   void active_ids(int* ids) const;
   int live_joint_count() const { return static_cast<int>(joints_.size()); }
@@ -204,6 +211,9 @@ class BulletWorld {
   void take_step_with_neighbours(double timestep, Mailboxes& mailboxes);
   bool is_reported(const ContactKey& key) const;
   void check_finite() const;
+  void break_joints(double timestep);
+  void break_joint(int joint);
+  void mend_joint(int joint);
   btVector3 length(const double* xyz) const;
 
   WorldSettings settings_;
@@ -242,7 +252,9 @@ class BulletWorld {
     std::unique_ptr<btTypedConstraint> constraint;
   };
   std::vector<LiveJoint> joints_;  // ascending
-  std::vector<char> joint_live_;
+  std::vector<char> joint_live_, joint_broken_;
+  bool breaks_ = true;
+  std::vector<JointBreak> broke_;
   std::vector<char> mark_;  // scratch, by body number, all zero between calls
   std::vector<ContactKey> contact_keys_;
   std::vector<ContactPair> contacts_;

@@ -193,4 +193,8 @@ void Between::store(std::vector<Contact>& contacts, std::vector<Real>& joint_imp
   }
 }
 
+void Between::add_impulses(std::vector<Real>& sums) const {
+  for (const Rows& rows : rows_) rows.joints.add_impulses(sums);
+}
+
 }  // namespace lapjoint

@@ -66,6 +66,7 @@ class Between {
   Real largest_overlap(const Bodies& bodies) const;
   void bounce(Bodies& bodies);
   void store(std::vector<Contact>& contacts, std::vector<Real>& joint_impulses) const;
+  void add_impulses(std::vector<Real>& sums) const;  // of joints, as JointSweeps does
   long row_count() const;
 
  private:

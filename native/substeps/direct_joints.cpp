@@ -384,6 +384,10 @@ void DirectJoints::store(std::vector<Real>& impulses) const {
   for (const Row& row : rows_) impulses[row.target] = Real(row.impulse * substeps_);
 }
 
+void DirectJoints::add_impulses(std::vector<Real>& sums) const {
+  for (const Row& row : rows_) sums[row.target] += Real(row.impulse);
+}
+
 // ---- substeps
 // ----------------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ class DirectJoints {
   void turn(Bodies& bodies);       // as JointSweeps does
   void relax(Bodies& bodies);
   void store(std::vector<Real>& impulses) const;
+  void add_impulses(std::vector<Real>& sums) const;  // as JointSweeps does
 
   int structure_count() const { return static_cast<int>(structures_.size()); }
   int joint_count() const { return static_cast<int>(joints_.size()); }

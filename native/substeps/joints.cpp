@@ -249,27 +249,35 @@ void JointSweeps::prepare(const Bodies& bodies, const JointSettings& settings, c
     }
 }
 
-void JointSweeps::store(std::vector<Real>& impulses) const {
-  const Real in_step = Real(settings_.substeps);
-  const auto save = [&](const std::vector<Block>& blocks, const std::vector<int>& lanes, int first_axis) {
+template <typename Visit>
+void JointSweeps::each_impulse(Visit&& visit) const {
+  const auto of_blocks = [&](const std::vector<Block>& blocks, const std::vector<int>& lanes, int first_axis) {
     for (std::size_t i = 0; i < blocks.size(); ++i)
       for (int lane = 0; lane < kLanes; ++lane) {
         const int joint = lanes[kLanes * i + lane];
         if (joint < 0) continue;
-        for (int k = 0; k < 3; ++k)
-          impulses[joints_[joint].first_impulse + first_axis + k] = blocks[i].impulse[k][lane] * in_step;
+        for (int k = 0; k < 3; ++k) visit(joints_[joint].first_impulse + first_axis + k, blocks[i].impulse[k][lane]);
       }
   };
-  save(points_, point_lanes_, 0);
-  save(turns_, turn_lanes_, 3);
-  save(slides_, slide_lanes_, 0);
+  of_blocks(points_, point_lanes_, 0);
+  of_blocks(turns_, turn_lanes_, 3);
+  of_blocks(slides_, slide_lanes_, 0);
   for (std::size_t i = 0; i < axis_rows_.size(); ++i)
     for (int lane = 0; lane < kLanes; ++lane) {
       const Axis& axis = axis_lanes_[kLanes * i + lane];
       if (axis.joint < 0) continue;
       const JointDefinition& joint = joints_[axis.joint];
-      impulses[joint.first_impulse + 6 + axis.axis - joint.first_axis] = axis_rows_[i].impulse[lane] * in_step;
+      visit(joint.first_impulse + 6 + axis.axis - joint.first_axis, axis_rows_[i].impulse[lane]);
     }
+}
+
+void JointSweeps::store(std::vector<Real>& impulses) const {
+  const Real in_step = Real(settings_.substeps);
+  each_impulse([&](int place, Real impulse) { impulses[place] = impulse * in_step; });
+}
+
+void JointSweeps::add_impulses(std::vector<Real>& sums) const {
+  each_impulse([&](int place, Real impulse) { sums[place] += impulse; });
 }
 
 // Of four points, for where their bodies are: arms turn with them, exactly.

@@ -65,6 +65,8 @@ class JointSweeps {
   // The largest velocity that a row still had.
   Real relax(Bodies& bodies);
   void store(std::vector<Real>& impulses) const;
+  // Adds the impulses of the substep just taken to `sums`, which has their places too.
+  void add_impulses(std::vector<Real>& sums) const;
   long row_count() const { return row_count_; }
 
   // Rows of a joint's locked axes, in their order, for where bodies are.
@@ -104,6 +106,9 @@ class JointSweeps {
   void put_block_rows(Block& block, int lane, int number, int first_axis, const Bodies& bodies) const;
   double held_inertia(const JointDefinition& joint, int axis, const Bodies& bodies) const;
   static void turn_points(Block& block, const Bodies& bodies);
+  // Calls visit(place, impulse) for every row.
+  template <typename Visit>
+  void each_impulse(Visit&& visit) const;
   template <bool kBias>
   void update_axes(const Bodies& bodies);
   template <bool kBias>

@@ -91,6 +91,7 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
   between.warm_start(bodies);
   bodies.take_carried();
   clock.lap(times_.preparing);
+  if (sums_joints) joint_sums.assign(joint_impulses.size(), 0);
 
   for (int substep = 0; substep < substeps; ++substep) {
     bodies.begin_substep();
@@ -120,6 +121,11 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
       clock.lap(times_.sweeps);
       direct_joints.relax(bodies);
       clock.lap(times_.direct);
+    }
+    if (sums_joints) {
+      joints.add_impulses(joint_sums);
+      direct_joints.add_impulses(joint_sums);
+      between.add_impulses(joint_sums);
     }
     bodies.end_substep();
     clock.lap(times_.moving);

@@ -43,6 +43,9 @@ class SubstepSolver {
   Between between;  // with bodies of other workers
   DirectJoints direct_joints;
   std::vector<Real> joint_impulses;
+  // What rows of joints have done in the last step, at the same places; summed up if somebody wants it.
+  std::vector<Real> joint_sums;
+  bool sums_joints = false;
 
   // With as many substeps as `settings` has. With a tolerance: twice as many, and so on, always from where the step
   // begins, until no contact overlaps by more.

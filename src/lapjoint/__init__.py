@@ -23,6 +23,7 @@ _PLACES = {
         "WORLD",
         "Ball",
         "Box",
+        "Breaks",
         "Capsule",
         "Compound",
         "ConvexHull",

@@ -162,6 +162,8 @@ class RunSummary:
     """The most of any step."""
     workers_reason: str | None = None
     """Why there are so many workers, where `--workers auto` chose; null where the user gave a number."""
+    broken_joint_count: int = 0
+    """Joints that have broken since the scene's start."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -339,6 +341,7 @@ def run(
         joints=params.joints if params.solver == "substeps" else None,
         substeps_mean=means.mean("substeps") if params.solver == "substeps" else None,
         substeps_max=measured.max("substeps") if params.solver == "substeps" else None,
+        broken_joint_count=len(simulation.broken_joint_ids),
     )
 
 

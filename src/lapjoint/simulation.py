@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import ConstraintGraph, Membership, load_algorithms
 from .arrays.state import PartState, Stateful
-from .engines import Contacts, check_engines
+from .engines import Contacts, JointBreaks, check_engines
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
 from .params.partition_choice import checked_partition
 from .scene import Scene
 from .scene.measures import joint_gaps, state_hash
 from .scene.states import checked_states
+from .server.breaks import BreakLog
 from .server.commands import CommandBuilder
 from .server.coupling import Decision, Situation, coupling_type, make_coupling
 from .server.detect import Detection, warn_of_penetration
@@ -95,7 +96,7 @@ class Simulation:
         )
         self._coupling = make_coupling(now)
         self._elastic = Elastic(params, scene.body_count)
-        self._frozen = Frozen()
+        self._frozen, self._breaks = Frozen(), BreakLog()
         kind, count = coupling_type(params), scene.body_count
         # Workers have no use for the partition, which may be as long as the scene.
         self._runtime = make_runtime(
@@ -136,6 +137,7 @@ class Simulation:
         with profile.phase("step"):  # lines 16 and 17
             profile.steps = self._step_workers(self._most_steps(most))
         coupling.merge(now, runtime, profile)  # lines 18 to 20
+        self._note_breaks(coupling.breaks(now))
         self._frozen.put_back(runtime, now.commands)
         self._recovery.contain_runaways(now.step_count)
         profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
@@ -161,6 +163,15 @@ class Simulation:
         if self._last_step_ms:
             limits.append(int(TOGETHER_MS / self._last_step_ms))
         return max(1, min(limits)) if now.step_count else 1
+
+    def _note_breaks(self, found: JointBreaks) -> None:
+        """Have joints that broke in the last steps broken for all workers, and for good."""
+        if len(found.joint):
+            now = self._now
+            self._breaks.add(found, now.step_count)
+            now.commands.break_joints(found.joint)
+            now.detection.break_joints(now.commands.broken)
+            self._coupling.invalidate()
 
     def _carry_out(self, decision: Decision) -> None:
         """Have the workers do what was decided on, as far as it does not go with the step's commands."""
@@ -263,8 +274,20 @@ class Simulation:
         return self.profile.contacts
 
     def joint_gaps(self) -> Array:
-        """Gap of every joint now [m]."""
-        return joint_gaps(self.scene, self.states)
+        """Gap of every joint now [m]; that of a broken one is 0."""
+        gaps = joint_gaps(self.scene, self.states)
+        gaps[self._now.commands.broken] = 0.0
+        return gaps
+
+    @property
+    def joint_breaks(self) -> JointBreaks:
+        """Joints that have broken so far: in which step (from 0), which, and under what force and torque."""
+        return self._breaks.all
+
+    @property
+    def broken_joint_ids(self) -> Ids:
+        """Joints that are broken, ascending; a copy."""
+        return self._now.commands.broken.copy()
 
     @property
     def overlap(self) -> Ids:
@@ -475,7 +498,10 @@ class Simulation:
         else:
             redistribute(parts, before.workers, self._now, self._coupling, self._runtime)
             self._frozen.restore(parts["frozen"])
+            self._breaks.restore(parts["breaks"])
             self._recovery.restore_without_workers(parts["recovery"])
+        if len(self._now.commands.broken):
+            self._now.detection.break_joints(self._now.commands.broken)
         if after.growth_depth is not None and after.growth_depth != before.growth_depth:
             self.set_growth_depth(after.growth_depth)
         if after.load != before.load:
@@ -499,6 +525,7 @@ class Simulation:
             "elastic": self._elastic,
             "frozen": self._frozen,
             "recovery": self._recovery,
+            "breaks": self._breaks,
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),
         }

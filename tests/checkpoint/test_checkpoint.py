@@ -381,7 +381,7 @@ def test_contacts_of_the_last_step_can_be_read(tmp_path: Path) -> None:
 
 
 KEPT = {
-    *("_now", "_coupling", "_elastic", "_frozen", "_runtime", "_recovery"),
+    *("_now", "_coupling", "_elastic", "_frozen", "_breaks", "_runtime", "_recovery"),
     *("profile",),  # its contacts
 }
 MADE_ANEW = {"_given", "events", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
@@ -389,13 +389,24 @@ MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by th
 """Of the scene and the parameters, or of what was, for those who look."""
 PARTS = {
     "loads": ("_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
-    "commands": ("known", "_command_lists", "_reset", "_set", "forces", "_iterations", "removed"),
+    "commands": (
+        "known",
+        "_command_lists",
+        "_reset",
+        "_set",
+        "forces",
+        "_iterations",
+        "removed",
+        "broken",
+        "_tells_broken",
+    ),
     "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
     "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),
     "elastic": ("least", "most", "_looks"),
     "frozen": ("_states",),
+    "breaks": ("all",),
     "detection": (
-        *("_body_count", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
+        *("_body_count", "_algorithms", "_joints", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
         "is_unchanged",
     ),
     "recovery": (

@@ -43,7 +43,7 @@ def wrong(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     yield array.astype(np.int16)
 
 
-OF_ANY_LENGTH = ("contact_bodies", "loads/cpu_ms", "/contacts", "/set", "/removed", "/requested")
+OF_ANY_LENGTH = ("contact_bodies", "loads/cpu_ms", "/contacts", "/set", "/removed", "/broken", "/requested")
 """What may be longer by a row and make sense."""
 
 

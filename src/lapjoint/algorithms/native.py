@@ -129,8 +129,8 @@ def command_lists(
 class PairFinder(near_twin.PairFinder):
     """A PairFinder that searches over a uniform grid."""
 
-    def __init__(self, scene: Scene, margin: float) -> None:
-        super().__init__(scene, margin)
+    def __init__(self, scene: Scene, margin: float, broken: ArrayLike = ()) -> None:
+        super().__init__(scene, margin, broken)
         self._finder = _algorithms.PairFinder(
             self.center, self.half, self.radius, self.group, self.mask, self.ignored, margin
         )

@@ -43,9 +43,10 @@ class NearPairFinder(Protocol):
 
 
 class PairFinder:
-    """A NearPairFinder that compares every body with all others. `margin` is in metres."""
+    """A NearPairFinder that compares every body with all others. `margin` is in metres; bodies of broken joints may
+    touch."""
 
-    def __init__(self, scene: Scene, margin: float) -> None:
+    def __init__(self, scene: Scene, margin: float, broken: ArrayLike = ()) -> None:
         used = np.unique(scene.bodies.shape_id)
         boxes = np.zeros((len(scene.shapes), 2, 3))
         if len(used):
@@ -53,7 +54,7 @@ class PairFinder:
         self.center, self.half = (np.ascontiguousarray(boxes[scene.bodies.shape_id, k]) for k in (0, 1))
         self.radius = scene.bounding_radii()
         self.group, self.mask = scene.bodies.group.copy(), scene.bodies.mask.copy()
-        pairs = scene.ignored_pairs.astype(np.int64)
+        pairs = scene.ignored_pairs_without(broken).astype(np.int64)
         self.ignored = np.sort(pairs[:, 0] * scene.body_count + pairs[:, 1])
         self.margin = margin
         self._near: list[tuple[int, int]] = []

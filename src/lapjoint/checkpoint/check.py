@@ -87,6 +87,7 @@ ARRAYS: dict[str, dict[str, Rule]] = {
         "known": BITS,
         "set": _ids("set bodies"),
         "removed": _ids("removed bodies"),
+        "broken": Rule("int32", ("broken joints",), 0, "joints", is_ascending=True),
         "force_ids": _ids("pushed bodies"),
         "forces": Rule("float64", ("pushed bodies", 6)),
     },
@@ -98,6 +99,11 @@ ARRAYS: dict[str, dict[str, Rule]] = {
     "elastic": {},
     "frozen": {"ids": _ids("frozen bodies"), "rows": Rule("float64", ("frozen bodies", STATE_SIZE))},
     "recovery": {},
+    "breaks": {
+        "step": Rule("int32", ("breaks",), 0),
+        "joint": Rule("int32", ("breaks",), 0, "joints"),
+        "load": Rule("float64", ("breaks", 2)),
+    },
 }
 COUPLINGS: dict[str, dict[str, Rule]] = {
     "blend": {

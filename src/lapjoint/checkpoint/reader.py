@@ -7,11 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..arrays.state import unflatten
 from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
+from ..server.breaks import BreakLog
 from ..simulation import OF_RUNTIME, Simulation
 from .check import check_parts
 from .in_rounds import is_in_rounds, params_of_rounds, parts_of_rounds
@@ -53,6 +56,9 @@ class Checkpoint:
                 self._parts = parts_of_version1(self._arrays, description)
             else:
                 self._parts = unflatten(self._arrays, description["parts"])
+            if "breaks" not in self._parts:  # of before joints could break
+                self._parts["breaks"] = BreakLog().state()
+                self._parts["commands"].arrays["broken"] = np.empty(0, np.int32)
             self.params = Params.stored(description["params"])
             self._was_in_rounds = is_in_rounds(self._parts)
             if self._was_in_rounds:

@@ -31,6 +31,7 @@ def summary_table(summary: RunSummary) -> Table:
         f"{counted(summary.contact_point_count_mean, 'point', form=',.0f')}",
         "phases": ", ".join(f"{name} {ms:.2f}" for name, ms in summary.phases_ms.items()) + " ms",
         "joint gap": f"{summary.joint_gap_max * 1e3:.3g} mm at most",
+        "broken": counted(summary.broken_joint_count, "joint"),
         "penetration": f"{summary.penetration_max * 1e3:.3g} mm at most",
         **_excess_rows(summary),
         **_measured_rows(summary),
@@ -42,6 +43,8 @@ def summary_table(summary: RunSummary) -> Table:
         del rows["failures"]
     if not summary.frozen_ids:
         del rows["frozen"]
+    if not summary.broken_joint_count:
+        del rows["broken"]
     if summary.joint_count == 0:
         del rows["joint gap"]
     if summary.workers == 1:

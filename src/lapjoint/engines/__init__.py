@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from .base import CONTACT_MARGIN, STEP_MEASURES, Contacts, DirectEngine, Engine, Mail, NeighbourEngine, SubstepEngine
+from .base import (
+    CONTACT_MARGIN,
+    STEP_MEASURES,
+    BreakingEngine,
+    Contacts,
+    DirectEngine,
+    Engine,
+    JointBreaks,
+    Mail,
+    NeighbourEngine,
+    SubstepEngine,
+)
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .state import EngineState, join_states
 from .support import Support
@@ -10,10 +21,12 @@ from .support import Support
 __all__ = [
     "CONTACT_MARGIN",
     "STEP_MEASURES",
+    "BreakingEngine",
     "Contacts",
     "DirectEngine",
     "Engine",
     "EngineState",
+    "JointBreaks",
     "Mail",
     "NeighbourEngine",
     "SubstepEngine",

@@ -201,6 +201,39 @@ class SubstepEngine(Protocol):
         ...
 
 
+@runtime_checkable
+class BreakingEngine(Protocol):
+    """What an engine offers besides whose joints can break (feature "breakable joints")."""
+
+    def set_broken(self, joint_ids: ArrayLike) -> None:
+        """These joints are broken, and no others: they hold nothing, and their bodies may touch."""
+        ...
+
+    def set_breaks(self, breaks: bool) -> None:
+        """Whether a joint that a step was too much for breaks before the next one. If not, it is only reported."""
+        ...
+
+    def breaks(self) -> JointBreaks:
+        """Joints that broke, or would have, in the steps of the last call. One between two workers is reported by the
+        first of them."""
+        ...
+
+
+@dataclass(frozen=True)
+class JointBreaks:
+    """Joints that broke, in the order of steps and numbers."""
+
+    step: Ids
+    """(n,) which of the steps that were taken at once, from 0."""
+    joint: Ids
+    load: Array
+    """(n, 2): force [N] and torque [N m] that the joint did in that step, in the mean."""
+
+    @staticmethod
+    def none() -> JointBreaks:
+        return JointBreaks(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 2)))
+
+
 @dataclass(frozen=True)
 class Mail:
     """Messages of a worker within a step."""

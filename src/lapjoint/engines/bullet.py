@@ -17,11 +17,11 @@ from ..scene.measures import joint_gaps
 from ..scene.shapes import StaticShape
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
-from .base import Array, Contacts, Ids, Mail
+from .base import Array, Contacts, Ids, JointBreaks, Mail
 from .bullet_module import load_bullet
 from .springs import check_springs
 from .state import EngineState
-from .support import Support
+from .support import Support, joint_features, joint_title
 
 if TYPE_CHECKING:
     from .. import _bullet_float32 as compiled
@@ -52,6 +52,11 @@ class BulletEngine:
             raise LapjointError("solver is substeps and sleeping is on, expected one of them")
         if params.solver == "substeps":
             check_springs(scene, params)
+        elif "breaks" in (used := dict(joint_features(scene))):
+            raise LapjointError(
+                f"{joint_title(scene, used['breaks'])} that breaks, which only the solver substeps has, and solver is "
+                f"{params.solver}"
+            )
         if params.coupling == "tight" and params.sleeping:
             raise LapjointError("coupling is tight and sleeping is on, expected one of them")
         if params.coupling == "tight" and params.solver != "substeps":
@@ -74,7 +79,7 @@ class BulletEngine:
         )
         for shape in scene.shapes:
             self._world.define_shape(self._shape(shape))
-        self._world.ignore_pairs(scene.ignored_pairs)
+        self._world.ignore_pairs(scene.ignored_explicitly)  # jointed ones it knows
         statics = scene.statics
         for s in range(scene.static_count):
             self._world.add_static(
@@ -325,6 +330,19 @@ class BulletEngine:
 
     def step_measures(self) -> Array:
         return self._world.step_measures()
+
+    def set_broken(self, joint_ids: ArrayLike) -> None:
+        self._call(self._world.set_broken, as_ids(joint_ids))
+
+    def set_breaks(self, breaks: bool) -> None:
+        self._world.set_breaks(breaks)
+
+    def breaks(self) -> JointBreaks:
+        rows = self._world.breaks()
+        if not rows:
+            return JointBreaks.none()
+        step, joint, force, torque = zip(*rows, strict=True)
+        return JointBreaks(np.array(step, np.int32), np.array(joint, np.int32), np.array([force, torque]).T.copy())
 
     def substep_overlap(self) -> float:
         """The deepest overlap of a contact that the last step left in any worker [m]; 0 without a tolerance."""

@@ -33,7 +33,9 @@ class RapierEngine(CheckedEngine):
         "rapier3d",
         ("float32",),
         features=tuple(
-            one for one in FEATURES if one not in ("rolling friction", "residual", "contact cache", "direct solvers")
+            one
+            for one in FEATURES
+            if one not in ("breaks", "rolling friction", "residual", "contact cache", "direct solvers")
         ),
         extra="rapier",
     )

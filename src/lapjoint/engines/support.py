@@ -32,7 +32,7 @@ from ..scene.shapes import StaticShape
 
 ALL_SHAPES = (Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh)
 ALL_JOINTS = (Ball, Hinge, Slider, Fixed, SixAxis)
-JOINT_FEATURES = ("limits", "motors", "springs")
+JOINT_FEATURES = ("limits", "motors", "springs", "breaks")
 FEATURES = (
     *JOINT_FEATURES,
     "groups",  # groups and masks
@@ -141,7 +141,8 @@ def joint_features(scene: Scene) -> Iterator[tuple[str, int]]:
     """Features that joints of a scene use, each with the first joint that does."""
     joints = scene.joints
     limited = (joints.lower < joints.upper) & (np.isfinite(joints.lower) | np.isfinite(joints.upper))
-    tables = (limited, joints.motor_max_force > 0, joints.spring_stiffness > 0)
+    breaks = np.isfinite(np.stack([joints.break_force, joints.break_torque], axis=1))
+    tables = (limited, joints.motor_max_force > 0, joints.spring_stiffness > 0, breaks)
     for feature, table in zip(JOINT_FEATURES, tables, strict=True):
         using = np.flatnonzero(table.any(axis=1))
         if len(using):

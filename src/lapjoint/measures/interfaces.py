@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.measures import joint_gaps
 from ..simulation import Simulation
 from .means import Measured
 
@@ -64,7 +63,7 @@ class InterfaceErrors:
         is_at = at[contacts.bodies[:, 0]] | at[np.maximum(contacts.bodies[:, 1], -1)]
         self._add("penetration", np.maximum(contacts.depth, 0.0), is_at)
         if simulation.scene.joint_count:
-            gaps = joint_gaps(simulation.scene, simulation.states)
+            gaps = simulation.joint_gaps()
             self._add("joint_gap", gaps, at[joints.body_a] | at[joints.body_b])
 
     def _add(self, name: str, values: NDArray[np.float64], is_at: NDArray[np.bool_]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import make_engine
+from ..engines import BreakingEngine, make_engine
 from ..errors import LapjointError
 from ..simulation import Simulation
 
@@ -35,13 +35,14 @@ class OneStep:
         self._iterations = simulation.params.iterations
         self._start: Array | None = None
         self._forces: dict[int, Array] = {}
+        self._broken = simulation.broken_joint_ids
 
     def before_step(self, simulation: Simulation) -> None:
         """Keep what the step starts from, if the engine is to take it too."""
         self._start = None
         if -(simulation.step_count + 1) % self._every <= WARM_STEPS:
             self._start = simulation.states
-            self._forces = simulation.forces
+            self._forces, self._broken = simulation.forces, simulation.broken_joint_ids
 
     def after_step(self, simulation: Simulation, states: Array) -> tuple[float, float]:
         """Error and difference of the step just taken, as `compare` has them; not numbers where it is not compared."""
@@ -59,6 +60,8 @@ class OneStep:
         if iterations is not None and iterations != self._iterations:
             engine.set_iterations(iterations)
             self._iterations = iterations
+        if isinstance(engine, BreakingEngine):
+            engine.set_broken(self._broken)
         # Setting a state rounds it to the engine's precision. Bodies that are where the run has them stay untouched:
         # with one worker, all.
         moved = np.flatnonzero((engine.get_states(bodies) != start).any(axis=1))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError, did_you_mean
-from ..scene.measures import disagreements, joint_gaps, motion, potential_energy
+from ..scene.measures import disagreements, motion, potential_energy
 from ..server.series import StepSeries
 from ..simulation import Simulation
 from .one_step import OneStep
@@ -122,7 +122,7 @@ def checked_names(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _joint_gaps(simulation: Simulation, states: Array) -> Values:
-    gaps = joint_gaps(simulation.scene, states)
+    gaps = simulation.joint_gaps()
     return {"joint_gap_sum": float(gaps.sum()), "joint_gap_max": float(gaps.max(initial=0.0))}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .joints import FREE, LOCKED, WORLD, Ball, Fixed, Hinge, Motor, SixAxis, Slider, Spring
+from .joints import FREE, LOCKED, WORLD, Ball, Breaks, Fixed, Hinge, Motor, SixAxis, Slider, Spring
 from .materials import Material
 from .scene import Scene
 from .shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Sphere, TriangleMesh
@@ -15,6 +15,7 @@ __all__ = [
     "WORLD",
     "Ball",
     "Box",
+    "Breaks",
     "Capsule",
     "Compound",
     "ConvexHull",

@@ -6,6 +6,7 @@ six axes of motion: 0 to 2 are translations [m], 3 to 5 rotations [rad]. A hinge
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -63,8 +64,26 @@ class Spring:
 
 
 @dataclass(frozen=True)
+class Breaks:
+    """What a joint can bear: it breaks after a step in which, in the mean, it did more than `force` [N] or `torque`
+    [N m], by its anchor. Then it holds nothing any more, and its bodies may touch."""
+
+    force: float = np.inf
+    torque: float = np.inf
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (isinstance(value, int | float | np.number) and value > 0):
+                raise LapjointError(f"Breaks: {name} is {value!r}, expected a positive number")
+        if np.isinf(self.force) and np.isinf(self.torque):
+            raise LapjointError("Breaks: neither force nor torque is given, expected at least one of them")
+
+
+@dataclass(frozen=True)
 class Ball:
     """Holds two points together; all rotations are free."""
+
+    breaks: Breaks | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +93,7 @@ class Hinge:
     axis: tuple[float, float, float] = (1.0, 0.0, 0.0)
     limits: tuple[float, float] = FREE
     motor: Motor | None = None
+    breaks: Breaks | None = None
 
 
 @dataclass(frozen=True)
@@ -83,11 +103,14 @@ class Slider:
     axis: tuple[float, float, float] = (1.0, 0.0, 0.0)
     limits: tuple[float, float] = FREE
     motor: Motor | None = None
+    breaks: Breaks | None = None
 
 
 @dataclass(frozen=True)
 class Fixed:
     """Holds two bodies as if they were one."""
+
+    breaks: Breaks | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +126,7 @@ class SixAxis:
     springs: tuple[tuple[int, Spring], ...] | dict[int, Spring] = ()
     motors: tuple[tuple[int, Motor], ...] | dict[int, Motor] = ()
     axis: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    breaks: Breaks | None = None
 
 
 Joint = Ball | Hinge | Slider | Fixed | SixAxis
@@ -139,6 +163,20 @@ def _limits(owner: str, limits: Any, angular: bool) -> tuple[float, float]:
     if angular and any(np.isfinite(limit) and abs(limit) > np.pi for limit in (lower, upper)):
         raise LapjointError(f"{owner}: limits are {limits}, expected angles from -pi to pi [rad] or FREE")
     return lower, upper
+
+
+def strengths(joint: Joint, breaks: Any, count: int) -> NDArray[np.float64]:
+    """What each of `count` joints can bear, force [N] and torque [N m], infinite where it does not break. `breaks`, one
+    for all or one for each, or None, is in place of the joint's own."""
+    given = joint.breaks if breaks is None else breaks
+    rows = list(given) if isinstance(given, Sequence) else [given]
+    if len(rows) not in (1, count):
+        raise LapjointError(f"{len(rows)} breaks for {count} joints, expected one or {count}")
+    for one in rows:
+        if not (one is None or isinstance(one, Breaks)):
+            raise LapjointError(f"breaks is {one!r}, expected a Breaks")
+    found = np.array([(np.inf, np.inf) if one is None else (one.force, one.torque) for one in rows], float)
+    return np.broadcast_to(found, (count, 2))
 
 
 def axes_of(joint: Joint) -> Axes:

@@ -28,11 +28,11 @@ from ..arrays.checks import (
 from ..arrays.columns import Columns
 from ..errors import LapjointError
 from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
-from .joints import KINDS, WORLD, Ball, Fixed, Joint, axes_of
+from .joints import KINDS, WORLD, Ball, Breaks, Fixed, Joint, axes_of, strengths
 from .materials import Material, surface_of
 from .shapes import STATIC_ONLY, MovingShape, StaticShape, bounding_radius, check_shape, mass_properties
 from .states import checked_states
-from .tables import BODY_LAYOUT, JOINT_LAYOUT, STATIC_LAYOUT
+from .tables import BODY_LAYOUT, JOINT_LAYOUT, MAY_BE_MISSING, STATIC_LAYOUT
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -114,8 +114,13 @@ class Scene:
     @property
     def ignored_pairs(self) -> Ids:
         """Pairs of bodies that never touch, (n, 2), lower number first: those asked for, and jointed neighbours."""
+        return self.ignored_pairs_without([])
+
+    def ignored_pairs_without(self, joint_ids: ArrayLike) -> Ids:
+        """The same if these joints are broken."""
         joints = self.joints
         quiet = ~joints.collide & (joints.body_b != WORLD)
+        quiet[np.asarray(joint_ids, np.int64)] = False
         jointed = np.stack([joints.body_a[quiet], joints.body_b[quiet]], axis=1)
         pairs = np.sort(np.concatenate([*self._ignored, jointed]), axis=1)
         return np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2)
@@ -329,8 +334,10 @@ class Scene:
         *,
         axes: ArrayLike | None = None,
         collide: bool = False,
+        breaks: Breaks | Sequence[Breaks] | None = None,
     ) -> range:
-        """Add many joints of one kind. `axes`, one per joint, replaces the joint's own axis. Returns their numbers."""
+        """Add many joints of one kind. `axes`, one per joint, replaces the joint's own axis, and `breaks`, one for all
+        or one per joint, what it can bear. Returns their numbers."""
 
         def title(row: int) -> str:
             return f"joint {self.joint_count + row}"
@@ -339,7 +346,7 @@ class Scene:
         anchors = table("anchor", anchors, 3, title)
         count = len(anchors)
         try:
-            moves = axes_of(joint)
+            moves, bears = axes_of(joint), strengths(joint, breaks, count)
         except LapjointError as error:
             raise LapjointError(f"{title(0)}: {error}") from None
         body_a = integer_rows("body a", bodies_a, count, title)
@@ -357,6 +364,8 @@ class Scene:
             "frame_b": self._in_body_frame(body_b, anchors, turns),
             **vars(moves),
             "collide": collide,
+            "break_force": bears[:, 0],
+            "break_torque": bears[:, 1],
         }
         return self.joints.append(count, values)
 
@@ -438,6 +447,9 @@ class Scene:
         for table_name in TABLES:
             for name, column in self._table(table_name).to_arrays().items():
                 arrays[f"{table_name}/{name}"] = column
+        for name, value in MAY_BE_MISSING.items():
+            if (arrays[name] == value).all():
+                del arrays[name]
         return description, arrays
 
     @staticmethod
@@ -458,7 +470,11 @@ class Scene:
         scene._shape_ids = {shape: i for i, shape in enumerate(scene.shapes)}
         for table_name in TABLES:
             columns = scene._table(table_name)
-            columns.adopt({name: arrays[f"{table_name}/{name}"] for name in columns})
+            given = {name: arrays.get(f"{table_name}/{name}") for name in columns}
+            count = len(arrays[f"{table_name}/{next(iter(columns))}"])
+            for name in (name for name, column in given.items() if column is None):
+                given[name] = np.full(count, MAY_BE_MISSING[f"{table_name}/{name}"])
+            columns.adopt({name: column for name, column in given.items() if column is not None})
         scene.body_names = {int(body_id): name for body_id, name in description["body_names"].items()}
         scene._body_ids = {name: body_id for body_id, name in scene.body_names.items()}
         if len(arrays["ignored"]):
@@ -491,6 +507,8 @@ class Scene:
         for frame in (joints.frame_a, joints.frame_b):
             as_rows("anchor", frame[:, :3], len(joints), (3,), "joint")
             unit_quaternions(frame[:, 3:], len(joints), lambda row: f"joint {row}")
+        if not ((joints.break_force > 0).all() and (joints.break_torque > 0).all()):
+            raise ValueError("break strengths")
         if (joints.lower > joints.upper).any() or not set(self.body_names) <= set(range(len(bodies))):
             raise ValueError("limits or names")
 

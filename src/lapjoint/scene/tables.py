@@ -36,4 +36,8 @@ JOINT_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     "spring_damping": ((6,), float),
     "spring_rest": ((6,), float),
     "collide": ((), bool),
+    "break_force": ((), float),  # N; infinite: does not break
+    "break_torque": ((), float),  # N m
 }
+MAY_BE_MISSING = {"joints/break_force": np.inf, "joints/break_torque": np.inf}
+"""Columns that are left out of a file where all rows have this value, as in files of before there were such columns."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +34,9 @@ class CommandBuilder:
         """Membership bits that the workers have acted on."""
         self.removed: Ids = NOBODY
         """Bodies that are out of every worker's engine for good, whatever membership they have."""
+        self.broken: Ids = NOBODY
+        """Joints that are broken, ascending."""
+        self._tells_broken = False
         self.forces: dict[int, NDArray[np.float64]] = {}
         """Force and torque of the next step on each body that has any."""
         self._reset = NOBODY
@@ -42,6 +46,12 @@ class CommandBuilder:
     def set_worker_count(self, worker_count: int) -> None:
         """Add workers, which have acted on nothing, or drop the last ones."""
         self.known = resized(self.known, worker_count)
+        self._tells_broken |= len(self.broken) > 0
+
+    def break_joints(self, joint_ids: Ids) -> None:
+        """Have these joints broken in every worker, from the next step on."""
+        self.broken = np.union1d(self.broken, joint_ids).astype(np.int32)
+        self._tells_broken = True
 
     def remove(self, body_ids: Ids) -> None:
         """Take these bodies out of every worker's engine for good."""
@@ -96,17 +106,19 @@ class CommandBuilder:
                 command.force_ids = np.array(pushed, np.int32)
                 command.forces = np.array([self.forces[body] for body in pushed]).reshape(-1, 6)
             command.iterations = self._iterations
+            if self._tells_broken:
+                command.broken, command.sets_broken = self.broken, True
             commands.append(command)
         self.known = wanted.bits.copy()
         self.forces.clear()
         self._set.clear()
-        self._reset, self._iterations = NOBODY, None
+        self._reset, self._iterations, self._tells_broken = NOBODY, None, False
         return commands
 
     def rebuild(self, membership: Membership, command: StepCommand, worker: int, iterations: int) -> StepCommand:
         """The whole command of a fresh worker that takes another's place: all its bodies, and what `command` had for
         the other in this step."""
-        full = replace(command, deactivate=NOBODY, reset=NOBODY, iterations=iterations)
+        full = replace(command, deactivate=NOBODY, reset=NOBODY, iterations=iterations, **self._all_broken())
         full.activate = self.wanted(membership).active(worker)
         self.known[self.removed, worker // WORD] &= ~np.uint64(1 << (worker % WORD))
         here = np.isin(command.overlap, full.activate)
@@ -119,7 +131,12 @@ class CommandBuilder:
         known = self.known[:, worker // WORD]
         out = np.flatnonzero((known & bit != 0) & ~wanted.column(worker)).astype(np.int32)
         known[out] &= ~bit
-        return replace(command, deactivate=out, activate=NOBODY, reset=wanted.active(worker))
+        reset = wanted.active(worker)
+        return replace(command, deactivate=out, activate=NOBODY, reset=reset, **self._all_broken())
+
+    def _all_broken(self) -> dict[str, Any]:
+        """What a command has for a worker that may know of other joints that broke: in steps that it takes again."""
+        return {"broken": self.broken, "sets_broken": True}
 
     def wanted(self, membership: Membership) -> Membership:
         """The membership, without bodies that are out for good."""
@@ -136,6 +153,7 @@ class CommandBuilder:
             "known": self.known,
             "set": np.array(sorted(self._set), np.int32),
             "removed": self.removed,
+            "broken": self.broken,
             "force_ids": np.array(list(self.forces), np.int32),
             "forces": np.array(list(self.forces.values())).reshape(-1, 6),
         }
@@ -149,6 +167,8 @@ class CommandBuilder:
     def restore_without_workers(self, state: PartState) -> None:
         """Restore what does not depend on the number of workers."""
         self._iterations, self.removed = state.values["iterations"], state.array("removed")
+        self.broken = state.array("broken")
+        self._tells_broken = len(self.broken) > 0
         ids, rows = state.arrays["force_ids"], state.array("forces")
         self.forces = dict(zip(ids.tolist(), rows, strict=True))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ..algorithms import Algorithms, ConstraintGraph, Membership, NearPairFinder
 from ..algorithms.membership import shared_before
 from ..arrays.state import PartState
-from ..engines import CONTACT_MARGIN, Contacts, EngineState, make_engine
+from ..engines import CONTACT_MARGIN, BreakingEngine, Contacts, EngineState, make_engine
 from ..errors import PenetrationWarning
 from ..params import Params
 from ..scene import WORLD, Scene
@@ -22,6 +23,8 @@ from ..workers.runtimes import Runtime
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
+FinderMaker = Callable[..., NearPairFinder]
+"""Makes one for a scene, a margin and broken joints, if there are any."""
 DEEP = 0.1
 """Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
 
@@ -43,6 +46,10 @@ class Detector(Protocol):
 
     def prepare(self, membership: Membership) -> None:
         """While the workers step: whatever can be done already for the next `find`."""
+        ...
+
+    def break_joints(self, broken: Ids) -> None:
+        """These joints of the scene are broken: their bodies may touch."""
         ...
 
     def engine_state(self) -> EngineState | None:
@@ -76,6 +83,10 @@ class ServerDetector:
     def prepare(self, membership: Membership) -> None:
         pass
 
+    def break_joints(self, broken: Ids) -> None:
+        if isinstance(self._engine, BreakingEngine):
+            self._engine.set_broken(broken)
+
     def engine_state(self) -> EngineState | None:
         return self._engine.state()
 
@@ -93,9 +104,10 @@ class WorkerDetector:
 
     needs_all_states: ClassVar[bool] = False
 
-    def __init__(self, scene: Scene, params: Params, finder: NearPairFinder) -> None:
+    def __init__(self, scene: Scene, params: Params, make_finder: FinderMaker) -> None:
         self._engine = make_engine(scene, params)
-        self._finder = finder
+        self._make_finder = partial(make_finder, scene, CONTACT_MARGIN * (params.length_unit or 1.0))
+        self._finder = self._make_finder()
         self._states = scene.states
 
     def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
@@ -108,6 +120,9 @@ class WorkerDetector:
 
     def prepare(self, membership: Membership) -> None:
         self._finder.prepare(membership)
+
+    def break_joints(self, broken: Ids) -> None:
+        self._finder = self._make_finder(broken)
 
     def engine_state(self) -> EngineState | None:
         return None
@@ -123,33 +138,42 @@ class WorkerDetector:
         return np.asarray(pairs[clearances == 0])
 
 
-def make_detector(
-    scene: Scene, params: Params, make_finder: Callable[[Scene, float], NearPairFinder]
-) -> tuple[Detector, Contacts]:
+def make_detector(scene: Scene, params: Params, make_finder: FinderMaker) -> tuple[Detector, Contacts]:
     """The detector that `params` names, and the contacts of the scene as it is."""
     whole = ServerDetector(scene, params)
     contacts = whole.contacts(scene.states)
     if params.detect == "server":
         return whole, contacts
-    margin = CONTACT_MARGIN * (params.length_unit or 1.0)
-    return WorkerDetector(scene, params, make_finder(scene, margin)), contacts
+    return WorkerDetector(scene, params, make_finder), contacts
 
 
 class Detection:
     """The constraint graph of the present states: joints, and the contacts that the detector finds."""
 
     def __init__(self, scene: Scene, params: Params, algorithms: Algorithms) -> None:
-        self._body_count, self._algorithms = scene.body_count, algorithms
-        joints = scene.joints
-        inner = joints.body_b != WORLD
-        self._joint_edges = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
+        self._body_count, self._algorithms, self._joints = scene.body_count, algorithms, scene.joints
         self.jointed = np.zeros(scene.body_count, bool)
         """Which bodies have a joint with another."""
-        self.jointed[self._joint_edges] = True
+        self._set_joint_edges(np.empty(0, np.int32))
         self.detector, self.contacts_at_start = make_detector(scene, params, algorithms.PairFinder)
         self.graph: ConstraintGraph = self._graph([])
         self.is_unchanged = False
         """Whether the contacts are those of the step before."""
+
+    def _set_joint_edges(self, broken: Ids) -> None:
+        joints = self._joints
+        inner = joints.body_b != WORLD
+        inner[broken] = False
+        self._joint_edges = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
+        self.jointed[:] = False
+        self.jointed[self._joint_edges] = True
+
+    def break_joints(self, broken: Ids) -> None:
+        """These joints of the scene are broken, and no others."""
+        self._set_joint_edges(broken)
+        self.detector.break_joints(broken)
+        self.set_contacts([self.graph.contacts])
+        self.is_unchanged = False
 
     def update(self, runtime: Runtime, membership: Membership, last: Sequence[StepReply]) -> None:
         """The graph of the present states. `last` is what the workers reported of the step before."""

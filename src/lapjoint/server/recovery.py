@@ -118,9 +118,10 @@ class Recovery:
             for failure in judged:
                 times[failure.worker] += 1
                 self._carry_out(self._judge(plan, failure, times[failure.worker]), plan, failure, failures)
-            if plan.steps > 1:
+            several = plan.steps > 1
+            if several:
                 self._one_by_one_until, plan.steps = plan.step_count + plan.steps, 1
-            repeated = self._repeat(plan, failures)
+            repeated = self._repeat(plan, failures, several)
             seconds = time.perf_counter() - began
             self.events[event_count:event_count] = [_event(plan, failure, seconds) for failure in judged]
             for worker, answer in enumerate(repeated):
@@ -207,9 +208,12 @@ class Recovery:
         elif verdict.action is Action.STOP:
             self._stop(plan, failure, together, verdict.why)
 
-    def _repeat(self, plan: StepPlan, failures: Sequence[WorkerFailure]) -> Sequence[Reply | WorkerFailure | None]:
+    def _repeat(
+        self, plan: StepPlan, failures: Sequence[WorkerFailure], several: bool
+    ) -> Sequence[Reply | WorkerFailure | None]:
         """The step once more, for fresh workers in place of these. Rows that a worker may have half written are put
-        back; the others' stay, for they have taken the step, unless all repeat it, from the states before."""
+        back; the others' stay, for they have taken the step, unless all repeat it, from the states before. Where it was
+        the first of several, all forget what the others of these have left."""
         commands: list[StepCommand | None] = [None] * len(plan.commands)
         frozen = np.array(sorted(self._put_back_now), np.int32)
         held = self._runtime.states[frozen].copy()
@@ -225,7 +229,9 @@ class Recovery:
         if plan.work.repeats_all:
             self._runtime.states[:] = self._start
             for worker, command in enumerate(plan.commands):
-                commands[worker] = commands[worker] or self._builder.repeat(plan.membership, command, worker)
+                if commands[worker] is None:
+                    again = self._builder.repeat(plan.membership, command, worker)
+                    commands[worker] = replace(again, forgets=several)
         self._runtime.states[frozen] = held
         return self._step(plan, commands, again=True)
 

@@ -53,6 +53,13 @@ class StepCommand:
     """Sweeps per step from this step on; None: as before."""
     steps: int = 1
     """How many to take, one after the other."""
+    forgets: bool = False
+    """Whether to start without the impulses of before: they are those of later steps, from which all go back."""
+    broken: Ids = _array(np.int32)
+    """Joints that are broken, and no others, if `sets_broken`."""
+    sets_broken: bool = False
+    breaks: bool = True
+    """Whether joints that a step was too much for break at once. If not, the server is told, and decides."""
 
 
 @dataclass
@@ -100,6 +107,10 @@ class StepReply:
     """Active bodies."""
     step_measures: Array = _array(np.float64, len(STEP_MEASURES))
     """A row for each step, where the engine measures them."""
+    broke_step: Ids = _array(np.int32)
+    """Joints that broke, as in engines.JointBreaks."""
+    broke_joint: Ids = _array(np.int32)
+    broke_load: Array = _array(np.float64, 2)
     fallback_count: int = 0
     """Groups of bodies that a direct solver left to sweeps."""
     substeps: int = 0

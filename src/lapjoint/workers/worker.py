@@ -9,7 +9,16 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import STEP_MEASURES, DirectEngine, EngineState, NeighbourEngine, SubstepEngine, make_engine
+from ..engines import (
+    STEP_MEASURES,
+    BreakingEngine,
+    DirectEngine,
+    EngineState,
+    JointBreaks,
+    NeighbourEngine,
+    SubstepEngine,
+    make_engine,
+)
 from ..engines.mailboxes import abandon
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
@@ -49,6 +58,7 @@ class Worker:
         self._engine = make_engine(scene, params, index)
         self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
+        self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)
@@ -117,6 +127,12 @@ class Worker:
         """What comes before a step: bodies change, forces and the like are set."""
         start = time.thread_time()
         self._command, self._has_stepped = command, True
+        if self._breaking is not None:
+            self._breaking.set_breaks(command.breaks)
+            if command.sets_broken:
+                self._breaking.set_broken(command.broken)
+        if command.forgets:
+            self._engine.clear_contacts()
         self._change_members(command)
         if len(command.force_ids):
             self._engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
@@ -154,6 +170,7 @@ class Worker:
         engine.get_states(own, out=self._states, rows=own)
         engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
         contacts = engine.contacts()
+        broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
             contacts.bodies,
@@ -166,6 +183,9 @@ class Worker:
             ghosts=self._ghosts if has_ghosts else self._ghosts[:0],
             fallback_count=self._direct.fallback_count() if self._direct else 0,
             substeps=self._in_substeps.substep_count() if self._in_substeps else 0,
+            broke_step=broke.step,
+            broke_joint=broke.joint,
+            broke_load=broke.load,
             step_measures=self._in_substeps.step_measures() if self._in_substeps else NOT_MEASURED,
             prepare_cpu_s=self._prepare_cpu_s,
             waited_s=self._waited_s,

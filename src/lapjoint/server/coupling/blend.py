@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from ...algorithms import Balance, ConstraintGraph, Membership
 from ...algorithms.membership import WORD, resized, validate_weights
 from ...arrays.state import PartState
-from ...engines import EngineState, join_states
+from ...engines import EngineState, JointBreaks, join_states
 from ...params import Params
 from ...workers.messages import StepCommand
 from ...workers.runtimes import Runtime
 from ..loads import ESTIMATE_EVERY
 from ..profile import StepProfile
 from ..weights import OverlapWeights
-from .base import Decision, Meanwhile, ServerWork, Situation
+from .base import Decision, Meanwhile, ServerWork, Situation, all_breaks
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -117,7 +117,10 @@ class Blend:
     # ---- the step, and after it --------------------------------------------------------------------------------------
 
     def commands(self, now: Situation) -> list[StepCommand]:
-        return now.commands.build(now.membership, self.weights)
+        commands = now.commands.build(now.membership, self.weights)
+        for command in commands:
+            command.breaks = len(commands) == 1
+        return commands
 
     def server_work(self, now: Situation, runtime: Runtime) -> ServerWork:
         several = now.membership.worker_count > 1
@@ -132,6 +135,19 @@ class Blend:
                 )
         self._is_settled = profile.activation_count + profile.deactivation_count == 0
         profile.overlap_count = len(weights.bodies)
+
+    def breaks(self, now: Situation) -> JointBreaks:
+        """Of a joint that several workers have, the one of largest weight decides; of several such, the first."""
+        found = all_breaks(now.replies)
+        if len(now.replies) == 1 or not len(found.joint):
+            return found
+        table = weight_table(now.commands.known, self.weights, len(now.replies))
+        joints = now.scene.joints
+        own = np.stack([joints.body_a[found.joint], joints.body_b[found.joint]], axis=1)
+        about = np.where((own >= 0)[:, :, None], table[own], np.inf).min(axis=1)
+        worker = np.repeat(np.arange(len(now.replies)), [len(reply.broke_joint) for reply in now.replies])
+        decides = np.argmax(about, axis=1) == worker
+        return JointBreaks(found.step[decides], found.joint[decides], found.load[decides])
 
     def invalidate(self) -> None:
         self._is_settled = False

@@ -14,7 +14,7 @@ from ...algorithms import ConstraintGraph, Membership
 from ...algorithms.membership import column_of
 from ...algorithms.ownership import choose_migrations, cut_share
 from ...arrays.state import PartState
-from ...engines import EngineState, join_states
+from ...engines import EngineState, JointBreaks, join_states
 from ...engines.bullet import BulletEngine
 from ...params import Params
 from ...workers.messages import NeighbourCommand, StepCommand, WorkerFailure
@@ -22,7 +22,7 @@ from ...workers.runtimes import Runtime
 from ..profile import StepProfile
 from ..repartition import PlannedPartition
 from ..weights import OverlapWeights
-from .base import Decision, Meanwhile, Migration, ServerWork, Situation
+from .base import Decision, Meanwhile, Migration, ServerWork, Situation, all_breaks
 from .structures import Structures
 from .turns import check_turns, pair_turns
 
@@ -221,6 +221,9 @@ class Tight:
         profile.exchange_bytes = int(profile.series.sent_bytes.sum())
         if now.params.validate:
             self._validate_ghosts(now)
+
+    def breaks(self, now: Situation) -> JointBreaks:
+        return all_breaks(now.replies)
 
     def invalidate(self) -> None:
         self._must_choose = True
