@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from engine_support import ENGINES, Kind, Make
+from engine_support import ENGINES, Kind, Make, is_installed
 from lapjoint.cli import shared
-from lapjoint.engines import engine_version, supports
 from parallel_support import has_children, shared_memory_names, worker_processes
 from plugin_support import register_example
 
@@ -86,7 +85,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Engine, precision and solver."""
     kind: Kind = request.param
-    if engine_version(supports(kind[0])) is None:
+    if not is_installed(kind[0]):
         pytest.skip(f"the engine {kind[0]} is not installed")
     return kind
 

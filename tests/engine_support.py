@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 from lapjoint import Engine, LapjointError, Params, Scene, make_engine
-from lapjoint.engines import Support, supports
+from lapjoint.engines import Support, engine_version, supports
 from lapjoint.engines.registry import load_engine
 from lapjoint.engines.support import check_support
 
@@ -26,6 +27,16 @@ def params_of(kind: Kind, **more: Any) -> Params:
     return Params(**{"engine": kind[0], "precision": kind[1], **solver, **more})
 
 
+# To look an engine up goes through everything that is installed: once is enough for thousands of tests.
+supports_of = cache(supports)
+class_of = cache(load_engine)
+
+
+@cache
+def is_installed(name: str) -> bool:
+    return engine_version(supports_of(name)) is not None
+
+
 class Make:
     """`make(scene, **params)`: an engine, with nothing or everything active. A test whose scene or parameters are
     beyond what the engine says it supports is skipped, and the reason names it."""
@@ -33,13 +44,13 @@ class Make:
     def __init__(self, kind: Kind, start: bool) -> None:
         self.kind, self._start = kind, start
         self.solver = kind[2] if len(kind) > 2 else None
-        self.supports: Support = supports(kind[0])
+        self.supports: Support = supports_of(kind[0])
 
     def __call__(self, scene: Scene, **params: Any) -> Engine:
         given = params_of(self.kind, **params)
         try:
             check_support(self.kind[0], self.supports, scene, given.resolved(scene))
-            load_engine(self.kind[0]).check(scene, given.resolved(scene))
+            class_of(self.kind[0]).check(scene, given.resolved(scene))
         except LapjointError as error:
             pytest.skip(str(error))
         engine = make_engine(scene, given)

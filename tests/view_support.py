@@ -16,12 +16,12 @@ from lapjoint.view.page.live import LiveView
 LIMIT_S = 120.0
 
 
-def wait_until(condition: Callable[[], object], what: str, limit_s: float = LIMIT_S) -> None:
+def wait_until(condition: Callable[[], object], what: str, limit_s: float = LIMIT_S, pause_s: float = 0.02) -> None:
     """Wait long, on a condition."""
     end = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < end, f"waited {limit_s:g} s for: {what}"
-        time.sleep(0.02)
+        time.sleep(pause_s)
 
 
 @contextmanager

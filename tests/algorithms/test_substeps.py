@@ -206,9 +206,10 @@ def test_any_number_of_substeps(substeps: int) -> None:
     assert apart.max() < 1e-10
 
 
-@pytest.mark.parametrize(("tolerance", "most"), [(1e-3, 64), (1e-5, 64), (1e-9, 12)])
+@pytest.mark.parametrize(("tolerance", "most"), [(0.3, 64), (1e-3, 16), (1e-9, 12)])
 def test_more_substeps_for_a_tolerance(tolerance: float, most: int) -> None:
-    """Rows, bodies and impulses of tries that did not do are gone, and joints stay as stiff as they were."""
+    """Rows, bodies and impulses of tries that did not do are gone, and joints stay as stiff as they were. The first try
+    does; the last of some is twice the one before; it is less than that."""
     scene = heap(3, SURFACES["lossy"])
     apart, _ = differences(scene, 3, tolerance=tolerance, max_substeps=most)
     assert apart.max() < 1e-10
@@ -295,8 +296,9 @@ def turns_of(simulation: Simulation) -> dict[tuple[int, int], int]:
 
 
 @pytest.mark.filterwarnings("ignore::lapjoint.PenetrationWarning")
-@pytest.mark.parametrize(("surface", "workers"), [("plain", 2), ("plain", 3), ("lossy", 3), ("bouncing", 4)])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("seed", "surface", "workers"), [(0, "plain", 2), (1, "plain", 3), (0, "lossy", 3), (1, "bouncing", 4)]
+)
 def test_workers_sweep_together_what_the_twin_sweeps_in_their_order(seed: int, surface: str, workers: int) -> None:
     """Owners at random. What is between pairs of workers, in turns, then what each has for itself, is one sweep."""
     scene, settings = heap(seed, SURFACES[surface]), twin.Settings(substeps=4)

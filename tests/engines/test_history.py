@@ -39,9 +39,10 @@ from lapjoint import (
 )
 
 
-@pytest.fixture(params=BULLET, ids="-".join)
+@pytest.fixture(params=[BULLET[0], BULLET[3]], ids="-".join)
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """That results do not depend on the order of arrival is Bullet's promise alone."""
+    """That results do not depend on the order of arrival is Bullet's promise alone. Each solver and each precision
+    once; any short history, below, in all four."""
     kind: Kind = request.param
     return kind
 

@@ -169,8 +169,9 @@ def test_a_clearance_of_zero_is_what_a_step_finds(precision: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "size"), [("bowl", 300), ("building", 250), ("plank", None), ("bridge", 80)])
-@pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.parametrize(
+    ("name", "size", "workers"), [("bowl", 300, 4), ("building", 250, 4), ("plank", None, 2), ("bridge", 80, 2)]
+)
 def test_no_contact_is_without_a_worker(name: str, size: int | None, workers: int) -> None:
     """Before every step, a detector that sees everything finds every touching pair in some worker."""
     scene = scenes.build(name, size)

@@ -14,7 +14,7 @@ import pytest
 
 from parallel_support import poll, running, shared_memory_names, worker_processes
 
-WORKERS = 3
+WORKERS = 2
 GONE_S = 60.0  # it takes a second; a busy machine may need more
 START = f"""
 import os, signal, sys, time
@@ -48,7 +48,7 @@ def memory_before() -> set[str]:
 
 
 class Program:
-    """A Python program with three workers, stopped where its user would be sitting in front of it."""
+    """A Python program with workers, stopped where its user would be sitting in front of it."""
 
     def __init__(self, code: str, start: str = START) -> None:
         self.process = subprocess.Popen(

@@ -17,14 +17,7 @@ from parallel_support import children
 every_runtime = pytest.mark.parametrize("runtime", ["inline", pytest.param("process", marks=pytest.mark.slow)])
 
 # Scene, about how many bodies, workers, growth depth. Steps of 5 ms, so that things meet within a hundred of them.
-SCENES = [
-    ("chain", None, 3, 0),
-    ("chain", None, 4, 2),
-    ("bridge", 106, 2, 1),
-    ("bowl", 120, 3, 0),
-    ("building", 148, 4, 0),
-    ("plank", None, 2, 1),
-]
+SCENES = [("chain", None, 4, 2), ("bowl", 120, 3, 0), ("building", 148, 4, 0), ("plank", None, 2, 1)]
 TIMESTEP, STEPS = 0.005, 100
 
 
@@ -65,14 +58,20 @@ def test_one_worker_is_the_plain_engine(runtime: str, name: str, size: int | Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "size", "workers", "growth_depth"), [SCENES[1], SCENES[4]])
-def test_the_same_bits_in_every_runtime(name: str, size: int | None, workers: int, growth_depth: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "size", "workers", "growth_depth", "precision"),
+    [("chain", None, 4, 2, "float64"), ("building", 148, 3, 0, "float32")],
+)
+def test_the_same_bits_in_every_runtime(
+    name: str, size: int | None, workers: int, growth_depth: int, precision: str
+) -> None:
     """And every time, and in other scenes: test_determinism.py."""
     scene = scenes.build(name, size)
-    options = {"workers": workers, "growth_depth": growth_depth}
+    options = {"workers": workers, "growth_depth": growth_depth, "precision": precision}
     hashes = [final_hash(scene, runtime=runtime, **options) for runtime in ("inline", "process")]
     assert len(set(hashes)) == 1
-    assert final_hash(scene, runtime="inline", workers=1) != hashes[0], "workers that meet leave a trace"
+    one = final_hash(scene, runtime="inline", workers=1, precision=precision)
+    assert one != hashes[0], "workers that meet leave a trace"
 
 
 @pytest.mark.slow
@@ -87,29 +86,20 @@ def test_the_readable_algorithms_give_the_same_bits(
 
 
 @pytest.mark.slow
-def test_float64_too() -> None:
-    scene = scenes.build("plank")
-    options = {"workers": 3, "precision": "float64", "steps": 60}
-    assert final_hash(scene, runtime="inline", **options) == final_hash(scene, runtime="process", **options)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["blend", "tight"])
 def test_hundreds_of_workers(coupling: str) -> None:
-    scene, params = scenes.build("bowl", 300), Params(workers=256, runtime="inline", coupling=coupling, validate=True)
-    with Simulation(scene, params) as simulation:
-        simulation.step(3)
-        assert (simulation.membership.load >= 1).all()
-        assert np.array_equal(simulation.weights().sum(axis=1), np.ones(300))
-
-    # The same with contacts everywhere: balls packed so that every one touches its neighbours.
-    places = np.stack(np.unravel_index(np.arange(300), (6, 7, 8)), axis=1) * 0.39
+    """With contacts everywhere: balls packed so that every one touches its neighbours."""
+    workers, count = {"blend": (256, 300), "tight": (130, 150)}[coupling]  # to wait for each other takes the time
+    places = np.stack(np.unravel_index(np.arange(count), (6, 7, 8)), axis=1) * 0.39
     packed = Scene("packed", iterations=10)
     packed.add_bodies(Sphere(0.2), places)
+    params = Params(workers=workers, runtime="inline", coupling=coupling, validate=True)
     with Simulation(packed, params) as simulation:
         simulation.step(3)
+        assert (simulation.membership.load >= 1).all()
+        assert simulation.weights().sum(axis=1) == pytest.approx(np.ones(count), rel=1e-12)
         assert len(simulation.overlap if coupling == "blend" else simulation.interface) > 100
-        assert simulation.profile.contact_count > 500
+        assert simulation.profile.contact_count > 2 * count
         assert np.isfinite(simulation.states).all()
 
 
@@ -169,7 +159,7 @@ def test_iterations_change_with_the_next_step(runtime: str) -> None:
     scene.add_joints(Ball(), np.arange(11), np.arange(1, 12), np.arange(11)[:, None] * [1.1, 0, 0] + [0.55, 0, 0])
     hashes = []
     for first in (40, 1):
-        with Simulation(scene, Params(workers=3, runtime=runtime, iterations=first)) as simulation:
+        with Simulation(scene, Params(workers=2, runtime=runtime, iterations=first)) as simulation:
             if first != 40:
                 simulation.set_iterations(40)
             simulation.add_forces(0, [0.0, 50.0, 0.0])

@@ -10,7 +10,7 @@ import pytest
 from lapjoint import Params, Simulation, scenes
 from lapjoint.scenes import bowl, building
 
-STEPS = 150
+STEPS = 80
 NEAR = 2.5  # m from the cut, which is in the middle of the bridge
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,6 @@ import pytest
 from lapjoint import Box, LapjointError, Params, Plane, Scene, Simulation, scenes
 from lapjoint.measures import angular_momentum, joint_gaps, kinetic_energy, linear_momentum, motion, potential_energy
 from tight_support import colliding, free_chain, simulate, start_from, wall
-
-PRECISIONS = ["float64", "float32"]
 
 
 def stack(count: int = 10) -> Scene:
@@ -61,8 +60,7 @@ def at_rest(scene: Scene, **params: Any) -> tuple[float, float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "workers", "at_random"),
-    [("wall", 4, False), ("wall", 4, True), ("wall", 8, False), ("pyramid", 2, False), ("pyramid", 3, True)],
+    ("name", "workers", "at_random"), [("wall", 4, True), ("wall", 8, False), ("pyramid", 3, True)]
 )
 def test_walls_stand_as_in_one_worker(name: str, workers: int, at_random: bool) -> None:
     scene = wall() if name == "wall" else scenes.build("pyramid", 12)
@@ -75,11 +73,11 @@ def test_walls_stand_as_in_one_worker(name: str, workers: int, at_random: bool) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [2, 4])
-def test_a_pile_that_falls_together_is_no_deeper_than_in_one_worker(workers: int) -> None:
+def test_a_pile_that_falls_together_is_no_deeper_than_in_one_worker() -> None:
     scene = scenes.build("bowl", 300)
     sums = []
-    for more in ({}, {"workers": workers, "coupling": "tight", "validate": True}):
+    for workers in (1, 2, 4):
+        more: dict[str, Any] = {"workers": workers, "coupling": "tight", "validate": True} if workers > 1 else {}
         with Simulation(scene, Params(runtime="inline", **more)) as simulation:
             simulation.step(150)
             depth = []
@@ -88,12 +86,11 @@ def test_a_pile_that_falls_together_is_no_deeper_than_in_one_worker(workers: int
                 depth.append(np.maximum(simulation.contacts().depth, 0).sum())
             sums.append(np.mean(depth))
             assert simulation.states[:, 2].min() > -1
-    assert sums[1] < 1.1 * sums[0] + 1e-4
+    assert max(sums[1:]) < 1.1 * sums[0] + 1e-4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("name", ["chain", "bridge"])
+@pytest.mark.parametrize(("name", "precision"), [("chain", "float32"), ("bridge", "float64")])
 def test_four_workers_move_a_structure_as_one(name: str, precision: str) -> None:
     scene = scenes.build(name)
     one, four = (simulate(scene, 60, workers=workers, precision=precision) for workers in (1, 4))
@@ -105,10 +102,10 @@ def test_four_workers_move_a_structure_as_one(name: str, precision: str) -> None
 def test_structures_in_pieces_of_any_kind_do_not_gain_energy() -> None:
     """With owners at random interfaces are too wide to be solved at once: joints are swept, and hold."""
     scene = scenes.build("two-way-bridge", 106)
-    exact = kinetic_energy(scene, simulate(scene, 120, joints="swept"))
+    one = simulate(scene, 120, joints="swept")
     states = simulate(scene, 120, workers=5, partition=owners_at_random(scene, 5), repartition=0.0, joints="swept")
-    assert kinetic_energy(scene, states) == pytest.approx(exact, rel=0.05)
-    assert joint_gaps(scene, states).sum() < 1.1 * joint_gaps(scene, simulate(scene, 120, joints="swept")).sum()
+    assert kinetic_energy(scene, states) == pytest.approx(kinetic_energy(scene, one), rel=0.05)
+    assert joint_gaps(scene, states).sum() < 1.1 * joint_gaps(scene, one).sum()
 
 
 def test_limits_and_motors_hold_across_interfaces() -> None:
@@ -133,14 +130,20 @@ def test_a_bounce_between_workers_is_that_of_one() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("precision", "limit"), [("float64", 1e-12), ("float32", 1e-4)])
-@pytest.mark.parametrize("substeps", [1, 4])
-@pytest.mark.parametrize("joints", ["auto", "swept"])
-@pytest.mark.parametrize("make", [free_chain, colliding])
-def test_momentum_of_a_closed_scene_is_conserved(
-    make: type, joints: str, substeps: int, precision: str, limit: float
-) -> None:
-    scene = make()
+@pytest.mark.parametrize(
+    ("make", "joints", "substeps", "precision"),
+    [
+        (free_chain, "auto", 4, "float64"),
+        (free_chain, "swept", 1, "float64"),
+        (free_chain, "swept", 4, "float32"),
+        (colliding, "auto", 1, "float64"),
+        (colliding, "auto", 4, "float32"),
+        (colliding, "swept", 1, "float32"),
+    ],
+)
+def test_momentum_of_a_closed_scene_is_conserved(make: type, joints: str, substeps: int, precision: str) -> None:
+    """Every two of these go together somewhere."""
+    scene, limit = make(), {"float64": 1e-12, "float32": 1e-4}[precision]
     total = scene.bodies.mass.sum() * np.abs(scene.states[:, 7:10]).max()
     before = linear_momentum(scene, scene.states)
     states = simulate(scene, 100, workers=3, precision=precision, substeps=substeps, joints=joints)
@@ -161,19 +164,25 @@ def test_angular_momentum_changes_as_in_one_engine(make: type) -> None:
 # ---- bad starts ------------------------------------------------------------------------------------------------------
 
 
+@cache
+def badly_swept_bridge() -> Scene:
+    """It starts with the gaps that a run of too few sweeps has left."""
+    scene = scenes.build("two-way-bridge", 200)
+    start_from(scene, simulate(scene, 100, joints="swept", substeps=1))
+    return scene
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_gaps_at_the_start_are_closed_without_energy(workers: int) -> None:
     """A run that swept badly leaves gaps of millimetres. To close them all at once must not give speed."""
-    scene = scenes.build("two-way-bridge", 200)
-    states = simulate(scene, 100, joints="swept", substeps=1)
-    before, gaps = kinetic_energy(scene, states), joint_gaps(scene, states)
+    scene = badly_swept_bridge()
+    before, gaps = kinetic_energy(scene, scene.states), joint_gaps(scene, scene.states)
     assert gaps.max() > 1e-3
-    start_from(scene, states)
-    energies = [kinetic_energy(scene, simulate(scene, steps, workers=workers)) for steps in (1, 5, 20)]
+    after = {steps: simulate(scene, steps, workers=workers) for steps in (1, 5, 20)}
     fallen = scene.bodies.mass.sum() * 9.81 * 0.5 * 9.81 * (0.04 + 20 * scene.timestep) ** 2
-    assert max(energies) < before + fallen
-    assert joint_gaps(scene, simulate(scene, 20, workers=workers)).sum() < 0.2 * gaps.sum()
+    assert max(kinetic_energy(scene, states) for states in after.values()) < before + fallen
+    assert joint_gaps(scene, after[20]).sum() < 0.2 * gaps.sum()
 
 
 @pytest.mark.slow
@@ -203,12 +212,11 @@ def test_a_dragged_body_brings_no_more_energy_than_the_work_of_the_pull(workers:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [2, 4])
-def test_a_body_set_elsewhere_and_let_go_moves_as_in_one_worker(workers: int) -> None:
+def test_a_body_set_elsewhere_and_let_go_moves_as_in_one_worker() -> None:
     """Joints of 0.3 m are closed without an explosion, whoever has their bodies."""
     scene = scenes.build("bridge", 106)
     body, energies = scene.body_count // 2, []
-    for count in (1, workers):
+    for count in (1, 4):
         with Simulation(scene, Params(workers=count, runtime="inline", precision="float64")) as simulation:
             for _ in range(10):
                 state = simulation.states[body].copy()
@@ -223,9 +231,9 @@ def test_a_body_set_elsewhere_and_let_go_moves_as_in_one_worker(workers: int) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["stack", "wall", "pyramid"])
+@pytest.mark.parametrize("name", ["stack", "wall"])
 def test_owners_at_random_bring_no_energy_in_the_long_run(name: str) -> None:
-    scene = {"stack": stack, "wall": wall, "pyramid": lambda: scenes.build("pyramid", 5)}[name]()
+    scene = {"stack": stack, "wall": wall}[name]()
     params = Params(
         workers=4, runtime="inline", coupling="tight", partition=owners_at_random(scene, 4), repartition=0.0
     )

@@ -152,10 +152,14 @@ def test_a_worker_that_dies_again_and_again_stops_the_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runtime", "when"),
-    [("inline", "begin"), ("inline", "end"), pytest.param("process", "begin", marks=pytest.mark.slow)],
+    ("kind", "runtime", "when"),
+    [
+        ("error", "inline", "begin"),
+        ("error", "inline", "end"),
+        ("nan", "inline", "end"),
+        pytest.param("nan", "process", "begin", marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("kind", ["error", "nan"])
 def test_a_fault_that_does_not_come_back(
     when: str, kind: str, runtime: str, undisturbed: dict[str, list[np.ndarray]]
 ) -> None:
@@ -181,8 +185,9 @@ def test_nan_that_nobody_notices_in_time(undisturbed: dict[str, list[np.ndarray]
         end(simulation, undisturbed["building"])
 
 
-@pytest.mark.parametrize("runtime", ["inline", pytest.param("process", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("place", ["inside", "interface"])
+@pytest.mark.parametrize(
+    ("place", "runtime"), [("inside", "inline"), pytest.param("interface", "process", marks=pytest.mark.slow)]
+)
 def test_real_nan_names_the_bodies_of_its_worker_alone(place: str, runtime: str) -> None:
     """A force beyond all measure: the numbers of one worker overflow, and nobody else hears of them."""
     with start("building", engine="bullet", runtime=runtime) as simulation:
