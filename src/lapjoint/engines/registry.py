@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 
 from ..errors import LapjointError, did_you_mean
@@ -16,14 +19,25 @@ from .support import Support, check_support, warn_of_left_out
 GROUP = "lapjoint.engines"
 
 
+def _entries() -> tuple[EntryPoint, ...]:
+    """All entry points of engines. To look for them goes through all installed packages: that takes milliseconds, and
+    every worker asks."""
+    return _found(entry_points, tuple(sys.path))
+
+
+@lru_cache(maxsize=4)
+def _found(find: Callable[..., Iterable[EntryPoint]], path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    return tuple(find(group=GROUP))
+
+
 def engine_names() -> list[str]:
     """All engines that are registered; the package behind one may be missing."""
-    return sorted({entry.name for entry in entry_points(group=GROUP)})
+    return sorted({entry.name for entry in _entries()})
 
 
 def load_engine(name: str) -> type[Engine]:
     """The class of an engine. Unknown, broken or not installed: LapjointError."""
-    for entry in entry_points(group=GROUP):
+    for entry in _entries():
         if entry.name == name:
             engine = _load(entry)
             if engine_version(engine.supports) is None:
@@ -49,7 +63,7 @@ def _load(entry: EntryPoint) -> type[Engine]:
 
 def supports(name: str) -> Support:
     """What an engine can do, installed or not."""
-    for entry in entry_points(group=GROUP):
+    for entry in _entries():
         if entry.name == name:
             return _load(entry).supports
     raise _unknown(name)
