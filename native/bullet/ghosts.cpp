@@ -17,8 +17,15 @@ namespace lapjoint {
 
 namespace {
 
-constexpr btScalar kReach =
-    btScalar(0.05);  // how far bodies may move, in length units. More: more ghosts, chosen less often
+// How far a body may move until ghosts are chosen anew: in length units, at least and at most, and in between as far as
+// it moves in some steps. More: more ghosts, chosen less often.
+constexpr btScalar kReach = btScalar(0.05), kMostReach = btScalar(0.5), kStepsAhead = 6;
+
+btScalar reach_of(const btRigidBody& body, double timestep) {
+  const btScalar speed =
+      body.getLinearVelocity().length() + btScalar(radius_of(body)) * body.getAngularVelocity().length();
+  return std::clamp(kStepsAhead * btScalar(timestep) * speed, kReach, kMostReach);
+}
 
 struct Box {
   Real low[3], high[3];
@@ -107,17 +114,19 @@ std::vector<int> numbers_of(const std::vector<NearBody>& candidates, const std::
 
 std::size_t ghost_message_bytes() { return sizeof(NearBody); }
 
-void BulletWorld::choose_ghosts(Mailboxes& mailboxes) {
+void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
   const int self = mailboxes.self(), worker_count = mailboxes.worker_count();
   const auto is_own = [this](int id) { return slots_[id] && !is_ghost_[id]; };
   std::vector<NearBody> own;
   std::vector<std::int32_t> jointed;
   Outline outline{Box::none(), 0};
-  const btScalar room = gContactBreakingThreshold + kReach;
+  std::vector<btScalar> reaches;
   for (const int id : bodies_) {
     if (is_ghost_[id]) continue;
     NearBody& one = own.emplace_back();
     const btRigidBody& body = slot(id).body;
+    reaches.push_back(reach_of(body, timestep));
+    const btScalar room = gContactBreakingThreshold + reaches.back();
     btVector3 low, high;
     body.getCollisionShape()->getAabb(body.getWorldTransform(), low, high);
     one.id = id;
@@ -211,6 +220,7 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes) {
     chosen.push_back(std::move(found));
   }
   set_ghosts(std::move(chosen), arriving);
+  substeps_->watch_bodies(reaches);
   ghosts_are_due_ = false;
   mailboxes.count_from_here();  // so that all steps have the same number of exchanges
 }
@@ -240,7 +250,6 @@ void BulletWorld::set_ghosts(std::vector<NeighbourBodies> chosen,
   members_changed_ |= ghosts_are_stale_;
   ghosts_are_stale_ = false;
   commit();
-  substeps_->watch_bodies(kReach);
   if (waiting_.empty()) return;
   std::erase_if(waiting_,
                 [this](const CachedManifold& one) { return !object(one.bodies[0]) || !object(one.bodies[1]); });

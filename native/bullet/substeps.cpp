@@ -424,10 +424,11 @@ void SubstepWorld::exchange_states() {
     for (const int place : neighbour.ghosts) place_body(*bodies_[place], states[place]);
 }
 
-void SubstepWorld::watch_bodies(Real reach) {
-  reach_ = reach;
+void SubstepWorld::watch_bodies(const std::vector<btScalar>& reaches) {
   watched_.resize(bodies_.size());
-  for (std::size_t i = 0; i < bodies_.size(); ++i) watched_[i] = {state_of(*bodies_[i]), radius_of(*bodies_[i])};
+  std::size_t own = 0;
+  for (std::size_t i = 0; i < bodies_.size(); ++i)
+    if (ghost_of_[i] == kOwn) watched_[i] = {state_of(*bodies_[i]), radius_of(*bodies_[i]), reaches[own++]};
 }
 
 bool SubstepWorld::have_moved_far() const {
@@ -440,7 +441,7 @@ bool SubstepWorld::have_moved_far() const {
     for (int k = 0; k < 9; ++k) turn += (now.axes[k] - then.axes[k]) * (now.axes[k] - then.axes[k]);
     // A point at distance r moves by 2 r sin(angle / 2); the squares of the axes' differences add up to 8 sin^2(angle /
     // 2).
-    if (!(std::sqrt(way) + watched_[i].radius * std::sqrt(turn / 2) <= reach_)) return true;
+    if (!(std::sqrt(way) + watched_[i].radius * std::sqrt(turn / 2) <= watched_[i].reach)) return true;
   }
   return false;
 }

@@ -61,7 +61,8 @@ class SubstepWorld {
   void set_mailboxes(Mailboxes* mailboxes) { solver_.between.set_mailboxes(mailboxes); }
   void exchange_states();
   // Own bodies are watched from where they are now, and whether one has moved further than that since: after `solve`.
-  void watch_bodies(Real reach);
+  // `reaches`: of own bodies, in their order.
+  void watch_bodies(const std::vector<btScalar>& reaches);
   bool have_moved_far() const;
   // Places of own bodies that cannot be computed with any more; within a step that has failed, and after `solve`.
   std::vector<int> find_not_finite() const;
@@ -145,10 +146,9 @@ class SubstepWorld {
   std::vector<btRigidBody*> bodies_;
   struct Watched {
     BodyState state;
-    Real radius;
+    Real radius, reach;
   };
   std::vector<Watched> watched_;  // by place
-  Real reach_ = 0;
   struct Member {
     int place;
     Real rolling;

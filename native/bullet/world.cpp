@@ -562,7 +562,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
 }
 
 void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxes) {
-  if (ghosts_are_due_) choose_ghosts(mailboxes);
+  if (ghosts_are_due_) choose_ghosts(mailboxes, timestep);
   commit();
   substeps_->exchange_states();
   const auto start = std::chrono::steady_clock::now();

@@ -203,7 +203,7 @@ class BulletWorld {
   void wake_neighbours();  // of marked bodies
   void commit();
   std::vector<Neighbour> places_of_neighbours() const;
-  void choose_ghosts(Mailboxes& mailboxes);
+  void choose_ghosts(Mailboxes& mailboxes, double timestep);
   void set_ghosts(std::vector<NeighbourBodies> chosen, const std::vector<std::pair<int, BodyState>>& arriving);
   int other_end(int joint, int body) const;
   bool has_points(const std::array<int, 2>& bodies);
