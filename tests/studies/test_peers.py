@@ -605,7 +605,9 @@ def test_own_ladder_has_the_solvers_that_the_engine_has(given: dict[str, Any]) -
     assert last == Params(runtime="inline", timestep=0.001, solver="sequential", iterations=200)
     for rung in own_ladder(params):
         assert rung.params.resolved(scenes.build("chain", 4)).solver == rung.params.solver
-    assert [rung.title for rung in own_ladder(replace(params, coupling="tight"))] == titles[-3:]
+    for rung in own_ladder(replace(params, coupling="tight")):
+        assert rung.title in titles
+        rung.params.resolved(Scene())  # which refuses what does not go together
     assert [rung.title for rung in own_ladder(Params(engine="rapier"))] == titles[-3:], "its own solver"
 
 

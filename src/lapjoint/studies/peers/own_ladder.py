@@ -26,16 +26,17 @@ class OwnRung:
 
 
 def own_ladder(params: Params) -> list[OwnRung]:
-    """Rungs on one worker with all else as in `params`, of the solvers that the engine and the coupling have. Another
-    engine than Bullet has its own solver, and iterations mean what they mean there."""
+    """Rungs on one worker, which has nothing to couple, with all else as in `params`, of the solvers that the engine
+    has. Another one than Bullet has its own solver, and iterations mean what they mean there."""
     rungs = []
     for solver, amounts in LADDER.items():
-        if solver == "substeps" and (params.engine != "bullet" or params.coupling == "tight"):
+        if solver == "substeps" and params.engine != "bullet":
             continue
         other = "sequential" if solver == "substeps" else "substeps"
         unset = {field.name: field.default for field in fields_of(Params) if field.solver == other}
         for amount in amounts:
             changed: dict[str, Any] = {**unset, "workers": 1, "solver": solver, FIELDS[solver]: amount}
+            changed |= {"coupling": "blend"} if params.coupling == "tight" else {}
             work = SUBSTEP_WORK * amount if solver == "substeps" else amount
             title = f"{amount} substeps" if solver == "substeps" else f"{amount} iterations"
             rungs.append(OwnRung(title, work, replace(params, **changed)))
