@@ -46,12 +46,12 @@ _PLACES = {
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 
-__all__ = ["__version__", "scenes", *_PLACE_OF]
+__all__ = ["__version__", "fracture", "scenes", *_PLACE_OF]
 
 
 def __getattr__(name: str) -> object:
-    if name == "scenes":
-        return importlib.import_module(".scenes", __name__)
+    if name in ("fracture", "scenes"):
+        return importlib.import_module(f".{name}", __name__)
     if name not in _PLACE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_PLACE_OF[name], __name__), name)

@@ -1,6 +1,6 @@
 """lapjoint: one rigid-body scene, simulated by many workers."""
 
-from . import scenes
+from . import fracture, scenes
 from .checkpoint import Checkpoint, CheckpointWriter
 from .engines import Contacts, Engine, engine_names, make_engine
 from .errors import EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
@@ -75,6 +75,7 @@ __all__ = [
     "TriangleMesh",
     "__version__",
     "engine_names",
+    "fracture",
     "make_engine",
     "scenes",
 ]

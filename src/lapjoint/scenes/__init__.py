@@ -1,4 +1,4 @@
-"""The paper's scenes and three more, by name. Tests, benchmarks, examples and the documentation all use these builders.
+"""The paper's scenes and more, by name. Tests, benchmarks, examples and the documentation all use these builders.
 
 Every scene is one module with a `build(size, seed)`; the first line of its docstring is what `lapjoint scenes` shows.
 """
@@ -23,6 +23,8 @@ _MODULES = {
     "cable": "cable",
     "pyramid": "pyramid",
     "joint-grid": "joint_grid",
+    "pane": "pane",
+    "wrecking": "wrecking",
 }
 
 
