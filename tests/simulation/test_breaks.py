@@ -23,6 +23,7 @@ from lapjoint import (
     LapjointError,
     Params,
     Plane,
+    Recording,
     Scene,
     Simulation,
     SixAxis,
@@ -30,6 +31,9 @@ from lapjoint import (
     Sphere,
 )
 from lapjoint.measures.step import Measures
+from lapjoint.run import run
+from lapjoint.view.page.panels import errors_mm
+from lapjoint.view.page.snapshot import of_recording
 
 GRAVITY = 9.81
 UNBROKEN: dict[str, Any] = {"runtime": "inline"}
@@ -260,6 +264,26 @@ def test_with_blend_the_server_tells_all_workers() -> None:
         assert len(set(found.joint.tolist())) == len(found.joint)
         for worker in simulation._runtime._workers:  # type: ignore[attr-defined]
             assert not set(worker._engine.live_joint_ids.tolist()) & set(found.joint.tolist())
+
+
+def test_a_recording_has_what_broke_up_to_each_frame(tmp_path: Path) -> None:
+    with Simulation(random_net(13), Params(workers=2, runtime="inline")) as simulation:
+        simulation.step(10)
+        run(simulation, 90, record=tmp_path / "net", record_every=30)
+        wanted = simulation.joint_breaks
+    recording = Recording(tmp_path / "net")
+    assert len(wanted.joint) > 3
+    for frame in range(3):
+        until = wanted.step < 10 + 30 * (frame + 1)
+        found = recording.joint_breaks(frame)
+        for name in ("step", "joint", "load"):
+            assert np.array_equal(getattr(found, name), getattr(wanted, name)[until]), name
+    shown = of_recording(recording, 2)
+    assert errors_mm(recording.scene, shown)["joint gap"] < 1.0, "of joints that hold"
+    with Simulation(hanging(Ball()), Params(runtime="inline")) as simulation:
+        run(simulation, 3, record=tmp_path / "plain")
+    assert not Recording(tmp_path / "plain").has_breaks
+    assert len(Recording(tmp_path / "plain").joint_breaks().joint) == 0
 
 
 def test_a_restart_mends_everything() -> None:

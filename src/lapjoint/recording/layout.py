@@ -20,8 +20,11 @@ FRAME_ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 # Rows of all frames one after the other; those of frame i are offset[i] to offset[i + 1].
 OVERLAP_OFFSET, INTERFACE_OFFSET, CONTACT_OFFSET = "overlap_offset", "interface_offset", "contact_offset"
+BREAK_OFFSET = "break_offset"
 OVERLAP_ARRAYS = {"overlap_body": "int32", "overlap_worker": "int32", "overlap_weight": "float64"}
 INTERFACE_ARRAYS = {"interface_body": "int32"}
+BREAK_ARRAYS = {"break_step": "int32", "break_joint": "int32", "break_force": "float64", "break_torque": "float64"}
+"""Joints that broke since the frame before: only of scenes with joints that can."""
 CONTACT_ARRAYS = {"contact_bodies": "int32", "contact_point_count": "int32", "contact_depth": "float32"}
 
 # One row per step, under profile/. A dimension is named where a value is several numbers. A recording lists those it

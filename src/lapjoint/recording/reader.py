@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.checks import is_finite
-from ..engines import Contacts
+from ..engines import Contacts, JointBreaks
 from ..errors import LapjointError
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
@@ -19,6 +19,7 @@ from ..server.frame import Frame
 from .attributes import MOST_BODIES, MOST_WORKERS, Attributes
 from .description import check_array
 from .layout import (
+    BREAK_OFFSET,
     CHUNK_FRAMES,
     CONTACT_OFFSET,
     FRAME_ARRAYS,
@@ -65,6 +66,8 @@ class Recording:
         self.has_contacts = found.flag("contacts")
         self.has_interface = found.flag("interface", missing=False)
         """Whether the run was coupled tightly, so that its frames have an interface in place of an overlap."""
+        self.has_breaks = found.flag("breaks", missing=False)
+        """Whether joints of the scene can break."""
         self.events = found.events("events")
         """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
         self.versions: dict[str, str] = found.table("versions")
@@ -168,6 +171,16 @@ class Recording:
             return np.empty(0, np.int32)
         start, stop = self.read(INTERFACE_OFFSET, i, i + 2)
         return self._numbers("interface_body", start, stop, self.body_count)
+
+    def joint_breaks(self, i: int = -1) -> JointBreaks:
+        """Joints that have broken up to a frame, the last one unless given: see Simulation.joint_breaks."""
+        i = self._index(i)
+        if not self.has_breaks:
+            return JointBreaks.none()
+        stop = int(self.read(BREAK_OFFSET, i + 1, i + 2)[0])
+        step, force, torque = (self.read(f"break_{name}", 0, stop) for name in ("step", "force", "torque"))
+        joint = self._numbers("break_joint", 0, stop, self.scene.joint_count)
+        return JointBreaks(step, joint, np.stack([force, torque], axis=1))
 
     def contacts(self, i: int, worker: int | None = None) -> Contacts:
         """Contacts of the frame's step as it began, all or those of one worker: both bodies are active there."""

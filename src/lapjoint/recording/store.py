@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms.membership import WORD
-from ..engines import Contacts
+from ..engines import Contacts, JointBreaks
 from ..scene import STATE_SIZE
 from ..server.events import Event
 from ..server.profile import PHASES
 from .growing import GrowingArray, write_group
 from .layout import (
+    BREAK_ARRAYS,
+    BREAK_OFFSET,
     CHUNK_FRAMES,
     CONTACT_ARRAYS,
     CONTACT_OFFSET,
@@ -47,6 +49,8 @@ class FrameSample:
     interface: NDArray[np.int32] | None
     """With tight coupling."""
     contacts: Contacts | None
+    breaks: JointBreaks | None = None
+    """Since the last frame, where joints can break."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,8 @@ class RecordingStore:
             offsets[INTERFACE_OFFSET] = INTERFACE_ARRAYS
         if self._attributes["contacts"]:
             offsets[CONTACT_OFFSET] = CONTACT_ARRAYS
+        if self._attributes["breaks"]:
+            offsets[BREAK_OFFSET] = BREAK_ARRAYS
         for offset, arrays in offsets.items():
             self._make(offset, "int64", "frame_edge", {})
             self._arrays[offset].append([0])
@@ -149,6 +155,8 @@ class RecordingStore:
         if frame.contacts is not None:
             columns = (frame.contacts.bodies, frame.contacts.point_count, frame.contacts.depth)
             self._add_list(CONTACT_OFFSET, CONTACT_ARRAYS, columns)
+        if frame.breaks is not None:
+            self._add_list(BREAK_OFFSET, BREAK_ARRAYS, (frame.breaks.step, frame.breaks.joint, *frame.breaks.load.T))
         self._frame_rows.append((frame.step_count, frame.time, *self._list_sizes.values()))
         self._frame_total += 1
         return self._frame_total % CHUNK_FRAMES == 0

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..engines import JointBreaks
 from ..errors import LapjointError
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
@@ -68,6 +69,9 @@ class RecordingWriter:
         self._measures = _checked_measures(measures)
         self._contacts = contacts
         self._has_interface = traits(simulation.params.coupling).exchanges
+        joints = simulation.scene.joints
+        self._has_breaks = bool(np.isfinite([joints.break_force, joints.break_torque]).any())
+        self._break_count = 0
         self._worker_count = simulation.membership.worker_count
         self._added_count = 0
         self._closed = self._error_raised = False
@@ -102,6 +106,7 @@ class RecordingWriter:
             "worker_count": self._worker_count,
             "contacts": self._contacts,
             "interface": self._has_interface,
+            "breaks": self._has_breaks,
             "phases": list(PHASES),
             "profile": list(PROFILE_ARRAYS),
             "measures": list(self._measures),
@@ -147,10 +152,17 @@ class RecordingWriter:
                 (bodies, simulation.weight_worker.copy(), simulation.weight.copy()),
                 simulation.interface if self._has_interface else None,
                 simulation.profile.contacts if self._contacts else None,
+                self._new_breaks(simulation) if self._has_breaks else None,
             )
         rows = profile_rows(simulation, len(values))
         for number, (row, own) in enumerate(zip(rows, values, strict=True), 1):
             self._queue.put(StepSample((*row, *own), frame if number == len(values) else None))
+
+    def _new_breaks(self, simulation: Simulation) -> JointBreaks:
+        """Joints that broke since the last frame; in the first one, all that are broken."""
+        start, every = self._break_count, simulation.joint_breaks
+        self._break_count = len(every.joint)
+        return JointBreaks(every.step[start:], every.joint[start:], every.load[start:])
 
     def close(self) -> None:
         """Write what is left and end the thread. Raises the error of writing, unless it was raised before."""

@@ -91,6 +91,7 @@ def _from_frames(run: Run, name: str) -> Series | None:
 
         def gap(i: int) -> float:
             gaps = joint_gaps(scene, run.recording.frame(i).states)
+            gaps[run.recording.joint_breaks(i).joint] = 0.0
             return float(gaps.max(initial=0.0) if name == "joint_gap_max" else gaps.sum())
 
         return _over_frames(run, gap)

@@ -71,7 +71,7 @@ def _joints(scene: Scene, snapshot: Snapshot, body: int) -> str:
         other = int(joints.body_b[row] if joints.body_a[row] == body else joints.body_a[row])
         name = "the world" if other == WORLD else escaped(scene.body_title(other))
         kind = JointKind(joints.kind[row]).name.lower().replace("_", "-")
-        listed.append(f"{kind} to {name} (gap {1e3 * gap:.2g} mm)")
+        listed.append(f"{kind} to {name} ({'broken' if row in snapshot.broken else f'gap {1e3 * gap:.2g} mm'})")
     return _listed(len(rows), listed)
 
 

@@ -99,6 +99,7 @@ class Panels:
 def errors_mm(scene: Scene, snapshot: Snapshot) -> dict[str, float]:
     """Largest joint gap now, and deepest penetration as the last step began [mm]."""
     gaps = joint_gaps(scene, snapshot.states) if scene.joint_count else np.zeros(1)
+    gaps[snapshot.broken] = 0.0
     depth = 0.0 if snapshot.contacts is None else snapshot.contacts.penetration
     return {"joint gap": 1e3 * float(gaps.max()), "penetration": 1e3 * depth}
 

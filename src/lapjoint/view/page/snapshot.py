@@ -41,6 +41,8 @@ class Snapshot:
     interface: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     """Bodies with constraints between workers."""
     frozen: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    broken: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    """Joints that are broken."""
     pulled: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     pull_lines: Array = field(default_factory=lambda: np.empty((0, 2, 3)))
     """From where each pull holds its body to where it pulls, (n, 2, 3) [m]."""
@@ -92,6 +94,7 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         profile.residual,
         simulation.interface,
         simulation.frozen_ids,
+        simulation.broken_joint_ids,
     )
 
 
@@ -106,7 +109,7 @@ def of_recording(recording: Recording, number: int) -> Snapshot:
     contacts = recording.contacts(number) if recording.has_contacts else None
     weights = partial(_recorded_weights, recording, number)
     shown = Snapshot(frame.step_count, frame.time, frame.states, weights, contacts)
-    shown.interface = recording.interface(number)
+    shown.interface, shown.broken = recording.interface(number), recording.joint_breaks(number).joint
     return shown
 
 
