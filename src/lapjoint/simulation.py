@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import ConstraintGraph, Membership, load_algorithms
+from .arrays.checks import integer_rows
 from .arrays.state import PartState, Stateful
-from .engines import Contacts, JointBreaks, check_engines
+from .engines import Contacts, JointBreaks, check_engines, supports
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
+from .params.engine_choice import EngineChoice
 from .params.partition_choice import checked_partition
 from .scene import Scene
 from .scene.measures import joint_gaps, state_hash
@@ -167,11 +169,13 @@ class Simulation:
     def _note_breaks(self, found: JointBreaks) -> None:
         """Have joints that broke in the last steps broken for all workers, and for good."""
         if len(found.joint):
-            now = self._now
-            self._breaks.add(found, now.step_count)
-            now.commands.break_joints(found.joint)
-            now.detection.break_joints(now.commands.broken)
-            self._coupling.invalidate()
+            self._breaks.add(found, self._now.step_count)
+            self._break_joints(found.joint)
+
+    def _break_joints(self, joint_ids: Ids) -> None:
+        self._now.commands.break_joints(joint_ids)
+        self._now.detection.break_joints(self._now.commands.broken)
+        self._coupling.invalidate()
 
     def _carry_out(self, decision: Decision) -> None:
         """Have the workers do what was decided on, as far as it does not go with the step's commands."""
@@ -286,7 +290,7 @@ class Simulation:
 
     @property
     def broken_joint_ids(self) -> Ids:
-        """Joints that are broken, ascending; a copy."""
+        """Joints that have broken or were removed, ascending; a copy."""
         return self._now.commands.broken.copy()
 
     @property
@@ -371,6 +375,23 @@ class Simulation:
     def release(self, body_ids: ArrayLike) -> None:
         """Let frozen bodies go."""
         self._frozen.release(self.scene.checked_ids(body_ids, "release").tolist())
+
+    def remove_joints(self, joint_ids: ArrayLike) -> None:
+        """Let joints go, for good, from the next step on: they hold nothing any more, and their bodies may touch. They
+        keep their numbers, and are no breaks."""
+        self._check_open()
+        ids = integer_rows("joint", joint_ids, np.size(joint_ids), "remove_joints").astype(np.int32)
+        for joint in ids[(ids < 0) | (ids >= self.scene.joint_count)]:
+            raise LapjointError(
+                f"remove_joints: joint {joint} does not exist, the scene has {self.scene.joint_count} joints"
+            )
+        for joint in np.intersect1d(ids, self._now.commands.broken):
+            raise LapjointError(f"remove_joints: joint {joint} has broken or was removed before")
+        for name in EngineChoice.parse(self.params.engine).names:
+            if "breaks" not in supports(name).features:
+                raise LapjointError(f"remove_joints: joints stay with the engine {name}, expected bullet")
+        if len(ids):
+            self._break_joints(ids)
 
     def set_growth_depth(self, growth_depth: int) -> None:
         """Set how far overlap grows, from the next step on: the worker of largest weight keeps a body, and overlap

@@ -307,6 +307,48 @@ def test_a_broken_joint_has_no_gap_in_any_measure() -> None:
             assert found["one_step_error"] == 0
 
 
+# ---- by hand -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"workers": 1},
+        {"workers": 2},
+        {"workers": 2, "coupling": "blend"},
+        {"workers": 1, "solver": "sequential"},
+        {"workers": 2, "solver": "sequential"},
+    ],
+)
+def test_a_joint_that_is_removed_lets_go(params: dict[str, Any]) -> None:
+    with Simulation(hanging(Ball()), Params.of(runtime="inline", **params)) as simulation:
+        simulation.step(5)
+        simulation.remove_joints([2])
+        assert simulation.broken_joint_ids.tolist() == [2]
+        simulation.step(100)
+        fallen = 0.5 * GRAVITY * (100 * simulation.timestep) ** 2
+        assert simulation.states[:, 2] == pytest.approx([10.0, 9.5, 9.0 - fallen, 8.5 - fallen], abs=0.01)
+        assert len(simulation.joint_breaks.joint) == 0, "it did not break"
+        assert simulation.joint_gaps()[2] == 0
+
+
+def test_what_cannot_be_removed() -> None:
+    with Simulation(hanging(Ball()), Params(runtime="inline")) as simulation:
+        for wrong, message in (([4], "joint 4 does not exist, the scene has 4 joints"), ([-1], "joint -1 does not")):
+            with pytest.raises(LapjointError, match=f"remove_joints: {message}"):
+                simulation.remove_joints(wrong)
+        simulation.remove_joints([1])
+        with pytest.raises(LapjointError, match="remove_joints: joint 1 has broken or was removed before"):
+            simulation.remove_joints([0, 1])
+        assert simulation.broken_joint_ids.tolist() == [1], "nothing of it was done"
+        simulation.remove_joints([])
+    pytest.importorskip("rapier3d")
+    message = "remove_joints: joints stay with the engine rapier, expected bullet"
+    params = Params(runtime="inline", engine="rapier", precision="float32")
+    with Simulation(hanging(Ball()), params) as simulation, pytest.raises(LapjointError, match=message):
+        simulation.remove_joints([0])
+
+
 # ---- scenes --------------------------------------------------------------------------------------------------------
 
 
