@@ -19,7 +19,7 @@ from lapjoint import Params, Simulation, SimulationStopped, scenes
 from lapjoint.engines.bullet import BulletEngine
 from lapjoint.server.coupling.tight import DECIDE_EVERY
 from lapjoint.server.coupling.turns import check_turns, pair_turns, round_robin
-from tight_runs import inner_body, pids, tight
+from tight_runs import inner_body, pids, tight, tight_coupling
 
 PLAIN: dict[str, Any] = {"validate": False, "timestep": 0.002}
 
@@ -146,6 +146,22 @@ def test_the_step_in_which_a_body_is_lost_is_found(runtime: str, workers: int) -
         with pytest.raises(SimulationStopped, match="body 7"):
             simulation.step(40)
         assert simulation.step_count == stopped_at
+
+
+def test_other_turns_of_two_workers_are_known_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decision may change turns and nothing else: two workers have others then, and all choose ghosts together."""
+    with tight("two-way-bridge", workers=4, repartition=0, **PLAIN) as simulation:
+        simulation.step(3)
+
+        def later(owner: Any, edges: Any, worker_count: int) -> Any:
+            turns = pair_turns(owner, edges, worker_count)
+            turns[2, 3] = turns[3, 2] = turns.max() + 1
+            return turns
+
+        monkeypatch.setattr("lapjoint.server.coupling.tight.pair_turns", later)
+        tight_coupling(simulation)._next_decision = simulation.step_count
+        simulation.step(3)
+        assert not simulation.events, "nobody waited for a message that was another"
 
 
 def test_bodies_that_changed_need_other_ghosts() -> None:

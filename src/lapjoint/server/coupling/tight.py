@@ -150,7 +150,9 @@ class Tight:
         return Migration(moved, before[moved], owner[moved]) if len(moved) else None
 
     def _choose_turns(self, now: Situation) -> None:
-        self.turns = pair_turns(self._owner, now.graph.edges, now.membership.worker_count)
+        before, self.turns = self.turns, pair_turns(self._owner, now.graph.edges, now.membership.worker_count)
+        # Who has another turn chooses ghosts anew, and cannot do so without the others.
+        self._must_choose |= not np.array_equal(before, self.turns)
 
     def graph(self, now: Situation) -> ConstraintGraph:
         now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
