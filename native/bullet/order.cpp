@@ -75,7 +75,7 @@ void PairFilter::ignore(int body_a, int body_b) {
   ++ignored_[pair_key(std::min(body_a, body_b), std::max(body_a, body_b))];
 }
 
-bool PairFilter::heed(int body_a, int body_b) {
+bool PairFilter::stop_ignoring(int body_a, int body_b) {
   const auto found = ignored_.find(pair_key(std::min(body_a, body_b), std::max(body_a, body_b)));
   if (found == ignored_.end() || --found->second > 0) return false;
   ignored_.erase(found);

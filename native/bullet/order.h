@@ -40,9 +40,9 @@ void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_b
 // Which pairs may touch: groups and masks, never two static bodies, never an ignored pair.
 class PairFilter : public btOverlapFilterCallback {
  public:
-  // As often as it is called for a pair, `heed` has to be. That returns whether they may touch now.
+  // As often as it is called for a pair, `stop_ignoring` has to be. That returns whether they may touch now.
   void ignore(int body_a, int body_b);
-  bool heed(int body_a, int body_b);
+  bool stop_ignoring(int body_a, int body_b);
   // Bodies of other workers, by number, touch only those that are none. Read in place; may change for those that are
   // not active.
   void set_ghosts(const std::vector<char>* is_ghost) { is_ghost_ = is_ghost; }

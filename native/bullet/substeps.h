@@ -21,11 +21,12 @@ Real radius_of(const btRigidBody& body);  // of a sphere about its position that
 
 // What is measured of every step. A contact or joint between two workers is counted by the first of them.
 struct StepMeasures {
-  // As the step begins [m].
+  // As the step begins; lengths in m.
   double contact_count = 0, contact_point_count = 0, penetration_sum = 0, penetration_max = 0;
   double joint_gap_sum = 0, joint_gap_max = 0;
   // Of the step.
-  double residual = 0, substeps = 0;     // m/s
+  double residual = 0;  // m/s
+  double substeps = 0;
   double exchanges = 0, sent_bytes = 0;  // messages to one other worker, at most; and bytes to all
 };
 
@@ -70,6 +71,7 @@ class SubstepWorld {
   // nobody's.
   static constexpr int kOwn = -1, kNobody = -2;
   int owner_of(int place_a, int place_b) const;
+  bool is_reported(int owner) const;  // whether this worker counts a constraint of that owner, which two may have
 
   // Impulses that are kept here go to the contact points for as long as these are read or written, and come back.
   void save_to_points(btDispatcher& dispatcher);
@@ -130,7 +132,6 @@ class SubstepWorld {
                   const std::vector<int>& whole, bool stale);
   int place_of(int number) const;
   void read_contacts();
-  bool is_reported(int owner) const;  // whether this worker counts the constraint, which two may have
   void measure_contacts(StepMeasures& into);
   void measure_joints(StepMeasures& into) const;
   void read_body(int place);

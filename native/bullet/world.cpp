@@ -608,7 +608,7 @@ void BulletWorld::break_joint(int joint) {
   }
   if (substeps_) substeps_->forget_joint(joint);
   const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
-  if (b == kWorld || joint_columns_.collide[joint] || !filter_.heed(a, b) || !slots_[a] || !slots_[b]) return;
+  if (b == kWorld || joint_columns_.collide[joint] || !filter_.stop_ignoring(a, b) || !slots_[a] || !slots_[b]) return;
   // The broadphase looks for pairs of bodies that move out of their boxes: of these it may never again.
   btBroadphaseProxy *first = slot(a).body.getBroadphaseHandle(), *second = slot(b).body.getBroadphaseHandle();
   const auto *leaf_a = static_cast<btDbvtProxy*>(first)->leaf, *leaf_b = static_cast<btDbvtProxy*>(second)->leaf;
@@ -690,8 +690,7 @@ bool BulletWorld::is_reported(const ContactKey& key) const {
     const int id = static_cast<int>(number);
     return id >= kStaticBase ? static_cast<int>(movers_.size()) : slot(id).body.getUserIndex2();
   };
-  const int owner = substeps_->owner_of(place(key.bodies >> 32), place(key.bodies & 0xFFFFFFFFu));
-  return owner == SubstepWorld::kOwn || (owner >= 0 && self_ < neighbours_[owner].worker);
+  return substeps_->is_reported(substeps_->owner_of(place(key.bodies >> 32), place(key.bodies & 0xFFFFFFFFu)));
 }
 
 std::array<double, 9> BulletWorld::substep_profile() const {

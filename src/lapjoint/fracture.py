@@ -19,6 +19,7 @@ from .arrays import rotation
 from .arrays.checks import as_rows, is_finite, table
 from .errors import LapjointError
 from .scene import Box, Breaks, ConvexHull, Fixed, Material, Scene
+from .scene.shapes import bounding_box, mass_properties
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -125,7 +126,7 @@ def cut(shape: Box | ConvexHull, seeds: ArrayLike) -> Pieces:
         piece = ConvexHull(corners)
         shapes.append(piece)
         positions.append(piece.centre)
-        volumes.append(_volume(piece))
+        volumes.append(mass_properties(piece)[0])
         for other, plane in zip(others.tolist(), between, strict=True):
             if other > number and (face := _face(corners, plane, near)) is not None:
                 faces[number, other] = face[0], plane[:3], face[1]
@@ -194,16 +195,8 @@ def _planes(shape: Box | ConvexHull) -> Array:
 
 def _bounds(shape: Box | ConvexHull) -> tuple[Array, Array]:
     _planes(shape)  # refuses what has none
-    if isinstance(shape, Box):
-        half = np.asarray(shape.size) / 2
-        return -half, half
-    return shape.points.min(axis=0), shape.points.max(axis=0)
-
-
-def _volume(shape: ConvexHull) -> float:
-    from scipy.spatial import ConvexHull as Qhull
-
-    return float(Qhull(shape.points).volume)
+    centre, half = bounding_box(shape)
+    return centre - half, centre + half
 
 
 def bond_strength(area: float, strength: float) -> Breaks:

@@ -163,7 +163,7 @@ class RunSummary:
     workers_reason: str | None = None
     """Why there are so many workers, where `--workers auto` chose; null where the user gave a number."""
     broken_joint_count: int = 0
-    """Joints that have broken since the scene's start."""
+    """Joints that have broken since the scene's start, or were removed."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)

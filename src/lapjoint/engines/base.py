@@ -203,7 +203,7 @@ class SubstepEngine(Protocol):
 
 @runtime_checkable
 class BreakingEngine(Protocol):
-    """What an engine offers besides whose joints can break (feature "breakable joints")."""
+    """What an engine offers besides whose joints can break (feature "breaks")."""
 
     def set_broken(self, joint_ids: ArrayLike) -> None:
         """These joints are broken, and no others: they hold nothing, and their bodies may touch."""
