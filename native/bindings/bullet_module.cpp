@@ -241,15 +241,14 @@ NB_MODULE(LAPJOINT_MODULE, m) {
 
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<BulletWorld>(m, "BulletWorld")
-      // The tables are read in place: they live as long as the world, and the caller leaves them unchanged.
+      .def(nb::init<const WorldSettings&>(), "settings"_a)
+      // The tables are read in place: the caller keeps them, unchanged, until it sets others or the world is gone.
       .def(
-          "__init__",
-          [](BulletWorld* self, const WorldSettings& settings, const nb::dict& bodies, int body_count,
-             const nb::dict& joints, int joint_count) {
-            new (self) BulletWorld(settings, body_columns(bodies, body_count), joint_columns(joints, joint_count));
+          "set_tables",
+          [](BulletWorld& w, const nb::dict& bodies, int body_count, const nb::dict& joints, int joint_count) {
+            w.set_tables(body_columns(bodies, body_count), joint_columns(joints, joint_count));
           },
-          "settings"_a, "bodies"_a, "body_count"_a, "joints"_a, "joint_count"_a, nb::keep_alive<1, 3>(),
-          nb::keep_alive<1, 5>())
+          "bodies"_a, "body_count"_a, "joints"_a, "joint_count"_a)
       .def("define_shape", &BulletWorld::define_shape, "definition"_a)
       .def(
           "ignore_pairs",
@@ -391,6 +390,12 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "set_broken",
           [](BulletWorld& w, Input<int> joint_ids) {
             w.set_broken(std::vector<int>(joint_ids.data(), joint_ids.data() + rows(joint_ids)));
+          },
+          "joint_ids"_a)
+      .def(
+          "add_broken",
+          [](BulletWorld& w, Input<int> joint_ids) {
+            w.add_broken(std::vector<int>(joint_ids.data(), joint_ids.data() + rows(joint_ids)));
           },
           "joint_ids"_a)
       // Of the last call: steps, joints, forces and torques.

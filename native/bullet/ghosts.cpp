@@ -137,12 +137,12 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
     one.radius = radius_of(body) + room;
     one.state = state_of(body);
     outline.box.include(one.box);
-    for (int k = joint_start_[id]; k < joint_start_[id + 1]; ++k) {
-      const int other = other_end(joint_list_[k], id);
-      if (joint_broken_[joint_list_[k]] || other == kWorld || is_own(other)) continue;
-      jointed.push_back(id);
-      break;
-    }
+    bool is_jointed = false;
+    each_joint(id, [&](int joint) {
+      const int other = other_end(joint, id);
+      is_jointed |= !joint_broken_[joint] && other != kWorld && !is_own(other);
+    });
+    if (is_jointed) jointed.push_back(id);
   }
   outline.jointed_count = static_cast<std::int32_t>(jointed.size());
 
@@ -178,11 +178,11 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
     pair.worker = worker;
     const std::vector<std::int32_t>& there = jointed_there[worker];  // ascending
     for (const int id : jointed)
-      for (int k = joint_start_[id]; k < joint_start_[id + 1]; ++k) {
-        const int other = other_end(joint_list_[k], id);
-        if (!joint_broken_[joint_list_[k]] && std::binary_search(there.begin(), there.end(), other))
+      each_joint(id, [&](int joint) {
+        const int other = other_end(joint, id);
+        if (!joint_broken_[joint] && std::binary_search(there.begin(), there.end(), other))
           pair.joints.push_back({id, other});
-      }
+      });
     if (pair.joints.empty() && !outline.box.meets(outlines[worker].box)) continue;
     std::size_t next = 0;  // joints are in the order of own bodies
     for (const NearBody& one : own) {

@@ -47,13 +47,16 @@ void each_kept(btManifoldPoint& point, Visit&& visit) {
 
 }  // namespace
 
-SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, int body_count,
-                           double length_unit, double mass_unit)
-    : columns_(joints), length_unit_(length_unit), mass_unit_(mass_unit) {
+SubstepWorld::SubstepWorld(const SubstepSettings& settings, double length_unit, double mass_unit)
+    : length_unit_(length_unit), mass_unit_(mass_unit) {
   solver_.settings = settings;
-  for (int j = 0; j < joints.count; ++j) {
+  solver_.bodies.resize(0);
+}
+
+void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
+  columns_ = joints;
+  for (int j = static_cast<int>(locked_.size()); j < joints.count; ++j) {
     std::uint8_t locked = 0;
-    first_axis_.push_back(static_cast<int>(axes_.size()));
     for (int axis = 0; axis < 6; ++axis) {
       const int at = 6 * j + axis;
       const bool angular = axis >= 3;
@@ -62,9 +65,9 @@ SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& 
         locked = static_cast<std::uint8_t>(locked | 1 << axis);
         continue;
       }
-      const double length = angular ? 1 : length_unit;
-      const double force = mass_unit * (angular ? length_unit * length_unit : length_unit);
-      const double stiffness = mass_unit * (angular ? length_unit * length_unit : 1);
+      const double length = angular ? 1 : length_unit_;
+      const double force = mass_unit_ * (angular ? length_unit_ * length_unit_ : length_unit_);
+      const double stiffness = mass_unit_ * (angular ? length_unit_ * length_unit_ : 1);
       const auto add = [&](int kind, double value) -> AxisDefinition& {
         AxisDefinition& made = axes_.emplace_back();
         made.kind = kind;
@@ -83,15 +86,17 @@ SubstepWorld::SubstepWorld(const SubstepSettings& settings, const JointColumns& 
       if (!std::isinf(upper)) add(AxisDefinition::kUpper, upper);
     }
     locked_.push_back(locked);
-    first_impulse_.push_back(6 * j + first_axis_.back());
+    first_axis_.push_back(static_cast<int>(axes_.size()));
+    first_impulse_.push_back(6 * (j + 1) + first_axis_.back());
   }
-  first_axis_.push_back(static_cast<int>(axes_.size()));
-  first_impulse_.push_back(6 * joints.count + first_axis_.back());
-  solver_.joint_impulses.assign(first_impulse_.back(), 0);
+  solver_.joint_impulses.resize(first_impulse_.back(), 0);
+  if (static_cast<int>(structures_.joint_count()) == joints.count) {
+    structures_.add_bodies(body_count);
+    return;
+  }
   std::vector<ConstraintEnds> ends;
   for (int j = 0; j < joints.count; ++j) ends.push_back({joints.body_a[j], joints.body_b[j]});
   structures_.define(body_count, std::move(ends), locked_);
-  solver_.bodies.resize(0);
 }
 
 void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std::vector<Neighbour> neighbours,

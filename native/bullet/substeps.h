@@ -39,8 +39,9 @@ struct JointBreak {
 
 class SubstepWorld {
  public:
-  SubstepWorld(const SubstepSettings& settings, const JointColumns& joints, int body_count, double length_unit,
-               double mass_unit);
+  SubstepWorld(const SubstepSettings& settings, double length_unit, double mass_unit);
+  // The scene's joints, of which there may be more than before.
+  void set_tables(int body_count, const JointColumns& joints);
 
   // A joint that holds its bodies; `turn`: from the scene's body frame to Bullet's. Places of bodies are their places
   // in the world's list; `fixed` is one past the last.
@@ -139,9 +140,9 @@ class SubstepWorld {
 
   JointColumns columns_;
   double length_unit_, mass_unit_;
-  std::vector<int> first_impulse_;  // of each joint of the scene
+  std::vector<int> first_impulse_ = {0};  // of each joint of the scene, and where the next one's would be
   std::vector<AxisDefinition> axes_;
-  std::vector<int> first_axis_;
+  std::vector<int> first_axis_ = {0};
   std::vector<std::uint8_t> locked_;
   Structures structures_;
   std::vector<btRigidBody*> bodies_;

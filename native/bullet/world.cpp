@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "bullet/errors.h"
 #include "bullet/frames.h"
@@ -53,18 +54,12 @@ void bound_plane(const btRigidBody& body, btVector3& low, btVector3& high) {
 
 }  // namespace
 
-BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodies, const JointColumns& joints)
+BulletWorld::BulletWorld(const WorldSettings& settings)
     : settings_(settings),
-      body_columns_(bodies),
-      joint_columns_(joints),
       shapes_(settings.length_unit, settings.margin, settings.exact_shapes),
       configuration_(settings.exact_shapes),
       dispatcher_(&configuration_),
-      broadphase_(&pairs_),
-      slots_(bodies.count),
-      joint_live_(joints.count, 0),
-      joint_broken_(joints.count, 0),
-      mark_(bodies.count, 0) {
+      broadphase_(&pairs_) {
   if (settings.solver == "substeps") {
     SubstepSettings own;
     own.substeps = settings.substeps;
@@ -75,12 +70,11 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
                                               : JointChoice::kAuto;
     own.push_speed /= Real(settings.length_unit);
     own.bounce_speed /= Real(settings.length_unit);
-    substeps_ = std::make_unique<SubstepWorld>(own, joints, bodies.count, settings.length_unit, settings.mass_unit);
+    substeps_ = std::make_unique<SubstepWorld>(own, settings.length_unit, settings.mass_unit);
     solver_ = std::make_unique<OpenSolver>();  // the world wants one
   } else {
     solver_ = make_solver(settings.solver, settings.solver_rows);
   }
-  is_ghost_.assign(bodies.count, 0);
   filter_.set_ghosts(&is_ghost_);
   pairs_.setOverlapFilterCallback(&filter_);
   // A plane finds one corner of a body a step; these look for the others at once, or sliding bodies rock.
@@ -100,21 +94,40 @@ BulletWorld::BulletWorld(const WorldSettings& settings, const BodyColumns& bodie
   if (settings.two_friction_directions) info.m_solverMode |= SOLVER_USE_2_FRICTION_DIRECTIONS;
 
   anchor_ = std::make_unique<btRigidBody>(btRigidBody::btRigidBodyConstructionInfo(0, nullptr, nullptr));
+}
 
-  joint_start_.assign(bodies.count + 1, 0);
-  const auto each_end = [&](auto&& visit) {
-    for (int j = 0; j < joints.count; ++j) {
-      visit(joints.body_a[j], j);
-      if (joints.body_b[j] != kWorld) visit(joints.body_b[j], j);
+void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& joints) {
+  body_columns_ = bodies;
+  joint_columns_ = joints;
+  slots_.resize(bodies.count);
+  is_ghost_.resize(bodies.count, 0);
+  mark_.resize(bodies.count, 0);
+  first_end_.resize(bodies.count, -1);
+  const int first = static_cast<int>(joint_live_.size());
+  joint_live_.resize(joints.count, 0);
+  joint_broken_.resize(joints.count, 0);
+  next_end_.resize(2 * joints.count, -1);
+  if (substeps_) substeps_->set_tables(bodies.count, joints);
+  std::vector<int> joined;
+  for (int j = first; j < joints.count; ++j) {
+    const int a = joints.body_a[j], b = joints.body_b[j];
+    next_end_[2 * j] = std::exchange(first_end_[a], 2 * j);
+    if (b != kWorld) next_end_[2 * j + 1] = std::exchange(first_end_[b], 2 * j + 1);
+    if (!joints.collide[j] && b != kWorld) {
+      filter_.ignore(a, b);
+      remove_pair(a, b);
     }
-  };
-  each_end([&](int body, int) { ++joint_start_[body + 1]; });
-  for (int i = 0; i < bodies.count; ++i) joint_start_[i + 1] += joint_start_[i];
-  joint_list_.resize(joint_start_.back());
-  std::vector<int> next(joint_start_.begin(), joint_start_.end() - 1);
-  each_end([&](int body, int joint) { joint_list_[next[body]++] = joint; });
-  for (int j = 0; j < joints.count; ++j)
-    if (!joints.collide[j] && joints.body_b[j] != kWorld) filter_.ignore(joints.body_a[j], joints.body_b[j]);
+    joined.push_back(a);
+  }
+  connect_joints(joined.data(), static_cast<int>(joined.size()));
+  // Bodies whose new joints are to other workers' are ghosts from now on, or have such.
+  if (!joined.empty()) members_changed_ = ghosts_are_stale_ = true;
+}
+
+// Of two bodies that may not touch any more, as far as they are here.
+void BulletWorld::remove_pair(int a, int b) {
+  if (slots_[a] && slots_[b])
+    pairs_.removeOverlappingPair(slot(a).body.getBroadphaseHandle(), slot(b).body.getBroadphaseHandle(), &dispatcher_);
 }
 
 BulletWorld::~BulletWorld() {
@@ -276,22 +289,21 @@ void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorte
 void BulletWorld::connect_joints(const int* ids, int count) {
   const std::size_t before = joints_.size();
   for (int i = 0; i < count; ++i) {
-    for (int k = joint_start_[ids[i]]; k < joint_start_[ids[i] + 1]; ++k) {
-      const int joint = joint_list_[k];
+    each_joint(ids[i], [&](int joint) {
       const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
-      if (joint_live_[joint] || joint_broken_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) continue;
-      if (!filter_.is_own(a, b)) continue;
+      if (joint_live_[joint] || joint_broken_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) return;
+      if (!filter_.is_own(a, b)) return;
       joint_live_[joint] = 1;
       if (substeps_) {
         joints_.push_back({joint, nullptr});
-        continue;
+        return;
       }
       const btQuaternion none = btQuaternion::getIdentity();
       joints_.push_back(
           {joint, make_joint(joint_columns_, joint, slot(a).body, b == kWorld ? *anchor_ : slot(b).body, slot(a).turn,
                              b == kWorld ? none : slot(b).turn, settings_.length_unit, settings_.mass_unit)});
       joints_.back().constraint->setUserConstraintId(joint);
-    }
+    });
   }
   const auto by_id = [](const LiveJoint& x, const LiveJoint& y) { return x.id < y.id; };
   std::sort(joints_.begin() + before, joints_.end(), by_id);
@@ -322,7 +334,7 @@ void BulletWorld::leave(const std::vector<int>& ids) {
     return gone;
   });
   for (const int id : substeps_ ? going : std::vector<int>())  // also of joints that wait for their other bodies
-    for (int k = joint_start_[id]; k < joint_start_[id + 1]; ++k) substeps_->forget_joint(joint_list_[k]);
+    each_joint(id, [&](int joint) { substeps_->forget_joint(joint); });
   if (substeps_) substeps_->forget_contacts_of(mark_);
   pairs_.remove_pairs_of(mark_, dispatcher_);
   std::erase_if(bodies_, leaving);
@@ -464,8 +476,7 @@ std::vector<int> BulletWorld::cached_joints() const {
   if (!settings_.has_neighbours) return ids;
   ids.clear();  // those that are not live may be so once ghosts are chosen
   for (const int id : bodies_)
-    if (!is_ghost_[id])
-      ids.insert(ids.end(), joint_list_.begin() + joint_start_[id], joint_list_.begin() + joint_start_[id + 1]);
+    if (!is_ghost_[id]) each_joint(id, [&](int joint) { ids.push_back(joint); });
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
@@ -490,7 +501,7 @@ void BulletWorld::step(double timestep, int count) {
     substeps_->solve(dispatcher_, btScalar(timestep));
     substeps_->write_back();
     world_->clearForces();
-    break_joints(timestep);
+    break_overloaded(timestep);
     commit();
   }
   contacts_solved_ = count > 0 && !settings_.sleeping && !substeps_;
@@ -574,12 +585,12 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   substeps_->write_back();
   substeps_->measure_mail(mailboxes);
   world_->clearForces();
-  break_joints(timestep);
+  break_overloaded(timestep);
 }
 
 // ---- joints that break ---------------------------------------------------------------------------------------------
 
-void BulletWorld::break_joints(double timestep) {
+void BulletWorld::break_overloaded(double timestep) {
   for (const SubstepWorld::Overload& one : substeps_->overloads(btScalar(timestep))) {
     if (one.is_reported) broke_.push_back(one.found);
     if (breaks_) break_joint(one.found.joint);
@@ -597,6 +608,14 @@ void BulletWorld::set_broken(const std::vector<int>& joint_ids) {
     if (wanted[joint] && !joint_broken_[joint]) break_joint(joint);
     if (!wanted[joint] && joint_broken_[joint]) mend_joint(joint);
   }
+}
+
+void BulletWorld::add_broken(const std::vector<int>& joint_ids) {
+  for (const int joint : joint_ids)
+    if (joint < 0 || joint >= joint_columns_.count)
+      throw std::invalid_argument("joint " + std::to_string(joint) + " does not exist");
+  for (const int joint : joint_ids)
+    if (!joint_broken_[joint]) break_joint(joint);
 }
 
 void BulletWorld::break_joint(int joint) {
@@ -620,9 +639,7 @@ void BulletWorld::mend_joint(int joint) {
   const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
   if (b != kWorld && !joint_columns_.collide[joint]) {
     filter_.ignore(a, b);
-    if (slots_[a] && slots_[b])
-      pairs_.removeOverlappingPair(slot(a).body.getBroadphaseHandle(), slot(b).body.getBroadphaseHandle(),
-                                   &dispatcher_);
+    remove_pair(a, b);
   }
   if (!slots_[a] || (b != kWorld && !slots_[b])) return;
   connect_joints(&a, 1);

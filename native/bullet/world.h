@@ -96,11 +96,13 @@ std::size_t ghost_message_bytes();
 
 class BulletWorld {
  public:
-  BulletWorld(const WorldSettings& settings, const BodyColumns& bodies, const JointColumns& joints);
+  explicit BulletWorld(const WorldSettings& settings);
   ~BulletWorld();
   BulletWorld(const BulletWorld&) = delete;
   BulletWorld& operator=(const BulletWorld&) = delete;
 
+  // The scene's tables, which are read in place. They may grow: those of before are the first rows of the new ones.
+  void set_tables(const BodyColumns& bodies, const JointColumns& joints);
   int define_shape(ShapeDefinition definition) { return shapes_.define(std::move(definition)); }
   void ignore_pair(int body_a, int body_b) { filter_.ignore(body_a, body_b); }
   void add_static(const StaticBody& definition);
@@ -159,6 +161,7 @@ class BulletWorld {
   // Joints that are broken, and no others: they hold nothing, and their bodies may touch. A joint that breaks does so
   // by itself after the step that was too much for it, unless `set_breaks` says otherwise: then it is only reported.
   void set_broken(const std::vector<int>& joint_ids);
+  void add_broken(const std::vector<int>& joint_ids);  // besides those that are
   void set_breaks(bool breaks) { breaks_ = breaks; }
   // In all steps of the last call.
   const std::vector<JointBreak>& breaks() const { return broke_; }
@@ -211,15 +214,21 @@ class BulletWorld {
   void take_step_with_neighbours(double timestep, Mailboxes& mailboxes);
   bool is_reported(const ContactKey& key) const;
   void check_finite() const;
-  void break_joints(double timestep);
+  void break_overloaded(double timestep);
   void break_joint(int joint);
+  void remove_pair(int body_a, int body_b);
   void mend_joint(int joint);
   btVector3 length(const double* xyz) const;
 
   WorldSettings settings_;
   BodyColumns body_columns_;
   JointColumns joint_columns_;
-  std::vector<int> joint_start_, joint_list_;  // joints of each body
+  // Joints of each body, the newest first: an end is twice the joint's number, and one more for its body b.
+  std::vector<int> first_end_, next_end_;
+  template <typename Visit>
+  void each_joint(int body, Visit&& visit) const {
+    for (int end = first_end_[body]; end >= 0; end = next_end_[end]) visit(end / 2);
+  }
 
   mutable ShapeLibrary shapes_;
   WorldConfiguration configuration_;

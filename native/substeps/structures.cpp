@@ -34,6 +34,10 @@ void Structures::define(int body_count, std::vector<ConstraintEnds> ends, std::v
     if (locked_[j] && ends_[j].b >= 0) of_label_[label_[ends_[j].a]].push_back(static_cast<int>(j));
 }
 
+void Structures::add_bodies(int body_count) {
+  while (static_cast<int>(label_.size()) < body_count) label_.push_back(static_cast<int>(label_.size()));
+}
+
 bool Structures::fits(int label, JointChoice choice) const {
   if (choice == JointChoice::kSwept) return false;
   const auto known = known_.find(label);

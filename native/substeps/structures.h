@@ -20,6 +20,9 @@ class Structures {
  public:
   // Joints of a scene by their bodies' numbers, less than 0 for the world, and the axes that each locks.
   void define(int body_count, std::vector<ConstraintEnds> ends, std::vector<std::uint8_t> locked);
+  // So many bodies in all, the new ones without joints.
+  void add_bodies(int body_count);
+  std::size_t joint_count() const { return ends_.size(); }
   // The lowest body of the structure that a body belongs to.
   int label(int body) const { return label_[body]; }
   bool fits(int label, JointChoice choice) const;

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import ConstraintGraph, Membership, load_algorithms
-from .arrays.checks import integer_rows
 from .arrays.state import PartState, Stateful
 from .engines import Contacts, JointBreaks, check_engines, supports
 from .errors import LapjointError, SimulationStopped, WorkerError
@@ -20,7 +20,10 @@ from .params import Params
 from .params.engine_choice import EngineChoice
 from .params.partition_choice import checked_partition
 from .scene import Scene
+from .scene.joints import Joint
+from .scene.living import Life, LivingScene
 from .scene.measures import joint_gaps, state_hash
+from .scene.shapes import MovingShape
 from .scene.states import checked_states
 from .server.breaks import BreakLog
 from .server.commands import CommandBuilder
@@ -32,6 +35,7 @@ from .server.frame import Frame
 from .server.frozen import Frozen
 from .server.loads import Loads
 from .server.migrate import migrate
+from .server.newcomers import nearest_workers
 from .server.partition import check_partition, make_partition
 from .server.parts import CouplingPart, LastStepPart, TablePart, WorkerEnginesPart
 from .server.profile import StepProfile
@@ -60,7 +64,8 @@ class Simulation:
     ...         print(frame.time, frame.states[:, 2].min())
     """
 
-    def __init__(self, scene: Scene, params: Params | None = None) -> None:
+    def __init__(self, scene: Scene, params: Params | None = None, *, life: Life | None = None) -> None:
+        """Begin with the scene. `life` is for one that has been in motion already: `restore` follows."""
         if not isinstance(scene, Scene):
             hint = f": scenes.build({scene!r}) makes one" if isinstance(scene, str) else ""
             raise LapjointError(f"Simulation: scene is {scene!r}, expected a Scene{hint}")
@@ -72,43 +77,47 @@ class Simulation:
         self.resumed_from: dict[str, str | int] | None = None
         """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._callbacks: list[Callable[[Simulation], None]] = []
-        self._start(scene)
+        self._start(scene, life)
         scene.lock("a simulation of it is running")
         self._unlock_scene = weakref.finalize(self, scene.unlock)
 
-    def _start(self, scene: Scene) -> None:
+    def _start(self, began_with: Scene, life: Life | None = None) -> None:
         """Begin with the scene as it is, and start the workers."""
+        scene = LivingScene(began_with, lambda: self._runtime.states, life)
+        states = scene.states if life is None else life.states
         params = self._given.resolved(scene)
         partition = make_partition(scene, params.workers, params.partition, params.solver_labels)
         params = params.with_solvers(scene, partition)
         check_engines(scene, params)
         algorithms = load_algorithms(params.algorithms)
-        detection = Detection(scene, params, algorithms)
-        warn_of_penetration(scene, detection.contacts_at_start)
+        detection = Detection(scene, params, algorithms, states)
+        if life is None:
+            warn_of_penetration(scene, detection.contacts_at_start)
+        membership = Membership(partition, params.workers)
+        membership.remove(np.flatnonzero(~scene.alive).astype(np.int32))
         self._now = now = Situation(
             scene,
             params,
             algorithms,
-            Membership(partition, params.workers),
+            membership,
             detection,
             Loads(scene, params),
             Repartition(scene, params.workers),
-            CommandBuilder(scene.body_count, params.workers, algorithms.command_lists),
+            CommandBuilder(scene, params.workers, algorithms.command_lists),
             [StepReply.of(detection.contacts_at_start)],
         )
         self._coupling = make_coupling(now)
         self._elastic = Elastic(params, scene.body_count)
         self._frozen, self._breaks = Frozen(), BreakLog()
-        kind, count = coupling_type(params), scene.body_count
         # Workers have no use for the partition, which may be as long as the scene.
         self._runtime = make_runtime(
             scene,
             replace(params, partition="auto"),
             params.workers,
-            kind.mail_room(count, params),
+            self._mail_room(),
         )
-        self._runtime.states[:] = scene.states
-        self._recovery = Recovery(scene, params, self._runtime, now.commands, self._frozen, self.events)
+        self._runtime.states[:] = states
+        self._recovery = Recovery(scene, params, self._runtime, now.commands, self._frozen, self.events, self._remove)
         self.profile = StepProfile()
         """Of the last step; where workers took several by themselves, times are the means of these."""
         self._last_step_ms = 0.0
@@ -173,9 +182,15 @@ class Simulation:
             self._break_joints(found.joint)
 
     def _break_joints(self, joint_ids: Ids) -> None:
+        self.scene.remove_joints(joint_ids)
         self._now.commands.break_joints(joint_ids)
-        self._now.detection.break_joints(self._now.commands.broken)
-        self._coupling.invalidate()
+        self._note_changes()
+
+    def _note_changes(self) -> None:
+        """Bodies or joints have come or gone."""
+        self._now.detection.note_changes()
+        self._now.loads.note_changes()
+        self._coupling.note_changes()
 
     def _carry_out(self, decision: Decision) -> None:
         """Have the workers do what was decided on, as far as it does not go with the step's commands."""
@@ -209,15 +224,21 @@ class Simulation:
                 except LapjointError as own:
                     error.add_note(str(own))
             raise
-        profile.count_workers(commands, now.replies, now.commands.wanted(now.membership).bits.copy())
+        profile.count_workers(commands, now.replies, now.membership.bits.copy())
         profile.sent_bytes = self._runtime.byte_count
         return plan.steps
 
     # ---- what a user reads -----------------------------------------------------------------------------------------
 
     @property
-    def scene(self) -> Scene:
+    def scene(self) -> LivingScene:
+        """The scene with all that was added to it since it began."""
         return self._now.scene
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which bodies are there, by number; a view that cannot be written to."""
+        return self.scene.alive
 
     @property
     def params(self) -> Params:
@@ -242,7 +263,8 @@ class Simulation:
 
     @property
     def states(self) -> Array:
-        """States of all bodies now, (body_count, 13); a copy that cannot be written to: see set_states."""
+        """States of all bodies now, (body_count, 13), zeros for those that were removed; a copy that cannot be written
+        to: see set_states."""
         self._check_open()
         states = np.array(self._runtime.states)
         states.flags.writeable = False
@@ -278,9 +300,9 @@ class Simulation:
         return self.profile.contacts
 
     def joint_gaps(self) -> Array:
-        """Gap of every joint now [m]; that of a broken one is 0."""
-        gaps = joint_gaps(self.scene, self.states)
-        gaps[self._now.commands.broken] = 0.0
+        """Gap of every joint now [m]; that of one that holds no more is 0."""
+        gaps, holds = np.zeros(self.scene.joint_count), np.flatnonzero(self.scene.joint_alive)
+        gaps[holds] = joint_gaps(self.scene, self.states, holds)
         return gaps
 
     @property
@@ -290,8 +312,8 @@ class Simulation:
 
     @property
     def broken_joint_ids(self) -> Ids:
-        """Joints that have broken or were removed, ascending; a copy."""
-        return self._now.commands.broken.copy()
+        """Joints that have broken or were removed, or have lost a body, ascending; a copy."""
+        return self._now.commands.broken
 
     @property
     def overlap(self) -> Ids:
@@ -376,20 +398,57 @@ class Simulation:
         """Let frozen bodies go."""
         self._frozen.release(self.scene.checked_ids(body_ids, "release").tolist())
 
+    def add_body(
+        self,
+        shape: MovingShape,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        quaternion: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        **options: Any,
+    ) -> int:
+        """Add one body, as Scene.add_body does, before the next step. Returns its number."""
+        with self._adding("add_body") as scene:
+            return scene.add_body(shape, position, quaternion, **options)
+
+    def add_bodies(
+        self,
+        shape: MovingShape | Sequence[MovingShape],
+        positions: ArrayLike,
+        quaternions: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        **options: Any,
+    ) -> range:
+        """Add many bodies, with the options of Scene.add_bodies, before the next step. Each goes to the worker of the
+        body that it is nearest to. Returns their numbers, which are higher than any of before."""
+        with self._adding("add_bodies") as scene:
+            return scene.add_bodies(shape, positions, quaternions, **options)
+
+    def add_joint(self, joint: Joint, body_a: int, body_b: int, anchor: ArrayLike, *, collide: bool = False) -> int:
+        """Join two bodies as they stand now, as Scene.add_joint does, before the next step. Returns the joint's
+        number."""
+        with self._adding("add_joint") as scene:
+            return scene.add_joint(joint, body_a, body_b, anchor, collide=collide)
+
+    def add_joints(
+        self, joint: Joint, bodies_a: ArrayLike, bodies_b: ArrayLike, anchors: ArrayLike, **options: Any
+    ) -> range:
+        """Add many joints of one kind, with the options of Scene.add_joints, before the next step. Returns their
+        numbers, which are higher than any of before."""
+        with self._adding("add_joints") as scene:
+            return scene.add_joints(joint, bodies_a, bodies_b, anchors, **options)
+
+    def remove_bodies(self, body_ids: ArrayLike) -> None:
+        """Take bodies out, and their joints with them, before the next step. Their numbers are not used again; their
+        states are zeros."""
+        self._check_open()
+        ids = np.unique(self.scene.checked_ids(body_ids, "remove_bodies"))
+        if len(ids):
+            self._remove(ids)
+
     def remove_joints(self, joint_ids: ArrayLike) -> None:
         """Let joints go, for good, from the next step on: they hold nothing any more, and their bodies may touch. They
         keep their numbers, and are no breaks."""
         self._check_open()
-        ids = integer_rows("joint", joint_ids, np.size(joint_ids), "remove_joints").astype(np.int32)
-        for joint in ids[(ids < 0) | (ids >= self.scene.joint_count)]:
-            raise LapjointError(
-                f"remove_joints: joint {joint} does not exist, the scene has {self.scene.joint_count} joints"
-            )
-        for joint in np.intersect1d(ids, self._now.commands.broken):
-            raise LapjointError(f"remove_joints: joint {joint} has broken or was removed before")
-        for name in EngineChoice.parse(self.params.engine).names:
-            if "breaks" not in supports(name).features:
-                raise LapjointError(f"remove_joints: joints stay with the engine {name}, expected bullet")
+        ids = self.scene.checked_joint_ids(joint_ids, "remove_joints")
+        self._require_engine("breaks", "remove_joints: joints stay")
         if len(ids):
             self._break_joints(ids)
 
@@ -450,7 +509,7 @@ class Simulation:
         self._check_open()
         self._runtime.close()
         try:
-            self._start(self.scene)
+            self._start(self.scene.first(self.scene.began_with))
         except BaseException:
             self.close()
             raise
@@ -468,6 +527,48 @@ class Simulation:
             self.step(every)
             yield Frame(self.step_count, self.time, self.states)
         self.step(steps % every)
+
+    @contextmanager
+    def _adding(self, what: str) -> Iterator[LivingScene]:
+        """Where the scene gets more bodies or joints: it, or nothing changes."""
+        self._check_open()
+        self._require_engine("added bodies", f"{what}: scenes stay as they are")
+        now, scene = self._now, self.scene
+        _, first, first_joint = scene.extent
+        with scene.open():
+            yield scene
+            if scene.joint_count > first_joint:
+                check_engines(scene, self.params, warn=False)
+        if scene.extent[1:] == (first, first_joint):
+            return
+        if scene.body_count > first:
+            self._runtime.set_body_count(scene.body_count, self._mail_room())
+            states = self._runtime.states
+            workers = nearest_workers(scene.states_of(first), states[:first], now.membership)
+            states[first:] = scene.states_of(first)
+            now.membership.add(workers)
+            now.commands.add_bodies()
+            now.repartition.add_bodies(now.membership)
+            self._coupling.add_bodies(workers)
+        self._note_changes()
+
+    def _remove(self, body_ids: Ids) -> None:
+        now = self._now
+        self._frozen.release(body_ids.tolist())
+        self._runtime.states[body_ids] = 0.0
+        self.scene.remove(body_ids)
+        now.membership.remove(body_ids)
+        now.commands.remove(body_ids)
+        self._note_changes()
+
+    def _mail_room(self) -> int:
+        """Bytes that a message between two workers can have, for as many bodies as there are."""
+        return coupling_type(self.params).mail_room(int(self.scene.alive.sum()), self.params)
+
+    def _require_engine(self, feature: str, what: str) -> None:
+        for name in EngineChoice.parse(self.params.engine).names:
+            if feature not in supports(name).features:
+                raise LapjointError(f"{what} with the engine {name}, expected bullet")
 
     def _set_params(self, what: str, **changed: Any) -> None:
         """Other parameters from the next step on; refuses values that are none, and those of another coupling."""
@@ -521,8 +622,6 @@ class Simulation:
             self._frozen.restore(parts["frozen"])
             self._breaks.restore(parts["breaks"])
             self._recovery.restore_without_workers(parts["recovery"])
-        if len(self._now.commands.broken):
-            self._now.detection.break_joints(self._now.commands.broken)
         if after.growth_depth is not None and after.growth_depth != before.growth_depth:
             self.set_growth_depth(after.growth_depth)
         if after.load != before.load:

@@ -223,13 +223,12 @@ def test_removed_bodies_stay_so(workers: int, tmp_path: Path) -> None:
     with make("bowl", workers=2, quarantine=True) as first:
         first.step(60)
         gone = int(first.overlap[0]) if len(first.overlap) else 7
-        first.freeze([gone])
-        first._now.commands.remove(np.array([gone], np.int32))  # as recovery does if a frozen body is not finite
+        first.remove_bodies([gone])
         first.step(2)
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
         with checkpoint.resume(workers=workers) as second:
-            assert second._now.commands.removed.tolist() == [gone]
+            assert np.flatnonzero(~second.alive).tolist() == [gone]
             second.step(20)
             assert np.array_equal(second.states[gone], first.states[gone])
             assert not any(gone in contact for contact in second.contacts().bodies.tolist())
@@ -389,7 +388,7 @@ MADE_ANEW = {"_given", "events", "before_stop", "resumed_from", "_callbacks", "_
 MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
 """Of the scene and the parameters, or of what was, for those who look."""
 PARTS = {
-    "loads": ("_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
+    "loads": ("_scene", "_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
     "commands": (
         "known",
         "_command_lists",
@@ -397,9 +396,10 @@ PARTS = {
         "_set",
         "forces",
         "_iterations",
-        "removed",
-        "broken",
-        "_tells_broken",
+        "_scene",
+        "_extent",
+        "_breaks",
+        "_tells_all_broken",
     ),
     "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
     "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),
@@ -407,11 +407,11 @@ PARTS = {
     "frozen": ("_states",),
     "breaks": ("all",),
     "detection": (
-        *("_body_count", "_algorithms", "_joints", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
-        "is_unchanged",
+        *("_scene", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
+        *("_knows_joints", "_knows_bodies", "is_unchanged"),
     ),
     "recovery": (
-        *("events", "_scene", "_params", "_runtime", "_builder", "_frozen", "_start"),
+        *("events", "_scene", "_params", "_runtime", "_builder", "_frozen", "_start", "_remove"),
         *("_failed_at", "_put_back_now", "_quarantined", "_one_by_one_until"),
     ),
 }

@@ -233,8 +233,7 @@ def test_removed_bodies_stay_so(tmp_path: Path) -> None:
     with tight("building", quarantine=True) as first:
         first.step(5)
         gone = int(interface(first)[0])
-        first.freeze([gone])
-        first._now.commands.remove(np.array([gone], np.int32))  # as recovery does if a frozen body is not finite
+        first.remove_bodies([gone])
         first.step(2)
         checkpoint = saved(first, tmp_path / "c")
         first.step(10)

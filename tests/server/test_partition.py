@@ -140,10 +140,10 @@ def test_metis_keeps_joints_before_neighbours() -> None:
 
 def test_proximity_pairs() -> None:
     scene = balls([[0, 0, 0], [1.05, 0, 0], [3, 0, 0], [1.05, 1, 0]])
-    pairs = proximity_pairs(scene, scene.bodies.position)
+    pairs = proximity_pairs(scene, scene.bodies.position, np.arange(scene.body_count, dtype=np.int32))
     assert sorted(sorted(pair) for pair in pairs.tolist()) == [[0, 1], [1, 3]]
     single = balls([[0, 0, 0]])
-    assert proximity_pairs(single, single.bodies.position).shape == (0, 2)
+    assert proximity_pairs(single, single.bodies.position, np.zeros(1, np.int32)).shape == (0, 2)
 
 
 def test_auto_takes_labels_where_there_are_some() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays.growing import grown
 from ..arrays.state import PartState
 from ..errors import LapjointError
 from .graph import ConstraintGraph
@@ -20,7 +21,7 @@ BYTE_WORKERS = np.arange(256)[:, None] >> np.arange(8) & 1
 
 
 class Membership:
-    """One bit per body and worker, and the load of each worker.
+    """One bit per body and worker, and the load of each worker. A body that was removed is in no worker.
 
     `bits` is (body_count, words) uint64: bit w % 64 of word w // 64 is set where the body is active in worker w.
     `load` is what balancing evens out: the number of active bodies of each worker, or, with other costs and rates than
@@ -49,24 +50,57 @@ class Membership:
         self.must_wait = np.zeros(len(first), np.int32)
         """How many steps each body has to linger before it may leave a worker; see balance.Lingerers."""
 
-        self.assign(first)
+        self._give(np.arange(len(first)), first)
 
     def assign(self, partition: ArrayLike) -> None:
-        """Each body to one worker, whatever it had before."""
-        worker = np.asarray(partition, np.int64)
+        """Each body to one worker, whatever it had before; not those that were removed, whatever they have there."""
+        there = np.flatnonzero(self.bits.any(axis=1))
         self.bits[:] = 0
-        self.bits[np.arange(len(worker)), worker // WORD] = np.uint64(1) << (worker % WORD).astype(np.uint64)
-        self.load[:] = 0
-        np.add.at(self.load, worker, self.cost)
-        self.load *= self.rate
+        self._give(there, np.asarray(partition, np.int64)[there])
         self.must_wait[:] = 0
+
+    def _give(self, bodies: NDArray[np.intp], worker: NDArray[np.int64]) -> None:
+        """Bodies that have no worker to one each; all others have none."""
+        self.bits[bodies, worker // WORD] = np.uint64(1) << (worker % WORD).astype(np.uint64)
+        self.load[:] = 0
+        np.add.at(self.load, worker, self.cost[bodies])
+        self.load *= self.rate
+
+    def add(self, workers: ArrayLike) -> None:
+        """More bodies, at the end, each in one worker. They cost what the last one does, until costs are set."""
+        worker, first = np.asarray(workers, np.int64), self.body_count
+        self.body_count += len(worker)
+        cost = int(self.cost[-1]) if first else 1
+        self.bits, self.cost = grown(self.bits, self.body_count), grown(self.cost, self.body_count, cost)
+        self.since_left = grown(self.since_left, self.body_count, LONG_AGO)
+        self.must_wait = grown(self.must_wait, self.body_count)
+        self.bits[np.arange(first, self.body_count), worker // WORD] = np.uint64(1) << (worker % WORD).astype(np.uint64)
+        np.add.at(self.load, worker, self.rate[worker] * cost)
+
+    def remove(self, bodies: Ids) -> None:
+        """Take bodies out of all workers, for good."""
+        for worker in range(self.worker_count):
+            here = bodies[column_of(self.bits[bodies], worker)]
+            self.load[worker] -= self.rate[worker] * self.cost[here].sum()
+        self.bits[bodies] = 0
+        self.must_wait[bodies] = 0
+
+    def part(self, bodies: Ids) -> Membership:
+        """That of these bodies alone, by their places in the list; a copy, for who only reads."""
+        twin = object.__new__(Membership)
+        twin.body_count, twin.worker_count = len(bodies), self.worker_count
+        twin.load, twin.rate = self.load, self.rate
+        for name in ("bits", "cost", "since_left", "must_wait"):
+            setattr(twin, name, getattr(self, name)[bodies])
+        return twin
 
     def set_worker_count(self, worker_count: int) -> None:
         """Add workers without bodies at the end, as fast as the others are in the mean, or take away the last ones."""
         old = self.worker_count
         self.worker_count = worker_count
+        there = self.bits.any(axis=1)
         self.bits = resized(self.bits, worker_count)
-        assert self.worker_counts().all(), "a body would be in no worker"
+        assert (self.bits.any(axis=1) == there).all(), "a body would be in no worker"
         rate = np.full(worker_count, max(1, round(float(self.rate.mean()))), np.int64)
         rate[: min(old, worker_count)] = self.rate[:worker_count]
         self.rate = rate
@@ -168,10 +202,12 @@ class Membership:
         shared = self.bits[pairs[:, 0]] & self.bits[pairs[:, 1]]
         return pairs[~shared.any(axis=1)]
 
-    def validate(self, graph: ConstraintGraph) -> None:
-        """Raise AssertionError unless every body has a worker, every edge is covered and the loads are right."""
-        homeless = np.flatnonzero(self.worker_counts() == 0)
-        assert len(homeless) == 0, f"body {homeless[0]} is active in no worker"
+    def validate(self, graph: ConstraintGraph, alive: NDArray[np.bool_] | None = None) -> None:
+        """Raise AssertionError unless every body has a worker, or every one that is there and no other, every edge is
+        covered and the loads are right."""
+        wrong = np.flatnonzero(self.bits.any(axis=1) != (True if alive is None else alive))
+        how = "was removed, but has a worker" if self.bits[wrong].any() else "is active in no worker"
+        assert len(wrong) == 0, f"body {wrong[0]} {how}"
         open_edges = self.uncovered(graph.edges)
         assert len(open_edges) == 0, f"bodies {open_edges[0]} touch or are jointed, but share no worker"
         load = self.rate * self.counted_costs()

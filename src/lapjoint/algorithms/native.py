@@ -129,20 +129,19 @@ def command_lists(
 class PairFinder(near_twin.PairFinder):
     """A PairFinder that searches over a uniform grid."""
 
-    def __init__(self, scene: Scene, margin: float, broken: ArrayLike = ()) -> None:
-        super().__init__(scene, margin, broken)
+    def __init__(self, scene: Scene, margin: float) -> None:
+        super().__init__(scene, margin)
         self._finder = _algorithms.PairFinder(
             self.center, self.half, self.radius, self.group, self.mask, self.ignored, margin
         )
 
-    def find(self, states: Array, membership: Membership) -> Ids:
+    def _find(self, states: Array, membership: Membership) -> Ids:
         return self._finder.find(states, membership.bits)
 
-    def find_again(self, changed: ArrayLike, membership: Membership) -> Ids:
-        bodies = np.ascontiguousarray(changed, np.int32)
-        return self._finder.find_again(bodies, membership.bits)
+    def _find_again(self, changed: Ids, membership: Membership) -> Ids:
+        return self._finder.find_again(np.ascontiguousarray(changed), membership.bits)
 
-    def prepare(self, membership: Membership) -> None:
+    def _prepare(self, membership: Membership) -> None:
         self._finder.prepare(membership.bits)
 
     def keep_apart(self, clearances: Array) -> None:

@@ -43,23 +43,53 @@ class NearPairFinder(Protocol):
 
 
 class PairFinder:
-    """A NearPairFinder that compares every body with all others. `margin` is in metres; bodies of broken joints may
-    touch."""
+    """A NearPairFinder that compares every body with all others. `margin` is in metres. It is made for a scene as it
+    is, and finds pairs among the bodies that are there."""
 
-    def __init__(self, scene: Scene, margin: float, broken: ArrayLike = ()) -> None:
+    def __init__(self, scene: Scene, margin: float) -> None:
+        self._bodies = None if scene.alive.all() else np.flatnonzero(scene.alive).astype(np.int32)
         used = np.unique(scene.bodies.shape_id)
         boxes = np.zeros((len(scene.shapes), 2, 3))
         if len(used):
             boxes[used] = [bounding_box(scene.shapes[i]) for i in used]
-        self.center, self.half = (np.ascontiguousarray(boxes[scene.bodies.shape_id, k]) for k in (0, 1))
-        self.radius = scene.bounding_radii()
-        self.group, self.mask = scene.bodies.group.copy(), scene.bodies.mask.copy()
-        pairs = scene.ignored_pairs_without(broken).astype(np.int64)
-        self.ignored = np.sort(pairs[:, 0] * scene.body_count + pairs[:, 1])
+        there = slice(None) if self._bodies is None else self._bodies
+        self.center, self.half = (np.ascontiguousarray(boxes[scene.bodies.shape_id[there], k]) for k in (0, 1))
+        self.radius = scene.bounding_radii()[there]
+        self.group, self.mask = scene.bodies.group[there].copy(), scene.bodies.mask[there].copy()
+        pairs = scene.ignored_pairs.astype(np.int64)
+        if self._bodies is not None:
+            pairs = np.searchsorted(self._bodies, pairs[scene.alive[pairs].all(axis=1)])
+        self.ignored = np.sort(pairs[:, 0] * len(self.half) + pairs[:, 1])
         self.margin = margin
         self._near: list[tuple[int, int]] = []
 
     def find(self, states: Array, membership: Membership) -> Ids:
+        return self._all_numbers(self._find(*self._there(states, membership)))
+
+    def find_again(self, changed: ArrayLike, membership: Membership) -> Ids:
+        bodies = np.asarray(changed, np.int32)
+        if self._bodies is not None:
+            bodies = np.searchsorted(self._bodies, bodies[np.isin(bodies, self._bodies)]).astype(np.int32)
+        return self._all_numbers(self._find_again(bodies, self._part(membership)))
+
+    def prepare(self, membership: Membership) -> None:
+        self._prepare(self._part(membership))
+
+    def keep_apart(self, clearances: Array) -> None:
+        pass
+
+    # ---- among bodies that are there, by their places ----------------------------------------------------------------
+
+    def _there(self, states: Array, membership: Membership) -> tuple[Array, Membership]:
+        return (states if self._bodies is None else states[self._bodies]), self._part(membership)
+
+    def _part(self, membership: Membership) -> Membership:
+        return membership if self._bodies is None else membership.part(self._bodies)
+
+    def _all_numbers(self, pairs: Ids) -> Ids:
+        return pairs if self._bodies is None else self._bodies[pairs]
+
+    def _find(self, states: Array, membership: Membership) -> Ids:
         turn = rotation.to_matrix(states[:, 3:7])
         middle = states[:, :3] + np.einsum("nij,nj->ni", turn, self.center)
         offset = np.abs(middle - states[:, :3])
@@ -74,14 +104,11 @@ class PairFinder:
             self._near += [(a, b) for b in others if self._may_touch(a, b)]
         return self._apart(self._near, membership)
 
-    def find_again(self, changed: ArrayLike, membership: Membership) -> Ids:
-        bodies = set(np.asarray(changed).tolist())
+    def _find_again(self, changed: Ids, membership: Membership) -> Ids:
+        bodies = set(changed.tolist())
         return self._apart([(a, b) for a, b in self._near if a in bodies or b in bodies], membership)
 
-    def prepare(self, membership: Membership) -> None:
-        pass
-
-    def keep_apart(self, clearances: Array) -> None:
+    def _prepare(self, membership: Membership) -> None:
         pass
 
     def _apart(self, pairs: list[tuple[int, int]], membership: Membership) -> Ids:

@@ -37,6 +37,8 @@ class Columns:
     def append(self, count: int, values: Mapping[str, Any]) -> range:
         """Add `count` rows; every value must broadcast to its column. Returns the new row numbers."""
         start, end = self._count, self._count + count
+        if count == 0:
+            return range(start, end)
         for name, (shape, dtype) in self._layout.items():
             array = self._arrays[name]
             if len(array) < end:
@@ -56,6 +58,19 @@ class Columns:
                 raise KeyError(name)
             self._arrays[name] = np.ascontiguousarray(values[name], dtype)
         self._count = count
+
+    def cut(self, count: int) -> None:
+        """Keep the first rows only."""
+        self._count = count
+
+    def share(self, other: Columns) -> None:
+        """Begin with another's rows, in the same memory until one is added here."""
+        self._arrays = {name: getattr(other, name) for name in self._layout}
+        self._count = len(other)
+
+    def views(self) -> dict[str, NDArray[Any]]:
+        """All columns, by name, as they are in memory. They keep it alive, should the table move to another."""
+        return {name: getattr(self, name) for name in self._layout}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """All columns, by name: copies, but for those that nobody can change."""

@@ -14,6 +14,7 @@ from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
+from ..scene.living import Life
 from ..server.breaks import BreakLog
 from ..simulation import OF_RUNTIME, Simulation
 from .check import check_parts
@@ -64,6 +65,7 @@ class Checkpoint:
             if self._was_in_rounds:
                 self._parts, self.params = parts_of_rounds(self._parts), params_of_rounds(self.params)
             self.step_count: int = description["step_count"]
+            self._began_with: list[int] | None = description.get("began_with")
             self.end: int | None = description["end"]
             """The step to which the run was to go, where that is known."""
             self.every: int = description["every"]
@@ -101,11 +103,12 @@ class Checkpoint:
         scene = self.scene()
         try:
             check_parts(self._parts, scene, self.params.workers, self.params.coupling)
+            life = self._life(scene)
         except (KeyError, ValueError, TypeError) as error:
             raise self._damaged(error) from None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PenetrationWarning)  # that was at the start
-            simulation = Simulation(scene, replace(params, partition="equal"))
+            simulation = Simulation(scene, replace(params, partition="equal"), life=life)
         try:
             simulation.restore(self._parts, self.params)
         except (KeyError, TypeError, IndexError, ValueError) as error:
@@ -116,6 +119,14 @@ class Checkpoint:
             raise
         simulation.resumed_from = {"checkpoint": str(self.path.absolute()), "step_count": self.step_count}
         return simulation
+
+    def _life(self, scene: Scene) -> Life:
+        """What has become of the scene. Earlier checkpoints are of scenes that had what they have from the start."""
+        began_with = tuple(self._began_with or scene.extent)
+        if len(began_with) != 3 or not all(0 <= a <= b for a, b in zip(began_with, scene.extent, strict=True)):
+            raise ValueError(f"began_with is {began_with}, expected at most {scene.extent}")
+        commands, states = self._parts["commands"], self._parts["table"].array("states")
+        return Life(began_with, commands.array("removed"), commands.array("broken"), states)
 
     def _warn_of_other_versions(self) -> None:
         now = versions(self.params.engine)

@@ -44,7 +44,7 @@ class CheckpointWriter:
         except OSError as error:
             raise LapjointError(f"{self.path}: checkpoints cannot be written: {error.strerror or error}") from None
         simulation.before_stop.append(self.save)
-        self._scene = np.frombuffer(simulation.scene.to_bytes(), np.uint8)
+        self._scene, self._extent = np.empty(0, np.uint8), (-1, -1, -1)
         self.saved_step: int | None = None
         """Of the last checkpoint that was written."""
 
@@ -61,6 +61,8 @@ class CheckpointWriter:
         """Write a checkpoint now. If that fails, those before it are as they were."""
         path = self.path / file_name(simulation.step_count)
         arrays, parts = flatten(simulation.state())
+        if self._extent != simulation.scene.extent:
+            self._scene, self._extent = np.frombuffer(simulation.scene.to_bytes(), np.uint8), simulation.scene.extent
         try:
             write_checkpoint(path, self._describe(simulation, parts), {"scene": self._scene, **arrays})
             self.saved_step = simulation.step_count
@@ -78,6 +80,7 @@ class CheckpointWriter:
         return {
             "parts": parts,
             "step_count": simulation.step_count,
+            "began_with": simulation.scene.began_with,
             "params": asdict(simulation.params),
             "end": self._end,
             "every": self._every,

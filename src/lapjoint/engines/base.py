@@ -202,8 +202,21 @@ class SubstepEngine(Protocol):
 
 
 @runtime_checkable
+class GrowingEngine(Protocol):
+    """An engine whose scene may get more bodies and joints."""
+
+    def grow(self) -> None:
+        """Take note of what was added to the scene, between two steps; no body is active by that."""
+        ...
+
+
+@runtime_checkable
 class BreakingEngine(Protocol):
     """What an engine offers besides whose joints can break (feature "breaks")."""
+
+    def break_joints(self, joint_ids: ArrayLike) -> None:
+        """Have these joints broken, besides those that are."""
+        ...
 
     def set_broken(self, joint_ids: ArrayLike) -> None:
         """These joints are broken, and no others: they hold nothing, and their bodies may touch."""

@@ -72,13 +72,9 @@ class BulletEngine:
         self._timestep = params.timestep
         self._mailboxes: compiled.Mailboxes | None = None
         self._mail_links: compiled.MailLinks | None = None
-        # The native world reads these tables in place; holding them here keeps them alive.
-        self._tables = scene.bodies.to_arrays(), scene.joints.to_arrays()
-        self._world = self._native.BulletWorld(
-            self._settings(), self._tables[0], scene.body_count, self._tables[1], scene.joint_count
-        )
-        for shape in scene.shapes:
-            self._world.define_shape(self._shape(shape))
+        self._world = self._native.BulletWorld(self._settings())
+        self._shape_count = 0
+        self.grow()
         self._world.ignore_pairs(scene.ignored_explicitly)  # jointed ones it knows
         statics = scene.statics
         for s in range(scene.static_count):
@@ -92,14 +88,23 @@ class BulletEngine:
                 int(statics.mask[s]),
             )
 
+    def grow(self) -> None:
+        scene = self.scene
+        for shape in scene.shapes[self._shape_count :]:
+            self._world.define_shape(self._shape(shape))
+        self._shape_count = len(scene.shapes)
+        # The native world reads these tables in place; holding them here keeps them alive.
+        tables = scene.bodies.views(), scene.joints.views()
+        self._world.set_tables(tables[0], scene.body_count, tables[1], scene.joint_count)
+        self._tables = tables
+
     def _settings(self) -> compiled.WorldSettings:
         params, settings = self.params, self._native.WorldSettings()
         assert params.length_unit is not None
         assert params.iterations is not None
         settings.length_unit = params.length_unit
-        # Bullet's thresholds for masses are absolute too: it takes very heavy bodies for static ones.
-        if self.scene.body_count:
-            settings.mass_unit = float(2.0 ** np.round(np.log2(np.median(self.scene.bodies.mass))))
+        assert params.mass_unit is not None
+        settings.mass_unit = params.mass_unit
         settings.gravity = self.scene.gravity.tolist()
         settings.solver = params.solver
         settings.solver_rows = params.solver_rows
@@ -330,6 +335,9 @@ class BulletEngine:
 
     def step_measures(self) -> Array:
         return self._world.step_measures()
+
+    def break_joints(self, joint_ids: ArrayLike) -> None:
+        self._call(self._world.add_broken, as_ids(joint_ids))
 
     def set_broken(self, joint_ids: ArrayLike) -> None:
         self._call(self._world.set_broken, as_ids(joint_ids))

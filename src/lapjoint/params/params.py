@@ -185,6 +185,9 @@ class Params:
     length_unit: Annotated[float | None, SOLVER, InPythonOnly(), Positive()] = None
     """Metres per engine length. None: a power of two near the scene's typical body size, because Bullet's margins
     (0.02 and 0.04) are absolute: bodies much smaller than the unit are slow, much larger ones are stiff."""
+    mass_unit: Annotated[float | None, SOLVER, InPythonOnly(), Positive()] = None
+    """Kilograms per engine mass. None: a power of two near the scene's typical body mass, because Bullet's thresholds
+    for masses are absolute too: it takes very heavy bodies for static ones."""
     joint_erp: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.2
     """Share of a joint's gap that one step tries to close, 0 to 1. More: smaller gaps, more jerk."""
     contact_erp: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.05
@@ -268,6 +271,7 @@ class Params:
             timestep=scene.timestep if self.timestep is None else self.timestep,
             iterations=scene.iterations if self.iterations is None else self.iterations,
             length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
+            mass_unit=typical_mass(scene) if self.mass_unit is None else self.mass_unit,
             speed_limit=self._speed_limit(scene),
         )
 
@@ -424,3 +428,8 @@ def typical_length(scene: Scene) -> float:
     if scene.body_count == 0:
         return 1.0
     return float(2.0 ** np.round(np.log2(2 * np.median(scene.bounding_radii()))))
+
+
+def typical_mass(scene: Scene) -> float:
+    """The power of two nearest to the median body's mass [kg]."""
+    return float(2.0 ** np.round(np.log2(np.median(scene.bodies.mass)))) if scene.body_count else 1.0

@@ -26,6 +26,7 @@ from ..arrays.checks import (
     unit_vectors,
 )
 from ..arrays.columns import Columns
+from ..arrays.packing import pack_arrays, unpack_arrays
 from ..errors import LapjointError
 from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
 from .joints import KINDS, WORLD, Ball, Breaks, Fixed, Joint, axes_of, strengths
@@ -101,10 +102,25 @@ class Scene:
 
         A copy that cannot be written to; `set_states` changes them.
         """
-        b = self.bodies
-        states = np.concatenate([b.position, b.quaternion, b.linear_velocity, b.angular_velocity], axis=1)
+        states = self.states_of(0)
         states.flags.writeable = False
         return states
+
+    def states_of(self, first: int) -> Array:
+        """Initial states of all bodies from number `first` on."""
+        b = self.bodies
+        columns = (b.position, b.quaternion, b.linear_velocity, b.angular_velocity)
+        return np.concatenate([column[first:] for column in columns], axis=1)
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which bodies are there, by number: all, but for those that a simulation has removed."""
+        return np.ones(self.body_count, bool)
+
+    @property
+    def joint_alive(self) -> NDArray[np.bool_]:
+        """Which joints hold, by number: all, but for those that have broken or were removed."""
+        return np.ones(self.joint_count, bool)
 
     @property
     def ignored_explicitly(self) -> Ids:
@@ -114,13 +130,8 @@ class Scene:
     @property
     def ignored_pairs(self) -> Ids:
         """Pairs of bodies that never touch, (n, 2), lower number first: those asked for, and jointed neighbours."""
-        return self.ignored_pairs_without([])
-
-    def ignored_pairs_without(self, joint_ids: ArrayLike) -> Ids:
-        """The same if these joints are broken."""
         joints = self.joints
-        quiet = ~joints.collide & (joints.body_b != WORLD)
-        quiet[np.asarray(joint_ids, np.int64)] = False
+        quiet = ~joints.collide & (joints.body_b != WORLD) & self.joint_alive
         jointed = np.stack([joints.body_a[quiet], joints.body_b[quiet]], axis=1)
         pairs = np.sort(np.concatenate([*self._ignored, jointed]), axis=1)
         return np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2)
@@ -481,6 +492,49 @@ class Scene:
             scene.ignore(arrays["ignored"][:, 0], arrays["ignored"][:, 1])
         return scene
 
+    @property
+    def extent(self) -> tuple[int, int, int]:
+        """How many shapes, bodies and joints there are: numbers only grow."""
+        return len(self.shapes), self.body_count, self.joint_count
+
+    def first(self, extent: tuple[int, int, int]) -> Scene:
+        """The scene as it was when it had this extent."""
+        shapes, *counts = extent
+        description, arrays = self.describe()
+        for table_name, count in zip(("bodies", "joints"), counts, strict=True):
+            arrays |= {name: array[:count] for name, array in arrays.items() if name.startswith(f"{table_name}/")}
+        names = {key: name for key, name in description["body_names"].items() if int(key) < counts[0]}
+        return Scene.restore(
+            {**description, "shapes": description["shapes"][:shapes], "body_names": names}, arrays, True
+        )
+
+    def since(self, extent: tuple[int, int, int]) -> NDArray[np.uint8]:
+        """What was added since the scene had this extent, as bytes for `extend`."""
+        arrays: dict[str, NDArray[Any]] = {}
+        shapes, bodies, joints = extent
+        added = [describe_shape(self.shapes[i], f"shape/{i}", arrays) for i in range(shapes, len(self.shapes))]
+        names = {str(i): self.body_names[i] for i in range(bodies, self.body_count) if i in self.body_names}
+        for table_name, first in (("bodies", bodies), ("joints", joints)):
+            for name, column in self._table(table_name).views().items():
+                arrays[f"{table_name}/{name}"] = column[first:]
+        packed = pack_arrays(arrays, {"extent": extent, "shapes": added, "body_names": names})
+        return np.frombuffer(b"".join(packed), np.uint8)
+
+    def extend(self, added: NDArray[np.uint8]) -> None:
+        """Add what another scene, which began as this one, has more; what is here already is left as it is. Nothing is
+        checked."""
+        arrays, description = unpack_arrays(added.copy())  # a message's memory is soon another's
+        shapes, *firsts = description["extent"]
+        for entry in description["shapes"][len(self.shapes) - shapes :]:
+            self._shape_id(restore_shape(entry, arrays, trusted=True))
+        for table_name, first in zip(("bodies", "joints"), firsts, strict=True):
+            columns = self._table(table_name)
+            there = len(columns) - first
+            rows = {name: arrays[f"{table_name}/{name}"][there:] for name in columns}
+            columns.append(len(next(iter(rows.values()))), rows)
+        self.body_names |= {int(body_id): name for body_id, name in description["body_names"].items()}
+        self._body_ids |= {name: int(body_id) for body_id, name in description["body_names"].items()}
+
     def _table(self, name: str) -> Columns:
         return {"bodies": self.bodies, "statics": self.statics, "joints": self.joints}[name]
 
@@ -573,9 +627,14 @@ class Scene:
 
     def _in_body_frame(self, body: NDArray[np.int64], anchors: Array, turns: Array) -> Array:
         world = body == WORLD
-        position = np.where(world[:, None], 0.0, self.bodies.position[body])
-        back = rotation.conjugate(np.where(world[:, None], rotation.IDENTITY, self.bodies.quaternion[body]))
+        positions, quaternions = self._poses(body)
+        position = np.where(world[:, None], 0.0, positions)
+        back = rotation.conjugate(np.where(world[:, None], rotation.IDENTITY, quaternions))
         return np.concatenate([rotation.rotate(back, anchors - position), rotation.multiply(back, turns)], axis=1)
+
+    def _poses(self, body_ids: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Where bodies stand now."""
+        return self.bodies.position[body_ids], self.bodies.quaternion[body_ids]
 
 
 def _one_or_each(shape: Any, count: int, title: Any) -> list[Any]:

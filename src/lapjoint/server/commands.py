@@ -13,8 +13,10 @@ from ..algorithms import Membership
 from ..algorithms.command_lists import CommandLists
 from ..algorithms.membership import WORD, resized
 from ..arrays.checks import as_rows
+from ..arrays.growing import grown
 from ..arrays.state import Arrays, PartState
 from ..scene import STATE_SIZE, Scene
+from ..scene.living import LivingScene
 from ..workers.codec import array_bytes
 from ..workers.messages import StepCommand, StepReply
 from .weights import OverlapWeights
@@ -28,15 +30,13 @@ NOBODY = np.empty(0, np.int32)
 class CommandBuilder:
     """Keeps what the workers have acted on and what is asked for between two steps; builds commands from both."""
 
-    def __init__(self, body_count: int, worker_count: int, command_lists: ListCommands) -> None:
-        self._command_lists = command_lists
-        self.known = np.zeros((body_count, -(-worker_count // WORD)), np.uint64)
+    def __init__(self, scene: LivingScene, worker_count: int, command_lists: ListCommands) -> None:
+        self._scene, self._command_lists = scene, command_lists
+        self.known = np.zeros((scene.body_count, -(-worker_count // WORD)), np.uint64)
         """Membership bits that the workers have acted on."""
-        self.removed: Ids = NOBODY
-        """Bodies that are out of every worker's engine for good, whatever membership they have."""
-        self.broken: Ids = NOBODY
-        """Joints that are broken, ascending."""
-        self._tells_broken = False
+        self._extent = scene.extent  # that the workers know of
+        self._breaks: list[Ids] = []
+        self._tells_all_broken = False
         self.forces: dict[int, NDArray[np.float64]] = {}
         """Force and torque of the next step on each body that has any."""
         self._reset = NOBODY
@@ -46,16 +46,27 @@ class CommandBuilder:
     def set_worker_count(self, worker_count: int) -> None:
         """Add workers, which have acted on nothing, or drop the last ones."""
         self.known = resized(self.known, worker_count)
-        self._tells_broken |= len(self.broken) > 0
+        self._tells_all_broken = True
+
+    @property
+    def broken(self) -> Ids:
+        """Joints that hold nothing any more, ascending."""
+        return np.flatnonzero(~self._scene.joint_alive).astype(np.int32)
 
     def break_joints(self, joint_ids: Ids) -> None:
         """Have these joints broken in every worker, from the next step on."""
-        self.broken = np.union1d(self.broken, joint_ids).astype(np.int32)
-        self._tells_broken = True
+        self._breaks.append(joint_ids)
+
+    def add_bodies(self) -> None:
+        """The scene has more bodies, which no worker knows of yet."""
+        self.known = grown(self.known, self._scene.body_count)
 
     def remove(self, body_ids: Ids) -> None:
-        """Take these bodies out of every worker's engine for good."""
-        self.removed = np.union1d(self.removed, body_ids).astype(np.int32)
+        """Of these bodies, which are gone, nothing is asked any more."""
+        gone = set(body_ids.tolist())
+        self._set -= gone
+        for body in gone & self.forces.keys():
+            del self.forces[body]
 
     def reset(self, overlap: Ids) -> None:
         """Have these bodies, which were blended after the last step, start from the blend."""
@@ -92,59 +103,58 @@ class CommandBuilder:
         reset = self._reset
         if self._set:
             reset = np.union1d(reset, sorted(self._set)).astype(np.int32)
-        wanted = self.wanted(membership)
-        lists = self._command_lists(wanted, self.known, reset, weights.worker)
-        bodies = weights.rows
+        lists = self._command_lists(membership, self.known, reset, weights.worker)
+        bodies, told = weights.rows, self._told()
         commands = []
         for w in range(membership.worker_count):
             slot = lists.slots[w]
-            if len(self.removed):
-                slot = slot[~np.isin(bodies[slot], self.removed)]
-            command = kind(lists.deactivate[w], lists.activate[w], lists.reset[w], bodies[slot], slot)
+            command = kind(lists.deactivate[w], lists.activate[w], lists.reset[w], bodies[slot], slot, **told)
             if self.forces:
-                pushed = [body for body in sorted(self.forces) if wanted.has(body, w)]
+                pushed = [body for body in sorted(self.forces) if membership.has(body, w)]
                 command.force_ids = np.array(pushed, np.int32)
                 command.forces = np.array([self.forces[body] for body in pushed]).reshape(-1, 6)
             command.iterations = self._iterations
-            if self._tells_broken:
-                command.broken, command.sets_broken = self.broken, True
             commands.append(command)
-        self.known = wanted.bits.copy()
+        self.known[:] = membership.bits
         self.forces.clear()
         self._set.clear()
-        self._reset, self._iterations, self._tells_broken = NOBODY, None, False
+        self._reset, self._iterations = NOBODY, None
         return commands
+
+    def _told(self) -> dict[str, Any]:
+        """What all workers are told: what the scene has more, and which joints have broken, since they were told."""
+        told: dict[str, Any] = {}
+        if self._extent != self._scene.extent:
+            told["added"], self._extent = self._scene.since(self._extent), self._scene.extent
+        if self._tells_all_broken:
+            told |= self._all_broken()
+        elif self._breaks:
+            told["broken"] = np.concatenate(self._breaks)
+        self._breaks, self._tells_all_broken = [], False
+        return told
 
     def rebuild(self, membership: Membership, command: StepCommand, worker: int, iterations: int) -> StepCommand:
         """The whole command of a fresh worker that takes another's place: all its bodies, and what `command` had for
         the other in this step."""
         full = replace(command, deactivate=NOBODY, reset=NOBODY, iterations=iterations, **self._all_broken())
-        full.activate = self.wanted(membership).active(worker)
-        self.known[self.removed, worker // WORD] &= ~np.uint64(1 << (worker % WORD))
+        full.activate = membership.active(worker)
+        word, bit = worker // WORD, np.uint64(1 << (worker % WORD))
+        self.known[:, word] = self.known[:, word] & ~bit | membership.bits[:, word] & bit
         here = np.isin(command.overlap, full.activate)
         full.overlap, full.slot = command.overlap[here], command.slot[here]
         return full
 
     def repeat(self, membership: Membership, command: StepCommand, worker: int) -> StepCommand:
         """The command of a worker that has executed `command` and takes the same step again."""
-        wanted, bit = self.wanted(membership), np.uint64(1 << (worker % WORD))
-        known = self.known[:, worker // WORD]
-        out = np.flatnonzero((known & bit != 0) & ~wanted.column(worker)).astype(np.int32)
+        bit, known = np.uint64(1 << (worker % WORD)), self.known[:, worker // WORD]
+        out = np.flatnonzero((known & bit != 0) & ~membership.column(worker)).astype(np.int32)
         known[out] &= ~bit
-        reset = wanted.active(worker)
+        reset = membership.active(worker)
         return replace(command, deactivate=out, activate=NOBODY, reset=reset, **self._all_broken())
 
     def _all_broken(self) -> dict[str, Any]:
         """What a command has for a worker that may know of other joints that broke: in steps that it takes again."""
         return {"broken": self.broken, "sets_broken": True}
-
-    def wanted(self, membership: Membership) -> Membership:
-        """The membership, without bodies that are out for good."""
-        if not len(self.removed):
-            return membership
-        wanted = membership.copy()
-        wanted.bits[self.removed] = 0
-        return wanted
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
@@ -152,7 +162,7 @@ class CommandBuilder:
         arrays: Arrays = {
             "known": self.known,
             "set": np.array(sorted(self._set), np.int32),
-            "removed": self.removed,
+            "removed": np.flatnonzero(~self._scene.alive).astype(np.int32),
             "broken": self.broken,
             "force_ids": np.array(list(self.forces), np.int32),
             "forces": np.array(list(self.forces.values())).reshape(-1, 6),
@@ -166,9 +176,7 @@ class CommandBuilder:
 
     def restore_without_workers(self, state: PartState) -> None:
         """Restore what does not depend on the number of workers."""
-        self._iterations, self.removed = state.values["iterations"], state.array("removed")
-        self.broken = state.array("broken")
-        self._tells_broken = len(self.broken) > 0
+        self._iterations, self._tells_all_broken = state.values["iterations"], True
         ids, rows = state.arrays["force_ids"], state.array("forces")
         self.forces = dict(zip(ids.tolist(), rows, strict=True))
 

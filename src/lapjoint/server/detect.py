@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..algorithms import Algorithms, ConstraintGraph, Membership, NearPairFinder
 from ..algorithms.membership import shared_before
 from ..arrays.state import PartState
-from ..engines import CONTACT_MARGIN, BreakingEngine, Contacts, EngineState, make_engine
+from ..engines import CONTACT_MARGIN, BreakingEngine, Contacts, EngineState, GrowingEngine, make_engine
 from ..errors import PenetrationWarning
 from ..params import Params
 from ..scene import WORLD, Scene
@@ -23,8 +23,8 @@ from ..workers.runtimes import Runtime
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-FinderMaker = Callable[..., NearPairFinder]
-"""Makes one for a scene, a margin and broken joints, if there are any."""
+FinderMaker = Callable[[Scene, float], NearPairFinder]
+"""Makes one for a scene as it is and a margin."""
 DEEP = 0.1
 """Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
 
@@ -48,8 +48,8 @@ class Detector(Protocol):
         """While the workers step: whatever can be done already for the next `find`."""
         ...
 
-    def break_joints(self, broken: Ids) -> None:
-        """These joints of the scene are broken: their bodies may touch."""
+    def renew(self, states: Array) -> None:
+        """Bodies or joints of the scene have come or gone, since `renew` was last called; these are the states."""
         ...
 
     def engine_state(self) -> EngineState | None:
@@ -64,13 +64,14 @@ class ServerDetector:
 
     needs_all_states: ClassVar[bool] = True
 
-    def __init__(self, scene: Scene, params: Params) -> None:
-        self._engine = make_engine(scene, params)
-        self._all = np.arange(scene.body_count, dtype=np.int32)
-        self._engine.activate(self._all, scene.states)
+    def __init__(self, scene: Scene, params: Params, states: Array | None = None) -> None:
+        """`states` are those of all bodies now; the scene's, unless given."""
+        self._scene, self._engine = scene, make_engine(scene, params)
+        self._there = np.flatnonzero(scene.alive).astype(np.int32)
+        self._engine.activate(self._there, (scene.states if states is None else states)[self._there])
 
     def contacts(self, states: Array) -> Contacts:
-        self._engine.set_states(self._all, states)
+        self._engine.set_states(self._there, states[self._there])
         self._engine.detect()
         return self._engine.contacts()
 
@@ -83,9 +84,16 @@ class ServerDetector:
     def prepare(self, membership: Membership) -> None:
         pass
 
-    def break_joints(self, broken: Ids) -> None:
+    def renew(self, states: Array) -> None:
+        there = np.flatnonzero(self._scene.alive).astype(np.int32)
+        if isinstance(self._engine, GrowingEngine):
+            self._engine.grow()
+        self._engine.deactivate(np.setdiff1d(self._there, there))
+        entering = np.setdiff1d(there, self._there)
+        self._engine.activate(entering, states[entering])
         if isinstance(self._engine, BreakingEngine):
-            self._engine.set_broken(broken)
+            self._engine.set_broken(np.flatnonzero(~self._scene.joint_alive))
+        self._there = there
 
     def engine_state(self) -> EngineState | None:
         return self._engine.state()
@@ -105,7 +113,7 @@ class WorkerDetector:
     needs_all_states: ClassVar[bool] = False
 
     def __init__(self, scene: Scene, params: Params, make_finder: FinderMaker) -> None:
-        self._engine = make_engine(scene, params)
+        self._scene, self._engine = scene, make_engine(scene, params)
         self._make_finder = partial(make_finder, scene, CONTACT_MARGIN * (params.length_unit or 1.0))
         self._finder = self._make_finder()
         self._states = scene.states
@@ -121,8 +129,10 @@ class WorkerDetector:
     def prepare(self, membership: Membership) -> None:
         self._finder.prepare(membership)
 
-    def break_joints(self, broken: Ids) -> None:
-        self._finder = self._make_finder(broken)
+    def renew(self, states: Array) -> None:
+        if isinstance(self._engine, GrowingEngine):
+            self._engine.grow()
+        self._finder = self._make_finder()
 
     def engine_state(self) -> EngineState | None:
         return None
@@ -138,10 +148,10 @@ class WorkerDetector:
         return np.asarray(pairs[clearances == 0])
 
 
-def make_detector(scene: Scene, params: Params, make_finder: FinderMaker) -> tuple[Detector, Contacts]:
-    """The detector that `params` names, and the contacts of the scene as it is."""
-    whole = ServerDetector(scene, params)
-    contacts = whole.contacts(scene.states)
+def make_detector(scene: Scene, params: Params, make_finder: FinderMaker, states: Array) -> tuple[Detector, Contacts]:
+    """The detector that `params` names, and the contacts of the scene in these states."""
+    whole = ServerDetector(scene, params, states)
+    contacts = whole.contacts(states)
     if params.detect == "server":
         return whole, contacts
     return WorkerDetector(scene, params, make_finder), contacts
@@ -150,36 +160,36 @@ def make_detector(scene: Scene, params: Params, make_finder: FinderMaker) -> tup
 class Detection:
     """The constraint graph of the present states: joints, and the contacts that the detector finds."""
 
-    def __init__(self, scene: Scene, params: Params, algorithms: Algorithms) -> None:
-        self._body_count, self._algorithms, self._joints = scene.body_count, algorithms, scene.joints
-        self.jointed = np.zeros(scene.body_count, bool)
-        """Which bodies have a joint with another."""
-        self._set_joint_edges(np.empty(0, np.int32))
-        self.detector, self.contacts_at_start = make_detector(scene, params, algorithms.PairFinder)
+    def __init__(self, scene: Scene, params: Params, algorithms: Algorithms, states: Array) -> None:
+        self._scene, self._algorithms = scene, algorithms
+        self._knows_joints = self._knows_bodies = True  # as they are now; and so does the detector
+        self._find_joint_edges()
+        self.detector, self.contacts_at_start = make_detector(scene, params, algorithms.PairFinder, states)
         self.graph: ConstraintGraph = self._graph([])
         self.is_unchanged = False
         """Whether the contacts are those of the step before."""
 
-    def _set_joint_edges(self, broken: Ids) -> None:
-        joints = self._joints
-        inner = joints.body_b != WORLD
-        inner[broken] = False
+    def _find_joint_edges(self) -> None:
+        joints = self._scene.joints
+        inner = (joints.body_b != WORLD) & self._scene.joint_alive
         self._joint_edges = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
-        self.jointed[:] = False
+        self.jointed = np.zeros(self._scene.body_count, bool)
+        """Which bodies have a joint with another."""
         self.jointed[self._joint_edges] = True
+        self._knows_joints = True
 
-    def break_joints(self, broken: Ids) -> None:
-        """These joints of the scene are broken, and no others."""
-        self._set_joint_edges(broken)
-        self.detector.break_joints(broken)
-        self.set_contacts([self.graph.contacts])
-        self.is_unchanged = False
+    def note_changes(self) -> None:
+        """Bodies or joints of the scene have come or gone: what depends on them is found anew when it is needed."""
+        self._knows_joints = self._knows_bodies = False
 
     def update(self, runtime: Runtime, membership: Membership, last: Sequence[StepReply]) -> None:
         """The graph of the present states. `last` is what the workers reported of the step before."""
         states = runtime.states if self.detector.needs_all_states else runtime.border_states
+        is_same_scene, self._knows_bodies = self._knows_bodies, True
+        if not is_same_scene:
+            self.detector.renew(states)
         graph = self._graph(self.detector.find(states, membership, last))
-        self.is_unchanged = np.array_equal(graph.contacts, self.graph.contacts)
+        self.is_unchanged = is_same_scene and np.array_equal(graph.contacts, self.graph.contacts)
         if not self.is_unchanged:
             self.graph = graph
 
@@ -188,7 +198,13 @@ class Detection:
         self.graph = self._graph(contacts)
 
     def _graph(self, contacts: Sequence[Ids]) -> ConstraintGraph:
-        return self._algorithms.Graph(self._body_count, self._joint_edges, contacts)
+        """Without contacts of bodies that were removed since."""
+        if not self._knows_joints:
+            self._find_joint_edges()
+        alive = self._scene.alive
+        if not alive.all():
+            contacts = [pairs[alive[pairs[:, 0]] & (alive[pairs[:, 1]] | (pairs[:, 1] < 0))] for pairs in contacts]
+        return self._algorithms.Graph(self._scene.body_count, self._joint_edges, contacts)
 
     def state(self) -> PartState:
         arrays = {"contacts": self.graph.contacts}

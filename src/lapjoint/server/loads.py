@@ -35,13 +35,24 @@ class Loads:
     """Sets the costs and rates of a membership, by the kind of load that `params.load` names."""
 
     def __init__(self, scene: Scene, params: Params) -> None:
-        a, b = scene.joints.body_a, scene.joints.body_b
-        self._joint_count = np.bincount(np.concatenate([a, b[b != WORLD]]), minlength=scene.body_count)
+        self._scene = scene
+        self._joint_count: NDArray[np.int64] | None = None  # of each body
         self._kind = params.load
         self._threshold = params.repartition
         self._cpu_ms: NDArray[np.float64] | None = None
         self._last_repartition = 0
         self._duplicated = 0.0
+
+    def note_changes(self) -> None:
+        """Bodies or joints of the scene have come or gone."""
+        self._joint_count = None
+
+    def _joint_counts(self) -> NDArray[np.int64]:
+        if self._joint_count is None:
+            joints, holds = self._scene.joints, self._scene.joint_alive
+            a, b = joints.body_a[holds], joints.body_b[holds]
+            self._joint_count = np.bincount(np.concatenate([a, b[b != WORLD]]), minlength=self._scene.body_count)
+        return self._joint_count
 
     def measure(self, worker_cpu_ms: NDArray[np.float64], steps: int = 1) -> None:
         """Add a step's CPU times to the measured ones, or the means of several."""
@@ -60,7 +71,7 @@ class Loads:
                 contacts += np.bincount(body, minlength=membership.body_count)
                 points += np.bincount(body, reply.contact_point_count[end >= 0], membership.body_count)
         several = np.maximum(membership.worker_counts(), 1)  # which report the same contacts
-        swept = sweeps * (POINT_SWEEP * points / several + JOINT_SWEEP * self._joint_count)
+        swept = sweeps * (POINT_SWEEP * points / several + JOINT_SWEEP * self._joint_counts())
         membership.set_costs(BODY + CONTACT * contacts / several + swept)
         if self._kind == "time" and self._cpu_ms is not None and len(self._cpu_ms) == membership.worker_count:
             membership.set_costs(membership.cost, np.maximum(1, 1e9 * self._cpu_ms / np.maximum(membership.load, 1)))
@@ -70,7 +81,8 @@ class Loads:
         estimated by their loads, with bodies in the overlap counted once."""
         if self._kind == "time":
             return 0.0 if self._cpu_ms is None else float(self._cpu_ms.sum())
-        return float(membership.cost.sum()) * (BODY_MS if self._kind == "bodies" else UNIT_MS)
+        cost = membership.cost[membership.bits.any(axis=1)].sum()
+        return float(cost) * (BODY_MS if self._kind == "bodies" else UNIT_MS)
 
     def has_waited(self, step_count: int) -> bool:
         """Whether the last repartition is so long ago that there may be another."""
@@ -115,4 +127,5 @@ class Loads:
     @staticmethod
     def duplicated_share(membership: Membership) -> float:
         """Active bodies of all workers over the bodies of the scene, minus one."""
-        return float(membership.worker_counts().sum()) / max(membership.body_count, 1) - 1
+        counts = membership.worker_counts()
+        return float(counts.sum()) / max(int((counts > 0).sum()), 1) - 1

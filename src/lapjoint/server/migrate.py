@@ -18,13 +18,14 @@ def migrate(
 ) -> tuple[int, int]:
     """Have the workers exchange bodies until they have those of the membership, with what was cached of contacts and
     joints of the migrating bodies. Returns how many bodies entered engines, and how many left: none if the workers have
-    no bodies yet."""
-    wanted, known = commands.wanted(membership), commands.known
-    if not known.any():
+    no bodies yet. Those that are new to all workers enter with the step."""
+    known = commands.known
+    is_known = known.any(axis=1)
+    if not is_known.any():
         return 0, 0
     changes, asked = [], []
     for worker in range(membership.worker_count):
-        now, before = wanted.column(worker), column_of(known, worker)
+        now, before = membership.column(worker) & is_known, column_of(known, worker)
         leaving, entering = (np.flatnonzero(mask).astype(np.int32) for mask in (before & ~now, now & ~before))
         changes.append(WorkerChange(leaving, entering, now))
         asked.append(migration.bodies[(migration.before == worker) & before[migration.bodies]])
@@ -38,7 +39,7 @@ def migrate(
         return 0, 0  # they are in no engine
     cache = join_states([one for one in caches if len(one.points) or len(one.joint_ids)] or caches)
     write_migration(runtime.step, cache, changes, body_count)
-    commands.known = wanted.bits.copy()
+    known[is_known] = membership.bits[is_known]
     return sum(len(change.entering) for change in changes), sum(len(change.leaving) for change in changes)
 
 

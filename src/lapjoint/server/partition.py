@@ -115,16 +115,20 @@ def repartition(
     count = membership.worker_count if worker_count is None else worker_count
     speed = 1.0 / membership.rate[:count]
     if count == 1:
-        return np.zeros(scene.body_count, np.int32)
-    parts = _metis(scene, states[:, :3], count, contacts, membership.cost, speed / speed.sum())
+        return np.zeros(membership.body_count, np.int32)
+    there = np.flatnonzero(membership.bits.any(axis=1)).astype(np.int32)
+    cost = membership.cost[there]
+    parts = _metis(scene, states[:, :3], count, contacts, cost, speed / speed.sum(), there)
     kept = np.zeros((count, count))
     for w in range(count):
-        has = membership.column(w)
-        kept[:, w] = np.bincount(parts[has], membership.cost[has], minlength=count)
+        has = membership.column(w)[there]
+        kept[:, w] = np.bincount(parts[has], cost[has], minlength=count)
     # A part made for one speed does not fit a worker of another: no number of kept bodies makes up for it.
-    unlike = np.abs(np.log(speed[:, None] / speed)) * membership.cost.sum()
+    unlike = np.abs(np.log(speed[:, None] / speed)) * cost.sum()
     part, worker = linear_sum_assignment(unlike - kept)
-    return np.asarray(worker[np.argsort(part)][parts], np.int32)
+    partition = np.zeros(membership.body_count, np.int32)  # also of bodies that were removed, which have none
+    partition[there] = worker[np.argsort(part)][parts]
+    return partition
 
 
 def _metis(
@@ -134,19 +138,23 @@ def _metis(
     contacts: Ids | None = None,
     cost: NDArray[np.int64] | None = None,
     shares: NDArray[np.float64] | None = None,
+    bodies: Ids | None = None,
 ) -> Ids:
+    """The parts of all bodies, or of these, ascending, which are all that are there."""
     import pymetis
 
-    pairs = proximity_pairs(scene, position)
+    bodies = np.arange(scene.body_count, dtype=np.int32) if bodies is None else bodies
+    pairs, count = proximity_pairs(scene, position, bodies), len(bodies)
     joints = scene.joints
-    inner = joints.body_b != WORLD
+    inner = (joints.body_b != WORLD) & scene.joint_alive
     # A joint is always there, a contact only maybe: cutting a joint costs as much as cutting four neighbours.
     jointed = np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
-    lists = [pairs, *[jointed] * 4, *([] if contacts is None else [contacts] * 2)]
-    ends = np.concatenate([*lists, *(pair[:, ::-1] for pair in lists)])
-    keys, weight = np.unique(ends[:, 0].astype(np.int64) * scene.body_count + ends[:, 1], return_counts=True)
-    start = np.searchsorted(keys, np.arange(scene.body_count + 1, dtype=np.int64) * scene.body_count)
-    graph = pymetis.CSRAdjacency(start, keys % scene.body_count)
+    lists = [jointed] * 4 if contacts is None else [*[jointed] * 4, *[contacts] * 2]
+    edges = np.concatenate([pairs, *(np.searchsorted(bodies, ends) for ends in lists)])
+    ends = np.concatenate([edges, edges[:, ::-1]])
+    keys, weight = np.unique(ends[:, 0].astype(np.int64) * count + ends[:, 1], return_counts=True)
+    start = np.searchsorted(keys, np.arange(count + 1, dtype=np.int64) * count)
+    graph = pymetis.CSRAdjacency(start, keys % count)
     _, parts = pymetis.part_graph(
         worker_count,
         graph,
@@ -158,13 +166,13 @@ def _metis(
     return np.asarray(parts, np.int32)
 
 
-def proximity_pairs(scene: Scene, position: NDArray[np.float64]) -> Ids:
-    """Pairs of bodies whose bounding spheres nearly touch, (n, 2)."""
+def proximity_pairs(scene: Scene, position: NDArray[np.float64], bodies: Ids) -> Ids:
+    """Pairs of these bodies whose bounding spheres nearly touch, (n, 2), by their places in the list."""
     from scipy.spatial import cKDTree
 
-    radii = scene.bounding_radii()
+    radii = scene.bounding_radii()[bodies]
     reach = 2.2 * float(np.median(radii)) if len(radii) else 0.0
-    pairs = cKDTree(position).query_pairs(reach, output_type="ndarray")
+    pairs = cKDTree(position[bodies]).query_pairs(reach, output_type="ndarray")
     return np.asarray(pairs, np.int32).reshape(-1, 2)
 
 

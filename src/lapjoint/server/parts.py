@@ -77,7 +77,7 @@ class CouplingPart:
     def restore(self, state: PartState) -> None:
         self.coupling.restore(state, self.now)
         if self.now.step_count:
-            self.profile.bits = self.now.commands.wanted(self.now.membership).bits
+            self.profile.bits = self.now.membership.bits
             self.profile.replies = self.now.replies
 
 

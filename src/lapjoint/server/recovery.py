@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import Membership
+from ..arrays.growing import grown
 from ..arrays.state import PartState
 from ..errors import SimulationStopped, WorkerError
 from ..params import Params
@@ -90,8 +91,11 @@ class Recovery:
         builder: CommandBuilder,
         frozen: Frozen,
         events: list[Event],
+        remove: Callable[[Ids], None],
     ) -> None:
+        """`remove` takes bodies out of the scene for good."""
         self.events = events
+        self._remove = remove
         self._scene, self._params = scene, params
         self._runtime, self._builder, self._frozen = runtime, builder, frozen
         self._start = np.empty_like(runtime.states)
@@ -106,7 +110,9 @@ class Recovery:
 
     def take_step(self, plan: StepPlan) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
-        np.copyto(self._start, self._states())
+        states = self._states()
+        self._start = grown(self._start, len(states))
+        np.copyto(self._start, states)
         self._put_back_now.clear()
         answers = self._step(plan, plan.commands, again=False)
         failures = self._failures(plan, answers)
@@ -191,7 +197,7 @@ class Recovery:
             return Verdict(Action.STOP)
         if times < MOST_IN_STEP and not often:
             return Verdict(Action.REPLACE)
-        fresh = tuple(body for body in failure.body_ids if body not in self._builder.removed)
+        fresh = tuple(body for body in failure.body_ids if self._scene.alive[body])
         if self._params.quarantine and fresh and times < MOST_QUARANTINED:
             return Verdict(Action.QUARANTINE, fresh)
         again = f"{times} times in this step" if times >= MOST_IN_STEP else f"{MOST} times within {WITHIN} steps"
@@ -239,6 +245,8 @@ class Recovery:
         """Freeze bodies, without forces; those that are frozen already leave the engines."""
         known = np.array([body in self._quarantined for body in bodies.tolist()])
         self._put_back(bodies)
+        if known.all():
+            self._remove(bodies)
         slot_body = plan.weights.rows
         slots = np.flatnonzero(np.isin(slot_body, bodies))
         self._runtime.worker_states[slots] = self._runtime.states[slot_body[slots]]
@@ -249,7 +257,6 @@ class Recovery:
             new = bodies[~known]
             self._report(plan.step_count, "quarantine", f"{body_titles(self._scene, new)} frozen: not finite", new)
             return
-        self._builder.remove(bodies)
         text = f"{body_titles(self._scene, bodies)} taken out of all workers: not finite though frozen"
         self._report(plan.step_count, "removed", text, bodies)
 

@@ -46,5 +46,5 @@ def redistribute(
     merged = coupling.redistribute_states(now, saved, states, table)
     parts = [to_bytes(coupling.part_of(merged, membership.column(worker))) for worker in range(worker_count)]
     write_states(runtime.step, parts, membership.body_count)
-    commands.known = commands.wanted(membership).bits.copy()
+    commands.known = membership.bits.copy()
     commands.set_from_table(np.asarray(saved["commands"].arrays["set"]))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import Membership
+from ..algorithms.membership import column_of
 from ..arrays.state import PartState
 from ..scene import Scene
 from .partition import repartition
@@ -39,6 +40,15 @@ class PlannedPartition:
         return self._partition
 
 
+def with_newer(partition: Ids, membership: Membership) -> Ids:
+    """A partition of bodies of before, and where the newer ones are."""
+    newer = membership.bits[len(partition) :]
+    first = np.zeros(len(newer), np.int32)
+    for worker in reversed(range(membership.worker_count)):
+        first[column_of(newer, worker)] = worker
+    return np.concatenate([partition, first])
+
+
 class Repartition:
     """Decides which partition comes next, and when a requested one is due.
 
@@ -61,6 +71,13 @@ class Repartition:
     def request(self, partition: Ids) -> None:
         """Use this partition in the next step, or METIS's, if it leaves a worker without bodies."""
         self.requested = partition if len(np.unique(partition)) == self.wanted_count else partition[:0]
+
+    def add_bodies(self, membership: Membership) -> None:
+        """The membership has more bodies: in what is to come, they stay where they are."""
+        if self.requested is not None and len(self.requested):
+            self.requested = with_newer(self.requested, membership)
+        if self.bits is not None:
+            self.bits = np.concatenate([self.bits, membership.bits[len(self.bits) :]])
 
     def is_due(self, membership: Membership) -> bool:
         """Whether a partition was requested, or other workers than there are."""
@@ -97,6 +114,7 @@ class Repartition:
         should be."""
         if self.bits is None:
             return membership.worker_count
+        self.bits[~membership.bits.any(axis=1)] = 0  # bodies that were removed since
         membership.set_bits(self.bits)
         self.bits = None
         return min(self.last_count, membership.worker_count)

@@ -55,8 +55,10 @@ class StepCommand:
     """How many to take, one after the other."""
     forgets: bool = False
     """Whether to start without the impulses of before: they are those of later steps, from which all go back."""
+    added: Bytes = _array(np.uint8)
+    """What the scene has more since the last command (Scene.since); a worker that has it already leaves it."""
     broken: Ids = _array(np.int32)
-    """Joints that are broken, and no others, if `sets_broken`."""
+    """Joints that have broken since the last command; or all that are broken, and no others, if `sets_broken`."""
     sets_broken: bool = False
     breaks: bool = True
     """Whether joints that a step was too much for break at once. If not, the server is told, and decides."""
@@ -74,6 +76,8 @@ class NeighbourCommand(StepCommand):
     whole: Ids = _array(np.int32)
     """Structures across workers, by their lowest bodies, that are narrow enough between workers to be solved at
     once."""
+    mail_room: int = 0
+    """Bytes that a message to another worker can have from now on; 0: as before."""
     choose: bool = False
     """Whether workers choose anew who has which ghosts before the first step: bodies have come, gone or been set."""
 

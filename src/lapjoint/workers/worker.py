@@ -9,11 +9,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays.growing import grown
 from ..engines import (
     STEP_MEASURES,
     BreakingEngine,
     DirectEngine,
     EngineState,
+    GrowingEngine,
     JointBreaks,
     NeighbourEngine,
     SubstepEngine,
@@ -55,7 +57,7 @@ class Worker:
 
     def __init__(self, index: int, scene: Scene, params: Params, states: Array, worker_states: Array) -> None:
         self.index = index
-        self._engine = make_engine(scene, params, index)
+        self._scene, self._engine = scene, make_engine(scene, params, index)
         self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
@@ -91,8 +93,12 @@ class Worker:
         abandon(self._mail, attempt)
         self._with_neighbours.abandon_links(attempt)
 
+    def set_states(self, states: Array) -> None:
+        """Use another table of states from now on: there are more bodies."""
+        self._states = states
+
     def set_worker_states(self, worker_states: Array) -> None:
-        """Use another table of overlap bodies from now on: there are more workers."""
+        """Use another table of overlap bodies from now on: there are more workers, or bodies."""
         self._worker_states = worker_states
 
     @property
@@ -127,10 +133,14 @@ class Worker:
         """What comes before a step: bodies change, forces and the like are set."""
         start = time.thread_time()
         self._command, self._has_stepped = command, True
+        if len(command.added):
+            self._extend(command.added)
         if self._breaking is not None:
             self._breaking.set_breaks(command.breaks)
             if command.sets_broken:
                 self._breaking.set_broken(command.broken)
+            elif len(command.broken):
+                self._breaking.break_joints(command.broken)
         if command.forgets:
             self._engine.clear_contacts()
         self._change_members(command)
@@ -139,6 +149,14 @@ class Worker:
         if command.iterations is not None:
             self._engine.set_iterations(command.iterations)
         self._spent_cpu_s = time.thread_time() - start
+
+    def _extend(self, added: NDArray[np.uint8]) -> None:
+        """The scene has more bodies and joints from now on."""
+        self._scene.extend(added)
+        if not isinstance(self._engine, GrowingEngine):
+            raise WorkerError(f"worker {self.index}: its engine takes no more bodies")
+        self._engine.grow()
+        self._active = grown(self._active, self._scene.body_count, False)
 
     def step_with_neighbours(self) -> bool:
         """Take the steps together with all other workers. False: one is abandoned."""

@@ -9,7 +9,7 @@ import pytest
 
 from lapjoint import WORLD, Ball, Box, Fixed, Hinge, Params, Plane, Scene, Simulation, Slider, scenes
 from lapjoint.measures import joint_gaps, linear_momentum
-from lapjoint.server.coupling.structures import NOBODY, structure_labels
+from lapjoint.server.coupling.structures import structure_labels
 from lapjoint.server.coupling.tight import Tight
 from tight_support import simulate
 
@@ -106,7 +106,7 @@ def test_wide_interfaces_are_swept_and_narrow_ones_are_not() -> None:
             simulation.step(20)
             coupling = simulation._coupling
             assert isinstance(coupling, Tight)
-            found[name] = len(coupling._structures.narrow(coupling.owner, NOBODY)), simulation.joint_gaps().sum()
+            found[name] = len(coupling._structures.narrow(coupling.owner)), simulation.joint_gaps().sum()
     assert found["narrow"][0] == 1
     assert found["wide"][0] == 0
     assert 10 * found["narrow"][1] < found["wide"][1]
@@ -131,7 +131,7 @@ def test_interfaces_are_solved_at_once_as_far_as_a_message_has_room(monkeypatch:
         simulation.step(3)
         coupling = simulation._coupling
         assert isinstance(coupling, Tight)
-        narrow = coupling._structures.narrow(coupling.owner, NOBODY)
+        narrow = coupling._structures.narrow(coupling.owner)
         gaps = simulation.joint_gaps().reshape(4, -1).sum(axis=1)
     assert narrow.tolist() == [0, 100]
     assert gaps[:2].max() < 0.1 * gaps[2:].min()

@@ -19,7 +19,7 @@ from ...algorithms import Algorithms, ConstraintGraph, Membership
 from ...arrays.state import PartState
 from ...engines import EngineState, JointBreaks
 from ...params import Params
-from ...scene import Scene
+from ...scene.living import LivingScene
 from ...workers.messages import StepCommand, StepReply, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..commands import CommandBuilder
@@ -37,7 +37,7 @@ Ids = NDArray[np.int32]
 class Situation:
     """What the server knows before a step: memberships, contacts, loads, and what was requested."""
 
-    scene: Scene
+    scene: LivingScene
     params: Params
     """Resolved; replaced as a whole when one changes."""
     algorithms: Algorithms
@@ -163,6 +163,14 @@ class Coupling(Protocol):
 
     def breaks(self, now: Situation) -> JointBreaks:
         """Joints that broke in the last steps, each once."""
+        ...
+
+    def add_bodies(self, workers: Ids) -> None:
+        """More bodies, at the end of the list, in these workers; `note_changes` follows."""
+        ...
+
+    def note_changes(self) -> None:
+        """Bodies or joints of the scene have come or gone."""
         ...
 
     def invalidate(self) -> None:

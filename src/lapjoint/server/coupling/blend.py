@@ -33,6 +33,7 @@ class Blend:
     def __init__(self, now: Situation) -> None:
         self.weights = OverlapWeights.none()
         self._is_settled = False  # nothing changed in the last step: if contacts stay, nothing will in the next
+        self._may_be_open = False
         now.algorithms.assign_overlap(_growth_depth(now), now.graph, now.membership)
         self.note_repartition(now)
         self._weigh(now)
@@ -85,10 +86,12 @@ class Blend:
             profile.uncovered_count = len(membership.uncovered(graph.edges))
             return worker_count
         lost = now.detection.detector.find_lost(left, membership)
+        if self._may_be_open:  # joints that were added may be between bodies that share no worker
+            lost, self._may_be_open = np.concatenate([lost, membership.uncovered(graph.edges)]), False
         if len(lost):
             balance(lost, mode=Balance.GUARDED, jointed=jointed)
         if params.validate:
-            membership.validate(graph)
+            membership.validate(graph, now.scene.alive)
         return worker_count
 
     def _assign_overlap(self, now: Situation, membership: Membership) -> None:
@@ -148,6 +151,12 @@ class Blend:
         worker = np.repeat(np.arange(len(now.replies)), [len(reply.broke_joint) for reply in now.replies])
         decides = np.argmax(about, axis=1) == worker
         return JointBreaks(found.step[decides], found.joint[decides], found.load[decides])
+
+    def add_bodies(self, workers: Ids) -> None:
+        pass
+
+    def note_changes(self) -> None:
+        self._is_settled, self._may_be_open = False, True
 
     def invalidate(self) -> None:
         self._is_settled = False

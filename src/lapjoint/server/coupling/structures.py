@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays.growing import grown
 from ...scene import WORLD, Scene
 from .turns import MOST_WORKERS
 
@@ -27,27 +28,45 @@ class Structures:
 
     def __init__(self, scene: Scene, joint_choice: str, room: int) -> None:
         """`joint_choice` is `joints` of Params; `room` is how many bytes a message between two workers can have."""
+        self._scene, self._joint_choice, self._room = scene, joint_choice, room
+        self._joint_count = -1
+        self._label: Ids = NOBODY
+        self._most_work: NDArray[np.float64] = np.empty(0)
+        self._last: tuple[Ids, Ids] | None = None  # owners, and what was found for them
+
+    def note_changes(self) -> None:
+        """Bodies or joints have come or gone."""
+        self._last = None
+
+    def _find_structures(self) -> None:
+        """Of all joints that there have ever been: to break is not to make a structure smaller."""
+        scene = self._scene
+        if self._joint_count == scene.joint_count:  # bodies that are new have none
+            self._label = np.concatenate([self._label, np.arange(len(self._label), scene.body_count, dtype=np.int32)])
+            self._most_work = grown(self._most_work, scene.body_count, MOST_WORK)
+            return
         joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
         inner = joints[:, 1] != WORLD
         row_counts = ((scene.joints.lower == 0) & (scene.joints.upper == 0)).sum(axis=1)
-        self._locked = joints[inner & (row_counts > 0)]
+        self._locked, self._joint_count = joints[inner & (row_counts > 0)], scene.joint_count
         self._label = structure_labels(self._locked, scene.body_count)
         row_counts = np.bincount(self._label[joints[inner, 0]], row_counts[inner], scene.body_count)
-        self._most_work = np.maximum(MOST_WORK, MOST_WORK_PER_ROW[joint_choice] * row_counts)  # by structures' labels
-        self._room = room
-        self._last: tuple[Ids, Ids, Ids] | None = None  # owners, removed bodies, and what was found for them
+        most_per_row = MOST_WORK_PER_ROW[self._joint_choice]
+        self._most_work = np.maximum(MOST_WORK, most_per_row * row_counts)  # by structures' labels
 
-    def narrow(self, owner: Ids, removed: Ids) -> Ids:
+    def narrow(self, owner: Ids) -> Ids:
         """Structures across workers, by their lowest bodies, with so few bodies at both ends of joints between workers
-        that every worker can solve for these by itself, and that its part of all of them fits in a message. Without
-        bodies that are out of all engines."""
-        if self._last is None or self._last[0] is not owner or not np.array_equal(self._last[1], removed):
-            self._last = owner, removed.copy(), self._find(owner, removed)
-        return self._last[2]
+        that every worker can solve for these by itself, and that its part of all of them fits in a message."""
+        if self._last is None or self._last[0] is not owner:
+            self._last = owner, self._find(owner)
+        return self._last[1]
 
-    def _find(self, owner: Ids, removed: Ids) -> Ids:
+    def _find(self, owner: Ids) -> Ids:
+        if self._scene.joint_count == 0:
+            return NOBODY
+        self._find_structures()
         across = self._locked[owner[self._locked[:, 0]] != owner[self._locked[:, 1]]]
-        across = across[~np.isin(across, removed).any(axis=1)].astype(np.int64)
+        across = across[self._scene.alive[across].all(axis=1)].astype(np.int64)
         if len(across) == 0:
             return NOBODY
         label = self._label[across[:, 0]].astype(np.int64)

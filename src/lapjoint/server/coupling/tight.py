@@ -20,7 +20,7 @@ from ...params import Params
 from ...workers.messages import NeighbourCommand, StepCommand, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..profile import StepProfile
-from ..repartition import PlannedPartition
+from ..repartition import PlannedPartition, with_newer
 from ..weights import OverlapWeights
 from .base import Decision, Meanwhile, Migration, ServerWork, Situation, all_breaks
 from .structures import Structures
@@ -98,7 +98,7 @@ class Tight:
                 self._choose_owners(now, runtime, profile)
                 migration = self._migration(now)
                 self._choose_turns(now)
-            few = migration is None or len(migration.bodies) <= FEW * now.scene.body_count
+            few = migration is None or len(migration.bodies) <= FEW * int(now.scene.alive.sum())
             self._apart = min(2 * self._apart, MOST_APART) if few else DECIDE_EVERY
             self._next_decision = now.loads.next_look(now.step_count, now.step_count + self._apart)
             if self._planned is not None:
@@ -125,7 +125,7 @@ class Tight:
             now.repartition.assign(runtime.states, graph.contacts, membership)
             self._note_new_owners(now, profile)
         elif planned is not None:
-            membership.assign(planned.partition())
+            membership.assign(with_newer(planned.partition(), membership))
             self._note_new_owners(now, profile)
         elif loads.has_waited(step_count) and loads.are_uneven(membership, self.cut_share):
             self._planned = PlannedPartition.from_now(now.scene, runtime.states, graph.contacts, membership)
@@ -145,8 +145,8 @@ class Tight:
         """What has to migrate for the owners of now, if anything."""
         owner, before = owners(now.membership), self._owner
         self._owner = owner
-        moved = np.flatnonzero(owner != before).astype(np.int32)
-        self._must_choose |= len(moved) > 0
+        moved = np.flatnonzero((owner != before) & now.commands.known.any(axis=1)).astype(np.int32)
+        self._must_choose |= not np.array_equal(owner, before)
         return Migration(moved, before[moved], owner[moved]) if len(moved) else None
 
     def _choose_turns(self, now: Situation) -> None:
@@ -166,8 +166,9 @@ class Tight:
         """Raise an error unless every body has one owner, pairs of a turn have no worker in common, and the loads are
         right."""
         membership = now.membership
-        counts = membership.worker_counts()
-        assert (counts == 1).all(), f"body {np.flatnonzero(counts != 1)[0]} has {counts[counts != 1][0]} workers"
+        counts, wanted = membership.worker_counts(), now.scene.alive.astype(int)
+        for body in np.flatnonzero(counts != wanted):
+            raise AssertionError(f"body {body} has {counts[body]} workers, expected {wanted[body]}")
         check_turns("turns", self.turns)
         load = membership.rate * membership.counted_costs()
         assert np.array_equal(load, membership.load), f"loads are {membership.load}, counted {load}"
@@ -175,7 +176,7 @@ class Tight:
     def _validate_ghosts(self, now: Situation) -> None:
         """After a step, raise AssertionError unless every constraint between workers, as it began, had its bodies in
         both of them, and every ghost was another worker's."""
-        edges = now.graph.edges[~np.isin(now.graph.edges, now.commands.removed).any(axis=1)]
+        edges = now.graph.edges[now.scene.alive[now.graph.edges].all(axis=1)]  # some may have left within the step
         for a, b in edges[self._owner[edges[:, 0]] != self._owner[edges[:, 1]]].tolist():
             for worker, other in ((self._owner[a], b), (self._owner[b], a)):
                 has = other in self._ghosts.get(int(worker), NOBODY)
@@ -199,7 +200,7 @@ class Tight:
         if len(self.turns) != now.membership.worker_count:
             self._choose_turns(now)
         changes = any(len(c.activate) or len(c.deactivate) or len(c.reset) for c in commands)
-        whole = self._structures.narrow(self._owner, now.commands.removed)
+        whole = self._structures.narrow(self._owner)
         for worker, command in enumerate(commands):
             assert isinstance(command, NeighbourCommand)
             command.attempt, command.turns, command.whole = self._attempt + 1, self.turns[worker], whole
@@ -227,6 +228,13 @@ class Tight:
     def breaks(self, now: Situation) -> JointBreaks:
         return all_breaks(now.replies)
 
+    def add_bodies(self, workers: Ids) -> None:
+        self._owner = np.concatenate([self._owner, workers])
+
+    def note_changes(self) -> None:
+        self._structures.note_changes()
+        self._must_choose = True
+
     def invalidate(self) -> None:
         self._must_choose = True
 
@@ -239,7 +247,8 @@ class Tight:
         """Without ghosts: they are chosen anew, and a step does not depend on when they were."""
         arrays = {"turns": self.turns}
         if self._planned is not None:
-            arrays["planned"] = self._planned.partition()
+            planned = self._planned.partition()
+            arrays["planned"] = np.concatenate([planned, self._owner[len(planned) :].clip(min=0)])
         return PartState(arrays, {name: getattr(self, place) for name, place in VALUES.items()})
 
     def restore(self, state: PartState, now: Situation) -> None:
@@ -300,8 +309,8 @@ def own_part(state: EngineState, owner: Ids, worker: int) -> EngineState:
 
 
 def owners(membership: Membership) -> Ids:
-    """The worker of every body, of a membership in which every body has one."""
-    owner = np.zeros(membership.body_count, np.int32)
-    for worker in range(1, membership.worker_count):
+    """The worker of every body, of a membership in which every body has one; -1 of those that were removed."""
+    owner = np.full(membership.body_count, -1, np.int32)
+    for worker in range(membership.worker_count):
         owner[membership.column(worker)] = worker
     return owner

@@ -64,6 +64,12 @@ class Runtime(Protocol):
         that it shared with the others stays as it is. A WorkerError, if the fresh one does not start."""
         ...
 
+    def set_body_count(self, body_count: int, mail_room: int) -> None:
+        """Have so many rows in `states`, of which the first are as before, and room for messages of so many bytes
+        between two workers: there are more bodies, of which workers are told with their next commands. `states` and the
+        other tables may be other arrays then."""
+        ...
+
     def set_worker_count(self, worker_count: int) -> None:
         """Start fresh and empty workers, or end workers, at the end of the list. `worker_states` has room for them
         then. A WorkerError, if one does not start: the number is what it was."""

@@ -33,7 +33,7 @@ class Child:
         self.index = index
         self.failure: WorkerFailure | None = None
         """Why it can take no step any more."""
-        mailbox = SharedMemory(mailbox_size)
+        self._block = mailbox = SharedMemory(mailbox_size)
         self._mailbox = memoryview(mailbox.map)
         self.link, theirs = socket.socketpair()
         task = {
@@ -56,14 +56,19 @@ class Child:
             )
         except BaseException:
             self.link.close()
+            mailbox.close()
             raise
         finally:
             theirs.close()
-            mailbox.close()
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def make_room(self, mailbox_size: int) -> None:
+        """For larger messages; between two steps."""
+        self._block.grow(mailbox_size)
+        self._mailbox = memoryview(self._block.map)
 
     def send(self, command: Command) -> None:
         write(command, self._mailbox)
@@ -113,6 +118,7 @@ class Child:
     def hang_up(self) -> None:
         """Close the socket, which makes the worker leave."""
         self.link.close()
+        self._block.close()
 
     def leave(self, seconds: float) -> None:
         """Wait so long for a worker to leave, then kill it."""
@@ -122,7 +128,7 @@ class Child:
             self.kill()
 
     def kill(self) -> None:
-        self.link.close()
+        self.hang_up()
         self._process.kill()
         self._process.wait()
         if self.failure is None:

@@ -25,7 +25,8 @@ class InlineRuntime:
     def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> None:
         self._scene, self._params, self._mail_room = scene, params, mail_room
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self.states = self.border_states = self._table(scene.body_count)
+        self._rows = self._table(scene.body_count)
+        self.states = self.border_states = self._rows
         self.worker_states = self._table(0)
         self.byte_count: int | None = None
         self.wait_cpu_s = 0.0
@@ -101,26 +102,45 @@ class InlineRuntime:
         self._workers[worker] = self._start(worker)
         self._failures.pop(worker, None)
 
+    def set_body_count(self, body_count: int, mail_room: int) -> None:
+        self._check_open()
+        if body_count > len(self._rows):
+            before = self._rows
+            self._rows = self._table(max(body_count, 2 * len(before)))
+            self._rows[: len(before)] = before
+            for worker in self._workers:
+                worker.set_states(self._rows)
+            self._make_room(len(self._workers))
+        self.states = self.border_states = self._rows[:body_count]
+        if mail_room > self._mail_room:
+            self._mail_room = mail_room
+            self._open_mail(len(self._workers))
+
     def set_worker_count(self, worker_count: int) -> None:
         self._check_open()
         if self._mail_room:
-            # Zeros that no step has written to: workers open them anew, for their number is another.
-            self._mail = SharedMemory(memory_size(worker_count, self._mail_room)).array((-1,), np.uint8)
-            for worker in self._workers:
-                worker.set_mail(self._mail, self._mail_room)
-        rows = self._scene.body_count * worker_count
-        if rows > len(self.worker_states):
-            before = self.worker_states
-            self.worker_states = self._table(rows)
-            self.worker_states[: len(before)] = before
-            for worker in self._workers:
-                worker.set_worker_states(self.worker_states)
+            self._open_mail(worker_count)
+        self._make_room(worker_count)
         fresh = [self._start(index) for index in range(len(self._workers), worker_count)]
         self._workers = self._workers[:worker_count] + fresh
         self._failures = {w: failure for w, failure in self._failures.items() if w < worker_count}
 
+    def _open_mail(self, worker_count: int) -> None:
+        """Zeros that no step has written to: workers open them anew, for their number or the room is another."""
+        self._mail = SharedMemory(memory_size(worker_count, self._mail_room)).array((-1,), np.uint8)
+        for worker in self._workers:
+            worker.set_mail(self._mail, self._mail_room)
+
+    def _make_room(self, worker_count: int) -> None:
+        rows, before = len(self._rows) * worker_count, self.worker_states
+        if rows > len(before):
+            self.worker_states = self._table(rows)
+            self.worker_states[: len(before)] = before
+            for worker in self._workers:
+                worker.set_worker_states(self.worker_states)
+
     def _start(self, index: int) -> Worker:
-        worker = Worker(index, self._scene, self._params, self.states, self.worker_states)
+        worker = Worker(index, self._scene, self._params, self._rows, self.worker_states)
         if self._mail_room:
             worker.set_mail(self._mail, self._mail_room)
         return worker

@@ -40,11 +40,10 @@ def mailbox_size(body_count: int) -> int:
 
 class ProcessRuntime:
     def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> None:
-        self._body_count, self._params = scene.body_count, params
-        description = SceneLayout(scene)
-        states, worker_states, mail = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0), SharedMemory(0)
-        scene_block = SharedMemory(description.size)
-        description.write(scene_block.map)
+        self._scene, self._params = scene, params
+        self._room = scene.body_count  # rows that the tables have
+        states, worker_states, mail = SharedMemory(ROW_BYTES * self._room), SharedMemory(0), SharedMemory(0)
+        scene_block = self._lay_out_scene()
         self.states: Array = states.array((scene.body_count, STATE_SIZE), float)
         self.border_states = self.states
         self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
@@ -62,6 +61,13 @@ class ProcessRuntime:
             self.close()
             raise
 
+    def _lay_out_scene(self) -> SharedMemory:
+        description = SceneLayout(self._scene)
+        block = SharedMemory(description.size)
+        description.write(block.map)
+        self._extent = self._scene.extent
+        return block
+
     def step(
         self, commands: Sequence[Command | None], meanwhile: Callable[[], None] | None = None
     ) -> list[Reply | WorkerFailure | None]:
@@ -70,6 +76,8 @@ class ProcessRuntime:
             asked = []
             for child, command in zip(self._children, commands, strict=True):
                 if command is not None and child.failure is None:
+                    if isinstance(command, NeighbourCommand):
+                        command.mail_room = self._mail_room
                     child.send(command)
                     asked.append(child)
             start = time.thread_time()
@@ -136,16 +144,32 @@ class ProcessRuntime:
         self._limits.forget(worker)
         self._start([worker])
 
+    def set_body_count(self, body_count: int, mail_room: int) -> None:
+        self._check_open()
+        states = self._blocks[0]
+        if body_count > self._room:
+            self._room = max(body_count, 2 * self._room)
+            states.grow(ROW_BYTES * self._room)
+            for child in self._children:
+                child.make_room(mailbox_size(self._room))
+        self.states = self.border_states = states.array((self._room, STATE_SIZE), float)[:body_count]
+        self._mail_room = max(mail_room, self._mail_room)
+        self._make_room(len(self._children))
+
+    def _make_room(self, worker_count: int) -> None:
+        """For what so many workers write besides their own bodies' states."""
+        rows = self._room * worker_count
+        if rows > len(self.worker_states):
+            self._blocks[1].grow(max(1, ROW_BYTES * rows))
+            self.worker_states = self._blocks[1].array((rows, STATE_SIZE), float)
+        if self._mail_room and (size := memory_size(worker_count, self._mail_room)) > self._blocks[3].size:
+            self._blocks[3].grow(size)
+            self._mail = self._blocks[3].array((-1,), np.uint8)
+
     def set_worker_count(self, worker_count: int) -> None:
         self._check_open()
-        before, rows = len(self._children), self._body_count * worker_count
-        block = self._blocks[1]
-        if rows > len(self.worker_states):
-            block.grow(max(1, ROW_BYTES * rows))
-            self.worker_states = block.array((rows, STATE_SIZE), float)
-        if self._mail_room and worker_count > before:
-            self._blocks[3].grow(memory_size(worker_count, self._mail_room))
-            self._mail = self._blocks[3].array((-1,), np.uint8)
+        before = len(self._children)
+        self._make_room(worker_count)
         _leave(self._children[worker_count:])
         del self._children[worker_count:]
         for index in range(min(before, worker_count), max(before, worker_count)):
@@ -160,9 +184,12 @@ class ProcessRuntime:
     def _start(self, indices: Iterable[int]) -> None:
         """Start these workers, at their places in the list or at its end, and wait until they are there."""
         started = []
+        if self._extent != self._scene.extent:
+            self._blocks[2].close()
+            self._blocks[2] = self._lay_out_scene()
         try:
             for index in indices:
-                child = Child(index, self._params, self._blocks, mailbox_size(self._body_count), self._mail_room)
+                child = Child(index, self._params, self._blocks, mailbox_size(self._room), self._mail_room)
                 started.append(child)
                 self._children[index : index + 1] = [child]
             self._gather(dict.fromkeys(started, self._limits.start_s), time.monotonic())

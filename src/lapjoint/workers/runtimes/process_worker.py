@@ -14,12 +14,11 @@ from contextlib import suppress
 
 import numpy as np
 
-from ...engines.mailboxes import memory_size
 from ...params import Params
 from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
 from ..codec import read, write
-from ..messages import NeighbourCommand, StepCommand
+from ..messages import NeighbourCommand
 from ..worker import Worker, failure_of
 from .base import Array
 from .child import pack_failure
@@ -43,14 +42,9 @@ def die_with_server() -> None:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def overlap_table(block: SharedMemory) -> Array:
-    rows = block.size // (8 * STATE_SIZE)
-    return block.array((rows, STATE_SIZE), float)
-
-
-def needs_room(command: StepCommand, block: SharedMemory) -> bool:
-    """Whether the command has slots beyond the block, as far as it is mapped here."""
-    return len(command.slot) > 0 and (int(command.slot.max()) + 1) * 8 * STATE_SIZE > block.size
+def table(block: SharedMemory) -> Array:
+    """A block as rows of states."""
+    return block.array((block.size // (8 * STATE_SIZE), STATE_SIZE), float)
 
 
 def main() -> None:
@@ -61,27 +55,22 @@ def main() -> None:
     try:
         states, worker_states, scene_block, mail, mailbox = (SharedMemory(size, fd) for fd, size in task["memory"])
         scene = read_scene(scene_block.map)
-        rows = scene.body_count
-        worker = Worker(
-            task["index"],
-            scene,
-            Params(**task["params"]),
-            states.array((rows, STATE_SIZE), float),
-            overlap_table(worker_states),
-        )
+        worker = Worker(task["index"], scene, Params(**task["params"]), table(states), table(worker_states))
         worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"])
-        for block in (states, scene_block, mailbox):
-            block.close()
+        scene_block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
         while link.recv(1) == GO:  # an empty answer: the server is gone
+            # There may be more workers or bodies than before; the server has made room.
+            if mailbox.look_again():
+                buffer = memoryview(mailbox.map)
+            if states.look_again():
+                worker.set_states(table(states))
+            if worker_states.look_again():
+                worker.set_worker_states(table(worker_states))
             command = read(buffer)
-            if isinstance(command, StepCommand) and needs_room(command, worker_states):
-                worker_states.look_again()  # there are more workers than before, and the server has made room
-                worker.set_worker_states(overlap_table(worker_states))
-            if isinstance(command, NeighbourCommand) and memory_size(len(command.turns), worker.mail_room) > mail.size:
-                mail.look_again()
-                worker.set_mail(mail.array((-1,), np.uint8), worker.mail_room)
+            if isinstance(command, NeighbourCommand) and mail.look_again():
+                worker.set_mail(mail.array((-1,), np.uint8), command.mail_room)
             write(worker.execute(command), buffer)
             link.send(DONE)
             worker.prepare()

@@ -36,10 +36,14 @@ class SharedMemory:
         self.size = size
         self.map = mmap.mmap(self.fd, size)
 
-    def look_again(self) -> None:
-        """Map all of a block that another process has made larger."""
-        self.size = os.fstat(self.fd).st_size
+    def look_again(self) -> bool:
+        """Map all of a block that another process may have made larger. Returns whether it has."""
+        size = os.fstat(self.fd).st_size
+        if size == self.size:
+            return False
+        self.size = size
         self.map = mmap.mmap(self.fd, self.size)
+        return True
 
     def close(self) -> None:
         """Let go of the descriptor; the memory stays while an array looks at it."""

@@ -1,0 +1,185 @@
+"""LivingScene: a scene in motion. Bodies and joints are added to it and removed; numbers only grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arrays.checks import integer_rows
+from ..arrays.growing import grown
+from ..errors import LapjointError
+from .joints import WORLD
+from .scene import Scene
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Life:
+    """What has become of a scene."""
+
+    began_with: tuple[int, int, int]
+    """Its extent at the start."""
+    removed: Ids
+    """Bodies."""
+    broken: Ids
+    """Joints that hold no more."""
+    states: Array
+    """Of all bodies now."""
+
+
+class LivingScene(Scene):
+    """What a scene began with, and all that was added since. What is removed keeps its row and its number, which is
+    never used again. The scene that it began with does not change."""
+
+    def __init__(self, scene: Scene, states_now: Callable[[], Array], life: Life | None = None) -> None:
+        """`states_now` returns the states of all bodies as they are. With `life` it has been in motion already."""
+        super().__init__(
+            scene.name,
+            gravity=scene.gravity,
+            timestep=scene.timestep,
+            iterations=scene.iterations,
+            growth_depth=scene.growth_depth,
+            search_depth=scene.search_depth,
+        )
+        self.camera = scene.camera
+        self.shapes, self._shape_ids = list(scene.shapes), dict(scene._shape_ids)
+        for mine, theirs in ((self.bodies, scene.bodies), (self.statics, scene.statics), (self.joints, scene.joints)):
+            mine.share(theirs)
+        self._ignored = list(scene._ignored)
+        self.body_names, self._body_ids = dict(scene.body_names), dict(scene._body_ids)
+        self._states_now = states_now
+        self._alive = np.ones(self.body_count, bool)
+        self._joint_alive = np.ones(self.joint_count, bool)
+        self._joints_of = JointsOf(self)
+        self._is_open = False
+        self.began_with = self.extent if life is None else life.began_with
+        """Shapes, bodies and joints that it began with."""
+        if life is not None:
+            self.remove(life.removed)
+            self._joint_alive[life.broken] = False
+
+    # ---- what lives --------------------------------------------------------------------------------------------------
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which bodies are there, by number; a view that cannot be written to."""
+        return _read_only(self._alive)
+
+    @property
+    def joint_alive(self) -> NDArray[np.bool_]:
+        """Which joints hold, by number: they have neither broken nor been removed, and their bodies are there."""
+        return _read_only(self._joint_alive)
+
+    def checked_ids(self, body_ids: ArrayLike, what: str) -> Ids:
+        ids = super().checked_ids(body_ids, what)
+        for body in ids[~self._alive[ids]]:
+            raise LapjointError(f"{what}: {self.body_title(body)} was removed")
+        return ids
+
+    def checked_joint_ids(self, joint_ids: ArrayLike, what: str) -> Ids:
+        """Numbers of joints that hold; any other raises a LapjointError that begins with `what`."""
+        ids = integer_rows("joint", joint_ids, np.size(joint_ids), what).astype(np.int32)
+        for joint in ids[(ids < 0) | (ids >= self.joint_count)]:
+            raise LapjointError(f"{what}: joint {joint} does not exist, the scene has {self.joint_count} joints")
+        for joint in ids[~self._joint_alive[ids]]:
+            raise LapjointError(f"{what}: joint {joint} has broken or was removed before")
+        return ids
+
+    # ---- changes -----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Where the simulation adds to it. After an exception it is as it was."""
+        before, self._is_open = self.extent, True
+        try:
+            yield
+        except BaseException:
+            self._cut(before)
+            raise
+        finally:
+            self._is_open = False
+            self._alive = grown(self._alive, self.body_count, True)
+            self._joint_alive = grown(self._joint_alive, self.joint_count, True)
+
+    def _cut(self, extent: tuple[int, int, int]) -> None:
+        shapes, bodies, joints = extent
+        for shape in self.shapes[shapes:]:
+            del self._shape_ids[shape]
+        del self.shapes[shapes:]
+        for body in range(bodies, self.body_count):
+            self._body_ids.pop(self.body_names.pop(body, ""), None)
+        self.bodies.cut(bodies)
+        self.joints.cut(joints)
+
+    def remove(self, body_ids: Ids) -> Ids:
+        """Let bodies go, and their joints with them. Returns the joints that held until now."""
+        self._alive[body_ids] = False
+        joints = self._joints_of.find(body_ids)
+        joints = joints[self._joint_alive[joints]]
+        self._joint_alive[joints] = False
+        return joints
+
+    def remove_joints(self, joint_ids: Ids) -> None:
+        self._joint_alive[joint_ids] = False
+
+    def _require_unlocked(self) -> None:
+        if not self._is_open:
+            raise LapjointError(
+                f"scene {self.name!r} is in motion: its simulation changes it (add_bodies, add_joints, remove_bodies, "
+                "remove_joints, set_states)"
+            )
+
+    def _check_joint_bodies(self, body_a: NDArray[Any], body_b: NDArray[Any], title: Any) -> None:
+        super()._check_joint_bodies(body_a, body_b, title)
+        for side, ids in (("a", body_a), ("b", body_b)):
+            for row in np.flatnonzero((ids != WORLD) & ~self._alive[ids]):
+                raise LapjointError(f"{title(int(row))}: body {side}, {self.body_title(ids[row])}, was removed")
+
+    def _poses(self, body_ids: NDArray[np.int64]) -> tuple[Array, Array]:
+        states = self._states_now()[body_ids]
+        return states[:, :3], states[:, 3:7] / np.linalg.norm(states[:, 3:7], axis=1)[:, None]
+
+
+class JointsOf:
+    """Which joints bodies have. Joints that are added later cost no look at those of before."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._sorted: NDArray[np.int64] | None = None  # ends of joints by their bodies
+        self._bodies: NDArray[np.int32] = np.empty(0, np.int32)
+        self._later: dict[int, list[int]] = {}
+        self._count = 0
+
+    def find(self, body_ids: Ids) -> Ids:
+        """Joints of these bodies, ascending."""
+        self._read()
+        assert self._sorted is not None
+        low, high = np.searchsorted(self._bodies, body_ids), np.searchsorted(self._bodies, body_ids, "right")
+        parts = [self._sorted[a:b] for a, b in zip(low.tolist(), high.tolist(), strict=True) if b > a]
+        parts += [np.array(self._later[body]) for body in body_ids.tolist() if body in self._later]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *parts])).astype(np.int32)
+
+    def _read(self) -> None:
+        joints = self._scene.joints
+        if self._sorted is None:
+            ends = np.concatenate([joints.body_a, joints.body_b])
+            order = np.argsort(ends, kind="stable")
+            self._sorted, self._bodies = order % max(len(joints), 1), ends[order]
+            self._count = len(joints)
+        for joint in range(self._count, len(joints)):
+            for body in (int(joints.body_a[joint]), int(joints.body_b[joint])):
+                self._later.setdefault(body, []).append(joint)
+        self._count = len(joints)
+
+
+def _read_only(array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    view = array[:]
+    view.flags.writeable = False
+    return view
