@@ -37,7 +37,7 @@ from .server.loads import Loads
 from .server.migrate import migrate
 from .server.newcomers import nearest_workers
 from .server.partition import check_partition, make_partition
-from .server.parts import CouplingPart, LastStepPart, TablePart, WorkerEnginesPart
+from .server.parts import CouplingPart, LastStepPart, LifePart, TablePart, WorkerEnginesPart
 from .server.profile import StepProfile
 from .server.recovery import Recovery, StepPlan
 from .server.redistribute import redistribute
@@ -179,10 +179,10 @@ class Simulation:
         """Have joints that broke in the last steps broken for all workers, and for good."""
         if len(found.joint):
             self._breaks.add(found, self._now.step_count)
-            self._break_joints(found.joint)
+            self._break_joints(found.joint, found.step + self._now.step_count)
 
-    def _break_joints(self, joint_ids: Ids) -> None:
-        self.scene.remove_joints(joint_ids)
+    def _break_joints(self, joint_ids: Ids, step_count: int | Ids) -> None:
+        self.scene.remove_joints(joint_ids, step_count)
         self._now.commands.break_joints(joint_ids)
         self._note_changes()
 
@@ -450,7 +450,7 @@ class Simulation:
         ids = self.scene.checked_joint_ids(joint_ids, "remove_joints")
         self._require_engine("breaks", "remove_joints: joints stay")
         if len(ids):
-            self._break_joints(ids)
+            self._break_joints(ids, self.step_count)
 
     def set_growth_depth(self, growth_depth: int) -> None:
         """Set how far overlap grows, from the next step on: the worker of largest weight keeps a body, and overlap
@@ -535,7 +535,7 @@ class Simulation:
         self._require_engine("added bodies", f"{what}: scenes stay as they are")
         now, scene = self._now, self.scene
         _, first, first_joint = scene.extent
-        with scene.open():
+        with scene.open(self.step_count):
             yield scene
             if scene.joint_count > first_joint:
                 check_engines(scene, self.params, warn=False)
@@ -556,7 +556,7 @@ class Simulation:
         now = self._now
         self._frozen.release(body_ids.tolist())
         self._runtime.states[body_ids] = 0.0
-        self.scene.remove(body_ids)
+        self.scene.remove(body_ids, self.step_count)
         now.membership.remove(body_ids)
         now.commands.remove(body_ids)
         self._note_changes()
@@ -646,6 +646,7 @@ class Simulation:
             "frozen": self._frozen,
             "recovery": self._recovery,
             "breaks": self._breaks,
+            "life": LifePart(now.scene),
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),
         }

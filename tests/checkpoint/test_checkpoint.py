@@ -406,6 +406,7 @@ PARTS = {
     "elastic": ("least", "most", "_looks"),
     "frozen": ("_states",),
     "breaks": ("all",),
+    "life": ("scene",),
     "detection": (
         *("_scene", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
         *("_knows_joints", "_knows_bodies", "is_unchanged"),

@@ -104,6 +104,11 @@ ARRAYS: dict[str, dict[str, Rule]] = {
         "joint": Rule("int32", ("breaks",), 0, "joints"),
         "load": Rule("float64", ("breaks", 2)),
     },
+    "life": {
+        f"{prefix}{name}": Rule("int32", (count,), 0)
+        for prefix, count in (("", "bodies"), ("joint_", "joints"))
+        for name in ("first_step", "last_step")
+    },
 }
 COUPLINGS: dict[str, dict[str, Rule]] = {
     "blend": {

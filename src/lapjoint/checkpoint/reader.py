@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.state import unflatten
+from ..arrays.state import Arrays, PartState, unflatten
 from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
-from ..scene.living import Life
+from ..scene.living import NEVER, STEPS, Life
 from ..server.breaks import BreakLog
 from ..simulation import OF_RUNTIME, Simulation
 from .check import check_parts
@@ -102,9 +102,11 @@ class Checkpoint:
             )
         scene = self.scene()
         try:
+            if "life" not in self._parts:  # of before bodies could be added
+                self._parts["life"] = self._life_of_older(scene)
             check_parts(self._parts, scene, self.params.workers, self.params.coupling)
             life = self._life(scene)
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, IndexError) as error:
             raise self._damaged(error) from None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PenetrationWarning)  # that was at the start
@@ -121,12 +123,22 @@ class Checkpoint:
         return simulation
 
     def _life(self, scene: Scene) -> Life:
-        """What has become of the scene. Earlier checkpoints are of scenes that had what they have from the start."""
+        """What has become of the scene."""
         began_with = tuple(self._began_with or scene.extent)
         if len(began_with) != 3 or not all(0 <= a <= b for a, b in zip(began_with, scene.extent, strict=True)):
             raise ValueError(f"began_with is {began_with}, expected at most {scene.extent}")
-        commands, states = self._parts["commands"], self._parts["table"].array("states")
-        return Life(began_with, commands.array("removed"), commands.array("broken"), states)
+        steps = {name: self._parts["life"].array(name) for name in STEPS}
+        return Life(began_with, self._parts["table"].array("states"), **steps)
+
+    def _life_of_older(self, scene: Scene) -> PartState:
+        """Earlier checkpoints are of scenes that had what they have from the start, and know what is gone, not since
+        when."""
+        arrays: Arrays = {}
+        for prefix, count, gone in (("", scene.body_count, "removed"), ("joint_", scene.joint_count, "broken")):
+            last = np.full(count, NEVER, np.int32)
+            last[self._parts["commands"].arrays[gone]] = self.step_count
+            arrays |= {f"{prefix}first_step": np.zeros(count, np.int32), f"{prefix}last_step": last}
+        return PartState(arrays)
 
     def _warn_of_other_versions(self) -> None:
         now = versions(self.params.engine)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.checks import integer_rows
-from ..arrays.growing import grown
+from ..arrays.growing import Scalar, grown
 from ..errors import LapjointError
 from .joints import WORLD
 from .scene import Scene
@@ -20,18 +20,26 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
 
+NEVER = np.iinfo(np.int32).max
+STEPS = ("first_step", "last_step", "joint_first_step", "joint_last_step")
+"""What is known of every body and joint."""
+
+
 @dataclass(frozen=True)
 class Life:
     """What has become of a scene."""
 
     began_with: tuple[int, int, int]
     """Its extent at the start."""
-    removed: Ids
-    """Bodies."""
-    broken: Ids
-    """Joints that hold no more."""
     states: Array
     """Of all bodies now."""
+    first_step: Ids
+    """How many steps had been taken when each body was added; 0 for those that it began with."""
+    last_step: Ids
+    """How many had been taken when it was removed; NEVER while it is there."""
+    joint_first_step: Ids
+    joint_last_step: Ids
+    """The same of joints: when each broke or was removed."""
 
 
 class LivingScene(Scene):
@@ -55,15 +63,16 @@ class LivingScene(Scene):
         self._ignored = list(scene._ignored)
         self.body_names, self._body_ids = dict(scene.body_names), dict(scene._body_ids)
         self._states_now = states_now
-        self._alive = np.ones(self.body_count, bool)
-        self._joint_alive = np.ones(self.joint_count, bool)
         self._joints_of = JointsOf(self)
         self._is_open = False
+        self._life = {name: np.zeros(self.extent[1 + name.startswith("joint")], np.int32) for name in STEPS}
+        for name in ("last_step", "joint_last_step"):
+            self._life[name][:] = NEVER
+        if life is not None:
+            self._life = {name: np.array(getattr(life, name), np.int32) for name in STEPS}
+        self._alive, self._joint_alive = (self._life[name] == NEVER for name in ("last_step", "joint_last_step"))
         self.began_with = self.extent if life is None else life.began_with
         """Shapes, bodies and joints that it began with."""
-        if life is not None:
-            self.remove(life.removed)
-            self._joint_alive[life.broken] = False
 
     # ---- what lives --------------------------------------------------------------------------------------------------
 
@@ -76,6 +85,32 @@ class LivingScene(Scene):
     def joint_alive(self) -> NDArray[np.bool_]:
         """Which joints hold, by number: they have neither broken nor been removed, and their bodies are there."""
         return _read_only(self._joint_alive)
+
+    @property
+    def first_step(self) -> Ids:
+        """How many steps had been taken when each body was added, by number; 0 for those that it began with."""
+        return _read_only(self._life["first_step"])
+
+    @property
+    def last_step(self) -> Ids:
+        """How many steps had been taken when each body was removed; NEVER for those that are there."""
+        return _read_only(self._life["last_step"])
+
+    @property
+    def joint_first_step(self) -> Ids:
+        """How many steps had been taken when each joint was added."""
+        return _read_only(self._life["joint_first_step"])
+
+    @property
+    def joint_last_step(self) -> Ids:
+        """How many steps had been taken before the one in which each joint broke, or when it was removed; NEVER for
+        those that hold."""
+        return _read_only(self._life["joint_last_step"])
+
+    @property
+    def steps(self) -> dict[str, Ids]:
+        """All of these, by name."""
+        return {name: getattr(self, name) for name in STEPS}
 
     def checked_ids(self, body_ids: ArrayLike, what: str) -> Ids:
         ids = super().checked_ids(body_ids, what)
@@ -95,8 +130,8 @@ class LivingScene(Scene):
     # ---- changes -----------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def open(self) -> Iterator[None]:
-        """Where the simulation adds to it. After an exception it is as it was."""
+    def open(self, step_count: int) -> Iterator[None]:
+        """Where the simulation adds to it, after so many steps. After an exception it is as it was."""
         before, self._is_open = self.extent, True
         try:
             yield
@@ -105,6 +140,9 @@ class LivingScene(Scene):
             raise
         finally:
             self._is_open = False
+            for prefix, count in (("", self.body_count), ("joint_", self.joint_count)):
+                for name, fill in ((f"{prefix}first_step", step_count), (f"{prefix}last_step", NEVER)):
+                    self._life[name] = grown(self._life[name], count, fill)
             self._alive = grown(self._alive, self.body_count, True)
             self._joint_alive = grown(self._joint_alive, self.joint_count, True)
 
@@ -118,16 +156,15 @@ class LivingScene(Scene):
         self.bodies.cut(bodies)
         self.joints.cut(joints)
 
-    def remove(self, body_ids: Ids) -> Ids:
-        """Let bodies go, and their joints with them. Returns the joints that held until now."""
-        self._alive[body_ids] = False
+    def remove(self, body_ids: Ids, step_count: int) -> None:
+        """Let bodies go, and their joints with them, after so many steps."""
+        self._alive[body_ids], self._life["last_step"][body_ids] = False, step_count
         joints = self._joints_of.find(body_ids)
-        joints = joints[self._joint_alive[joints]]
-        self._joint_alive[joints] = False
-        return joints
+        self.remove_joints(joints[self._joint_alive[joints]], step_count)
 
-    def remove_joints(self, joint_ids: Ids) -> None:
-        self._joint_alive[joint_ids] = False
+    def remove_joints(self, joint_ids: Ids, step_count: int | Ids) -> None:
+        """Let joints that hold go, all after so many steps or each after its own number of them."""
+        self._joint_alive[joint_ids], self._life["joint_last_step"][joint_ids] = False, step_count
 
     def _require_unlocked(self) -> None:
         if not self._is_open:
@@ -179,7 +216,7 @@ class JointsOf:
         self._count = len(joints)
 
 
-def _read_only(array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     view = array[:]
     view.flags.writeable = False
     return view

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.state import PartState
+from ..scene.living import LivingScene
 from ..workers.engine_states import read_states, write_states
 from ..workers.messages import StepReply
 from ..workers.runtimes import Runtime
@@ -61,6 +62,19 @@ class TablePart:
         rows = state.arrays["worker_states"]
         self.runtime.states[:] = state.arrays["states"]
         self.runtime.worker_states[: len(rows)] = rows
+
+
+@dataclass
+class LifePart:
+    """When bodies and joints came and went."""
+
+    scene: LivingScene
+
+    def state(self) -> PartState:
+        return PartState(dict(self.scene.steps))
+
+    def restore(self, state: PartState) -> None:
+        """The scene was made with it."""
 
 
 @dataclass
