@@ -76,7 +76,7 @@ def try_fault(reference: Reference, params: Params, step: int, fault: Callable[[
         clean = False
         try:
             fault(simulation)
-            while not simulation.events:
+            while not simulation.incidents:
                 simulation.step()
             at = simulation.step_count
             after = simulation.states
@@ -93,7 +93,7 @@ def try_fault(reference: Reference, params: Params, step: int, fault: Callable[[
             lost_count=homeless + int((~np.isfinite(states).all(axis=1)).sum()),
             jump_m=float(np.linalg.norm((after - without)[~held, :3], axis=1).max()),
             jump_m_s=float(np.linalg.norm((after - without)[~held, 7:10], axis=1).max()),
-            recovery_s=sum(event.recovery_s for event in simulation.events),
+            recovery_s=sum(event.recovery_s for event in simulation.incidents),
             motion_m=float(np.linalg.norm((without - reference.states[at - 1])[:, :3], axis=1).max()),
         )
 
@@ -105,7 +105,7 @@ def send(number: int, worker: int, delay_s: float) -> Callable[[Simulation], obj
         pid = simulation._runtime.process_ids[worker]  # type: ignore[attr-defined]
         timer = threading.Timer(delay_s, os.kill, (pid, number))
         timer.start()
-        while timer.is_alive() and not simulation.events:
+        while timer.is_alive() and not simulation.incidents:
             simulation.step()
         timer.join()
 

@@ -44,10 +44,10 @@ with (
         "scene": name,
         "workers": workers,
         "steps": simulation.step_count,
-        "failures": sum(event.is_failure for event in simulation.events),
+        "failures": sum(event.is_failure for event in simulation.incidents),
         "bodies_lost": int((~np.isfinite(simulation.states).all(axis=1)).sum()),
         "largest_jump_m": float(apart.max()),
-        "recovery_s": sum(event.recovery_s for event in simulation.events),
+        "recovery_s": sum(event.recovery_s for event in simulation.incidents),
         "stopped": simulation.is_stopped,
     }}))
 """

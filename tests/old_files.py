@@ -213,7 +213,7 @@ def contents(path: Path) -> dict[str, Any]:
         "counts": [recording.body_count, recording.worker_count, recording.every, scene.joint_count],
         "scene": [scene.name, array_hash(scene.states), scene.body_count],
         "params": {name: value for name, value in vars(recording.params).items() if value is not None},
-        "events": [event.to_dict() for event in recording.events],
+        "events": [event.to_dict() for event in recording.incidents],
         "phases": recording.phases,
         "frames": frames,
         "track": array_hash(recording.track(3)),

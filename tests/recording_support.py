@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lapjoint import Contacts, Params, RecordingWriter, Scene, Sphere
 from lapjoint.algorithms import Membership
-from lapjoint.server.events import Event
+from lapjoint.server.incidents import Incident
 from lapjoint.server.profile import StepProfile
 from lapjoint.workers.messages import StepReply
 
@@ -38,7 +38,7 @@ class Made:
     profile: StepProfile = field(default_factory=StepProfile)
     step_count: int = 0
     timestep: float = 0.002
-    events: list[Event] = field(default_factory=list)
+    incidents: list[Incident] = field(default_factory=list)
     resumed_from: dict[str, str | int] | None = None
     interface: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 

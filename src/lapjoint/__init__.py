@@ -41,7 +41,8 @@ _PLACES = {
         "Spring",
         "TriangleMesh",
     ],
-    ".server.events": ["Event"],
+    ".server.events": ["Events"],
+    ".server.incidents": ["Incident"],
     ".simulation": ["Simulation"],
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}

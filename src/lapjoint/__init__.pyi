@@ -31,7 +31,8 @@ from .scene import (
     Spring,
     TriangleMesh,
 )
-from .server.events import Event
+from .server.events import Events
+from .server.incidents import Incident
 from .simulation import Simulation
 
 __version__: str
@@ -52,9 +53,10 @@ __all__ = [
     "Cylinder",
     "Engine",
     "EngineWarning",
-    "Event",
+    "Events",
     "Fixed",
     "Hinge",
+    "Incident",
     "LapjointError",
     "Material",
     "Measures",

@@ -30,9 +30,10 @@ from .server.commands import CommandBuilder
 from .server.coupling import Decision, Situation, coupling_type, make_coupling
 from .server.detect import Detection, warn_of_penetration
 from .server.elastic import Elastic
-from .server.events import Event
+from .server.events import Events, find_events
 from .server.frame import Frame
 from .server.frozen import Frozen
+from .server.incidents import Incident
 from .server.loads import Loads
 from .server.migrate import migrate
 from .server.newcomers import nearest_workers
@@ -70,7 +71,7 @@ class Simulation:
             hint = f": scenes.build({scene!r}) makes one" if isinstance(scene, str) else ""
             raise LapjointError(f"Simulation: scene is {scene!r}, expected a Scene{hint}")
         self._given = params or Params()
-        self.events: list[Event] = []
+        self.incidents: list[Incident] = []
         """Failures, quarantines and changes of the number of workers so far."""
         self.before_stop: list[Callable[[Simulation], object]] = []
         """Called when a run has to stop, while states are those before the step that could not be taken."""
@@ -117,7 +118,9 @@ class Simulation:
             self._mail_room(),
         )
         self._runtime.states[:] = states
-        self._recovery = Recovery(scene, params, self._runtime, now.commands, self._frozen, self.events, self._remove)
+        self._recovery = Recovery(
+            scene, params, self._runtime, now.commands, self._frozen, self.incidents, self._remove
+        )
         self.profile = StepProfile()
         """Of the last step; where workers took several by themselves, times are the means of these."""
         self._last_step_ms = 0.0
@@ -309,6 +312,11 @@ class Simulation:
     def joint_breaks(self) -> JointBreaks:
         """Joints that have broken so far: in which step (from 0), which, and under what force and torque."""
         return self._breaks.all
+
+    @property
+    def events(self) -> Events:
+        """What has happened so far: bodies that were made and removed, joints that broke."""
+        return find_events(self.scene, self._breaks.all)
 
     @property
     def broken_joint_ids(self) -> Ids:
@@ -586,7 +594,7 @@ class Simulation:
             self._runtime.set_worker_count(worker_count)
             self._now.commands.set_worker_count(worker_count)
             self._now.params = replace(self.params, workers=worker_count)
-            self.events.append(Event(self.step_count, "workers", text))
+            self.incidents.append(Incident(self.step_count, "workers", text))
         if worker_count != self.membership.worker_count:
             self.membership.set_worker_count(worker_count)
 
@@ -599,7 +607,7 @@ class Simulation:
             self.set_worker_count(wanted)
         except WorkerError as error:
             self._elastic.most = now.repartition.wanted_count
-            self.events.append(Event(now.step_count, "workers", f"no more workers can be started: {error}"))
+            self.incidents.append(Incident(now.step_count, "workers", f"no more workers can be started: {error}"))
 
     # ---- state -----------------------------------------------------------------------------------------------------
 

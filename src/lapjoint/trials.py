@@ -140,7 +140,7 @@ def take_trial(scene: Scene, params: Params, steps: int | None) -> Trial:
             found = [_timed(simulation, chunk)]
             while (len(found) + 1) * chunk <= most and time.perf_counter() < end:
                 found.append(_timed(simulation, chunk))
-            for event in simulation.events:
+            for event in simulation.incidents:
                 if event.is_failure:
                     raise WorkerError(event.text)
     return Trial(min(found), time.perf_counter() - start)

@@ -68,7 +68,7 @@ def test_no_state_jumps(name: str, before: int, after: int) -> None:
         simulation.step()
         assert simulation.membership.worker_count == simulation.params.workers == after
         assert len(simulation.replies) == len(simulation.profile.worker_cpu_ms) == after
-        (event,) = simulation.events
+        (event,) = simulation.incidents
         assert (event.kind, event.text) == ("workers", f"workers: {after}, before {before}")
         loads = [len(simulation.membership.active(worker)) for worker in range(after)]
         assert min(loads) > 0
@@ -127,7 +127,7 @@ def test_numbers_that_cannot_be(bowl: Scene) -> None:
             simulation.set_worker_count(bowl.body_count + 1)
         simulation.set_worker_count(2)
         simulation.step(2)
-        assert simulation.events == []
+        assert simulation.incidents == []
 
 
 def test_bits_of_other_numbers_of_workers() -> None:
@@ -174,7 +174,7 @@ def test_a_recording_has_a_column_for_every_worker_that_there_was(
     assert summary.worker_body_count_mean == pytest.approx(wanted.mean(axis=0))
     assert len(summary.worker_residual_mean) == most
     assert summary.workers == after
-    assert [event.kind for event in recording.events] == ["workers"]
+    assert [event.kind for event in recording.incidents] == ["workers"]
     assert len(recording.to_pandas()) == 12
 
 
@@ -231,7 +231,7 @@ def test_a_run_takes_more_workers_when_the_load_grows_and_can_be_repeated() -> N
             simulation.set_iterations(2)
             simulation.step(70)
             assert simulation.params.workers == 1
-            assert [event.text for event in simulation.events] == ["workers: 3, before 1", "workers: 1, before 3"]
+            assert [event.text for event in simulation.incidents] == ["workers: 3, before 1", "workers: 1, before 3"]
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]
 
@@ -243,7 +243,7 @@ def test_no_more_workers_than_bodies_or_than_can_be_started(monkeypatch: pytest.
         simulation.step(30)
         monkeypatch.setattr("sys.executable", "/no/such/python")
         simulation.step(80)
-        (event,) = simulation.events
+        (event,) = simulation.incidents
         assert event.text.startswith("no more workers can be started: worker 1 cannot be started")
         assert simulation.params.workers == 1
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from faulty_engine import register, tell
 from lapjoint import (
-    Event,
+    Incident,
     LapjointError,
     Params,
     Recording,
@@ -94,12 +94,12 @@ def test_workers_killed_at_random_moments_are_replaced(bowl: Scene, without_faul
             pid = pids(simulation)[worker]
             killer = threading.Timer(delay, os.kill, (pid, signal.SIGKILL))
             killer.start()
-            while killer.is_alive() or not simulation.events:
-                if not simulation.events:
+            while killer.is_alive() or not simulation.incidents:
+                if not simulation.incidents:
                     before = simulation.step_count
                 simulation.step()
             killer.join()
-            (event,) = simulation.events
+            (event,) = simulation.incidents
             assert (event.kind, event.worker, event.is_failure) == ("gone", worker, True)
             assert f"process {pid} was killed by SIGKILL" in event.text
             assert event.recovery_s > 0
@@ -146,7 +146,7 @@ def test_forces_and_iterations_are_those_of_the_step_that_is_repeated() -> None:
         for each in (simulation, untouched):
             each.step(2)
         assert simulation.state_hash == untouched.state_hash
-        assert [event.worker for event in simulation.events] == [0, 1]
+        assert [event.worker for event in simulation.incidents] == [0, 1]
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_a_hanging_worker_is_replaced(bowl: Scene) -> None:
         simulation.step(3)
         os.kill(pids(simulation)[1], signal.SIGSTOP)
         simulation.step(3)
-        (event,) = simulation.events
+        (event,) = simulation.incidents
         assert (event.kind, event.worker, event.step_count) == ("hung", 1, 3)
         assert simulation.step_count == 6
 
@@ -181,7 +181,7 @@ def test_a_worker_that_dies_again_and_again_stops_the_run(bowl: Scene) -> None:
         assert "worker 2 failed 3 times within 100 steps; bodies concerned: body " in str(caught.value)
         assert "was killed by SIGKILL" in str(caught.value)
         assert caught.value.body_ids == tuple(simulation.membership.active(2).tolist())
-        assert [event.kind for event in simulation.events] == ["gone", "gone", "gone", "stop"]
+        assert [event.kind for event in simulation.incidents] == ["gone", "gone", "gone", "stop"]
         assert simulation.step_count == 15
         assert np.array_equal(simulation.states, before)
         assert np.array_equal(seen, [before, before])
@@ -199,7 +199,7 @@ def test_failures_far_apart_do_not_stop_the_run(bowl: Scene, monkeypatch: pytest
             simulation.step(3)
             os.kill(pids(simulation)[0], signal.SIGKILL)
         simulation.step()
-        assert len(simulation.events) == 4
+        assert len(simulation.incidents) == 4
 
 
 # ---- what goes wrong within a step -----------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_a_fault_that_does_not_come_back(
         worker = min(simulation.membership.workers(BODY))
         tell(kind, BODY)
         simulation.step()
-        (event,) = simulation.events
+        (event,) = simulation.incidents
         assert event.kind == ("failed" if kind == "error" else "not finite")
         assert event.worker == worker
         assert event.body_ids == (() if kind == "error" else (BODY,))
@@ -226,7 +226,7 @@ def test_a_fault_that_does_not_come_back(
             assert "ZeroDivisionError: body 150 divides by zero" in event.text
         assert jump(simulation.states, without_fault[11]) < 1e-3
         simulation.step(10)
-        assert len(simulation.events) == 1
+        assert len(simulation.incidents) == 1
 
 
 @pytest.mark.parametrize(("runtime", "kind"), [("inline", "nan"), pytest.param("process", "silent nan", marks=slow)])
@@ -277,8 +277,8 @@ def test_nan_is_contained_to_its_body(bowl: Scene, faulty: None, runtime: str, k
         before = simulation.states
         tell(kind, BODY, times=2)
         simulation.step(20)
-        assert [event.kind for event in simulation.events] == ["not finite", "not finite", "quarantine"]
-        assert simulation.events[-1].body_ids == (BODY,)
+        assert [event.kind for event in simulation.incidents] == ["not finite", "not finite", "quarantine"]
+        assert simulation.incidents[-1].body_ids == (BODY,)
         assert simulation.frozen_ids.tolist() == [BODY]
         assert np.array_equal(simulation.states[BODY, :7], before[BODY, :7])
         assert np.isfinite(simulation.states).all()
@@ -292,7 +292,7 @@ def test_nan_that_comes_back_though_frozen_leaves_the_engines(bowl: Scene, fault
         simulation.step(10)
         tell("silent nan", BODY, times=-1)
         simulation.step(30)
-        kinds = [event.kind for event in simulation.events]
+        kinds = [event.kind for event in simulation.incidents]
         assert kinds == ["not finite", "not finite", "quarantine", "not finite", "removed"]
         assert np.isfinite(simulation.states).all()
         assert len(simulation.frozen_ids) == 0
@@ -318,7 +318,7 @@ def test_a_runaway_is_frozen_where_it_was() -> None:
         force = 2 * limit * scene.bodies.mass[7] / simulation.timestep
         simulation.add_forces(7, [0.0, 0.0, force])
         simulation.step(10)
-        (event,) = simulation.events
+        (event,) = simulation.incidents
         assert (event.kind, event.body_ids, event.step_count) == ("quarantine", (7,), 5)
         assert "passes the speed limit" in event.text
         assert np.array_equal(simulation.states[7, :7], before[:7])
@@ -361,16 +361,16 @@ def test_a_run_that_stops_is_summed_up_and_its_recording_is_whole(
     recording = Recording(tmp_path / "run.zarr")
     assert recording.complete
     assert recording.frame_count == 6
-    assert recording.events == simulation.events
-    assert recording.events[0].step_count == 3
-    assert recording.events[0].recovery_s > 0
-    assert [event.to_dict() for event in recording.events] == summary.events
+    assert recording.incidents == simulation.incidents
+    assert recording.incidents[0].step_count == 3
+    assert recording.incidents[0].recovery_s > 0
+    assert [event.to_dict() for event in recording.incidents] == summary.events
 
 
 def test_events_of_another_version_are_read() -> None:
-    event = Event(3, "gone", "worker 1 is gone", 1, (2, 3), 0.5)
-    assert Event.from_dict({**event.to_dict(), "colour": "red"}) == event
-    assert Event.from_dict({"step_count": 1, "kind": "stop", "text": "x"}) == Event(1, "stop", "x")
+    event = Incident(3, "gone", "worker 1 is gone", 1, (2, 3), 0.5)
+    assert Incident.from_dict({**event.to_dict(), "colour": "red"}) == event
+    assert Incident.from_dict({"step_count": 1, "kind": "stop", "text": "x"}) == Incident(1, "stop", "x")
     assert str(event) == "step 4: worker 1 is gone (0.50 s)"
 
 
@@ -404,7 +404,7 @@ def test_the_command_line_tells_of_a_quarantine_and_of_a_stop(faulty: None, tmp_
     summary = json.loads((tmp_path / "run.json").read_text())
     assert summary["stopped"] == str(result.exception)
     assert (summary["failure_count"], summary["steps"]) == (2, 0)
-    assert [event.kind for event in Recording(tmp_path / "run.zarr").events] == ["not finite", "not finite", "stop"]
+    assert [event.kind for event in Recording(tmp_path / "run.zarr").incidents] == ["not finite", "not finite", "stop"]
     tell("nan", BODY)
     result = CliRunner().invoke(app, [*run_it, "--on-failure", "stop"])
     assert "stopped in step 1: worker 1 failed; bodies concerned: body 150" in str(result.exception)

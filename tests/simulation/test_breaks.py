@@ -229,7 +229,7 @@ def test_joints_that_broke_in_steps_taken_again_break_again(tmp_path: Path, monk
         simulation._last_step_ms = 1e-3
         tell("kill", 0, when="end")
         simulation.step(100)
-        assert [(event.kind, event.step_count) for event in simulation.events] == [("gone", 1)]
+        assert [(event.kind, event.step_count) for event in simulation.incidents] == [("gone", 1)]
         found = simulation.joint_breaks
         assert sum(1 <= step <= 100 for step in steps) > 1, "joints broke in the steps that were taken again"
         assert [step for step in found.step.tolist() if step < 5] == [step for step in steps if step < 5]

@@ -162,7 +162,7 @@ def test_a_worker_killed_in_the_very_step_of_a_change(way: dict[str, Any]) -> No
         simulation.remove_bodies([4])
         simulation._runtime._children[-1]._process.kill()  # type: ignore[attr-defined]
         simulation.step(3)
-        assert [event.kind for event in simulation.events] == ["gone"]
+        assert [event.kind for event in simulation.incidents] == ["gone"]
         assert simulation.alive[new].all()
         assert simulation.states[new[0], 9] == pytest.approx(-9.81 * 3 * simulation.timestep, rel=1e-3)
         assert not simulation.alive[4]

@@ -27,12 +27,12 @@ def test_a_restart_is_bit_for_bit_a_new_simulation(coupling: str, runtime: str) 
             simulation.set_iterations(5)
         simulation.set_worker_count(1)
         simulation.step(3)
-        events = list(simulation.events)
+        events = list(simulation.incidents)
         simulation.restart()
         assert (simulation.step_count, simulation.time, simulation.params.workers) == (0, 0.0, 2)
         assert simulation.frozen_ids.tolist() == []
         assert np.array_equal(simulation.states, scene.states)
-        assert simulation.events == events, "what happened before is not forgotten"
+        assert simulation.incidents == events, "what happened before is not forgotten"
         simulation.step(12)
         assert simulation.state_hash == expected
         assert seen == [*range(1, 16), *range(1, 13)], "callbacks stay"

@@ -228,10 +228,10 @@ def test_others_leave_a_step_in_which_a_worker_fails(
             simulation.step(first)
             armed = True
             simulation.step(3)
-            assert len(simulation.events) == 1
-            assert "divides by zero" in simulation.events[0].text
+            assert len(simulation.incidents) == 1
+            assert "divides by zero" in simulation.incidents[0].text
             hashes.append(simulation.state_hash)
-    assert Loopback.last.replaced == [simulation.events[0].worker]
+    assert Loopback.last.replaced == [simulation.incidents[0].worker]
     assert hashes[0] == hashes[1]
 
 
@@ -335,7 +335,7 @@ def test_a_worker_lost_within_a_step(cluster: None, way: list[bool], number: sig
             lose(simulation, 1, number)
             simulation.step(5)
             new = simulation._runtime.process_ids  # type: ignore[attr-defined]
-            assert [(event.kind, event.worker) for event in simulation.events] == [
+            assert [(event.kind, event.worker) for event in simulation.incidents] == [
                 ("gone" if number == signal.SIGKILL else "hung", 1)
             ]
             assert [a == b for a, b in zip(old, new, strict=True)] == [True, False, True]

@@ -152,7 +152,7 @@ with Simulation(scenes.build("bowl", 120), params) as simulation:
     simulation.step(20)
     print(json.dumps({{
         "nodes": [actor.node.address for actor in simulation._runtime._actors],
-        "events": [event.text for event in simulation.events],
+        "events": [event.text for event in simulation.incidents],
         "steps": simulation.step_count,
     }}))
 """
@@ -182,7 +182,7 @@ with Simulation(scenes.build("bridge", 106), params) as simulation:
     print(json.dumps({{
         **found,
         "nodes": [actor.node.address for actor in simulation._runtime._actors],
-        "events": [event.text for event in simulation.events],
+        "events": [event.text for event in simulation.incidents],
         "steps": simulation.step_count,
         "gap": simulation.joint_gaps().max(),
     }}))

@@ -28,9 +28,9 @@ def step_progress(simulation: Simulation, count: int | None) -> Iterator[Callabl
 
         def print_events() -> None:
             nonlocal printed
-            for event in simulation.events[printed:]:
+            for event in simulation.incidents[printed:]:
                 progress.console.print(str(event), markup=False, highlight=False, soft_wrap=True)
-            printed = len(simulation.events)
+            printed = len(simulation.incidents)
 
         def on_step(done: int) -> None:
             print_events()

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..arrays.checks import is_finite
 from ..errors import LapjointError
-from ..server.events import Event
+from ..server.incidents import Incident
 from .description import is_whole
 from .layout import FORMAT, ROOT, VERSION
 
@@ -71,13 +71,13 @@ class Attributes:
 
         return list(self._checked(name, are_names, "a list of names"))
 
-    def events(self, name: str) -> list[Event]:
+    def events(self, name: str) -> list[Incident]:
         """Events; none where there is no such attribute."""
 
         def are_events(value: Any) -> bool:
             return isinstance(value, list) and all(map(_is_event, value))
 
-        return [Event.from_dict(event) for event in self._checked(name, are_events, "a list of events", [])]
+        return [Incident.from_dict(event) for event in self._checked(name, are_events, "a list of events", [])]
 
     def _checked(self, name: str, is_fine: Callable[[Any], bool], expected: str, missing: Any = None) -> Any:
         value = self._values.get(name, missing)

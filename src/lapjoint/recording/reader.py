@@ -68,7 +68,7 @@ class Recording:
         """Whether the run was coupled tightly, so that its frames have an interface in place of an overlap."""
         self.has_breaks = found.flag("breaks", missing=False)
         """Whether joints of the scene can break."""
-        self.events = found.events("events")
+        self.incidents = found.events("events")
         """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
         self.versions: dict[str, str] = found.table("versions")
         self.machine = found.machine("machine")

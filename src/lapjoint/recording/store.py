@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..algorithms.membership import WORD
 from ..engines import Contacts, JointBreaks
 from ..scene import STATE_SIZE
-from ..server.events import Event
+from ..server.incidents import Incident
 from ..server.profile import PHASES
 from .growing import GrowingArray, write_group
 from .layout import (
@@ -71,13 +71,13 @@ class RecordingStore:
         attributes: Mapping[str, Any],
         scene: bytes,
         measures: Mapping[str, int],
-        events: Sequence[Event] = (),
+        incidents: Sequence[Incident] = (),
     ) -> None:
         self.path = path
         self.frame_count = 0
         """Frames that are committed."""
-        self.events = events
-        """Events so far; more may be appended."""
+        self.incidents = incidents
+        """Those so far; more may be appended."""
         self._attributes = dict(attributes)
         self._worker_count = int(attributes["worker_count"])
         self._arrays: dict[str, GrowingArray] = {}
@@ -185,7 +185,7 @@ class RecordingStore:
             array.flush(complete)
         counts = {"frame_count": self._frame_total, "profile_count": self._arrays[self._step_names[0]].row_count}
         self._attributes |= counts | {"worker_count": self._worker_count, "complete": complete}
-        self._attributes["events"] = [event.to_dict() for event in tuple(self.events)]
+        self._attributes["events"] = [incident.to_dict() for incident in tuple(self.incidents)]
         write_group(self.path, self._attributes)
         self.frame_count = self._frame_total
 

@@ -82,7 +82,7 @@ class RecordingWriter:
         check_space(self.path, len(scene), body_count, None if steps is None else steps // self._every)
         attributes = self._attributes(simulation)
         try:
-            self._store = RecordingStore(self.path, attributes, scene, self._measures, simulation.events)
+            self._store = RecordingStore(self.path, attributes, scene, self._measures, simulation.incidents)
         except OSError as error:
             clear(self.path, is_new)
             raise LapjointError(f"{self.path}: the recording cannot be written: {error.strerror or error}") from None

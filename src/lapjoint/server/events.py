@@ -1,47 +1,55 @@
-"""Events: what happened in a run besides steps, for the screen and the recording."""
+"""Events: what happened to bodies and joints of a scene in motion, as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
-FAILURES = ("gone", "hung", "failed", "not finite")
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines import JointBreaks
+from ..errors import LapjointError
+from ..scene.living import NEVER, LivingScene
+
+Ids = NDArray[np.int32]
+
+KINDS = ("made", "removed", "broke")
 
 
 @dataclass(frozen=True)
-class Event:
-    """Something that happened, once."""
+class Events:
+    """A row for each event, in the order of step, kind and number."""
 
-    step_count: int
-    """Steps taken before the one in which it happened."""
-    kind: str
-    """gone, hung, failed, not finite: a worker failed; quarantine: bodies were frozen; removed: and taken out;
-    workers: there are more or fewer of them; stop: the run was stopped."""
-    text: str
-    """In words, on one line."""
-    worker: int | None = None
-    """Which failed."""
-    body_ids: tuple[int, ...] = ()
-    """Bodies with states that are not finite or too fast."""
-    recovery_s: float = 0.0
-    """What it took until a fresh worker had taken the step [s]."""
+    step: Ids
+    """How many steps had been taken before it, or before the one in which it happened."""
+    kind: NDArray[np.uint8]
+    """Its place in KINDS: a body was made, a body was removed, a joint broke."""
+    number: Ids
+    """Of the body, or of the joint."""
 
-    @property
-    def is_failure(self) -> bool:
-        """Whether a worker failed."""
-        return self.kind in FAILURES
+    def __len__(self) -> int:
+        return len(self.step)
 
-    def __str__(self) -> str:
-        took = f" ({self.recovery_s:.2f} s)" if self.recovery_s else ""
-        return f"step {self.step_count + 1}: {self.text}{took}"
+    def of(self, kind: str) -> Events:
+        """Those of one kind, by its name."""
+        if kind not in KINDS:
+            raise LapjointError(f"no events are {kind!r}; known kinds: {', '.join(KINDS)}")
+        rows = self.kind == KINDS.index(kind)
+        return Events(self.step[rows], self.kind[rows], self.number[rows])
 
-    def to_dict(self) -> dict[str, Any]:
-        """For a JSON file."""
-        return asdict(self) | {"body_ids": list(self.body_ids)}
+    def since(self, step: int) -> Events:
+        """Those from a step on."""
+        first = int(np.searchsorted(self.step, step))
+        return Events(self.step[first:], self.kind[first:], self.number[first:])
 
-    @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> Event:
-        """An event out of a JSON file; what this lapjoint does not know is left out."""
-        known = {field.name: values[field.name] for field in fields(Event) if field.name in values}
-        return Event(**known | {"body_ids": tuple(known.get("body_ids", ()))})
+
+def find_events(scene: LivingScene, breaks: JointBreaks) -> Events:
+    """All events so far."""
+    made = np.arange(scene.began_with[1], scene.body_count, dtype=np.int32)
+    removed = np.flatnonzero(scene.last_step != NEVER).astype(np.int32)
+    numbers = made, removed, breaks.joint
+    steps = scene.first_step[made], scene.last_step[removed], breaks.step
+    kind = np.repeat(np.arange(len(KINDS), dtype=np.uint8), [len(rows) for rows in numbers])
+    step, number = np.concatenate(steps), np.concatenate(numbers)
+    order = np.lexsort((number, kind, step))
+    return Events(step[order], kind[order], number[order])

@@ -26,8 +26,8 @@ from ..workers.messages import Reply, StepCommand, StepReply, WorkerFailure
 from ..workers.runtimes import Runtime
 from .commands import CommandBuilder
 from .coupling.base import ServerWork
-from .events import Event
 from .frozen import Frozen
+from .incidents import Incident
 from .weights import OverlapWeights
 
 Array = NDArray[np.float64]
@@ -81,7 +81,7 @@ class Verdict:
 
 
 class Recovery:
-    """Takes the workers' steps. Bodies in quarantine are held by `frozen`; what happens is added to `events`."""
+    """Takes the workers' steps. Bodies in quarantine are held by `frozen`; what happens is added to `incidents`."""
 
     def __init__(
         self,
@@ -90,11 +90,11 @@ class Recovery:
         runtime: Runtime,
         builder: CommandBuilder,
         frozen: Frozen,
-        events: list[Event],
+        incidents: list[Incident],
         remove: Callable[[Ids], None],
     ) -> None:
         """`remove` takes bodies out of the scene for good."""
-        self.events = events
+        self.incidents = incidents
         self._remove = remove
         self._scene, self._params = scene, params
         self._runtime, self._builder, self._frozen = runtime, builder, frozen
@@ -118,7 +118,7 @@ class Recovery:
         failures = self._failures(plan, answers)
         times = dict.fromkeys(range(len(answers)), 0)
         while failures:
-            began, event_count = time.perf_counter(), len(self.events)
+            began, incident_count = time.perf_counter(), len(self.incidents)
             # A body that is not finite is judged in the step in which it becomes so: which one that is shows in time.
             judged = [failure for failure in failures if plan.steps == 1 or failure.kind != "not finite"]
             for failure in judged:
@@ -129,7 +129,7 @@ class Recovery:
                 self._one_by_one_until, plan.steps = plan.step_count + plan.steps, 1
             repeated = self._repeat(plan, failures, several)
             seconds = time.perf_counter() - began
-            self.events[event_count:event_count] = [_event(plan, failure, seconds) for failure in judged]
+            self.incidents[incident_count:incident_count] = [_incident(plan, failure, seconds) for failure in judged]
             for worker, answer in enumerate(repeated):
                 answers[worker] = answers[worker] if answer is None else answer
             failures = self._failures(plan, answers)
@@ -276,7 +276,7 @@ class Recovery:
         bodies = plan.membership.active(failure.worker)
         if failure.body_ids:
             bodies = np.unique(np.concatenate([other.body_ids for other in together])).astype(np.int32)
-        self.events.append(_event(plan, failure, 0.0))
+        self.incidents.append(_incident(plan, failure, 0.0))
         text = (
             f"stopped in step {plan.step_count + 1}: worker {failure.worker} failed{why}; "
             f"bodies concerned: {body_titles(self._scene, bodies)}"
@@ -300,11 +300,11 @@ class Recovery:
         self._quarantined = set(state.values["quarantined"])
 
     def _report(self, step_count: int, kind: str, text: str, bodies: Ids) -> None:
-        self.events.append(Event(step_count, kind, text, body_ids=tuple(bodies.tolist())))
+        self.incidents.append(Incident(step_count, kind, text, body_ids=tuple(bodies.tolist())))
 
 
-def _event(plan: StepPlan, failure: WorkerFailure, seconds: float) -> Event:
+def _incident(plan: StepPlan, failure: WorkerFailure, seconds: float) -> Incident:
     """On one line: of a traceback, its end."""
     text = replace(failure, text=failure.text.splitlines()[-1] if failure.text else "").title.replace("\n", " ")
     fate = "; replaced, the step is repeated" if seconds else ""
-    return Event(plan.step_count, failure.kind, text + fate, failure.worker, failure.body_ids, seconds)
+    return Incident(plan.step_count, failure.kind, text + fate, failure.worker, failure.body_ids, seconds)

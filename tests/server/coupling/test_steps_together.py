@@ -97,7 +97,7 @@ def test_a_worker_that_fails_in_the_middle(kind: str, faulty: dict[str, Any]) ->
         simulation._last_step_ms = 1e-3
         simulation.step(20)
         assert simulation.step_count == 25
-        (event,) = simulation.events
+        (event,) = simulation.incidents
         assert (event.worker, event.step_count) == (1, 5)
         states = simulation.states
     with tight("building", **PLAIN) as undisturbed:
@@ -111,13 +111,13 @@ def test_workers_killed_at_any_moment_of_many_steps() -> None:
         simulation.step(5)
         simulation._last_step_ms = 1e-3
         for worker in (0, 2):
-            events = len(simulation.events)
+            events = len(simulation.incidents)
             killer = threading.Timer(0.01, os.kill, (pids(simulation)[worker], signal.SIGKILL))
             killer.start()
-            while len(simulation.events) == events:
+            while len(simulation.incidents) == events:
                 simulation.step(20)
             killer.join()
-        assert [(event.kind, event.worker) for event in simulation.events] == [("gone", 0), ("gone", 2)]
+        assert [(event.kind, event.worker) for event in simulation.incidents] == [("gone", 0), ("gone", 2)]
         assert np.isfinite(simulation.states).all()
 
 
@@ -161,7 +161,7 @@ def test_other_turns_of_two_workers_are_known_to_all(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("lapjoint.server.coupling.tight.pair_turns", later)
         tight_coupling(simulation)._next_decision = simulation.step_count
         simulation.step(3)
-        assert not simulation.events, "nobody waited for a message that was another"
+        assert not simulation.incidents, "nobody waited for a message that was another"
 
 
 def test_bodies_that_changed_need_other_ghosts() -> None:

@@ -57,9 +57,9 @@ def end(simulation: Simulation, undisturbed: list[np.ndarray], near: float = 1e-
     assert simulation.step_count == STEPS + 1
     assert (simulation.membership.worker_counts() == 1).all()
     assert jump(simulation.states, undisturbed[STEPS + 1]) < near
-    events = len(simulation.events)
+    events = len(simulation.incidents)
     simulation.step(AFTER)
-    assert len(simulation.events) == events
+    assert len(simulation.incidents) == events
     assert jump(simulation.states, undisturbed[STEPS + 1 + AFTER]) < 20 * near
 
 
@@ -80,7 +80,7 @@ def test_a_killed_worker_is_replaced(
         before = pids(simulation)
         tell("kill", inner_body(simulation, worker), when=when)
         simulation.step()
-        (event,) = simulation.events
+        (event,) = simulation.incidents
         assert (event.kind, event.worker, event.step_count) == ("gone", worker, STEPS)
         assert f"process {before[worker]} was killed by SIGKILL" in event.text
         after = pids(simulation)
@@ -94,14 +94,14 @@ def test_workers_killed_at_random_moments(undisturbed: dict[str, list[np.ndarray
     chance = random.Random(3)
     with start("building", engine="bullet") as simulation:
         for worker in (1, 2):
-            events = len(simulation.events)
+            events = len(simulation.incidents)
             pid = pids(simulation)[worker]
             killer = threading.Timer(chance.uniform(0, 0.02), os.kill, (pid, signal.SIGKILL))
             killer.start()
-            while len(simulation.events) == events:
+            while len(simulation.incidents) == events:
                 simulation.step()
             killer.join()
-        assert [event.worker for event in simulation.events] == [1, 2]
+        assert [event.worker for event in simulation.incidents] == [1, 2]
         assert np.isfinite(simulation.states).all()
 
 
@@ -112,7 +112,7 @@ def test_all_workers_killed_at_once(undisturbed: dict[str, list[np.ndarray]]) ->
         for pid in pids(simulation):
             os.kill(pid, signal.SIGKILL)
         simulation.step()
-        assert [(event.kind, event.worker) for event in simulation.events] == [("gone", w) for w in range(3)]
+        assert [(event.kind, event.worker) for event in simulation.incidents] == [("gone", w) for w in range(3)]
         end(simulation, undisturbed["building"], near=3e-4)
 
 
@@ -125,7 +125,7 @@ def test_a_stopped_worker_is_replaced_and_the_others_stay(when: str, undisturbed
         before = pids(simulation)
         tell("stop", inner_body(simulation), when=when)
         simulation.step()
-        (event,) = simulation.events
+        (event,) = simulation.incidents
         assert (event.kind, event.worker) == ("hung", 1)
         assert [old == new for old, new in zip(before, pids(simulation), strict=True)] == [True, False, True]
         limits = simulation._runtime._limits  # type: ignore[attr-defined]
@@ -168,7 +168,7 @@ def test_a_fault_that_does_not_come_back(
         body = inner_body(simulation)
         tell(kind, body, when=when)
         simulation.step()
-        (event,) = simulation.events
+        (event,) = simulation.incidents
         assert (event.kind, event.worker) == ("failed" if kind == "error" else "not finite", 1)
         assert event.body_ids == (() if kind == "error" else (body,))
         end(simulation, undisturbed["building"])
@@ -180,7 +180,7 @@ def test_nan_that_nobody_notices_in_time(undisturbed: dict[str, list[np.ndarray]
         body = int(interface(simulation)[0])
         tell("silent nan", body)
         simulation.step()
-        (event,) = simulation.events
+        (event,) = simulation.incidents
         assert (event.kind, event.worker, event.body_ids) == ("not finite", owner_of(simulation)[body], (body,))
         end(simulation, undisturbed["building"])
 
@@ -198,7 +198,7 @@ def test_real_nan_names_the_bodies_of_its_worker_alone(place: str, runtime: str)
         simulation.add_forces(body, [BEYOND, 0.0, 0.0])
         with pytest.raises(SimulationStopped, match="worker 1 failed 2 times in this step") as caught:
             simulation.step()
-        assert {(event.kind, event.worker) for event in simulation.events if event.is_failure} == {("not finite", 1)}
+        assert {(event.kind, event.worker) for event in simulation.incidents if event.is_failure} == {("not finite", 1)}
         assert body in caught.value.body_ids
         assert np.isin(caught.value.body_ids, mine).all()
         assert np.array_equal(simulation.states, before)
@@ -240,13 +240,13 @@ def test_a_body_at_the_interface_is_frozen_and_then_taken_out(name: str, runtime
         simulation.add_forces(body, [5.0, 0.0, 0.0])
         tell("nan", body, times=2, when="begin")
         simulation.step(AFTER)
-        assert [event.kind for event in simulation.events] == ["not finite", "not finite", "quarantine"]
+        assert [event.kind for event in simulation.incidents] == ["not finite", "not finite", "quarantine"]
         assert simulation.frozen_ids.tolist() == [body]
         assert body in interface(simulation)
         assert np.array_equal(simulation.states[body, :7], before[body, :7])
         tell("nan", body, times=-1, when="begin")
         simulation.step(AFTER)
-        assert [event.kind for event in simulation.events][3:] == ["not finite", "removed"]
+        assert [event.kind for event in simulation.incidents][3:] == ["not finite", "removed"]
         assert body not in interface(simulation)
         assert body not in simulation.contacts().bodies
         assert not simulation.alive[body]
@@ -307,11 +307,11 @@ def test_a_worker_that_dies_while_bodies_change_hands(moment: str, monkeypatch: 
         for each in (simulation, other):
             each.step()
         assert told > (1 if moment == "asked in parts" else 0)
-        assert [(event.kind, event.worker) for event in simulation.events] == [("gone", 1)]
+        assert [(event.kind, event.worker) for event in simulation.incidents] == [("gone", 1)]
         assert np.array_equal(owner_of(simulation), owner_of(other))
         assert jump(simulation.states, other.states) < 1e-4
         simulation.step(AFTER)
-        assert len(simulation.events) == 1
+        assert len(simulation.incidents) == 1
 
 
 # ---- Ctrl-C ----------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_a_wall_feels_nothing_of_workers_that_come_and_go(counts: tuple[int, ...
             simulation.step(14)
             assert count == 1 or len(interface(simulation)) > 0
         assert jump(simulation.states, start) < 1e-4
-        assert [event.kind for event in simulation.events] == ["workers"] * len(counts[1:])
+        assert [event.kind for event in simulation.incidents] == ["workers"] * len(counts[1:])
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_the_number_follows_the_load() -> None:
     scene = scenes.build("bowl", size=1600)
     with tight(scene, workers=1, max_workers=2, load="bodies") as simulation:
         simulation.step(55)
-        assert [event.text for event in simulation.events] == ["workers: 2, before 1"]
+        assert [event.text for event in simulation.incidents] == ["workers: 2, before 1"]
         assert simulation.params.workers == 2
 
 
