@@ -140,14 +140,14 @@ NB_MODULE(LAPJOINT_MODULE, m) {
                                   " workers do not fit into their memory");
   };
   nb::class_<MailLinks>(m, "MailLinks")
-      .def(nb::init<int, std::size_t>(), "worker"_a, "room"_a)
+      .def(nb::init<int>(), "worker"_a)
       .def(
           "set_memory",
-          [](MailLinks& links, Output<std::uint8_t> memory, int worker_count) {
-            check_fit(memory, worker_count, links.room());
-            links.set_memory(memory.data(), worker_count);
+          [](MailLinks& links, Output<std::uint8_t> memory, int worker_count, std::size_t room) {
+            check_fit(memory, worker_count, room);
+            links.set_memory(memory.data(), worker_count, room);
           },
-          "memory"_a.noconvert(), "worker_count"_a, nb::keep_alive<1, 2>())
+          "memory"_a.noconvert(), "worker_count"_a, "room"_a, nb::keep_alive<1, 2>())
       .def("connect", &MailLinks::connect, "worker"_a, "socket"_a)
       .def("disconnect", &MailLinks::disconnect, "worker"_a)
       .def("abandon", &MailLinks::abandon, "attempt"_a);

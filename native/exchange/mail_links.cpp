@@ -57,7 +57,7 @@ bool MailLink::flush() {
 
 // ---- all links -----------------------------------------------------------------------------------------------------
 
-MailLinks::MailLinks(int self, std::size_t room) : self_(self), room_(room) {
+MailLinks::MailLinks(int self) : self_(self) {
   if (pipe(wake_) != 0) throw std::system_error(errno, std::generic_category(), "no pipe for links to workers");
   for (const int end : wake_) {
     fcntl(end, F_SETFD, FD_CLOEXEC);
@@ -75,9 +75,10 @@ MailLinks::~MailLinks() {
   for (const int end : wake_) ::close(end);
 }
 
-void MailLinks::set_memory(void* memory, int worker_count) {
+void MailLinks::set_memory(void* memory, int worker_count, std::size_t room) {
   const std::lock_guard lock(mutex_);
   memory_ = memory;
+  room_ = room;
   worker_count_ = worker_count;
   while (static_cast<int>(links_.size()) > worker_count) {
     if (links_.back()) links_.back()->close();

@@ -51,16 +51,15 @@ class MailLink {
 
 class MailLinks {
  public:
-  // Of worker number `self`; `room` is that of its mailboxes.
-  MailLinks(int self, std::size_t room);
+  explicit MailLinks(int self);  // of worker number `self`
   ~MailLinks();
   MailLinks(const MailLinks&) = delete;
   MailLinks& operator=(const MailLinks&) = delete;
 
   std::size_t room() const { return room_; }
 
-  // The mailboxes' memory. What was there before stays where it is; links beyond the number of workers are closed.
-  void set_memory(void* memory, int worker_count);
+  // The mailboxes' memory, and the room of each, between two steps. Links beyond the number of workers are closed.
+  void set_memory(void* memory, int worker_count, std::size_t room);
   // Reach a worker through this socket, which is closed with the link, and no longer by another way.
   void connect(int worker, int socket);
   void disconnect(int worker);
@@ -80,7 +79,7 @@ class MailLinks {
   void take(MailLink& link);
 
   const int self_;
-  const std::size_t room_;
+  std::atomic<std::size_t> room_{0};
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<MailLink>> links_;  // by worker
   std::atomic<void*> memory_{nullptr};

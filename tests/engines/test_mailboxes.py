@@ -26,8 +26,8 @@ class End:
     def __init__(self, worker: int, link: socket.socket) -> None:
         self.worker = worker
         self.memory = np.zeros(native.Mailboxes.byte_count(2, ROOM), np.uint8)
-        self.links = native.MailLinks(worker, ROOM)
-        self.links.set_memory(self.memory, 2)
+        self.links = native.MailLinks(worker)
+        self.links.set_memory(self.memory, 2, ROOM)
         self.links.connect(1 - worker, link.detach())
         self.mail = native.Mailboxes(self.memory, 2, ROOM, worker, 0, self.links)
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 
-from lapjoint import Params, Simulation, scenes
+from lapjoint import Params, Simulation, Sphere, scenes
 from ray_support import ADDRESS, HEAD, LIMIT_S, OTHER, TwoNodes, two_nodes, why_not
 
 pytest.importorskip("ray")
@@ -68,13 +69,29 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
         yield nodes
 
 
+FEED = """
+def feed(simulation):
+    step = simulation.step_count
+    places = [[0.4 * i - 2.0, 0.3 * (step % 5), 3.0 + 0.3 * step] for i in range(12)]
+    simulation.add_bodies(Sphere(0.1), places)
+    if step % 3 == 2:
+        simulation.remove_bodies(np.flatnonzero(simulation.alive)[::9])
+"""
+"""Bodies come and go."""
+
 RUN = f"""
 import json, sys
-from lapjoint import Params, Simulation, scenes
+import numpy as np
+from lapjoint import Params, Simulation, Sphere, scenes
+from lapjoint.server.coupling import tight
+{FEED}
+tight.MOST_INTERFACE = 1000  # so that messages have to have more room, too
 for case in json.loads(sys.argv[1]):
     params = Params(runtime="ray", address="{ADDRESS}", **case["params"])
     with Simulation(scenes.build(case["scene"], case["size"]), params) as simulation:
         counts = []
+        if case["feeds"]:
+            simulation.on_step(feed)
         for _ in range(case["steps"]):
             simulation.step()
             counts.append(simulation.profile.worker_body_count.tolist())
@@ -89,9 +106,9 @@ for case in json.loads(sys.argv[1]):
 """
 
 
-def case(scene: str, size: int, steps: int, until: float = 0.0, **params: Any) -> dict[str, Any]:
+def case(scene: str, size: int, steps: int, until: float = 0.0, feeds: bool = False, **params: Any) -> dict[str, Any]:
     """So many steps, or fewer if the second worker comes to have fewer bodies than `until` times the first."""
-    return {"scene": scene, "size": size, "steps": steps, "until": until, "params": params}
+    return {"scene": scene, "size": size, "steps": steps, "until": until, "feeds": feeds, "params": params}
 
 
 def run(nodes: TwoNodes, *cases: dict[str, Any]) -> list[dict[str, Any]]:
@@ -112,6 +129,20 @@ def test_the_same_bits_as_on_one_machine_and_where_workers_are_placed(nodes: Two
         assert sorted(one["nodes"]) == [HEAD, HEAD, OTHER]
         assert one["shared"] == [address == HEAD for address in one["nodes"]]
     assert packed["nodes"] == [HEAD, HEAD, OTHER], "the server's node first"
+
+
+def test_bodies_come_and_go_as_on_one_machine(nodes: TwoNodes) -> None:
+    ways: list[dict[str, Any]] = [{"coupling": "tight"}, {"coupling": "blend", "send": "border"}]
+    params: dict[str, Any] = {"workers": 3, "timestep": 0.005}
+    found = run(nodes, *(case("bowl", 60, 20, feeds=True, **params, **way) for way in ways))
+    feed: dict[str, Any] = {"np": np, "Sphere": Sphere}
+    exec(FEED, feed)
+    for one, way in zip(found, ways, strict=True):
+        way.pop("send", None)
+        with Simulation(scenes.build("bowl", 60), Params(runtime="inline", **params, **way)) as simulation:
+            simulation.on_step(feed["feed"])
+            simulation.step(20)
+            assert one["hash"] == simulation.state_hash
 
 
 def test_a_slower_node_has_fewer_bodies(nodes: TwoNodes) -> None:

@@ -296,15 +296,15 @@ class BulletEngine:
     def open_mailboxes(self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int) -> None:
         spins = SPINS if worker_count <= len(os.sched_getaffinity(0)) else 0
         if self._mail_links is not None:
-            self._mail_links.set_memory(memory, worker_count)
+            self._mail_links.set_memory(memory, worker_count, room)
         self._mailboxes = self._native.Mailboxes(memory, worker_count, room, worker, spins, self._mail_links)
 
     def connect(
         self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int, sockets: Mapping[int, int]
     ) -> None:
         if self._mail_links is None:
-            self._mail_links = self._native.MailLinks(worker, room)
-        self._mail_links.set_memory(memory, worker_count)
+            self._mail_links = self._native.MailLinks(worker)
+        self._mail_links.set_memory(memory, worker_count, room)
         for other, socket in sockets.items():
             self._mail_links.connect(other, socket)
 

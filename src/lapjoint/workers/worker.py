@@ -133,8 +133,7 @@ class Worker:
         """What comes before a step: bodies change, forces and the like are set."""
         start = time.thread_time()
         self._command, self._has_stepped = command, True
-        if len(command.added):
-            self._extend(command.added)
+        self.extend(command.added)
         if self._breaking is not None:
             self._breaking.set_breaks(command.breaks)
             if command.sets_broken:
@@ -150,8 +149,10 @@ class Worker:
             self._engine.set_iterations(command.iterations)
         self._spent_cpu_s = time.thread_time() - start
 
-    def _extend(self, added: NDArray[np.uint8]) -> None:
-        """The scene has more bodies and joints from now on."""
+    def extend(self, added: NDArray[np.uint8]) -> None:
+        """The scene has this more from now on, if it has anything more."""
+        if len(added) == 0:
+            return
         self._scene.extend(added)
         if not isinstance(self._engine, GrowingEngine):
             raise WorkerError(f"worker {self.index}: its engine takes no more bodies")

@@ -52,9 +52,10 @@ LATE = "no answer in {:.3g} s"
 
 class RayRuntime:
     def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> None:
-        self._body_count, self._params = scene.body_count, params
+        self._scene, self._params = scene, params
+        self._room = scene.body_count  # rows that the tables have
         self.wait_cpu_s = 0.0
-        states, worker_states, mail = SharedMemory(ROW_BYTES * scene.body_count), SharedMemory(0), SharedMemory(0)
+        states, worker_states, mail = SharedMemory(ROW_BYTES * self._room), SharedMemory(0), SharedMemory(0)
         self.border_states: Array = states.array((scene.body_count, STATE_SIZE), float)
         self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
         self._blocks = [states, worker_states, mail]
@@ -69,14 +70,17 @@ class RayRuntime:
         join_cluster(params.address)
         self._finalizer = weakref.finalize(self, _end, self._actors, self._graph, self._blocks)
         try:
-            description = SceneLayout(scene)
-            memory = np.empty(description.size, np.uint8)
-            description.write(memory)
-            self._scene = ray.put(memory)
+            self._lay_out_scene()
             self.set_worker_count(worker_count)
         except BaseException:
             self.close()
             raise
+
+    def _lay_out_scene(self) -> None:
+        description = SceneLayout(self._scene)
+        memory = np.empty(description.size, np.uint8)
+        description.write(memory)
+        self._scene_memory, self._extent = ray.put(memory), self._scene.extent
 
     @property
     def states(self) -> Array:
@@ -261,12 +265,25 @@ class RayRuntime:
             except NodeError as error:  # Ray takes a while to notice that a machine is gone
                 lost.append(error.node.node_id)
 
-    def set_worker_count(self, worker_count: int) -> None:
+    def set_body_count(self, body_count: int, mail_room: int) -> None:
         self._check_open()
-        if not self._remote.is_complete:
-            self._fetch()  # who is watched may be another matter with another number
-        self._break_up()
-        before, rows = len(self._actors), self._body_count * worker_count
+        states = self._blocks[0]
+        if body_count > self._room:
+            self._room = max(body_count, 2 * self._room)
+            states.grow(ROW_BYTES * self._room)
+        self.border_states = states.array((self._room, STATE_SIZE), float)[:body_count]
+        self._remote.set_table(self.border_states)
+        more_mail = mail_room > self._mail_room
+        self._mail_room = max(mail_room, self._mail_room)
+        self._make_room(len(self._actors))
+        if more_mail:
+            self._break_up()
+            calls = [actor.handle.set_mail_room.remote(len(self._actors), mail_room) for actor in self._actors]
+            ray.wait(calls, num_returns=len(calls), timeout=START_S)  # who does not answer fails in the next step
+
+    def _make_room(self, worker_count: int) -> None:
+        """For what so many workers write besides their own bodies' states."""
+        rows = self._room * worker_count
         if rows > len(self.worker_states):
             block = self._blocks[1]
             block.grow(max(1, ROW_BYTES * rows))
@@ -274,6 +291,14 @@ class RayRuntime:
         if self._mail_room and (size := memory_size(worker_count, self._mail_room)) > self._blocks[2].size:
             self._blocks[2].grow(size)
             self._mail = self._blocks[2].array((-1,), np.uint8)
+
+    def set_worker_count(self, worker_count: int) -> None:
+        self._check_open()
+        if not self._remote.is_complete:
+            self._fetch()  # who is watched may be another matter with another number
+        self._break_up()
+        before = len(self._actors)
+        self._make_room(worker_count)
         self._cut(worker_count)
         for index in range(min(before, worker_count), max(before, worker_count)):
             self._limits.forget(index)
@@ -291,6 +316,8 @@ class RayRuntime:
     def _start(self, indices: Iterable[int], lost: Sequence[str] = (), check_s: float = CHECK_S) -> None:
         """Start these workers, at their places in the list or at its end, on nodes that are not lost."""
         indices = list(indices)
+        if self._extent != self._scene.extent:
+            self._lay_out_scene()
         nodes = [node for node in find_nodes() if node.node_id not in lost]
         kept = [actor.node.node_id for actor in self._actors if actor.index not in indices]
         chosen = place(len(indices), nodes, self._params.placement, kept)
@@ -303,11 +330,11 @@ class RayRuntime:
             task: dict[str, Any] = {
                 "index": index,
                 "params": asdict(self._params),
-                "rows": [self._body_count, len(self.worker_states)],
+                "rows": [self._room, len(self.worker_states)],
                 "mail_room": self._mail_room,
                 "memory": list(map(_where, self._blocks)) if node.is_server else [],
             }
-            actor.begin(task, self._scene)
+            actor.begin(task, self._scene_memory)
         end, errors = time.monotonic() + max(START_S, self._limits.start_s), []
         for actor in fresh:
             try:

@@ -26,6 +26,7 @@ from .shared import SharedMemory
 from .watch import Tracker
 
 Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
 
 
 def source_digest() -> str:
@@ -71,11 +72,10 @@ class RayWorker:
                 block.close()
             sizes = [*(8 * STATE_SIZE * rows for rows in task["rows"]), 0]
             found = [SharedMemory(size) for size in sizes]
-        states, self._overlap_block, self._mail_block = found
-        self._states = _table(states)
+        self._states_block, self._overlap_block, self._mail_block = found
+        self._states = _table(self._states_block)
         self._worker_states = _table(self._overlap_block)
         self._worker = Worker(self._index, scene, params, self._states, self._worker_states)
-        states.close()
         self._tracker = Tracker(scene, params)
         self._watched = np.empty(0, np.int32)
         self._sent_own = np.empty(0, np.int32)
@@ -87,6 +87,14 @@ class RayWorker:
     def listen(self, worker_count: int, fresh: list[int], address: str, callers: list[int]) -> dict[int, Any]:
         """Get ready for steps with so many workers, of which some are fresh. Returns tickets for those that are to
         connect to this one."""
+        self._open_mail(worker_count)
+        self._worker.disconnect(fresh)
+        if not callers:
+            return {}
+        self._entrance = Entrance(address)
+        return {worker: self._entrance.ticket(worker) for worker in callers}
+
+    def _open_mail(self, worker_count: int) -> None:
         size = memory_size(worker_count, self._mail_room)
         if size > self._mail_block.size and self._shared:
             self._mail_block.look_again()  # the server has made room
@@ -95,11 +103,12 @@ class RayWorker:
         if len(self._mail) < self._mail_block.size:
             self._mail = self._mail_block.array((-1,), np.uint8)
             self._worker.set_mail(self._mail, self._mail_room)
-        self._worker.disconnect(fresh)
-        if not callers:
-            return {}
-        self._entrance = Entrance(address)
-        return {worker: self._entrance.ticket(worker) for worker in callers}
+
+    def set_mail_room(self, worker_count: int, room: int) -> None:
+        """Get ready for larger messages; between two steps, for what others send lies elsewhere from then on."""
+        self._mail_room = room
+        self._open_mail(worker_count)
+        self._worker.connect(worker_count, {})
 
     def connect_to(self, worker_count: int, tickets: dict[int, Any]) -> str:
         """Connect to workers that listen. Returns what went wrong if anything did."""
@@ -176,16 +185,26 @@ class RayWorker:
         return answer
 
     def _make_room(self, command: Command) -> None:
-        """There may be more workers than before, and with them more slots."""
-        slot = command.slot if isinstance(command, StepCommand) else ()
-        if len(slot) == 0 or max(slot) < len(self._worker_states):
-            return
+        """There may be more workers or bodies than before, and with them more slots."""
+        if isinstance(command, StepCommand) and len(command.added):
+            self._worker.extend(command.added)
+            self._tracker.grow()
+        if self._needs_room(self._states_block, np.concatenate(activated_and_reset(command))):
+            self._states = _table(self._states_block)
+            self._worker.set_states(self._states)
+        if isinstance(command, StepCommand) and self._needs_room(self._overlap_block, command.slot):
+            self._worker_states = _table(self._overlap_block)
+            self._worker.set_worker_states(self._worker_states)
+
+    def _needs_room(self, block: SharedMemory, rows: Ids) -> bool:
+        """Whether a block is too small for these rows of states; then it is not any more."""
+        size = 8 * STATE_SIZE * (int(rows.max(initial=-1)) + 1)
+        if size <= block.size:
+            return False
         if self._shared:
-            self._overlap_block.look_again()  # the server has made room
-        else:
-            self._overlap_block.grow(2 * 8 * STATE_SIZE * (int(max(slot)) + 1))
-        self._worker_states = _table(self._overlap_block)
-        self._worker.set_worker_states(self._worker_states)
+            return block.look_again()  # the server has made room
+        block.grow(2 * size)
+        return True
 
     def _take(self, command: Command, message: RemoteCommand) -> None:
         """Put what came with a command where the worker reads it."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays.growing import grown
 from ...params import Params
 from ...scene import Scene
 from ..codec import from_bytes, to_bytes
@@ -76,6 +77,12 @@ class RemoteStates:
         self.needs_all = False
         self._exact = np.ones(scene.body_count, bool)
         self._watch = Watch(scene, params) if params.detect == "workers" else None
+
+    def set_table(self, table: Array) -> None:
+        """There are more bodies, whose states the server has. Workers are told of them with their next commands."""
+        self.table, self._exact = table, grown(self._exact, len(table), True)
+        if self._watch is not None:
+            self._watch.grow()
 
     def set_worker(self, index: int, is_shared: bool) -> None:
         """A fresh and empty worker at this place, or at the end of the list."""

@@ -17,15 +17,17 @@ the same to the last bit as if it knew all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...algorithms import Membership, load_algorithms
-from ...algorithms.near_pairs import PairFinder as Bounds
+from ...arrays.growing import grown
 from ...engines import CONTACT_MARGIN
 from ...params import Params
 from ...scene import Scene
+from ...scene.shapes import STATIC_ONLY, bounding_box, bounding_radius
 from ..messages import Command, Migrate, StepCommand, WriteState
 
 Array = NDArray[np.float64]
@@ -45,12 +47,16 @@ def limit_of(params: Params) -> float:
     return LIMIT * (params.length_unit or 1.0)
 
 
-def turn_reaches(scene: Scene) -> Array:
-    """How far the farthest corner of each body is from its position [m]; 0 for balls, which look the same turned."""
-    bounds = Bounds(scene, 0.0)
-    ball = (bounds.half == bounds.radius[:, None]).all(axis=1) & (bounds.center == 0).all(axis=1)
-    reach = np.linalg.norm(bounds.center, axis=1) + np.linalg.norm(bounds.half, axis=1)
-    return np.asarray(np.where(ball, 0.0, reach))
+def turn_reaches(scene: Scene, first: int = 0) -> Array:
+    """How far the farthest corner of each body, from number `first` on, is from its position [m]; 0 for balls, which
+    look the same turned."""
+    used, shape = np.unique(scene.bodies.shape_id[first:], return_inverse=True)
+    shapes = [scene.shapes[i] for i in used]
+    boxes = np.array([bounding_box(one) for one in shapes]).reshape(-1, 2, 3)
+    radius = np.array([0.0 if isinstance(one, STATIC_ONLY) else bounding_radius(one) for one in shapes])
+    ball = (boxes[:, 1] == radius[:, None]).all(axis=1) & (boxes[:, 0] == 0).all(axis=1)
+    reach = np.where(ball, 0.0, np.linalg.norm(boxes, axis=2).sum(axis=1))
+    return np.asarray(reach[shape])
 
 
 def distances(before: Array, after: Array, reach: Array) -> Array:
@@ -70,9 +76,15 @@ class Tracker:
     """A worker's side: what the server knows of its bodies."""
 
     def __init__(self, scene: Scene, params: Params) -> None:
-        self._reach = turn_reaches(scene)
+        self._scene, self._reach = scene, turn_reaches(scene)
         self._limit = limit_of(params)
         self._known = np.full((scene.body_count, POSE), np.inf)
+
+    def grow(self) -> None:
+        """The scene has more bodies."""
+        count, before = self._scene.body_count, len(self._reach)
+        self._reach, self._known = grown(self._reach, count), grown(self._known, count, np.inf)
+        self._reach[before:] = turn_reaches(self._scene, before)
 
     def known(self, ids: Ids, states: Array) -> None:
         """The server has these states, one row per body."""
@@ -89,13 +101,14 @@ class Watch:
     """The server's side: who is watched, from the commands that workers are given."""
 
     def __init__(self, scene: Scene, params: Params) -> None:
-        self._reach = turn_reaches(scene)
+        self._scene, self._reach = scene, turn_reaches(scene)
         self._limit = limit_of(params)
         unit = params.length_unit or 1.0
         # Where overlap grows, neighbours of such bodies are soon given to other workers too.
         ahead = 0.5 * unit * min(params.growth_depth or 0, 1)
         algorithms = load_algorithms(params.algorithms)
-        self._finder = algorithms.PairFinder(scene, CONTACT_MARGIN * unit + 2 * self._limit + ahead)
+        self._make_finder = partial(algorithms.PairFinder, scene, CONTACT_MARGIN * unit + 2 * self._limit + ahead)
+        self._finder = self._make_finder()
         self._start = np.empty((scene.body_count, POSE))
         self._label = np.zeros(scene.body_count, np.int64)
         self._active: list[NDArray[np.bool_]] = []
@@ -108,11 +121,22 @@ class Watch:
         """Those at the end have left."""
         del self._active[worker_count:]
 
+    def grow(self) -> None:
+        """The scene has more bodies."""
+        count, before = self._scene.body_count, len(self._reach)
+        self._reach, self._start = grown(self._reach, count), grown(self._start, count)
+        self._reach[before:] = turn_reaches(self._scene, before)
+        self._active = [grown(active, count, False) for active in self._active]
+        self._label = grown(self._label, count)
+        self._finder = self._make_finder()
+
     def note(self, commands: Sequence[Command | None]) -> None:
         """These are given to the workers."""
         for active, command in zip(self._active, commands, strict=True):
             if isinstance(command, StepCommand | Migrate):
                 active[command.deactivate] = False
+                if not self._scene.alive[command.deactivate].all():
+                    self._finder = self._make_finder()  # without those that were removed
             if isinstance(command, StepCommand | Migrate | WriteState):
                 active[command.activate] = True
 
