@@ -552,7 +552,7 @@ class Simulation:
         if scene.body_count > first:
             self._runtime.set_body_count(scene.body_count, self._mail_room())
             states = self._runtime.states
-            workers = nearest_workers(scene.states_of(first), states[:first], now.membership)
+            workers = nearest_workers(scene.states_of(first), states[:first], now.membership, scene.spans)
             states[first:] = scene.states_of(first)
             now.membership.add(workers)
             now.commands.add_bodies()
@@ -567,11 +567,15 @@ class Simulation:
         self.scene.remove(body_ids, self.step_count)
         now.membership.remove(body_ids)
         now.commands.remove(body_ids)
+        for block in self.scene.release():
+            self._recovery.release(block)
+            self._runtime.release(block)
+            now.commands.release(block)
         self._note_changes()
 
     def _mail_room(self) -> int:
         """Bytes that a message between two workers can have, for as many bodies as there are."""
-        return coupling_type(self.params).mail_room(int(self.scene.alive.sum()), self.params)
+        return coupling_type(self.params).mail_room(self.scene.living_count, self.params)
 
     def _require_engine(self, feature: str, what: str) -> None:
         for name in EngineChoice.parse(self.params.engine).names:

@@ -384,7 +384,7 @@ KEPT = {
     *("_now", "_coupling", "_elastic", "_frozen", "_breaks", "_runtime", "_recovery"),
     *("profile",),  # its contacts
 }
-MADE_ANEW = {"_given", "events", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
+MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
 MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
 """Of the scene and the parameters, or of what was, for those who look."""
 PARTS = {
@@ -400,6 +400,7 @@ PARTS = {
         "_extent",
         "_breaks",
         "_tells_all_broken",
+        "_released",
     ),
     "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
     "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),
@@ -412,7 +413,7 @@ PARTS = {
         *("_knows_joints", "_knows_bodies", "is_unchanged"),
     ),
     "recovery": (
-        *("events", "_scene", "_params", "_runtime", "_builder", "_frozen", "_start", "_remove"),
+        *("incidents", "_scene", "_params", "_runtime", "_builder", "_frozen", "_start", "_remove"),
         *("_failed_at", "_put_back_now", "_quarantined", "_one_by_one_until"),
     ),
 }

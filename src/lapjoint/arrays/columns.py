@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .pages import release
+
 
 class Columns:
     """Named arrays of equal length. Appending doubles the room when it runs out; reading a column is a view.
@@ -21,6 +23,7 @@ class Columns:
             name: np.empty((0, *shape), dtype) for name, (shape, dtype) in self._layout.items()
         }
         self._count = 0
+        self._released: list[slice] = []
 
     def __len__(self) -> int:
         return self._count
@@ -45,6 +48,8 @@ class Columns:
                 grown = np.empty((max(end, 2 * len(array), 16), *shape), dtype)
                 grown[:start] = array[:start]
                 self._arrays[name] = array = grown
+                for rows in self._released if array.dtype.kind == "f" else ():
+                    release(array[rows])
             array[start:end] = values[name]
         self._count = end
         return range(start, end)
@@ -62,6 +67,15 @@ class Columns:
     def cut(self, count: int) -> None:
         """Keep the first rows only."""
         self._count = count
+
+    def release(self, first: int, last: int) -> None:
+        """Give back the memory of rows that nobody reads any more, but for what fits into integers."""
+        if self._released and self._released[-1].stop == first:
+            first = self._released.pop().start
+        self._released.append(slice(first, last))
+        for array in self._arrays.values():
+            if array.dtype.kind == "f" and array.flags.writeable:
+                release(array[first:last])
 
     def share(self, other: Columns) -> None:
         """Begin with another's rows, in the same memory until one is added here."""

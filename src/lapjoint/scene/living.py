@@ -21,6 +21,8 @@ Ids = NDArray[np.int32]
 
 
 NEVER = np.iinfo(np.int32).max
+BLOCK = 1024
+"""Bodies whose memory is given back together, once all of them are gone."""
 STEPS = ("first_step", "last_step", "joint_first_step", "joint_last_step")
 """What is known of every body and joint."""
 
@@ -71,6 +73,10 @@ class LivingScene(Scene):
         if life is not None:
             self._life = {name: np.array(getattr(life, name), np.int32) for name in STEPS}
         self._alive, self._joint_alive = (self._life[name] == NEVER for name in ("last_step", "joint_last_step"))
+        self._block_counts = np.zeros(0, np.int32)  # of living bodies
+        self._spans: list[slice] | None = None
+        self._count_blocks(0)
+        self._released_blocks = np.zeros(len(self._block_counts), bool)
         self.began_with = self.extent if life is None else life.began_with
         """Shapes, bodies and joints that it began with."""
 
@@ -85,6 +91,40 @@ class LivingScene(Scene):
     def joint_alive(self) -> NDArray[np.bool_]:
         """Which joints hold, by number: they have neither broken nor been removed, and their bodies are there."""
         return _read_only(self._joint_alive)
+
+    @property
+    def living_count(self) -> int:
+        """How many bodies are there."""
+        return int(self._block_counts.sum())
+
+    @property
+    def spans(self) -> list[slice]:
+        """Where bodies are there, by number: all of them are in these few runs, and few others are, however many have
+        come and gone."""
+        if self._spans is None:
+            there = np.concatenate([[False], self._block_counts > 0, [False]])
+            edges = np.flatnonzero(there[1:] != there[:-1]) * BLOCK
+            pairs = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+            self._spans = [slice(first, min(last, self.body_count)) for first, last in pairs]
+        return self._spans
+
+    def _count_blocks(self, first: int) -> None:
+        """Count bodies from number `first` on, which are new, or there from the start."""
+        self._block_counts = grown(self._block_counts, -(-self.body_count // BLOCK))
+        block = np.flatnonzero(self._alive[first:]) + first
+        np.add.at(self._block_counts, block // BLOCK, 1)
+        self._spans = None
+
+    def release(self) -> list[slice]:
+        """Give back the memory of bodies that are gone, where all of a block are. Returns the blocks, each once."""
+        self._released_blocks = grown(self._released_blocks, len(self._block_counts), False)
+        whole = self.body_count // BLOCK
+        empty = np.flatnonzero((self._block_counts[:whole] == 0) & ~self._released_blocks[:whole])
+        self._released_blocks[empty] = True
+        blocks = [slice(BLOCK * i, BLOCK * (i + 1)) for i in empty.tolist()]
+        for block in blocks:
+            self.bodies.release(block.start, block.stop)
+        return blocks
 
     @property
     def first_step(self) -> Ids:
@@ -143,7 +183,9 @@ class LivingScene(Scene):
             for prefix, count in (("", self.body_count), ("joint_", self.joint_count)):
                 for name, fill in ((f"{prefix}first_step", step_count), (f"{prefix}last_step", NEVER)):
                     self._life[name] = grown(self._life[name], count, fill)
+            first = len(self._alive)
             self._alive = grown(self._alive, self.body_count, True)
+            self._count_blocks(first)
             self._joint_alive = grown(self._joint_alive, self.joint_count, True)
 
     def _cut(self, extent: tuple[int, int, int]) -> None:
@@ -159,6 +201,8 @@ class LivingScene(Scene):
     def remove(self, body_ids: Ids, step_count: int) -> None:
         """Let bodies go, and their joints with them, after so many steps."""
         self._alive[body_ids], self._life["last_step"][body_ids] = False, step_count
+        np.subtract.at(self._block_counts, body_ids // BLOCK, 1)
+        self._spans = None
         joints = self._joints_of.find(body_ids)
         self.remove_joints(joints[self._joint_alive[joints]], step_count)
 

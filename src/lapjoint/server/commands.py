@@ -36,6 +36,7 @@ class CommandBuilder:
         """Membership bits that the workers have acted on."""
         self._extent = scene.extent  # that the workers know of
         self._breaks: list[Ids] = []
+        self._released: list[tuple[int, int]] = []
         self._tells_all_broken = False
         self.forces: dict[int, NDArray[np.float64]] = {}
         """Force and torque of the next step on each body that has any."""
@@ -60,6 +61,10 @@ class CommandBuilder:
     def add_bodies(self) -> None:
         """The scene has more bodies, which no worker knows of yet."""
         self.known = grown(self.known, self._scene.body_count)
+
+    def release(self, rows: slice) -> None:
+        """Have the workers give back the memory of bodies that are gone."""
+        self._released.append((rows.start, rows.stop))
 
     def remove(self, body_ids: Ids) -> None:
         """Of these bodies, which are gone, nothing is asked any more."""
@@ -130,7 +135,9 @@ class CommandBuilder:
             told |= self._all_broken()
         elif self._breaks:
             told["broken"] = np.concatenate(self._breaks)
-        self._breaks, self._tells_all_broken = [], False
+        if self._released:
+            told["released"] = np.array(self._released, np.int32)
+        self._breaks, self._released, self._tells_all_broken = [], [], False
         return told
 
     def rebuild(self, membership: Membership, command: StepCommand, worker: int, iterations: int) -> StepCommand:

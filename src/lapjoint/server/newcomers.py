@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,15 +17,17 @@ SAMPLE = 4096
 """Bodies that a new one is compared with, at most, whatever the scene: the nearest of every so many."""
 
 
-def nearest_workers(new: Array, states: Array, membership: Membership) -> Ids:
-    """For each new body, by its state, the worker of the body that it is nearest to, of an even sample of all. Balance
-    follows. Without any other body, the worker of the least load."""
-    there = np.flatnonzero(membership.bits.any(axis=1))
-    if membership.worker_count == 1 or len(there) == 0:
+def nearest_workers(new: Array, states: Array, membership: Membership, spans: Sequence[slice]) -> Ids:
+    """For each new body, by its state, the worker of the body that it is nearest to, of an even sample of all, which
+    are in these runs. Balance follows. Without any other body, the worker of the least load."""
+    count = sum(span.stop - span.start for span in spans)
+    sample = np.concatenate([np.arange(span.start, span.stop, -(-count // SAMPLE)) for span in spans])
+    sample = sample[(sample < membership.body_count)]
+    sample = sample[membership.bits[sample].any(axis=1)]
+    if membership.worker_count == 1 or len(sample) == 0:
         return np.full(len(new), int(np.argmin(membership.load)), np.int32)
     from scipy.spatial import cKDTree
 
-    sample = there[:: -(-len(there) // SAMPLE)]
     _, nearest = cKDTree(states[sample, :3]).query(new[:, :3])
     bits = membership.bits[sample[nearest]]
     workers = np.zeros(len(new), np.int32)

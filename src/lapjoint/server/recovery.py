@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import Membership
-from ..arrays.growing import grown
+from ..arrays.pages import release
 from ..arrays.state import PartState
 from ..errors import SimulationStopped, WorkerError
 from ..params import Params
-from ..scene import Scene
+from ..scene import STATE_SIZE
+from ..scene.living import LivingScene
 from ..scene.titles import body_titles
 from ..workers.messages import Reply, StepCommand, StepReply, WorkerFailure
 from ..workers.runtimes import Runtime
@@ -85,7 +86,7 @@ class Recovery:
 
     def __init__(
         self,
-        scene: Scene,
+        scene: LivingScene,
         params: Params,
         runtime: Runtime,
         builder: CommandBuilder,
@@ -98,7 +99,7 @@ class Recovery:
         self._remove = remove
         self._scene, self._params = scene, params
         self._runtime, self._builder, self._frozen = runtime, builder, frozen
-        self._start = np.empty_like(runtime.states)
+        self._start = np.empty_like(runtime.states)  # states before the step, of bodies that are there
         self._failed_at: dict[int, deque[int]] = {}
         self._put_back_now: set[int] = set()
         self._quarantined: set[int] = set()
@@ -111,8 +112,10 @@ class Recovery:
     def take_step(self, plan: StepPlan) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
         states = self._states()
-        self._start = grown(self._start, len(states))
-        np.copyto(self._start, states)
+        if len(self._start) < len(states):
+            self._start = np.empty((2 * len(states), STATE_SIZE))  # nothing of before is needed
+        for span in self._scene.spans:
+            np.copyto(self._start[span], states[span])
         self._put_back_now.clear()
         answers = self._step(plan, plan.commands, again=False)
         failures = self._failures(plan, answers)
@@ -142,6 +145,10 @@ class Recovery:
         for command in sent:
             command.steps = plan.steps
         return self._runtime.step(commands, plan.work.begin(sent, again))
+
+    def release(self, rows: slice) -> None:
+        """Give back the memory of bodies that are gone."""
+        release(self._start[rows])
 
     def contain_runaways(self, step_count: int) -> None:
         """After a step: freeze bodies that pass the speed limit where they were before it."""
@@ -174,7 +181,9 @@ class Recovery:
         slot_worker = plan.weights.worker
         overlap_states = self._runtime.worker_states[: len(slot_worker)]
         with np.errstate(all="ignore"):
-            if not found and np.isfinite(self._states().sum() + overlap_states.sum()):
+            states = self._states()
+            total = sum(states[span].sum() for span in self._scene.spans)
+            if not found and np.isfinite(total + overlap_states.sum()):
                 return []
         states_bad = ~np.isfinite(self._states()).all(axis=1)
         slots_bad = ~np.isfinite(overlap_states).all(axis=1)
@@ -233,7 +242,8 @@ class Recovery:
             self._runtime.states[bodies] = self._start[bodies]
             commands[worker] = self._builder.rebuild(plan.membership, plan.commands[worker], worker, plan.iterations)
         if plan.work.repeats_all:
-            self._runtime.states[:] = self._start
+            for span in self._scene.spans:
+                self._runtime.states[span] = self._start[span]
             for worker, command in enumerate(plan.commands):
                 if commands[worker] is None:
                     again = self._builder.repeat(plan.membership, command, worker)
@@ -270,7 +280,8 @@ class Recovery:
     def _stop(self, plan: StepPlan, failure: WorkerFailure, together: Sequence[WorkerFailure], why: str) -> None:
         """End the run, with the states and forces before the step. What is not finite may have reached several workers
         in the same step: all such bodies are named."""
-        self._states()[:] = self._start
+        for span in self._scene.spans:
+            self._states()[span] = self._start[span]
         for command in plan.commands:
             self._builder.forces.update(zip(command.force_ids.tolist(), command.forces, strict=True))
         bodies = plan.membership.active(failure.worker)

@@ -57,6 +57,8 @@ class StepCommand:
     """Whether to start without the impulses of before: they are those of later steps, from which all go back."""
     added: Bytes = _array(np.uint8)
     """What the scene has more since the last command (Scene.since); a worker that has it already leaves it."""
+    released: Ids = _array(np.int32, 2)
+    """Runs of bodies, first and end, that are gone: their memory is not needed any more."""
     broken: Ids = _array(np.int32)
     """Joints that have broken since the last command; or all that are broken, and no others, if `sets_broken`."""
     sets_broken: bool = False

@@ -143,6 +143,8 @@ class Worker:
         if command.forgets:
             self._engine.clear_contacts()
         self._change_members(command)
+        for first, end in command.released.tolist():
+            self._scene.bodies.release(first, end)
         if len(command.force_ids):
             self._engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
         if command.iterations is not None:

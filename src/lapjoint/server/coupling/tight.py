@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...algorithms import ConstraintGraph, Membership
 from ...algorithms.membership import column_of
 from ...algorithms.ownership import choose_migrations, cut_share
+from ...arrays.growing import grown
 from ...arrays.state import PartState
 from ...engines import EngineState, JointBreaks, join_states
 from ...engines.bullet import BulletEngine
@@ -229,7 +230,9 @@ class Tight:
         return all_breaks(now.replies)
 
     def add_bodies(self, workers: Ids) -> None:
-        self._owner = np.concatenate([self._owner, workers])
+        first = len(self._owner)
+        self._owner = grown(self._owner, first + len(workers))
+        self._owner[first:] = workers
 
     def note_changes(self) -> None:
         self._structures.note_changes()

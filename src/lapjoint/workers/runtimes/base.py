@@ -70,6 +70,10 @@ class Runtime(Protocol):
         other tables may be other arrays then."""
         ...
 
+    def release(self, rows: slice) -> None:
+        """Give back the memory of states of bodies that are gone, and are zeros."""
+        ...
+
     def set_worker_count(self, worker_count: int) -> None:
         """Start fresh and empty workers, or end workers, at the end of the list. `worker_states` has room for them
         then. A WorkerError, if one does not start: the number is what it was."""

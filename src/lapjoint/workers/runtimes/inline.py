@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays.pages import release
 from ...engines.mailboxes import abandon, memory_size
 from ...errors import WorkerError
 from ...params import Params
@@ -25,7 +27,9 @@ class InlineRuntime:
     def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int = 0) -> None:
         self._scene, self._params, self._mail_room = scene, params, mail_room
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._rows = self._table(scene.body_count)
+        self._block = SharedMemory(8 * STATE_SIZE * scene.body_count)
+        self._finalizer = weakref.finalize(self, self._block.close)
+        self._rows: Array = self._block.array((scene.body_count, STATE_SIZE), float)
         self.states = self.border_states = self._rows
         self.worker_states = self._table(0)
         self.byte_count: int | None = None
@@ -105,9 +109,9 @@ class InlineRuntime:
     def set_body_count(self, body_count: int, mail_room: int) -> None:
         self._check_open()
         if body_count > len(self._rows):
-            before = self._rows
-            self._rows = self._table(max(body_count, 2 * len(before)))
-            self._rows[: len(before)] = before
+            room = max(body_count, 2 * len(self._rows))
+            self._block.grow(8 * STATE_SIZE * room)
+            self._rows = self._block.array((room, STATE_SIZE), float)
             for worker in self._workers:
                 worker.set_states(self._rows)
             self._make_room(len(self._workers))
@@ -115,6 +119,9 @@ class InlineRuntime:
         if mail_room > self._mail_room:
             self._mail_room = mail_room
             self._open_mail(len(self._workers))
+
+    def release(self, rows: slice) -> None:
+        release(self._rows[rows], shared=True)
 
     def set_worker_count(self, worker_count: int) -> None:
         self._check_open()
@@ -160,3 +167,4 @@ class InlineRuntime:
     def close(self) -> None:
         self._closed = True
         self._workers = []
+        self._finalizer()

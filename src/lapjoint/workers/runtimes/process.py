@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays.pages import release
 from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...errors import WorkerError
 from ...params import Params
@@ -155,6 +156,9 @@ class ProcessRuntime:
         self.states = self.border_states = states.array((self._room, STATE_SIZE), float)[:body_count]
         self._mail_room = max(mail_room, self._mail_room)
         self._make_room(len(self._children))
+
+    def release(self, rows: slice) -> None:
+        release(self.border_states[rows], shared=True)
 
     def _make_room(self, worker_count: int) -> None:
         """For what so many workers write besides their own bodies' states."""

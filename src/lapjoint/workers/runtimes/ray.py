@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays.pages import release
 from ...engines.mailboxes import abandon, memory_size
 from ...errors import WorkerError
 from ...params import Params
@@ -280,6 +281,9 @@ class RayRuntime:
             self._break_up()
             calls = [actor.handle.set_mail_room.remote(len(self._actors), mail_room) for actor in self._actors]
             ray.wait(calls, num_returns=len(calls), timeout=START_S)  # who does not answer fails in the next step
+
+    def release(self, rows: slice) -> None:
+        release(self.border_states[rows], shared=True)
 
     def _make_room(self, worker_count: int) -> None:
         """For what so many workers write besides their own bodies' states."""
