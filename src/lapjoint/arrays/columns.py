@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .pages import release
+from .pages import release, small_pages
 
 
 class Columns:
@@ -46,6 +46,8 @@ class Columns:
             array = self._arrays[name]
             if len(array) < end:
                 grown = np.empty((max(end, 2 * len(array), 16), *shape), dtype)
+                if self._released:
+                    small_pages(grown)
                 grown[:start] = array[:start]
                 self._arrays[name] = array = grown
                 for rows in self._released if array.dtype.kind == "f" else ():
@@ -70,7 +72,9 @@ class Columns:
 
     def release(self, first: int, last: int) -> None:
         """Give back the memory of rows that nobody reads any more, but for what fits into integers."""
-        if self._released and self._released[-1].stop == first:
+        if any(rows.start <= first and last <= rows.stop for rows in self._released):
+            return
+        if self._released and self._released[-1].stop == first:  # with the page that both have a part of
             first = self._released.pop().start
         self._released.append(slice(first, last))
         for array in self._arrays.values():

@@ -118,6 +118,10 @@ def repartition(
         return np.zeros(membership.body_count, np.int32)
     there = np.flatnonzero(membership.bits.any(axis=1)).astype(np.int32)
     cost = membership.cost[there]
+    partition = np.zeros(membership.body_count, np.int32)  # also of bodies that were removed, which have none
+    if len(there) <= count:
+        partition[there] = np.arange(len(there))
+        return partition
     parts = _metis(scene, states[:, :3], count, contacts, cost, speed / speed.sum(), there)
     kept = np.zeros((count, count))
     for w in range(count):
@@ -126,7 +130,6 @@ def repartition(
     # A part made for one speed does not fit a worker of another: no number of kept bodies makes up for it.
     unlike = np.abs(np.log(speed[:, None] / speed)) * cost.sum()
     part, worker = linear_sum_assignment(unlike - kept)
-    partition = np.zeros(membership.body_count, np.int32)  # also of bodies that were removed, which have none
     partition[there] = worker[np.argsort(part)][parts]
     return partition
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import Membership
-from ..arrays.pages import release
+from ..arrays.pages import release, small_pages
 from ..arrays.state import PartState
 from ..errors import SimulationStopped, WorkerError
 from ..params import Params
@@ -114,6 +114,7 @@ class Recovery:
         states = self._states()
         if len(self._start) < len(states):
             self._start = np.empty((2 * len(states), STATE_SIZE))  # nothing of before is needed
+            small_pages(self._start)
         for span in self._scene.spans:
             np.copyto(self._start[span], states[span])
         self._put_back_now.clear()

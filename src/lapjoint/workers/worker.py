@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.growing import grown
+from ..arrays.pages import trim
 from ..engines import (
     STEP_MEASURES,
     BreakingEngine,
@@ -143,8 +144,10 @@ class Worker:
         if command.forgets:
             self._engine.clear_contacts()
         self._change_members(command)
-        for first, end in command.released.tolist():
-            self._scene.bodies.release(first, end)
+        if len(command.released):
+            for first, end in command.released.tolist():
+                self._scene.bodies.release(first, end)
+            trim()
         if len(command.force_ids):
             self._engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
         if command.iterations is not None:
