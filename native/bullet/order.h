@@ -17,6 +17,12 @@ namespace lapjoint {
 // Broadphase numbers: bodies keep their scene number, static bodies come after all of them.
 constexpr int kStaticBase = 1 << 30;
 
+// As the scene has it: of a static body s, -1 - s.
+inline int scene_number(std::uint64_t number) {
+  const int id = static_cast<int>(number);
+  return id >= kStaticBase ? -1 - (id - kStaticBase) : id;
+}
+
 struct ContactKey {
   std::uint64_t bodies;  // (lower id, higher id)
   std::uint64_t parts;   // (part of the first, part of the second), for compounds

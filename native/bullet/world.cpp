@@ -374,6 +374,8 @@ void BulletWorld::commit() {
                       slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
     }
     substeps_->set_members(movers_, live, self_, places_of_neighbours(), whole_, ghosts_are_stale_);
+    const auto reports_hits = [this](int id) { return !std::isinf(body_columns_.hit_impulse[id]); };
+    substeps_->set_finds_hits(std::any_of(bodies_.begin(), bodies_.end(), reports_hits));
   }
   members_changed_ = false;
 }
@@ -479,6 +481,7 @@ void BulletWorld::step(double timestep, int count) {
   solver_->begin_step();
   if (substeps_) substeps_->forget_measures();
   broke_.clear();
+  hits_.clear();
   for (int i = 0; i < count; ++i) {
     if (!substeps_) {
       world_->step_once(btScalar(timestep));
@@ -490,6 +493,7 @@ void BulletWorld::step(double timestep, int count) {
     substeps_->solve(dispatcher_, btScalar(timestep));
     substeps_->write_back();
     world_->clearForces();
+    substeps_->find_hits(body_columns_.hit_impulse, hits_);
     break_joints(timestep);
     commit();
   }
@@ -537,6 +541,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
   contacts_solved_ = false;
   substeps_->forget_measures();
   broke_.clear();
+  hits_.clear();
   ghosts_are_due_ |= choose;
   struct Connection {
     SubstepWorld& world;
@@ -574,6 +579,7 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   substeps_->write_back();
   substeps_->measure_mail(mailboxes);
   world_->clearForces();
+  substeps_->find_hits(body_columns_.hit_impulse, hits_);
   break_joints(timestep);
 }
 
@@ -661,10 +667,6 @@ const std::vector<ContactPair>& BulletWorld::contacts() {
   if (!contacts_solved_) collect_contacts(dispatcher_, contact_keys_);
   const std::vector<ContactKey>& keys = contacts_solved_ ? world_->solved_contacts() : contact_keys_;
   contacts_.clear();
-  const auto body_number = [](std::uint64_t number) {
-    const int id = static_cast<int>(number);
-    return id >= kStaticBase ? -1 - (id - kStaticBase) : id;
-  };
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const ContactKey& key = keys[i];
     if (!neighbours_.empty() && !is_reported(key)) continue;
@@ -677,7 +679,7 @@ const std::vector<ContactPair>& BulletWorld::contacts() {
       contacts_.back().point_count += key.manifold->getNumContacts();
       contacts_.back().depth = std::max(contacts_.back().depth, depth);
     } else {
-      contacts_.push_back({body_number(key.bodies >> 32), body_number(key.bodies & 0xFFFFFFFFu),
+      contacts_.push_back({scene_number(key.bodies >> 32), scene_number(key.bodies & 0xFFFFFFFFu),
                            key.manifold->getNumContacts(), depth});
     }
   }

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .algorithms import ConstraintGraph, Membership, load_algorithms
 from .arrays.checks import integer_rows
 from .arrays.state import PartState, Stateful
-from .engines import Contacts, JointBreaks, check_engines, supports
+from .engines import Contacts, Hits, JointBreaks, check_engines, supports
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
 from .params.engine_choice import EngineChoice
@@ -22,7 +22,6 @@ from .params.partition_choice import checked_partition
 from .scene import Scene
 from .scene.measures import joint_gaps, state_hash
 from .scene.states import checked_states
-from .server.breaks import BreakLog
 from .server.commands import CommandBuilder
 from .server.coupling import Decision, Situation, coupling_type, make_coupling
 from .server.detect import Detection, warn_of_penetration
@@ -38,6 +37,7 @@ from .server.profile import StepProfile
 from .server.recovery import Recovery, StepPlan
 from .server.redistribute import redistribute
 from .server.repartition import Repartition
+from .server.step_log import StepLog
 from .workers.messages import StepReply
 from .workers.runtimes import make_runtime
 
@@ -98,7 +98,7 @@ class Simulation:
         )
         self._coupling = make_coupling(now)
         self._elastic = Elastic(params, scene.body_count)
-        self._frozen, self._breaks = Frozen(), BreakLog()
+        self._frozen, self._breaks, self._hits = Frozen(), StepLog(JointBreaks), StepLog(Hits)
         kind, count = coupling_type(params), scene.body_count
         # Workers have no use for the partition, which may be as long as the scene.
         self._runtime = make_runtime(
@@ -140,6 +140,7 @@ class Simulation:
             profile.steps = self._step_workers(self._most_steps(most))
         coupling.merge(now, runtime, profile)  # lines 18 to 20
         self._note_breaks(coupling.breaks(now))
+        self._hits.add(coupling.hits(now), now.step_count)
         self._frozen.put_back(runtime, now.commands)
         self._recovery.contain_runaways(now.step_count)
         profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
@@ -287,6 +288,11 @@ class Simulation:
     def joint_breaks(self) -> JointBreaks:
         """Joints that have broken so far: in which step (from 0), which, and under what force and torque."""
         return self._breaks.all
+
+    @property
+    def hits(self) -> Hits:
+        """Contacts so far that did as much in a step (from 0) as one of their bodies wants to have reported."""
+        return self._hits.all
 
     @property
     def broken_joint_ids(self) -> Ids:
@@ -520,6 +526,7 @@ class Simulation:
             redistribute(parts, before.workers, self._now, self._coupling, self._runtime)
             self._frozen.restore(parts["frozen"])
             self._breaks.restore(parts["breaks"])
+            self._hits.restore(parts["hits"])
             self._recovery.restore_without_workers(parts["recovery"])
         if len(self._now.commands.broken):
             self._now.detection.break_joints(self._now.commands.broken)
@@ -547,6 +554,7 @@ class Simulation:
             "frozen": self._frozen,
             "recovery": self._recovery,
             "breaks": self._breaks,
+            "hits": self._hits,
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),
         }

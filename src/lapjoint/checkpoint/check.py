@@ -104,6 +104,13 @@ ARRAYS: dict[str, dict[str, Rule]] = {
         "joint": Rule("int32", ("breaks",), 0, "joints"),
         "load": Rule("float64", ("breaks", 2)),
     },
+    "hits": {
+        "step": Rule("int32", ("hits",), 0),
+        "bodies": Rule("int32", ("hits", 2), "statics", "bodies"),
+        "impulse": Rule("float64", ("hits",)),
+        "point": Rule("float64", ("hits", 3)),
+        "normal": Rule("float64", ("hits", 3)),
+    },
 }
 COUPLINGS: dict[str, dict[str, Rule]] = {
     "blend": {

@@ -9,13 +9,14 @@ from .base import (
     Contacts,
     DirectEngine,
     Engine,
-    JointBreaks,
+    HitEngine,
     Mail,
     NeighbourEngine,
     SubstepEngine,
 )
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .state import EngineState, join_states
+from .step_tables import Hits, JointBreaks, StepTable
 from .support import Support
 
 __all__ = [
@@ -26,9 +27,12 @@ __all__ = [
     "DirectEngine",
     "Engine",
     "EngineState",
+    "HitEngine",
+    "Hits",
     "JointBreaks",
     "Mail",
     "NeighbourEngine",
+    "StepTable",
     "SubstepEngine",
     "Support",
     "check_engines",
