@@ -648,8 +648,8 @@ void BulletWorld::prepare(const int* moving, int count) {
   std::vector<btRigidBody*> bodies;
   for (int i = 0; i < count; ++i) bodies.push_back(&slot(moving[i]).body);
   for (const int id : bodies_)
-    if (is_ghost_[id]) bodies.push_back(&slot(id).body);  // which others move
-  world_->prepare(bodies);
+    if (is_ghost_[id]) bodies.push_back(&slot(id).body);  // which others move, and are still where the step began
+  world_->prepare(bodies, !neighbours_.empty());
 }
 
 void BulletWorld::check_finite() const {
