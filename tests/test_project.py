@@ -95,7 +95,7 @@ MEMBERS = {
     "studies": ["titles", "step_values", "bench", "peers", "compare", "report", "reproduce"],
 }
 
-OPTIONAL = ["moderngl", "glcontext", "PIL", "trimesh", "coacd", "ray", "viser", "matplotlib"]
+OPTIONAL = ["moderngl", "glcontext", "PIL", "trimesh", "coacd", "manifold3d", "ray", "viser", "matplotlib"]
 OPTIONAL += ["imageio_ffmpeg", "pybullet", "mujoco", "rapier3d"]
 SLOW_TO_IMPORT = ["zarr", "numcodecs", "pandas"]
 

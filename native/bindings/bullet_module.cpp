@@ -39,6 +39,16 @@ const T* column(const nb::dict& table, const char* name) {
   return nb::cast<Input<T>>(table[name], false).data();
 }
 
+// Things that are made of doubles alone, as rows of these.
+template <typename T>
+nb::ndarray<nb::numpy, double, nb::ndim<2>> table_of(const std::vector<T>& from) {
+  constexpr std::size_t columns = sizeof(T) / sizeof(double);
+  auto* rows = new double[columns * from.size()];
+  nb::capsule owner(rows, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+  if (!from.empty()) std::memcpy(rows, from.data(), sizeof(T) * from.size());
+  return nb::ndarray<nb::numpy, double, nb::ndim<2>>(rows, {from.size(), columns}, owner);
+}
+
 BodyColumns body_columns(const nb::dict& table, int count) {
   BodyColumns c;
   c.count = count;
@@ -52,6 +62,7 @@ BodyColumns body_columns(const nb::dict& table, int count) {
   c.angular_damping = column<double>(table, "angular_damping");
   c.group = column<std::uint32_t>(table, "group");
   c.mask = column<std::uint32_t>(table, "mask");
+  c.hit_impulse = column<double>(table, "hit_impulse");
   return c;
 }
 
@@ -407,15 +418,9 @@ NB_MODULE(LAPJOINT_MODULE, m) {
              return found;
            })
       // Rows of all steps of the last call, as many numbers each as STEP_MEASURES in Python has names.
-      .def("step_measures",
-           [](const BulletWorld& w) {
-             constexpr std::size_t columns = sizeof(lapjoint::StepMeasures) / sizeof(double);
-             const auto& from = w.step_measures();
-             auto* rows = new double[columns * from.size()];
-             nb::capsule owner(rows, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-             if (!from.empty()) std::memcpy(rows, from.data(), sizeof(lapjoint::StepMeasures) * from.size());
-             return nb::ndarray<nb::numpy, double, nb::ndim<2>>(rows, {from.size(), columns}, owner);
-           })
+      .def("step_measures", [](const BulletWorld& w) { return table_of(w.step_measures()); })
+      // Of the last call: step, two bodies, impulse, point, normal.
+      .def("hits", [](const BulletWorld& w) { return table_of(w.hits()); })
       .def("substep_profile", &BulletWorld::substep_profile)
       .def("residual", &BulletWorld::residual)
       .def("substep_count", &BulletWorld::substep_count)

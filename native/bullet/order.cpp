@@ -184,13 +184,14 @@ bool OrderedWorld::stays(const btBroadphaseProxy* proxy) {
   return object->isStaticObject() || object->getUserIndex3() == kPrepared;
 }
 
-void OrderedWorld::prepare(const std::vector<btRigidBody*>& moving) {
+void OrderedWorld::prepare(const std::vector<btRigidBody*>& moving, bool keeps_pairs) {
   if (sleeping_ || prepared_) return;
   for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i) m_nonStaticRigidBodies[i]->setUserIndex3(kPrepared);
   for (btRigidBody* body : moving) body->setUserIndex3(0);
   for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i)
     if (is_prepared(*m_nonStaticRigidBodies[i])) updateSingleAabb(m_nonStaticRigidBodies[i]);
-  computeOverlappingPairs();
+  keeps_pairs_ = keeps_pairs;
+  if (!keeps_pairs_) computeOverlappingPairs();
   find_contacts([](btBroadphasePair& pair) {
     pair.m_internalTmpValue = stays(pair.m_pProxy0) && stays(pair.m_pProxy1) ? kPrepared : 0;
     return pair.m_internalTmpValue == kPrepared;
@@ -219,8 +220,9 @@ void OrderedWorld::performDiscreteCollisionDetection() {
   if (!prepared_) return find_all();
   for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i)
     if (!is_prepared(*m_nonStaticRigidBodies[i])) updateSingleAabb(m_nonStaticRigidBodies[i]);
-  // A box that moves finds its new pairs at once. The tree's own turn was in prepare: with two of them in a step it
-  // would take all bodies for resting ones and move them to and fro.
+  // A box that moves finds its new pairs at once. The tree's own turn, which drops those that are apart, may have been
+  // in prepare: with two of them in a step it would take all bodies for resting ones and move them to and fro.
+  if (keeps_pairs_) computeOverlappingPairs();
   find_contacts([](const btBroadphasePair& pair) { return pair.m_internalTmpValue != kPrepared; });
   prepared_ = false;
 }

@@ -17,6 +17,12 @@ namespace lapjoint {
 // Broadphase numbers: bodies keep their scene number, static bodies come after all of them.
 constexpr int kStaticBase = 1 << 30;
 
+// As the scene has it: of a static body s, -1 - s.
+inline int scene_number(std::uint64_t number) {
+  const int id = static_cast<int>(number);
+  return id >= kStaticBase ? -1 - (id - kStaticBase) : id;
+}
+
 struct ContactKey {
   std::uint64_t bodies;  // (lower id, higher id)
   std::uint64_t parts;   // (part of the first, part of the second), for compounds
@@ -81,7 +87,8 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
 
   // Does now what the next step can do already, if only the moving bodies, and new ones, change before it: broad phase
   // and narrow phase of all others. The step that follows does the rest; results are the same to the last bit.
-  void prepare(const std::vector<btRigidBody*>& moving);
+  // `keeps_pairs`: those that are apart now may not be where the moving ones will be, and stay with their manifolds.
+  void prepare(const std::vector<btRigidBody*>& moving, bool keeps_pairs);
   // A body has changed although it was not named: the next step does everything.
   void forget_prepared() { prepared_ = false; }
   bool has_prepared() const { return prepared_; }
@@ -110,7 +117,7 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
 
   bool sleeping_;
   bool asks_;  // whether two bodies may touch, before it looks
-  bool prepared_ = false;
+  bool prepared_ = false, keeps_pairs_ = false;
   std::vector<ContactKey> contacts_;
   std::vector<btPersistentManifold*> manifolds_;
 };

@@ -1,6 +1,7 @@
 // What is measured of every step, where it happens: nobody has to stop the workers to look.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "bullet/substeps.h"
 
@@ -111,6 +112,55 @@ std::vector<SubstepWorld::Overload> SubstepWorld::overloads(btScalar timestep) c
       found.push_back({{static_cast<int>(measures_.size()) - 1, joint.id, force, torque}, one.is_reported});
   }
   return found;
+}
+
+void SubstepWorld::find_hits(const double* thresholds, std::vector<Hit>& into) {
+  if (!solver_.sums_contacts) return;
+  const auto threshold = [&](std::uint64_t bodies) {
+    const std::uint64_t a = bodies >> 32, b = bodies & 0xFFFFFFFFu;  // the second may be static
+    return b < kStaticBase ? std::min(thresholds[a], thresholds[b]) : thresholds[a];
+  };
+  std::vector<int>& wanted = hit_sources_;
+  wanted.clear();
+  for (std::size_t i = 0; i < sources_.size(); ++i)
+    if (is_reported(sources_[i].owner) && !std::isinf(threshold(sources_[i].name.bodies)))
+      wanted.push_back(static_cast<int>(i));
+  const auto rank = [this](int source) {
+    const Name& name = sources_[source].name;
+    return std::tie(name.bodies, name.parts, name.part);
+  };
+  std::sort(wanted.begin(), wanted.end(), [&](int x, int y) { return rank(x) < rank(y); });
+  // Bodies touch with several parts and normals: they are one contact.
+  for (std::size_t i = 0; i < wanted.size();) {
+    const std::uint64_t bodies = sources_[wanted[i]].name.bodies;
+    Hit hit{};
+    for (; i < wanted.size() && sources_[wanted[i]].name.bodies == bodies; ++i) add_to_hit(wanted[i], hit);
+    if (hit.impulse == 0 || hit.impulse < threshold(bodies)) continue;
+    hit.step = static_cast<double>(measures_.size() - 1);
+    hit.body_a = scene_number(bodies >> 32);
+    hit.body_b = scene_number(bodies & 0xFFFFFFFFu);
+    const double length = std::hypot(hit.normal[0], hit.normal[1], hit.normal[2]);
+    for (int k = 0; k < 3; ++k) {
+      hit.point[k] /= hit.impulse;
+      if (length > 0) hit.normal[k] /= length;
+    }
+    into.push_back(hit);
+  }
+}
+
+// Its impulse, and times that its points and normal.
+void SubstepWorld::add_to_hit(int source, Hit& hit) const {
+  const Contact& contact = solver_.contacts[source];
+  const auto [number_a, number_b] = manifold_bodies(*sources_[source].manifold);
+  const double side = number_a < number_b ? 1 : -1;  // a normal pushes the manifold's first body
+  for (int p = 0; p < contact.point_count; ++p) {
+    const double impulse = double(solver_.contact_sums[source][p]) * mass_unit_ * length_unit_;
+    hit.impulse += impulse;
+    for (int k = 0; k < 3; ++k) {
+      hit.point[k] += impulse * double(contact.place[p][k]) * length_unit_;
+      hit.normal[k] += impulse * side * double(contact.normal[k]);
+    }
+  }
 }
 
 }  // namespace lapjoint

@@ -37,6 +37,15 @@ struct JointBreak {
   double force, torque;  // N, N m: what it did in the step, in the mean
 };
 
+// A contact that did as much in a step as one of its bodies wants to have reported.
+struct Hit {
+  double step;            // of those taken at once
+  double body_a, body_b;  // the second may be static: -1 - s
+  double impulse;         // N s, of all its points along their normals
+  double point[3];        // m: the mean of its points as the step began, weighted by their impulses
+  double normal[3];       // the direction in which the first body is pushed: the mean in the same way
+};
+
 class SubstepWorld {
  public:
   SubstepWorld(const SubstepSettings& settings, double length_unit, double mass_unit);
@@ -100,6 +109,11 @@ class SubstepWorld {
   };
   std::vector<Overload> overloads(btScalar timestep) const;
 
+  // After `solve`: adds contacts that did as much as the lower of their bodies' thresholds [N s], in the order of
+  // bodies. One between two workers is found by the first of them. Only where it was set before.
+  void set_finds_hits(bool finds) { solver_.sums_contacts = finds; }
+  void find_hits(const double* thresholds, std::vector<Hit>& into);
+
   const SubstepSolver& solver() const { return solver_; }
   // Of the last step: to take contacts in, order them, and give them back [s].
   double ordering_time() const { return ordering_; }
@@ -135,6 +149,7 @@ class SubstepWorld {
   void read_contacts();
   void measure_contacts(StepMeasures& into);
   void measure_joints(StepMeasures& into) const;
+  void add_to_hit(int source, Hit& hit) const;
   void read_body(int place);
   void read_bodies();
 
@@ -172,6 +187,7 @@ class SubstepWorld {
     double depth;
   };
   std::vector<MeasuredPair> pairs_;  // scratch
+  std::vector<int> hit_sources_;     // the same
   std::vector<Source> sources_;
   std::vector<std::pair<std::uint64_t, int>> sorted_, scratch_;
   std::vector<Kept> kept_;  // in the order of names

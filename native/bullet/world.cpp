@@ -386,6 +386,8 @@ void BulletWorld::commit() {
                       slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
     }
     substeps_->set_members(movers_, live, self_, places_of_neighbours(), whole_, ghosts_are_stale_);
+    const auto reports_hits = [this](int id) { return !std::isinf(body_columns_.hit_impulse[id]); };
+    substeps_->set_finds_hits(std::any_of(bodies_.begin(), bodies_.end(), reports_hits));
   }
   members_changed_ = false;
 }
@@ -490,6 +492,7 @@ void BulletWorld::step(double timestep, int count) {
   solver_->begin_step();
   if (substeps_) substeps_->forget_measures();
   broke_.clear();
+  hits_.clear();
   for (int i = 0; i < count; ++i) {
     if (!substeps_) {
       world_->step_once(btScalar(timestep));
@@ -501,6 +504,7 @@ void BulletWorld::step(double timestep, int count) {
     substeps_->solve(dispatcher_, btScalar(timestep));
     substeps_->write_back();
     world_->clearForces();
+    substeps_->find_hits(body_columns_.hit_impulse, hits_);
     break_overloaded(timestep);
     commit();
   }
@@ -548,6 +552,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
   contacts_solved_ = false;
   substeps_->forget_measures();
   broke_.clear();
+  hits_.clear();
   ghosts_are_due_ |= choose;
   struct Connection {
     SubstepWorld& world;
@@ -585,6 +590,7 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   substeps_->write_back();
   substeps_->measure_mail(mailboxes);
   world_->clearForces();
+  substeps_->find_hits(body_columns_.hit_impulse, hits_);
   break_overloaded(timestep);
 }
 
@@ -659,8 +665,8 @@ void BulletWorld::prepare(const int* moving, int count) {
   std::vector<btRigidBody*> bodies;
   for (int i = 0; i < count; ++i) bodies.push_back(&slot(moving[i]).body);
   for (const int id : bodies_)
-    if (is_ghost_[id]) bodies.push_back(&slot(id).body);  // which others move
-  world_->prepare(bodies);
+    if (is_ghost_[id]) bodies.push_back(&slot(id).body);  // which others move, and are still where the step began
+  world_->prepare(bodies, !neighbours_.empty());
 }
 
 void BulletWorld::check_finite() const {
@@ -678,10 +684,6 @@ const std::vector<ContactPair>& BulletWorld::contacts() {
   if (!contacts_solved_) collect_contacts(dispatcher_, contact_keys_);
   const std::vector<ContactKey>& keys = contacts_solved_ ? world_->solved_contacts() : contact_keys_;
   contacts_.clear();
-  const auto body_number = [](std::uint64_t number) {
-    const int id = static_cast<int>(number);
-    return id >= kStaticBase ? -1 - (id - kStaticBase) : id;
-  };
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const ContactKey& key = keys[i];
     if (!neighbours_.empty() && !is_reported(key)) continue;
@@ -694,7 +696,7 @@ const std::vector<ContactPair>& BulletWorld::contacts() {
       contacts_.back().point_count += key.manifold->getNumContacts();
       contacts_.back().depth = std::max(contacts_.back().depth, depth);
     } else {
-      contacts_.push_back({body_number(key.bodies >> 32), body_number(key.bodies & 0xFFFFFFFFu),
+      contacts_.push_back({scene_number(key.bodies >> 32), scene_number(key.bodies & 0xFFFFFFFFu),
                            key.manifold->getNumContacts(), depth});
     }
   }

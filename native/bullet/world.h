@@ -61,6 +61,7 @@ struct BodyColumns {
   const double* angular_damping = nullptr;
   const std::uint32_t* group = nullptr;
   const std::uint32_t* mask = nullptr;
+  const double* hit_impulse = nullptr;  // N s, infinite where no hit is reported
 };
 
 struct StaticBody {
@@ -165,6 +166,7 @@ class BulletWorld {
   void set_breaks(bool breaks) { breaks_ = breaks; }
   // In all steps of the last call.
   const std::vector<JointBreak>& breaks() const { return broke_; }
+  const std::vector<Hit>& hits() const { return hits_; }
 
   int active_count() const;
   void active_ids(int* ids) const;
@@ -264,6 +266,7 @@ class BulletWorld {
   std::vector<char> joint_live_, joint_broken_;
   bool breaks_ = true;
   std::vector<JointBreak> broke_;
+  std::vector<Hit> hits_;
   std::vector<char> mark_;  // scratch, by body number, all zero between calls
   std::vector<ContactKey> contact_keys_;
   std::vector<ContactPair> contacts_;

@@ -66,7 +66,8 @@ class Between {
   Real largest_overlap(const Bodies& bodies) const;
   void bounce(Bodies& bodies);
   void store(std::vector<Contact>& contacts, std::vector<Real>& joint_impulses) const;
-  void add_impulses(std::vector<Real>& sums) const;  // of joints, as JointSweeps does
+  void add_impulses(std::vector<Real>& sums) const;           // of joints, as JointSweeps does
+  void add_impulses(std::vector<PointImpulses>& sums) const;  // of contacts, as ContactSweeps does
   long row_count() const;
 
  private:

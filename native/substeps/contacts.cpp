@@ -419,6 +419,18 @@ Real ContactSweeps::largest_overlap(const Bodies& bodies) const {
   return largest(deepest);
 }
 
+void ContactSweeps::add_impulses(std::vector<PointImpulses>& sums) const {
+  const int* members = lanes_.data();
+  for (const Group& group : groups_) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (members[lane] == Colours::kEmpty) continue;
+      PointImpulses& sum = sums[members[lane]];
+      for (int p = 0; p < group.point_count; ++p) sum[p] += points_[group.first_point + p].impulse[lane];
+    }
+    members += kLanes;
+  }
+}
+
 void ContactSweeps::store(std::vector<Contact>& contacts) const {
   const int* members = lanes_.data();
   const Real in_step = Real(settings_.substeps);

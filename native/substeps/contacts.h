@@ -2,6 +2,7 @@
 // whole, rolling friction, restitution. See docs/solvers.md for the method.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "substeps/bodies.h"
@@ -32,6 +33,9 @@ struct Contact {
   Real tangential[3], angular[3];  // of friction at the middle; of twist and rolling friction
 };
 
+// What the normal rows of a contact have done, by point.
+using PointImpulses = std::array<Real, Contact::kPoints>;
+
 struct ContactSettings {
   Softness soft, soft_fixed;  // between bodies; with one that cannot move
   Real push_speed = 0;        // most that an overlap is taken back by [length/s]
@@ -55,6 +59,8 @@ class ContactSweeps {
   // The deepest overlap, for how far bodies have moved.
   Real largest_overlap(const Bodies& bodies) const;
   void store(std::vector<Contact>& contacts) const;
+  // Of this substep, to those of each contact.
+  void add_impulses(std::vector<PointImpulses>& sums) const;
   long row_count() const { return row_count_; }
 
  private:

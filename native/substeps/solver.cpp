@@ -50,6 +50,7 @@ void SubstepSolver::step(Real timestep) {
 
   between.bounce(bodies);
   sweeps_.bounce(bodies);
+  if (sums_contacts) add_contacts();  // of the last substep, which they bounce in
   clock.lap(times_.sweeps);
   sweeps_.store(contacts);
   joints.store(joint_impulses);
@@ -92,6 +93,7 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
   bodies.take_carried();
   clock.lap(times_.preparing);
   if (sums_joints) joint_sums.assign(joint_impulses.size(), 0);
+  if (sums_contacts) contact_sums.assign(contacts.size(), {});
 
   for (int substep = 0; substep < substeps; ++substep) {
     bodies.begin_substep();
@@ -127,11 +129,17 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
       direct_joints.add_impulses(joint_sums);
       between.add_impulses(joint_sums);
     }
+    if (sums_contacts && substep + 1 < substeps) add_contacts();
     bodies.end_substep();
     clock.lap(times_.moving);
   }
   row_updates_ += substeps * (2 * sweeps_.row_count() + 3 * static_cast<long>(contacts.size()) +
                               2 * joints.row_count() + 2 * between.row_count());
+}
+
+void SubstepSolver::add_contacts() {
+  sweeps_.add_impulses(contact_sums);
+  between.add_impulses(contact_sums);
 }
 
 // The same in all workers: what they decide by it has to be.

@@ -46,6 +46,9 @@ class SubstepSolver {
   // What rows of joints have done in the last step, at the same places; summed up if somebody wants it.
   std::vector<Real> joint_sums;
   bool sums_joints = false;
+  // The same of contacts, of their normal rows.
+  std::vector<PointImpulses> contact_sums;
+  bool sums_contacts = false;
 
   // With as many substeps as `settings` has. With a tolerance: twice as many, and so on, always from where the step
   // begins, until no contact overlaps by more.
@@ -66,6 +69,7 @@ class SubstepSolver {
   // Moves bodies, and has the impulses of rows; nothing of it is in the bodies' states, contacts or joints yet.
   void solve(Real timestep, int substeps, int sweep_count, Clock& clock);
   Real find_overlap(Clock& clock);
+  void add_contacts();
 
   ContactSweeps sweeps_;
   int substeps_ = 0;

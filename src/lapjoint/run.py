@@ -164,6 +164,8 @@ class RunSummary:
     """Why there are so many workers, where `--workers auto` chose; null where the user gave a number."""
     broken_joint_count: int = 0
     """Joints that have broken since the scene's start, or were removed."""
+    hit_count: int = 0
+    """Hits since the scene's start: contacts of bodies with a `hit_impulse` that did as much, one for each step."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -342,6 +344,7 @@ def run(
         substeps_mean=means.mean("substeps") if params.solver == "substeps" else None,
         substeps_max=measured.max("substeps") if params.solver == "substeps" else None,
         broken_joint_count=len(simulation.broken_joint_ids),
+        hit_count=len(simulation.hits),
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .algorithms import ConstraintGraph, Membership, load_algorithms
 from .arrays.pages import trim
 from .arrays.state import PartState, Stateful
-from .engines import Contacts, JointBreaks, check_engines, supports
+from .engines import Contacts, Hits, JointBreaks, check_engines, supports
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
 from .params.engine_choice import EngineChoice
@@ -26,7 +26,6 @@ from .scene.living import Life, LivingScene
 from .scene.measures import joint_gaps, state_hash
 from .scene.shapes import MovingShape
 from .scene.states import checked_states
-from .server.breaks import BreakLog
 from .server.commands import CommandBuilder
 from .server.coupling import Decision, Situation, coupling_type, make_coupling
 from .server.detect import Detection, warn_of_penetration
@@ -44,6 +43,7 @@ from .server.profile import StepProfile
 from .server.recovery import Recovery, StepPlan
 from .server.redistribute import redistribute
 from .server.repartition import Repartition
+from .server.step_log import StepLog
 from .workers.messages import StepReply
 from .workers.runtimes import make_runtime
 
@@ -110,7 +110,7 @@ class Simulation:
         )
         self._coupling = make_coupling(now)
         self._elastic = Elastic(params, scene.body_count)
-        self._frozen, self._breaks = Frozen(), BreakLog()
+        self._frozen, self._breaks, self._hits = Frozen(), StepLog(JointBreaks), StepLog(Hits)
         # Workers have no use for the partition, which may be as long as the scene.
         self._runtime = make_runtime(
             scene,
@@ -153,6 +153,7 @@ class Simulation:
             profile.steps = self._step_workers(self._most_steps(most))
         coupling.merge(now, runtime, profile)  # lines 18 to 20
         self._note_breaks(coupling.breaks(now))
+        self._hits.add(coupling.hits(now), now.step_count)
         self._frozen.put_back(runtime, now.commands)
         self._recovery.contain_runaways(now.step_count)
         profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
@@ -321,8 +322,13 @@ class Simulation:
 
     @property
     def events(self) -> Events:
-        """What has happened so far: bodies that were made and removed, joints that broke."""
-        return find_events(self.scene, self._breaks.all)
+        """What has happened so far: bodies that were made and removed, joints that broke, contacts that hit."""
+        return find_events(self.scene, self._breaks.all, self._hits.all)
+
+    @property
+    def hits(self) -> Hits:
+        """Contacts so far that did as much in a step (from 0) as one of their bodies wants to have reported."""
+        return self._hits.all
 
     @property
     def broken_joint_ids(self) -> Ids:
@@ -551,7 +557,7 @@ class Simulation:
         _, first, first_joint = scene.extent
         with scene.open(self.step_count):
             yield scene
-            if scene.joint_count > first_joint:
+            if scene.joint_count > first_joint or np.isfinite(scene.bodies.hit_impulse[first:]).any():
                 check_engines(scene, self.params, warn=False)
         if scene.extent[1:] == (first, first_joint):
             return
@@ -642,6 +648,7 @@ class Simulation:
             redistribute(parts, before.workers, self._now, self._coupling, self._runtime)
             self._frozen.restore(parts["frozen"])
             self._breaks.restore(parts["breaks"])
+            self._hits.restore(parts["hits"])
             self._recovery.restore_without_workers(parts["recovery"])
         if after.growth_depth is not None and after.growth_depth != before.growth_depth:
             self.set_growth_depth(after.growth_depth)
@@ -668,6 +675,7 @@ class Simulation:
             "recovery": self._recovery,
             "breaks": self._breaks,
             "life": LifePart(now.scene),
+            "hits": self._hits,
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),
         }

@@ -381,7 +381,7 @@ def test_contacts_of_the_last_step_can_be_read(tmp_path: Path) -> None:
 
 
 KEPT = {
-    *("_now", "_coupling", "_elastic", "_frozen", "_breaks", "_runtime", "_recovery"),
+    *("_now", "_coupling", "_elastic", "_frozen", "_breaks", "_hits", "_runtime", "_recovery"),
     *("profile",),  # its contacts
 }
 MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
@@ -406,8 +406,9 @@ PARTS = {
     "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),
     "elastic": ("least", "most", "_looks"),
     "frozen": ("_states",),
-    "breaks": ("all",),
     "life": ("scene",),
+    "breaks": ("_kind", "_tables"),
+    "hits": ("_kind", "_tables"),
     "detection": (
         *("_scene", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
         *("_knows_joints", "_knows_bodies", "is_unchanged"),

@@ -45,6 +45,7 @@ from lapjoint import (
 )
 from lapjoint.arrays import rotation as rot
 from lapjoint.scene.shared import SceneLayout, read_scene
+from lapjoint.scene.tables import MAY_BE_MISSING
 
 Arrays = dict[str, np.ndarray]
 
@@ -376,7 +377,9 @@ def test_a_scene_laid_out_in_memory_is_the_same_and_is_not_copied(name: str) -> 
     layout.write(block)
     read = read_scene(block)
     assert read.to_bytes() == scene.to_bytes()
-    tables = read.bodies.to_arrays()
+    tables = {
+        name: column for name, column in read.bodies.to_arrays().items() if f"bodies/{name}" not in MAY_BE_MISSING
+    }
     assert all(np.shares_memory(column, np.frombuffer(block, np.uint8)) for column in tables.values())
     assert all(column.ctypes.data % 8 == 0 for column in tables.values()) or len(block) < 64
     with pytest.raises(ValueError, match="read-only"):

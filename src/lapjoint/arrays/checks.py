@@ -41,8 +41,15 @@ def table(name: str, value: ArrayLike, columns: int, title: Title | str | None =
     return rows
 
 
-def as_rows(name: str, value: ArrayLike, count: int, shape: tuple[int, ...], title: Title | str | None = None) -> Array:
-    """`value` as `count` finite rows of `shape`: given so, or one for all."""
+def as_rows(
+    name: str,
+    value: ArrayLike,
+    count: int,
+    shape: tuple[int, ...],
+    title: Title | str | None = None,
+    infinite: bool = False,
+) -> Array:
+    """`value` as `count` finite rows of `shape`: given so, or one for all. With `infinite`, numbers may be that too."""
     try:
         given = np.asarray(value, float)
     except (TypeError, ValueError):
@@ -53,7 +60,7 @@ def as_rows(name: str, value: ArrayLike, count: int, shape: tuple[int, ...], tit
             f"{_title(title, 0)}{name} is {short(value)}, expected {kind}" + (f" or {count} rows" if count > 1 else "")
         )
     rows = np.broadcast_to(given, (count, *shape))
-    bad = ~np.isfinite(rows)
+    bad = np.isnan(rows) if infinite else ~np.isfinite(rows)
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
         raise LapjointError(f"{_title(title, row)}{name} is {short(rows[row])}, expected finite numbers")
@@ -79,9 +86,9 @@ def integer_rows(
     return rows.astype(np.int64)
 
 
-def positive_rows(name: str, value: ArrayLike, count: int, title: Title) -> Array:
-    """`value` as `count` positive numbers."""
-    rows = as_rows(name, value, count, (), title)
+def positive_rows(name: str, value: ArrayLike, count: int, title: Title, infinite: bool = False) -> Array:
+    """`value` as `count` positive numbers, which may be infinite if that is said."""
+    rows = as_rows(name, value, count, (), title, infinite)
     bad = np.flatnonzero(rows <= 0)
     if len(bad):
         raise LapjointError(f"{title(int(bad[0]))}: {name} is {rows[bad[0]]:g}, expected a positive number")

@@ -109,6 +109,13 @@ ARRAYS: dict[str, dict[str, Rule]] = {
         for prefix, count in (("", "bodies"), ("joint_", "joints"))
         for name in ("first_step", "last_step")
     },
+    "hits": {
+        "step": Rule("int32", ("hits",), 0),
+        "bodies": Rule("int32", ("hits", 2), "statics", "bodies"),
+        "impulse": Rule("float64", ("hits",)),
+        "point": Rule("float64", ("hits", 3)),
+        "normal": Rule("float64", ("hits", 3)),
+    },
 }
 COUPLINGS: dict[str, dict[str, Rule]] = {
     "blend": {

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays.state import Arrays, PartState, unflatten
+from ..engines import Hits, JointBreaks
 from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
 from ..scene.living import NEVER, STEPS, Life
-from ..server.breaks import BreakLog
+from ..server.step_log import StepLog
 from ..simulation import OF_RUNTIME, Simulation
 from .check import check_parts
 from .in_rounds import is_in_rounds, params_of_rounds, parts_of_rounds
@@ -58,8 +59,10 @@ class Checkpoint:
             else:
                 self._parts = unflatten(self._arrays, description["parts"])
             if "breaks" not in self._parts:  # of before joints could break
-                self._parts["breaks"] = BreakLog().state()
+                self._parts["breaks"] = StepLog(JointBreaks).state()
                 self._parts["commands"].arrays["broken"] = np.empty(0, np.int32)
+            if "hits" not in self._parts:  # of before they were reported
+                self._parts["hits"] = StepLog(Hits).state()
             self.params = Params.stored(description["params"])
             self._was_in_rounds = is_in_rounds(self._parts)
             if self._was_in_rounds:

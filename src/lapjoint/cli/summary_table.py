@@ -32,6 +32,7 @@ def summary_table(summary: RunSummary) -> Table:
         "phases": ", ".join(f"{name} {ms:.2f}" for name, ms in summary.phases_ms.items()) + " ms",
         "joint gap": f"{summary.joint_gap_max * 1e3:.3g} mm at most",
         "broken": counted(summary.broken_joint_count, "joint"),
+        "hits": f"{summary.hit_count:,}",
         "penetration": f"{summary.penetration_max * 1e3:.3g} mm at most",
         **_excess_rows(summary),
         **_measured_rows(summary),
@@ -45,6 +46,8 @@ def summary_table(summary: RunSummary) -> Table:
         del rows["frozen"]
     if not summary.broken_joint_count:
         del rows["broken"]
+    if not summary.hit_count:
+        del rows["hits"]
     if summary.joint_count == 0:
         del rows["joint gap"]
     if summary.workers == 1:

@@ -10,13 +10,14 @@ from .base import (
     DirectEngine,
     Engine,
     GrowingEngine,
-    JointBreaks,
+    HitEngine,
     Mail,
     NeighbourEngine,
     SubstepEngine,
 )
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .state import EngineState, join_states
+from .step_tables import Hits, JointBreaks, StepTable
 from .support import Support
 
 __all__ = [
@@ -28,9 +29,12 @@ __all__ = [
     "Engine",
     "EngineState",
     "GrowingEngine",
+    "HitEngine",
+    "Hits",
     "JointBreaks",
     "Mail",
     "NeighbourEngine",
+    "StepTable",
     "SubstepEngine",
     "Support",
     "check_engines",

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..params import Params
 from ..scene import Scene
 from .state import EngineState
+from .step_tables import Hits, JointBreaks
 from .support import Support
 
 Array = NDArray[np.float64]
@@ -232,19 +233,14 @@ class BreakingEngine(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class JointBreaks:
-    """Joints that broke, in the order of steps and numbers."""
+@runtime_checkable
+class HitEngine(Protocol):
+    """What an engine offers besides that reports hits (feature "hits")."""
 
-    step: Ids
-    """(n,) which of the steps that were taken at once, from 0."""
-    joint: Ids
-    load: Array
-    """(n, 2): force [N] and torque [N m] that the joint did in that step, in the mean."""
-
-    @staticmethod
-    def none() -> JointBreaks:
-        return JointBreaks(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 2)))
+    def hits(self) -> Hits:
+        """Contacts that did as much as the lower of their bodies' `hit_impulse`, in the steps of the last call. One
+        between two workers is reported by the first of them."""
+        ...
 
 
 @dataclass(frozen=True)

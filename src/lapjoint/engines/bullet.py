@@ -17,11 +17,12 @@ from ..scene.measures import joint_gaps
 from ..scene.shapes import StaticShape
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
-from .base import Array, Contacts, Ids, JointBreaks, Mail
+from .base import Array, Contacts, Ids, Mail
 from .bullet_module import load_bullet
 from .springs import check_springs
 from .state import EngineState
-from .support import Support, joint_features, joint_title
+from .step_tables import Hits, JointBreaks
+from .support import Support, first_with_hits, joint_features, joint_title
 
 if TYPE_CHECKING:
     from .. import _bullet_float32 as compiled
@@ -56,6 +57,10 @@ class BulletEngine:
             raise LapjointError(
                 f"{joint_title(scene, used['breaks'])} that breaks, which only the solver substeps has, and solver is "
                 f"{params.solver}"
+            )
+        elif (body := first_with_hits(scene)) is not None:
+            raise LapjointError(
+                f"{body} has a hit_impulse, which only the solver substeps has, and solver is {params.solver}"
             )
         if params.coupling == "tight" and params.sleeping:
             raise LapjointError("coupling is tight and sleeping is on, expected one of them")
@@ -351,6 +356,11 @@ class BulletEngine:
             return JointBreaks.none()
         step, joint, force, torque = zip(*rows, strict=True)
         return JointBreaks(np.array(step, np.int32), np.array(joint, np.int32), np.array([force, torque]).T.copy())
+
+    def hits(self) -> Hits:
+        rows = self._world.hits()
+        step, bodies = rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32)
+        return Hits(step, bodies, rows[:, 3].copy(), rows[:, 4:7].copy(), rows[:, 7:].copy())
 
     def substep_overlap(self) -> float:
         """The deepest overlap of a contact that the last step left in any worker [m]; 0 without a tolerance."""

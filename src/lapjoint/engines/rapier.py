@@ -35,7 +35,7 @@ class RapierEngine(CheckedEngine):
         features=tuple(
             one
             for one in FEATURES
-            if one not in ("breaks", "rolling friction", "residual", "contact cache", "direct solvers")
+            if one not in ("breaks", "hits", "rolling friction", "residual", "contact cache", "direct solvers")
         ),
         extra="rapier",
     )

@@ -35,6 +35,7 @@ ALL_JOINTS = (Ball, Hinge, Slider, Fixed, SixAxis)
 JOINT_FEATURES = ("limits", "motors", "springs", "breaks")
 FEATURES = (
     *JOINT_FEATURES,
+    "hits",  # HitEngine: strong contacts of bodies with a hit_impulse are reported
     "groups",  # groups and masks
     "restitution",
     "rolling friction",
@@ -101,6 +102,8 @@ def check_support(name: str, support: Support, scene: Scene, params: Params) -> 
             raise LapjointError(
                 f"{joint_title(scene, used[feature])} with {feature}, which the engine {name} does not have"
             )
+    if "hits" not in support.features and (body := first_with_hits(scene)) is not None:
+        raise LapjointError(f"{body} has a hit_impulse, which the engine {name} does not have")
     if has_groups(scene) and "groups" not in support.features:
         raise LapjointError(f"scene {scene.name!r} has groups and masks, which the engine {name} does not have")
 
@@ -148,6 +151,12 @@ def joint_features(scene: Scene) -> Iterator[tuple[str, int]]:
         using = np.flatnonzero(table.any(axis=1))
         if len(using):
             yield feature, int(using[0])
+
+
+def first_with_hits(scene: Scene) -> str | None:
+    """How messages call the first body whose hits are reported, if there is one."""
+    bodies = np.flatnonzero(np.isfinite(scene.bodies.hit_impulse))
+    return f"scene {scene.name!r}: {scene.body_title(int(bodies[0]))}" if len(bodies) else None
 
 
 def has_groups(scene: Scene) -> bool:

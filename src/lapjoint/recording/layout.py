@@ -20,12 +20,28 @@ FRAME_ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 # Rows of all frames one after the other; those of frame i are offset[i] to offset[i + 1].
 OVERLAP_OFFSET, INTERFACE_OFFSET, CONTACT_OFFSET = "overlap_offset", "interface_offset", "contact_offset"
-BREAK_OFFSET = "break_offset"
+BREAK_OFFSET, HIT_OFFSET = "break_offset", "hit_offset"
 OVERLAP_ARRAYS = {"overlap_body": "int32", "overlap_worker": "int32", "overlap_weight": "float64"}
 INTERFACE_ARRAYS = {"interface_body": "int32"}
 BREAK_ARRAYS = {"break_step": "int32", "break_joint": "int32", "break_force": "float64", "break_torque": "float64"}
 """Joints that broke since the frame before: only of scenes with joints that can."""
+HIT_ARRAYS = {
+    "hit_step": "int32",
+    "hit_bodies": "int32",
+    "hit_impulse": "float64",
+    "hit_point": "float64",
+    "hit_normal": "float64",
+}
+"""Contacts that hit since the frame before: only of scenes with bodies that have such reported."""
 CONTACT_ARRAYS = {"contact_bodies": "int32", "contact_point_count": "int32", "contact_depth": "float32"}
+
+LIST_ROWS = {
+    "contact_bodies": {"side": 2},
+    "hit_bodies": {"side": 2},
+    "hit_point": {"axis": 3},
+    "hit_normal": {"axis": 3},
+}
+"""Of these lists, where a row is several numbers: how many."""
 
 # One row per step, under profile/. A dimension is named where a value is several numbers. A recording lists those it
 # has, so one more here is no new version.

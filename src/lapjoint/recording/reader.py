@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.checks import is_finite
-from ..engines import Contacts, JointBreaks
+from ..engines import Contacts, Hits, JointBreaks
 from ..errors import LapjointError
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
@@ -23,6 +23,8 @@ from .layout import (
     CHUNK_FRAMES,
     CONTACT_OFFSET,
     FRAME_ARRAYS,
+    HIT_ARRAYS,
+    HIT_OFFSET,
     INTERFACE_OFFSET,
     OVERLAP_OFFSET,
     ROOT,
@@ -68,6 +70,8 @@ class Recording:
         """Whether the run was coupled tightly, so that its frames have an interface in place of an overlap."""
         self.has_breaks = found.flag("breaks", missing=False)
         """Whether joints of the scene can break."""
+        self.has_hits = found.flag("hits", missing=False)
+        """Whether bodies of the scene have hits reported."""
         self.incidents = found.events("events")
         """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
         self.versions: dict[str, str] = found.table("versions")
@@ -181,6 +185,16 @@ class Recording:
         step, force, torque = (self.read(f"break_{name}", 0, stop) for name in ("step", "force", "torque"))
         joint = self._numbers("break_joint", 0, stop, self.scene.joint_count)
         return JointBreaks(step, joint, np.stack([force, torque], axis=1))
+
+    def hits(self, i: int = -1) -> Hits:
+        """Contacts that have hit up to a frame, the last one unless given: see Simulation.hits."""
+        i = self._index(i)
+        if not self.has_hits:
+            return Hits.none()
+        stop = int(self.read(HIT_OFFSET, i + 1, i + 2)[0])
+        bodies = self._numbers("hit_bodies", 0, stop, self.body_count, -MOST_BODIES)
+        step, *rest = (self.read(name, 0, stop) for name in HIT_ARRAYS if name != "hit_bodies")
+        return Hits(step, bodies, *rest)
 
     def contacts(self, i: int, worker: int | None = None) -> Contacts:
         """Contacts of the frame's step as it began, all or those of one worker: both bodies are active there."""

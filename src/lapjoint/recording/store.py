@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms.membership import WORD
-from ..engines import Contacts, JointBreaks
+from ..engines import Contacts, Hits, JointBreaks
 from ..scene import STATE_SIZE
 from ..server.incidents import Incident
 from ..server.profile import PHASES
@@ -23,8 +23,11 @@ from .layout import (
     CONTACT_ARRAYS,
     CONTACT_OFFSET,
     FRAME_ARRAYS,
+    HIT_ARRAYS,
+    HIT_OFFSET,
     INTERFACE_ARRAYS,
     INTERFACE_OFFSET,
+    LIST_ROWS,
     OVERLAP_ARRAYS,
     OVERLAP_OFFSET,
     PROFILE_ARRAYS,
@@ -51,6 +54,8 @@ class FrameSample:
     contacts: Contacts | None
     breaks: JointBreaks | None = None
     """Since the last frame, where joints can break."""
+    hits: Hits | None = None
+    """Since the last frame, where bodies have such reported."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ class RecordingStore:
 
     def _make_arrays(self, measures: Mapping[str, int]) -> None:
         bodies, workers = self._attributes["body_count"], self._attributes["worker_count"]
-        sizes = {"body": bodies, "state": STATE_SIZE, "worker": workers, "phase": len(PHASES), "side": 2}
+        sizes = {"body": bodies, "state": STATE_SIZE, "worker": workers, "phase": len(PHASES)}
         for name, (dtype, dimensions) in FRAME_ARRAYS.items():
             self._make(name, dtype, "frame", {dimension: sizes[dimension] for dimension in dimensions})
         for name, (dtype, dimension) in PROFILE_ARRAYS.items():
@@ -115,13 +120,14 @@ class RecordingStore:
             offsets[CONTACT_OFFSET] = CONTACT_ARRAYS
         if self._attributes["breaks"]:
             offsets[BREAK_OFFSET] = BREAK_ARRAYS
+        if self._attributes["hits"]:
+            offsets[HIT_OFFSET] = HIT_ARRAYS
         for offset, arrays in offsets.items():
             self._make(offset, "int64", "frame_edge", {})
             self._arrays[offset].append([0])
             self._list_sizes[offset] = 0
             for name, dtype in arrays.items():
-                rest = {"side": 2} if name == "contact_bodies" else {}
-                self._make(name, dtype, name.partition("_")[0], rest, LIST_CHUNK_BYTES)
+                self._make(name, dtype, name.partition("_")[0], LIST_ROWS.get(name, {}), LIST_CHUNK_BYTES)
                 self._lists[name] = []
         self._step_names = [name for name in self._arrays if "/" in name]
         self._worker_names = {f"profile/{name}" for name, (_, along) in PROFILE_ARRAYS.items() if along == "worker"}
@@ -157,6 +163,8 @@ class RecordingStore:
             self._add_list(CONTACT_OFFSET, CONTACT_ARRAYS, columns)
         if frame.breaks is not None:
             self._add_list(BREAK_OFFSET, BREAK_ARRAYS, (frame.breaks.step, frame.breaks.joint, *frame.breaks.load.T))
+        if frame.hits is not None:
+            self._add_list(HIT_OFFSET, HIT_ARRAYS, tuple(vars(frame.hits).values()))
         self._frame_rows.append((frame.step_count, frame.time, *self._list_sizes.values()))
         self._frame_total += 1
         return self._frame_total % CHUNK_FRAMES == 0

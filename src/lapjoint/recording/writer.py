@@ -14,12 +14,12 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engines import JointBreaks
+from ..engines import StepTable
 from ..errors import LapjointError
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
@@ -29,6 +29,8 @@ from .layout import FORMAT, PROFILE_ARRAYS, VERSION, is_of_workers
 from .origin import machine, versions
 from .place import check_place, check_space, clear
 from .store import FrameSample, RecordingStore, StepSample
+
+Table = TypeVar("Table", bound=StepTable)
 
 CHUNK_S, PART_S = 0.25, 10.0
 """Seconds between commits: of full chunks, and of parts of chunks. A commit takes some milliseconds."""
@@ -71,7 +73,8 @@ class RecordingWriter:
         self._has_interface = traits(simulation.params.coupling).exchanges
         joints = simulation.scene.joints
         self._has_breaks = bool(np.isfinite([joints.break_force, joints.break_torque]).any())
-        self._break_count = 0
+        self._has_hits = bool(np.isfinite(simulation.scene.bodies.hit_impulse).any())
+        self._row_counts: dict[type, int] = {}  # of what is reported of single steps, up to the last frame
         self._worker_count = simulation.membership.worker_count
         self._added_count = 0
         self._closed = self._error_raised = False
@@ -107,6 +110,7 @@ class RecordingWriter:
             "contacts": self._contacts,
             "interface": self._has_interface,
             "breaks": self._has_breaks,
+            "hits": self._has_hits,
             "phases": list(PHASES),
             "profile": list(PROFILE_ARRAYS),
             "measures": list(self._measures),
@@ -152,17 +156,18 @@ class RecordingWriter:
                 (bodies, simulation.weight_worker.copy(), simulation.weight.copy()),
                 simulation.interface if self._has_interface else None,
                 simulation.profile.contacts if self._contacts else None,
-                self._new_breaks(simulation) if self._has_breaks else None,
+                self._new_rows(simulation.joint_breaks) if self._has_breaks else None,
+                self._new_rows(simulation.hits) if self._has_hits else None,
             )
         rows = profile_rows(simulation, len(values))
         for number, (row, own) in enumerate(zip(rows, values, strict=True), 1):
             self._queue.put(StepSample((*row, *own), frame if number == len(values) else None))
 
-    def _new_breaks(self, simulation: Simulation) -> JointBreaks:
-        """Joints that broke since the last frame; in the first one, all that are broken."""
-        start, every = self._break_count, simulation.joint_breaks
-        self._break_count = len(every.joint)
-        return JointBreaks(every.step[start:], every.joint[start:], every.load[start:])
+    def _new_rows(self, every: Table) -> Table:
+        """Of a table, the rows since the last frame; in the first one, all."""
+        start = self._row_counts.get(type(every), 0)
+        self._row_counts[type(every)] = len(every)
+        return every.taken(slice(start, None))
 
     def close(self) -> None:
         """Write what is left and end the thread. Raises the error of writing, unless it was raised before."""

@@ -69,11 +69,11 @@ def decompose(
     coacd.set_log_level("error")
     solid = coacd.Mesh(surface.vertices, surface.triangles)
     pieces = coacd.run_coacd(solid, threshold=threshold, max_convex_hull=max_parts, seed=seed)
-    parts = [part for points, _ in pieces for part in _parts_of(points)]
+    parts = [part for points, _ in pieces for part in hull_parts(points)]
     return Compound(tuple(parts or [Part(whole, _place(whole.centre))]))
 
 
-def _parts_of(points: ArrayLike) -> list[Part]:
+def hull_parts(points: ArrayLike) -> list[Part]:
     """A part where the points are; none for a splinter without a volume."""
     try:
         hull = ConvexHull(np.asarray(points, float))

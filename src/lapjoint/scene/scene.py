@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 ALL_GROUPS = 0xFFFFFFFF
 SINGULAR = {"linear_velocity": "linear_velocities", "angular_velocity": "angular_velocities", "label": "labels"}
-BODY_OPTIONS = (*SINGULAR.values(), "mass", "density", "inertia", "material", "group", "mask")
+BODY_OPTIONS = (*SINGULAR.values(), "mass", "density", "inertia", "material", "group", "mask", "hit_impulse")
 
 
 class Scene:
@@ -194,6 +194,7 @@ class Scene:
         group: int = 1,
         mask: int = ALL_GROUPS,
         labels: ArrayLike | None = None,
+        hit_impulse: ArrayLike = np.inf,
         names: Sequence[str] | None = None,
         **options: Any,
     ) -> range:
@@ -202,8 +203,8 @@ class Scene:
         Velocities, zero unless given, and labels may be named in the singular too. Mass in kg, or density in kg/m^3
         (1000 if neither is given). Inertia is computed for a solid of even density unless given: three principal
         moments [kg m^2], or a 3x3 tensor in the body's frame. Two bodies may touch when each one's group has a bit in
-        the other's mask. Bodies of one label belong together in the first partition. Returns the new bodies'
-        numbers.
+        the other's mask. Bodies of one label belong together in the first partition. A contact that does `hit_impulse`
+        [N s] or more within a step is reported as a hit (docs/breaking.md). Returns the new bodies' numbers.
         """
 
         def title(row: int) -> str:
@@ -248,6 +249,7 @@ class Scene:
             "group": integer_rows("group", group, count, title, 0, ALL_GROUPS),
             "mask": integer_rows("mask", mask, count, title, 0, ALL_GROUPS),
             "label": integer_rows("label", given.get("labels", 0), count, title),
+            "hit_impulse": positive_rows("hit_impulse", hit_impulse, count, title, infinite=True),
         }
         # Nothing is wrong: only now does the scene change.
         ids = self.bodies.append(count, {**values, "shape_id": [self._shape_id(one) for one in shapes if count]})
@@ -555,6 +557,7 @@ class Scene:
         self.bounding_radii()  # every body's shape can move
         positive_rows("mass", bodies.mass, len(bodies), self.body_title)
         inertia_rows(bodies.inertia, len(bodies), self.body_title)
+        positive_rows("hit_impulse", bodies.hit_impulse, len(bodies), self.body_title, infinite=True)
         as_rows("velocity", np.concatenate([bodies.linear_velocity, bodies.angular_velocity], 1), len(bodies), (6,))
         integer_rows("joint kind", joints.kind, len(joints), None, 0, len(KINDS) - 1)
         self._check_joint_bodies(joints.body_a, joints.body_b, lambda row: f"joint {row}")

@@ -20,6 +20,7 @@ BODY_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     "angular_damping": ((), float),
     **_FILTER,
     "label": ((), np.int32),
+    "hit_impulse": ((), float),  # N s; infinite: no contact of it is reported
 }
 STATIC_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {**_PLACE, **_SURFACE, **_FILTER}
 JOINT_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
@@ -39,5 +40,5 @@ JOINT_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     "break_force": ((), float),  # N; infinite: does not break
     "break_torque": ((), float),  # N m
 }
-MAY_BE_MISSING = {"joints/break_force": np.inf, "joints/break_torque": np.inf}
+MAY_BE_MISSING = {"joints/break_force": np.inf, "joints/break_torque": np.inf, "bodies/hit_impulse": np.inf}
 """Columns that are left out of a file where all rows have this value, as in files of before there were such columns."""

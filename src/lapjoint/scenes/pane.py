@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import fracture
 from ..errors import LapjointError
-from ..scene import WORLD, Box, Fixed, Material, Plane, Scene, Sphere
+from ..scene import WORLD, Box, ConvexHull, Fixed, Material, Plane, Scene, Sphere
 
 PIECES = 300
 SIDE, THICKNESS = 2.0, 0.03  # [m]
@@ -43,6 +43,7 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
 def _hold_edges(scene: Scene, pieces: fracture.Pieces, bodies: range, middle: np.ndarray) -> None:
     """Bonds between pieces at the edge and the frame."""
     for body, shape, position in zip(bodies, pieces.shapes, pieces.positions, strict=True):
+        assert isinstance(shape, ConvexHull)
         corners = shape.points + position
         for axis in (0, 2):
             for side in (-1, 1):

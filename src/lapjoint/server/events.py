@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import JointBreaks
+from ..engines import Hits, JointBreaks
 from ..errors import LapjointError
 from ..scene.living import NEVER, LivingScene
 
 Ids = NDArray[np.int32]
 
-KINDS = ("made", "removed", "broke")
+KINDS = ("made", "removed", "broke", "hit")
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Events:
     step: Ids
     """How many steps had been taken before it, or before the one in which it happened."""
     kind: NDArray[np.uint8]
-    """Its place in KINDS: a body was made, a body was removed, a joint broke."""
+    """Its place in KINDS: a body was made, a body was removed, a joint broke, a contact hit."""
     number: Ids
-    """Of the body, or of the joint."""
+    """Of the body, or of the joint; of a hit, its row in `hits`."""
 
     def __len__(self) -> int:
         return len(self.step)
@@ -43,12 +43,12 @@ class Events:
         return Events(self.step[first:], self.kind[first:], self.number[first:])
 
 
-def find_events(scene: LivingScene, breaks: JointBreaks) -> Events:
+def find_events(scene: LivingScene, breaks: JointBreaks, hits: Hits) -> Events:
     """All events so far."""
     made = np.arange(scene.began_with[1], scene.body_count, dtype=np.int32)
     removed = np.flatnonzero(scene.last_step != NEVER).astype(np.int32)
-    numbers = made, removed, breaks.joint
-    steps = scene.first_step[made], scene.last_step[removed], breaks.step
+    numbers = made, removed, breaks.joint, np.arange(len(hits), dtype=np.int32)
+    steps = scene.first_step[made], scene.last_step[removed], breaks.step, hits.step
     kind = np.repeat(np.arange(len(KINDS), dtype=np.uint8), [len(rows) for rows in numbers])
     step, number = np.concatenate(steps), np.concatenate(numbers)
     order = np.lexsort((number, kind, step))

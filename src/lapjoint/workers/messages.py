@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import STEP_MEASURES, Contacts
+from ..engines import STEP_MEASURES, Contacts, Hits, JointBreaks
 
 Ids = NDArray[np.int32]
 Array = NDArray[np.float64]
@@ -117,6 +117,12 @@ class StepReply:
     """Joints that broke, as in engines.JointBreaks."""
     broke_joint: Ids = _array(np.int32)
     broke_load: Array = _array(np.float64, 2)
+    hit_step: Ids = _array(np.int32)
+    """Contacts that hit, as in engines.Hits."""
+    hit_bodies: Ids = _array(np.int32, 2)
+    hit_impulse: Array = _array(np.float64)
+    hit_point: Array = _array(np.float64, 3)
+    hit_normal: Array = _array(np.float64, 3)
     fallback_count: int = 0
     """Groups of bodies that a direct solver left to sweeps."""
     substeps: int = 0
@@ -131,6 +137,14 @@ class StepReply:
     @property
     def contacts(self) -> Contacts:
         return Contacts(self.contact_bodies, self.contact_point_count, self.contact_depth)
+
+    @property
+    def breaks(self) -> JointBreaks:
+        return JointBreaks.within(self, "broke")
+
+    @property
+    def hits(self) -> Hits:
+        return Hits.within(self, "hit")
 
     @staticmethod
     def of(contacts: Contacts) -> StepReply:

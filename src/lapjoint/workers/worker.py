@@ -17,6 +17,8 @@ from ..engines import (
     DirectEngine,
     EngineState,
     GrowingEngine,
+    HitEngine,
+    Hits,
     JointBreaks,
     NeighbourEngine,
     SubstepEngine,
@@ -62,6 +64,7 @@ class Worker:
         self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
+        self._hitting = self._engine if isinstance(self._engine, HitEngine) else None
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)
@@ -195,6 +198,7 @@ class Worker:
         engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
         contacts = engine.contacts()
         broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
+        hits = self._hitting.hits() if self._hitting else Hits.none()
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
             contacts.bodies,
@@ -207,9 +211,8 @@ class Worker:
             ghosts=self._ghosts if has_ghosts else self._ghosts[:0],
             fallback_count=self._direct.fallback_count() if self._direct else 0,
             substeps=self._in_substeps.substep_count() if self._in_substeps else 0,
-            broke_step=broke.step,
-            broke_joint=broke.joint,
-            broke_load=broke.load,
+            **broke.named("broke"),
+            **hits.named("hit"),
             step_measures=self._in_substeps.step_measures() if self._in_substeps else NOT_MEASURED,
             prepare_cpu_s=self._prepare_cpu_s,
             waited_s=self._waited_s,

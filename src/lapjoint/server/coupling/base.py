@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...algorithms import Algorithms, ConstraintGraph, Membership
 from ...arrays.state import PartState
-from ...engines import EngineState, JointBreaks
+from ...engines import EngineState, Hits, JointBreaks
 from ...params import Params
 from ...scene.living import LivingScene
 from ...workers.messages import StepCommand, StepReply, WorkerFailure
@@ -105,12 +105,6 @@ class Meanwhile:
         return []
 
 
-def all_breaks(replies: Sequence[StepReply]) -> JointBreaks:
-    """Joints that any worker has reported as broken."""
-    parts = ([getattr(reply, f"broke_{name}") for reply in replies] for name in ("step", "joint", "load"))
-    return JointBreaks(*(np.concatenate(part) for part in parts))
-
-
 class Coupling(Protocol):
     """How workers' results become one. See the couplings beside this file."""
 
@@ -171,6 +165,10 @@ class Coupling(Protocol):
 
     def note_changes(self) -> None:
         """Bodies or joints of the scene have come or gone."""
+        ...
+
+    def hits(self, now: Situation) -> Hits:
+        """Contacts that hit in the last steps, each once in a step."""
         ...
 
     def invalidate(self) -> None:

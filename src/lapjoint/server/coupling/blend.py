@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 from ...algorithms import Balance, ConstraintGraph, Membership
 from ...algorithms.membership import WORD, resized, validate_weights
 from ...arrays.state import PartState
-from ...engines import EngineState, JointBreaks, join_states
+from ...engines import EngineState, Hits, JointBreaks, StepTable, join_states
 from ...params import Params
 from ...workers.messages import StepCommand
 from ...workers.runtimes import Runtime
 from ..loads import ESTIMATE_EVERY
 from ..profile import StepProfile
 from ..weights import OverlapWeights
-from .base import Decision, Meanwhile, ServerWork, Situation, all_breaks
+from .base import Decision, Meanwhile, ServerWork, Situation
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
+Table = TypeVar("Table", bound=StepTable)
 
 
 class Blend:
@@ -140,17 +141,24 @@ class Blend:
         profile.overlap_count = len(weights.bodies)
 
     def breaks(self, now: Situation) -> JointBreaks:
-        """Of a joint that several workers have, the one of largest weight decides; of several such, the first."""
-        found = all_breaks(now.replies)
-        if len(now.replies) == 1 or not len(found.joint):
-            return found
-        table = weight_table(now.commands.known, self.weights, len(now.replies))
-        joints = now.scene.joints
-        own = np.stack([joints.body_a[found.joint], joints.body_b[found.joint]], axis=1)
-        about = np.where((own >= 0)[:, :, None], table[own], np.inf).min(axis=1)
-        worker = np.repeat(np.arange(len(now.replies)), [len(reply.broke_joint) for reply in now.replies])
-        decides = np.argmax(about, axis=1) == worker
-        return JointBreaks(found.step[decides], found.joint[decides], found.load[decides])
+        reported, joints = [reply.breaks for reply in now.replies], now.scene.joints
+        ends = [np.stack([joints.body_a[one.joint], joints.body_b[one.joint]], axis=1) for one in reported]
+        return JointBreaks.joined(self._decided(now, reported, ends))
+
+    def hits(self, now: Situation) -> Hits:
+        reported = [reply.hits for reply in now.replies]
+        return Hits.joined(self._decided(now, reported, [one.bodies for one in reported]))
+
+    def _decided(self, now: Situation, reported: Sequence[Table], ends: Sequence[Ids]) -> Sequence[Table]:
+        """Of a constraint that several workers have, what the one of largest weight reports; of several such, the
+        first. `ends` are its bodies, or less than 0."""
+        if len(reported) == 1 or not any(map(len, reported)):
+            return reported
+        weight = weight_table(now.commands.known, self.weights, len(reported))
+        return [
+            one.taken(is_best(weight, own, worker))
+            for worker, (one, own) in enumerate(zip(reported, ends, strict=True))
+        ]
 
     def add_bodies(self, workers: Ids) -> None:
         pass
@@ -196,16 +204,18 @@ class Blend:
 def merge_states(states: Sequence[EngineState], weight: Array) -> EngineState:
     """One state of all bodies, contact points and joints. `weight` is that of each worker in each body, (body_count,
     workers), below zero where it does not have it: of several workers the one with the largest is taken."""
-
-    def is_best(ends: Ids, worker: int) -> NDArray[np.bool_]:
-        about = np.where((ends >= 0)[:, :, None], weight[ends], np.inf)  # every worker has all static bodies
-        return np.asarray(np.argmax(about.min(axis=1), axis=1) == worker)
-
     kept = []
     for worker, state in enumerate(states):
         bodies = np.argmax(weight[state.body_ids], axis=1) == worker
-        kept.append(state.taken(bodies, is_best(state.point_bodies, worker), is_best(state.joint_bodies, worker)))
+        points, joints = (is_best(weight, ends, worker) for ends in (state.point_bodies, state.joint_bodies))
+        kept.append(state.taken(bodies, points, joints))
     return join_states(kept)
+
+
+def is_best(weight: Array, ends: Ids, worker: int) -> NDArray[np.bool_]:
+    """Of pairs of bodies, those that no worker has a larger weight in. A body less than 0 is in all workers."""
+    about = np.where((ends >= 0)[:, :, None], weight[ends], np.inf)
+    return np.asarray(np.argmax(about.min(axis=1), axis=1) == worker)
 
 
 def weight_table(bits: NDArray[np.uint64], weights: OverlapWeights, worker_count: int) -> Array:

@@ -15,7 +15,7 @@ from ...algorithms.membership import column_of
 from ...algorithms.ownership import choose_migrations, cut_share
 from ...arrays.growing import grown
 from ...arrays.state import PartState
-from ...engines import EngineState, JointBreaks, join_states
+from ...engines import EngineState, Hits, JointBreaks, join_states
 from ...engines.bullet import BulletEngine
 from ...params import Params
 from ...workers.messages import NeighbourCommand, StepCommand, WorkerFailure
@@ -23,7 +23,7 @@ from ...workers.runtimes import Runtime
 from ..profile import StepProfile
 from ..repartition import PlannedPartition, with_newer
 from ..weights import OverlapWeights
-from .base import Decision, Meanwhile, Migration, ServerWork, Situation, all_breaks
+from .base import Decision, Meanwhile, Migration, ServerWork, Situation
 from .structures import Structures
 from .turns import check_turns, pair_turns
 
@@ -227,7 +227,10 @@ class Tight:
             self._validate_ghosts(now)
 
     def breaks(self, now: Situation) -> JointBreaks:
-        return all_breaks(now.replies)
+        return JointBreaks.joined(reply.breaks for reply in now.replies)
+
+    def hits(self, now: Situation) -> Hits:
+        return Hits.joined(reply.hits for reply in now.replies)
 
     def add_bodies(self, workers: Ids) -> None:
         first = len(self._owner)
