@@ -23,8 +23,10 @@ from ..engines import JointBreaks
 from ..errors import LapjointError
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
+from ..scene.living import LivingScene
 from ..server.profile import PHASES
 from ..simulation import Simulation
+from .changes import ChangeFinder
 from .layout import FORMAT, PROFILE_ARRAYS, VERSION, is_of_workers
 from .origin import machine, versions
 from .place import check_place, check_space, clear
@@ -35,6 +37,7 @@ CHUNK_S, PART_S = 0.25, 10.0
 QUEUE_BYTES = 64 << 20
 """States that may wait for the disk, at least two frames; then the step waits."""
 
+NOTHING = np.empty(0, np.int32)
 ONCE = ("activation_count", "deactivation_count", "divided")
 """Of the profile: what is done before steps that workers take by themselves, once for all."""
 
@@ -69,14 +72,15 @@ class RecordingWriter:
         self._measures = _checked_measures(measures)
         self._contacts = contacts
         self._has_interface = traits(simulation.params.coupling).exchanges
-        joints = simulation.scene.joints
-        self._has_breaks = bool(np.isfinite([joints.break_force, joints.break_torque]).any())
+        self._joint_count, self._has_breaks = 0, False
+        self._look_for_breakable(simulation.scene)
         self._break_count = 0
         self._worker_count = simulation.membership.worker_count
         self._added_count = 0
         self._closed = self._error_raised = False
         self._error: Exception | None = None
-        scene = simulation.scene.to_bytes()
+        self._changes = ChangeFinder(simulation.scene)
+        scene = simulation.scene.first(simulation.scene.began_with).to_bytes()
         body_count = simulation.scene.body_count
         is_new = check_place(self.path)
         check_space(self.path, len(scene), body_count, None if steps is None else steps // self._every)
@@ -86,8 +90,7 @@ class RecordingWriter:
         except OSError as error:
             clear(self.path, is_new)
             raise LapjointError(f"{self.path}: the recording cannot be written: {error.strerror or error}") from None
-        room = QUEUE_BYTES // (8 * STATE_SIZE * body_count + 1)
-        self._queue: queue.Queue[StepSample | None] = queue.Queue(min(max(room, 2), 256))
+        self._queue: queue.Queue[StepSample | None] = queue.Queue(_room(body_count))
         self._thread = threading.Thread(target=self._work, name="lapjoint-recording", daemon=True)
         self._thread.start()
         atexit.register(self.close)
@@ -102,7 +105,7 @@ class RecordingWriter:
             "complete": False,
             "every": self._every,
             "timestep": simulation.timestep,
-            "body_count": simulation.scene.body_count,
+            "body_count": simulation.scene.began_with[1],
             "worker_count": self._worker_count,
             "contacts": self._contacts,
             "interface": self._has_interface,
@@ -143,20 +146,32 @@ class RecordingWriter:
         self._added_count += len(values)
         frame = None
         if self._added_count % self._every == 0:
+            self._look_for_breakable(simulation.scene)
+            breaks = self._new_breaks(simulation) if self._has_breaks else None
+            self._queue.maxsize = _room(simulation.scene.body_count)
             bodies = np.repeat(simulation.overlap, np.diff(simulation.weight_offset))
             frame = FrameSample(
                 simulation.step_count,
                 simulation.time,
                 simulation.states,
+                simulation.scene.alive.copy(),
                 simulation.membership.bits.copy(),
                 (bodies, simulation.weight_worker.copy(), simulation.weight.copy()),
                 simulation.interface if self._has_interface else None,
                 simulation.profile.contacts if self._contacts else None,
-                self._new_breaks(simulation) if self._has_breaks else None,
+                breaks,
+                self._changes.find(simulation.scene, NOTHING if breaks is None else breaks.joint),
             )
         rows = profile_rows(simulation, len(values))
         for number, (row, own) in enumerate(zip(rows, values, strict=True), 1):
             self._queue.put(StepSample((*row, *own), frame if number == len(values) else None))
+
+    def _look_for_breakable(self, scene: LivingScene) -> None:
+        """Note whether any joint, those added since the last look included, can break."""
+        joints, known = scene.joints, self._joint_count
+        self._joint_count = len(joints)
+        strengths = [joints.break_force[known:], joints.break_torque[known:]]
+        self._has_breaks = self._has_breaks or bool(np.isfinite(strengths).any())
 
     def _new_breaks(self, simulation: Simulation) -> JointBreaks:
         """Joints that broke since the last frame; in the first one, all that are broken."""
@@ -257,6 +272,11 @@ def profile_rows(simulation: Simulation, steps: int) -> list[list[Any]]:
         rows.append([values[name] for name in PROFILE_ARRAYS])
         values |= dict.fromkeys(ONCE, 0)
     return rows
+
+
+def _room(body_count: int) -> int:
+    """How many frames may wait for the disk."""
+    return min(max(QUEUE_BYTES // (8 * STATE_SIZE * body_count + 1), 2), 256)
 
 
 def _plain(value: object) -> object:
