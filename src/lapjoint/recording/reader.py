@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.checks import is_finite
 from ..engines import Contacts, JointBreaks
@@ -264,6 +264,18 @@ class Recording:
     def joint_last_step(self) -> NDArray[np.int32]:
         """How many steps had been taken before the one in which each joint broke, or when it was removed."""
         return self._joint_lives.last_step.copy()
+
+    @property
+    def began_with(self) -> tuple[int, int]:
+        """Bodies and joints that the scene began with."""
+        made = len(self._body_lives.made.number), len(self._joint_lives.made.number)
+        return self.body_count - made[0], self.scene.joint_count - made[1]
+
+    def living_counts(self, steps: ArrayLike) -> NDArray[np.int64]:
+        """How many bodies took part in each of these steps, which count from 1."""
+        lives = self._body_lives
+        came, went = (np.searchsorted(np.sort(ends), steps) for ends in (lives.first_step, lives.last_step))
+        return np.asarray(came - went)
 
     def events(self, i: int = -1) -> Events:
         """What has happened up to a frame, the last one unless given: see Simulation.events."""
