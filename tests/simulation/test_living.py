@@ -216,6 +216,22 @@ def test_a_resumed_run_goes_on_with_the_same_numbers(way: dict[str, Any], tmp_pa
         assert np.isfinite(other.states).all()
 
 
+def test_a_scene_that_is_emptied_stays_as_it_was_given() -> None:
+    """Memory is given back in blocks, and what a scene began with is not among it."""
+    scene, same = boxes(2500), boxes(2500)
+    with Simulation(scene, Params(runtime="inline")) as simulation:
+        simulation.step()
+        simulation.remove_bodies(np.arange(2400))
+        assert scene == same
+        simulation.add_bodies(Sphere(0.1), [[0.3 * i, 5.0, 1.0] for i in range(2100)])
+        simulation.remove_bodies(np.arange(2500, 4600))
+        simulation.step()
+        simulation.restart()
+        simulation.step()
+        assert simulation.alive.all()
+        assert simulation.scene == same
+
+
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
 

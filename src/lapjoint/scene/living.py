@@ -116,10 +116,11 @@ class LivingScene(Scene):
         self._spans = None
 
     def release(self) -> list[slice]:
-        """Give back the memory of bodies that are gone, where all of a block are. Returns the blocks, each once."""
+        """Give back the memory of bodies that are gone, where all of a block are. Returns the blocks, each once. What
+        it began with stays: a restart needs it, and it may be the memory of the scene that was given."""
         self._released_blocks = grown(self._released_blocks, len(self._block_counts), False)
-        whole = self.body_count // BLOCK
-        empty = np.flatnonzero((self._block_counts[:whole] == 0) & ~self._released_blocks[:whole])
+        first, whole = -(-self.began_with[1] // BLOCK), self.body_count // BLOCK
+        empty = first + np.flatnonzero((self._block_counts[first:whole] == 0) & ~self._released_blocks[first:whole])
         self._released_blocks[empty] = True
         blocks = [slice(BLOCK * i, BLOCK * (i + 1)) for i in empty.tolist()]
         for block in blocks:
