@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import rotation
 from ..errors import LapjointError
 from ..scene.living import LivingScene
 
@@ -56,5 +57,19 @@ class ChangeFinder:
             np.concatenate([step for _, step in rows]),
             np.repeat(np.arange(len(rows), dtype=np.uint8), counts),
             np.concatenate([numbers for numbers, _ in rows]).astype(np.int32),
-            scene.since(before_it) if scene.extent != before_it else np.empty(0, np.uint8),
+            growth(scene, before_it),
         )
+
+
+def growth(scene: LivingScene, extent: tuple[int, int, int]) -> NDArray[np.uint8]:
+    """What a scene has more than this extent. Bodies of it that are gone already are in no frame, and their memory may
+    have been given back: they are written with a mass of 1 and no rotation, so that what is read is a scene."""
+    gone = ~scene.alive
+    if scene.extent == extent:
+        return np.empty(0, np.uint8)
+    if not gone[extent[1] :].any():
+        return scene.since(extent)
+    whole = scene.first(scene.extent)
+    whole.bodies.mass[gone], whole.bodies.inertia[gone] = 1.0, np.eye(3)
+    whole.bodies.quaternion[gone] = rotation.IDENTITY
+    return whole.since(extent)
