@@ -18,6 +18,23 @@ def falling() -> Scene:
     return scene
 
 
+def record_changing(path: Path, steps: int = 60, every: int = 5) -> Recording:
+    """Bodies come after 25, 35 and 45 steps of 2 ms, and bodies 0 and 1 go after 30 and 40."""
+    with (
+        Simulation(falling(), Params(workers=2, runtime="inline", coupling="tight")) as simulation,
+        RecordingWriter(path, simulation, every=every, contacts=True) as writer,
+    ):
+        for step in range(steps):
+            if step in (25, 35, 45):
+                shape = Box((0.5, 0.5, 0.5)) if step == 35 else Sphere(0.25)
+                simulation.add_body(shape, (0.05 * step - 2.0, -1.5, 0.6), name=f"later {step}", label=2)
+            if step in (30, 40):
+                simulation.remove_bodies([step // 10 - 3])
+            simulation.step()
+            writer.add(simulation)
+    return Recording(path)
+
+
 def record_falling(path: Path, steps: int = 300, every: int = 5, workers: int = 2, contacts: bool = True) -> Recording:
     """A frame every 10 ms, for 0.6 s."""
     params = Params(workers=workers, runtime="inline", coupling="blend")

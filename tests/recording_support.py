@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lapjoint import Contacts, Params, RecordingWriter, Scene, Sphere
 from lapjoint.algorithms import Membership
+from lapjoint.scene.living import LivingScene
 from lapjoint.server.incidents import Incident
 from lapjoint.server.profile import StepProfile
 from lapjoint.workers.messages import StepReply
@@ -27,7 +28,7 @@ def balls(count: int) -> Scene:
 class Made:
     """What a recording takes from a simulation, made up."""
 
-    scene: Scene
+    scene: LivingScene
     params: Params
     membership: Membership
     states: NDArray[np.float64]
@@ -76,11 +77,12 @@ def made(scene: Scene, step_count: int = 0, seed: int = 0, workers: int = 1, mos
         worker_cpu_ms=rng.random(workers),
         worker_prepare_ms=rng.random(workers),
     )
+    states = rng.normal(size=(count, 13))
     return Made(
-        scene,
+        scene if isinstance(scene, LivingScene) else LivingScene(scene, lambda: states),
         Params(workers=workers),
         membership,
-        rng.normal(size=(count, 13)),
+        states,
         overlap,
         np.cumsum([0, *map(len, own)]).astype(np.int32),
         np.concatenate([np.empty(0, np.int32), *own]).astype(np.int32),

@@ -54,6 +54,7 @@ class RunSummary:
     length_unit: float
     """m"""
     body_count: int
+    """That the scene began with, as the next."""
     joint_count: int
     contact_count_mean: float
     """Touching pairs, pairs with static bodies included."""
@@ -80,7 +81,7 @@ class RunSummary:
     overlap_count_mean: float
     """Bodies with more than one worker."""
     duplicated_share: float
-    """Active bodies of all workers over the bodies of the scene, minus one."""
+    """Active bodies of all workers over the bodies that are there, minus one."""
     activation_count_mean: float
     """Bodies put into a worker after the first step."""
     uncovered_count_mean: float
@@ -166,6 +167,10 @@ class RunSummary:
     """Joints that have broken since the scene's start, or were removed."""
     hit_count: int = 0
     """Hits since the scene's start: contacts of bodies with a `hit_impulse` that did as much, one for each step."""
+    made_count: int = 0
+    """Bodies that were added since the scene's start."""
+    removed_count: int = 0
+    """Bodies that were removed since."""
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -296,8 +301,8 @@ def run(
         timestep=params.timestep,
         iterations=params.iterations,
         length_unit=params.length_unit,
-        body_count=scene.body_count,
-        joint_count=scene.joint_count,
+        body_count=scene.began_with[1],
+        joint_count=scene.began_with[2],
         contact_count_mean=means.mean("contact_count"),
         contact_point_count_mean=means.mean("contact_point_count"),
         step_ms_mean=means.mean("step_ms"),
@@ -311,7 +316,9 @@ def run(
         residual_mean=None if math.isnan(residual := means.mean("residual")) else residual,
         fallback_count_mean=means.mean("fallback_count"),
         overlap_count_mean=means.mean("overlap_count"),
-        duplicated_share=sum(means.means("worker_body_count")) / max(scene.body_count, 1) - 1 if means.count else 0.0,
+        duplicated_share=sum(means.means("worker_body_count")) / max(means.mean("body_count"), 1) - 1
+        if means.count
+        else 0.0,
         activation_count_mean=means.mean("activation_count"),
         uncovered_count_mean=means.mean("uncovered_count"),
         byte_count_mean=means.mean("byte_count"),
@@ -345,6 +352,8 @@ def run(
         substeps_max=measured.max("substeps") if params.solver == "substeps" else None,
         broken_joint_count=len(simulation.broken_joint_ids),
         hit_count=len(simulation.hits),
+        made_count=len(simulation.events.of("made")),
+        removed_count=len(simulation.events.of("removed")),
     )
 
 
@@ -385,6 +394,7 @@ def _count(simulation: Simulation, server_cpu_ms: float, means: Means, measured:
     }
     of_each = {
         "phases_ms": np.array(list(profile.phases_ms.values())),
+        "body_count": int(profile.bits.any(axis=1).sum()),
         **{
             name: getattr(profile, name)
             for name in (

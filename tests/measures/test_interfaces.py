@@ -16,7 +16,7 @@ from lapjoint.run import run
 def step(at: list[int], pairs: list[tuple[int, int]], depth: list[float], steps: int = 1) -> Any:
     """What a step of four bodies, or several at once, leaves: bodies at interfaces, and contacts."""
     contacts = Contacts(np.array(pairs, np.int32).reshape(-1, 2), np.ones(len(pairs), np.int32), np.array(depth))
-    scene = SimpleNamespace(body_count=4, joint_count=0, joints=None)
+    scene = SimpleNamespace(body_count=4, joint_alive=np.zeros(0, bool), joints=None)
     none = np.empty(0, np.int32)
     profile = SimpleNamespace(steps=steps)
     overlap = np.array(at, np.int32)

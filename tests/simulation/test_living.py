@@ -216,6 +216,22 @@ def test_a_resumed_run_goes_on_with_the_same_numbers(way: dict[str, Any], tmp_pa
         assert np.isfinite(other.states).all()
 
 
+def test_a_scene_that_is_emptied_stays_as_it_was_given() -> None:
+    """Memory is given back in blocks, and what a scene began with is not among it."""
+    scene, same = boxes(2500), boxes(2500)
+    with Simulation(scene, Params(runtime="inline")) as simulation:
+        simulation.step()
+        simulation.remove_bodies(np.arange(2400))
+        assert scene == same
+        simulation.add_bodies(Sphere(0.1), [[0.3 * i, 5.0, 1.0] for i in range(2100)])
+        simulation.remove_bodies(np.arange(2500, 4600))
+        simulation.step()
+        simulation.restart()
+        simulation.step()
+        assert simulation.alive.all()
+        assert simulation.scene == same
+
+
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
 
@@ -264,3 +280,28 @@ def test_an_engine_that_takes_no_more_bodies_says_so() -> None:
         simulation.remove_bodies([1])
         simulation.step(2)
         assert simulation.replies[0].body_count == 1
+
+
+def test_many_pass_through_and_what_is_saved_is_a_scene(tmp_path: Path) -> None:
+    """More than the blocks have whose memory is given back."""
+
+    def feed(simulation: Simulation) -> None:
+        simulation.remove_bodies(np.flatnonzero(simulation.alive)[8:][:-900])
+        simulation.add_bodies(Sphere(0.01), np.indices((50, 30, 1)).reshape(3, -1).T * 0.05 + [0, 2, 2])
+
+    with start(workers=2, coupling="tight", runtime="process", validate=False) as simulation:
+        for _ in range(4):
+            feed(simulation)
+            simulation.step()
+        assert len(simulation.scene.spans) == 2
+        assert not simulation.scene.bodies.inertia[2000].any(), "it has its memory still"
+        path = CheckpointWriter(tmp_path / "c", simulation).save(simulation)
+        feed(simulation)
+        simulation.step(2)
+        wanted = simulation.state_hash
+        simulation.restart()
+        assert simulation.scene == boxes()
+    with Checkpoint(path).resume() as simulation:
+        feed(simulation)
+        simulation.step(2)
+        assert simulation.state_hash == wanted

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from film_support import record_falling
+from film_support import record_changing, record_falling
 from lapjoint import LapjointError, Recording
 from lapjoint.cli.export import export_recording
 from lapjoint.view import Renderer, export
 from lapjoint.view.draw.coloring import modes_of
-from lapjoint.view.draw.recorded import Recorded
-from lapjoint.view.export.streams import Stream, pack, steady, unpack
+from lapjoint.view.draw.recorded import Recorded, opening_states
+from lapjoint.view.export.streams import Stream, held, pack, steady, unpack
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -145,6 +146,23 @@ def test_command_says_what_it_wrote(run: Recording, tmp_path: Path, capsys: pyte
     assert re.search(r"20 frames \(1 of 3 frames of the recording\), 0.\d\d MB", capsys.readouterr().out)
 
 
+def test_a_page_has_who_is_shown(tmp_path: Path) -> None:
+    run = record_changing(tmp_path / "r")
+    path = export(run, tmp_path / "run.html", every=1).path
+    shown = stream_of(path, "shown")[:, :, 0].astype(bool)
+    assert np.array_equal(shown, [run.alive(i) for i in range(len(run))])
+    positions = stream_of(path, "positions") * contents(path)[0]["position_step"]
+    for i, frame in enumerate(run):
+        assert np.allclose(positions[i][shown[i]], frame.states[shown[i], :3], atol=2e-3)
+    assert np.array_equal(positions[-1, 0], positions[5, 0])
+
+
+def test_who_is_not_shown_is_held() -> None:
+    shown = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 0], [1, 0, 0]], bool)
+    values = np.arange(12).reshape(4, 3)
+    assert held(values, shown).T.tolist() == [[3, 3, 3, 9], [1, 4, 4, 4], [2, 2, 2, 2]]
+
+
 # ---- in a browser ----------------------------------------------------------------------------------------------------
 
 
@@ -164,13 +182,19 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, exported: Path) -> Iterator[Any]:
+    with opened(browser, exported) as page:
+        yield page
+
+
+@contextmanager
+def opened(browser: Any, path: Path) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 480, "height": 300}, offline=True)
     page = context.new_page()
     page.set_default_timeout(120_000)
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.goto(exported.as_uri())
+    page.goto(path.as_uri())
     page.wait_for_function("window.player && window.player.drawnCount > 0")
     yield page
     assert complaints == []
@@ -209,6 +233,23 @@ def test_page_looks_like_a_picture(page: Any, run: Recording) -> None:
     # Edges are smoothed in other ways, and the renderer draws outlines.
     assert np.abs(seen - drawn).mean() < 6
     assert np.percentile(np.abs(seen - drawn).max(axis=2), 90) < 20
+
+
+@pytest.mark.slow
+def test_bodies_appear_and_vanish_on_a_page(browser: Any, tmp_path: Path) -> None:
+    run = record_changing(tmp_path / "r")
+    recorded = Recorded(run, "worker")
+    with (
+        opened(browser, export(run, tmp_path / "run.html", every=1).path) as page,
+        Renderer(run.scene, (480, 300)) as renderer,
+    ):
+        camera = renderer.default_camera(*opening_states(run))
+        for i in (0, 6, 11):
+            page.evaluate(f"player.playing = false; player.seek({float(run.times[i])!r})")
+            seen, moment = shown(page), recorded.frame(i)
+            drawn = renderer.draw(moment.states, moment.colors, camera).astype(int)
+            assert np.abs(seen - drawn).mean() < 6
+            assert np.percentile(np.abs(seen - drawn).max(axis=2), 90) < 20
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ class Columns:
                     small_pages(grown)
                 grown[:start] = array[:start]
                 self._arrays[name] = array = grown
-                for rows in self._released if array.dtype.kind == "f" else ():
+                for rows in self._released if array.ndim > 1 else ():
                     release(array[rows])
             array[start:end] = values[name]
         self._count = end
@@ -71,14 +71,14 @@ class Columns:
         self._count = count
 
     def release(self, first: int, last: int) -> None:
-        """Give back the memory of rows that nobody reads any more, but for what fits into integers."""
+        """Give back the memory of rows that nobody reads any more, of columns that have several numbers in a row."""
         if any(rows.start <= first and last <= rows.stop for rows in self._released):
             return
         if self._released and self._released[-1].stop == first:  # with the page that both have a part of
             first = self._released.pop().start
         self._released.append(slice(first, last))
         for array in self._arrays.values():
-            if array.dtype.kind == "f" and array.flags.writeable:
+            if array.ndim > 1 and array.flags.writeable:
                 release(array[first:last])
 
     def share(self, other: Columns) -> None:

@@ -31,6 +31,8 @@ def summary_table(summary: RunSummary) -> Table:
         f"{counted(summary.contact_point_count_mean, 'point', form=',.0f')}",
         "phases": ", ".join(f"{name} {ms:.2f}" for name, ms in summary.phases_ms.items()) + " ms",
         "joint gap": f"{summary.joint_gap_max * 1e3:.3g} mm at most",
+        "made": counted(summary.made_count, "body", "bodies"),
+        "removed": counted(summary.removed_count, "body", "bodies"),
         "broken": counted(summary.broken_joint_count, "joint"),
         "hits": f"{summary.hit_count:,}",
         "penetration": f"{summary.penetration_max * 1e3:.3g} mm at most",
@@ -44,11 +46,11 @@ def summary_table(summary: RunSummary) -> Table:
         del rows["failures"]
     if not summary.frozen_ids:
         del rows["frozen"]
-    if not summary.broken_joint_count:
-        del rows["broken"]
-    if not summary.hit_count:
-        del rows["hits"]
-    if summary.joint_count == 0:
+    counts = {"made": summary.made_count, "removed": summary.removed_count, "broken": summary.broken_joint_count}
+    counts |= {"hits": summary.hit_count}
+    for name in (name for name, count in counts.items() if not count):
+        del rows[name]
+    if summary.joint_count == 0 and summary.joint_gap_max == 0:
         del rows["joint gap"]
     if summary.workers == 1:
         for name in ("overlap", "interface", "phases"):

@@ -62,9 +62,10 @@ class InterfaceErrors:
         contacts, joints = simulation.contacts(), simulation.scene.joints
         is_at = at[contacts.bodies[:, 0]] | at[np.maximum(contacts.bodies[:, 1], -1)]
         self._add("penetration", np.maximum(contacts.depth, 0.0), is_at)
-        if simulation.scene.joint_count:
-            gaps = simulation.joint_gaps()
-            self._add("joint_gap", gaps, at[joints.body_a] | at[joints.body_b])
+        holds = simulation.scene.joint_alive
+        if holds.any():
+            is_at = at[joints.body_a[holds]] | at[joints.body_b[holds]]
+            self._add("joint_gap", simulation.joint_gaps()[holds], is_at)
 
     def _add(self, name: str, values: NDArray[np.float64], is_at: NDArray[np.bool_]) -> None:
         if is_at.any() and not is_at.all():

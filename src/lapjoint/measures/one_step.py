@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import BreakingEngine, make_engine
+from ..engines import make_engine
+from ..engines.follow import follow
 from ..errors import LapjointError
 from ..simulation import Simulation
 
@@ -29,30 +30,40 @@ class OneStep:
         if not isinstance(every, int | np.integer) or every < 1:
             raise LapjointError(f"one_step_every is {every}, expected a whole number of steps, at least 1")
         self._every = int(every)
-        self._bodies = np.arange(simulation.scene.body_count, dtype=np.int32)
+        self._bodies = np.empty(0, np.int32)
+        self._known: tuple[object, ...] = ()  # of the scene, as the engine has it
         self._engine = make_engine(simulation.scene, simulation.params)
-        self._engine.activate(self._bodies, simulation.states)
         self._iterations = simulation.params.iterations
         self._start: Array | None = None
         self._forces: dict[int, Array] = {}
-        self._broken = simulation.broken_joint_ids
 
     def before_step(self, simulation: Simulation) -> None:
         """Keep what the step starts from, if the engine is to take it too."""
         self._start = None
         if -(simulation.step_count + 1) % self._every <= WARM_STEPS:
             self._start = simulation.states
-            self._forces, self._broken = simulation.forces, simulation.broken_joint_ids
+            self._forces = simulation.forces
+            self._follow(simulation, self._start)
 
     def after_step(self, simulation: Simulation, states: Array) -> tuple[float, float]:
-        """Error and difference of the step just taken, as `compare` has them; not numbers where it is not compared."""
+        """Error and difference of the step just taken, as `compare` has them, of bodies that are there before and after
+        it; not numbers where it is not compared."""
         start, self._start = self._start, None
         if start is None:
             return NOT_COMPARED
         one = self._take_step(simulation, start)
         if simulation.step_count % self._every:
             return NOT_COMPARED
-        return compare(start[:, _LINEAR], states[:, _LINEAR], one[:, _LINEAR])
+        left = simulation.alive[self._bodies]
+        rows = self._bodies[left]
+        return compare(start[rows, _LINEAR], states[rows, _LINEAR], one[left, _LINEAR])
+
+    def _follow(self, simulation: Simulation, states: Array) -> None:
+        """Let the engine have the bodies and joints that are there."""
+        scene = simulation.scene
+        known = scene.extent, int(scene.alive.sum()), int(scene.joint_alive.sum())  # none comes back
+        if known != self._known:
+            self._bodies, self._known = follow(self._engine, scene, self._bodies, states), known
 
     def _take_step(self, simulation: Simulation, start: Array) -> Array:
         engine, bodies = self._engine, self._bodies
@@ -60,12 +71,10 @@ class OneStep:
         if iterations is not None and iterations != self._iterations:
             engine.set_iterations(iterations)
             self._iterations = iterations
-        if isinstance(engine, BreakingEngine):
-            engine.set_broken(self._broken)
         # Setting a state rounds it to the engine's precision. Bodies that are where the run has them stay untouched:
         # with one worker, all.
-        moved = np.flatnonzero((engine.get_states(bodies) != start).any(axis=1))
-        engine.set_states(bodies[moved], start[moved])
+        moved = bodies[(engine.get_states(bodies) != start[bodies]).any(axis=1)]
+        engine.set_states(moved, start[moved])
         if self._forces:
             push = np.array(list(self._forces.values()))
             engine.add_forces(list(self._forces), push[:, :3], push[:, 3:])

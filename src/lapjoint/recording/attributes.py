@@ -11,7 +11,7 @@ from ..arrays.checks import is_finite
 from ..errors import LapjointError
 from ..server.incidents import Incident
 from .description import is_whole
-from .layout import FORMAT, ROOT, VERSION
+from .layout import CHANGING_VERSION, FORMAT, ROOT, VERSION
 
 MOST = 2**53
 """Counts beyond this are no counts."""
@@ -123,8 +123,9 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise LapjointError(
             f"{path}: not a lapjoint recording ({ROOT} is another's), expected a directory of --record"
         ) from None
-    if attributes.get("version") != VERSION:
-        raise LapjointError(f"{path}: recording version {attributes.get('version')}, this lapjoint reads {VERSION}")
+    if attributes.get("version") not in (VERSION, CHANGING_VERSION):
+        known = f"{VERSION} and {CHANGING_VERSION}"
+        raise LapjointError(f"{path}: recording version {attributes.get('version')}, this lapjoint reads {known}")
     if not is_whole(attributes):
         raise LapjointError(f"{path}: damaged recording ({ROOT} is not what was written: its checksum is another)")
     return dict(attributes)

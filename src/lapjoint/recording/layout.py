@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 FORMAT = "lapjoint recording"
-VERSION = 1
+VERSION, CHANGING_VERSION = 1, 2
+"""The second is of runs in which bodies or joints came or went: a reader of the first would take zeros for states."""
 ROOT = "zarr.json"
 CHUNK_FRAMES = 32
 BLOCK_BODIES = 4096
 """At most so many bodies in one chunk, so that a body's track does not need all bodies."""
+LEAST_BLOCK_BODIES = 256
+"""And at least so many, also of a scene that begins with few: it may become one of many."""
 
 # One row per frame: name -> dtype and dimensions after the first. `states` and `first_worker` come in chunks of
 # CHUNK_FRAMES frames.
@@ -17,6 +20,8 @@ FRAME_ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "step_count": ("int64", ()),
     "time": ("float64", ()),
 }
+
+BODY_ARRAYS = tuple(name for name, (_, dimensions) in FRAME_ARRAYS.items() if "body" in dimensions)
 
 # Rows of all frames one after the other; those of frame i are offset[i] to offset[i + 1].
 OVERLAP_OFFSET, INTERFACE_OFFSET, CONTACT_OFFSET = "overlap_offset", "interface_offset", "contact_offset"
@@ -33,6 +38,12 @@ HIT_ARRAYS = {
     "hit_normal": "float64",
 }
 """Contacts that hit since the frame before: only of scenes with bodies that have such reported."""
+LIFE_OFFSET, GROWTH_OFFSET = "life_offset", "growth_offset"
+LIFE_ARRAYS = {"life_step": "int32", "life_kind": "uint8", "life_number": "int32"}
+"""Bodies and joints that came and went since the frame before, but for joints that broke: only where any did."""
+LIFE_KINDS = ("body made", "body removed", "joint made", "joint removed")
+GROWTH_ARRAYS = {"growth_byte": "uint8"}
+"""What the scene has more than in the frame before, as bytes of `Scene.since`."""
 CONTACT_ARRAYS = {"contact_bodies": "int32", "contact_point_count": "int32", "contact_depth": "float32"}
 
 LIST_ROWS = {
@@ -80,4 +91,4 @@ def chunk_file(*index: int) -> str:
 def block_size(count: int) -> int:
     """Bodies per chunk: blocks as even as can be."""
     block_count = max(1, -(-count // BLOCK_BODIES))
-    return max(1, -(-count // block_count))
+    return max(min(LEAST_BLOCK_BODIES, BLOCK_BODIES), -(-count // block_count))

@@ -8,28 +8,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.checks import is_finite
 from ..engines import Contacts, Hits, JointBreaks
 from ..errors import LapjointError
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
+from ..server.events import Events, order_events
 from ..server.frame import Frame
 from .attributes import MOST_BODIES, MOST_WORKERS, Attributes
 from .description import check_array
 from .layout import (
+    BODY_ARRAYS,
     BREAK_OFFSET,
     CHUNK_FRAMES,
     CONTACT_OFFSET,
     FRAME_ARRAYS,
+    GROWTH_OFFSET,
     HIT_ARRAYS,
     HIT_OFFSET,
     INTERFACE_OFFSET,
+    LIFE_KINDS,
+    LIFE_OFFSET,
     OVERLAP_OFFSET,
     ROOT,
     chunk_file,
 )
+from .lives import Lives, Rows
 
 if TYPE_CHECKING:
     import pandas
@@ -56,6 +62,7 @@ class Recording:
         found = Attributes(self.path)
         self.frame_count = found.count("frame_count")
         self.body_count = found.count("body_count", 0, MOST_BODIES)
+        """Bodies of all times, those included that were removed."""
         self.worker_count = found.count("worker_count", 1, MOST_WORKERS)
         self.every = found.count("every", 1)
         """Steps from one frame to the next."""
@@ -72,6 +79,8 @@ class Recording:
         """Whether joints of the scene can break."""
         self.has_hits = found.flag("hits", missing=False)
         """Whether bodies of the scene have hits reported."""
+        self.has_changes = found.flag("changes", missing=False)
+        """Whether bodies or joints were added or removed while it ran."""
         self.incidents = found.events("events")
         """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
         self.versions: dict[str, str] = found.table("versions")
@@ -94,11 +103,21 @@ class Recording:
 
     @cached_property
     def scene(self) -> Scene:
+        """All bodies and joints of all times, those included that were removed."""
         content = self._open("scene")
-        scene = Scene.from_bytes(self.read("scene", 0, content.shape[0]).tobytes(), str(self.path))
+        start, growth = self.read("scene", 0, content.shape[0]).tobytes(), list(self._growth())
+        scene = Scene.from_bytes(start, str(self.path), growth)
         if scene.body_count != self.body_count:
             raise self._damaged(f"{ROOT}: body_count is {self.body_count}, expected the scene's, {scene.body_count}")
         return scene
+
+    def _growth(self) -> Iterator[NDArray[np.uint8]]:
+        """What was added to the scene, frame by frame."""
+        if self.has_changes:
+            edges = self._offsets(GROWTH_OFFSET)
+            content = self.read("growth_byte", 0, int(edges[-1]))
+            for i in np.flatnonzero(np.diff(edges)).tolist():
+                yield content[edges[i] : edges[i + 1]]
 
     @property
     def params(self) -> Params:
@@ -129,6 +148,7 @@ class Recording:
             start = number * CHUNK_FRAMES
             self._chunk = number, self.read("states", start, min(start + CHUNK_FRAMES, self.frame_count))
         states = self._chunk[1][i % CHUNK_FRAMES].astype(np.float64)
+        states[~self.alive(i)] = 0.0
         return Frame(int(self.steps[i]), float(self.times[i]), states)
 
     def at_time(self, time: float) -> Frame:
@@ -143,23 +163,30 @@ class Recording:
         """States of one body in all frames, (frame_count, 13)."""
         if not (isinstance(body, int | np.integer) and 0 <= body < self.body_count):
             raise LapjointError(f"{self.path}: no body {body}, expected 0 to {self.body_count - 1}")
-        return self.read("states", 0, self.frame_count, int(body)).astype(np.float64)
+        states = np.zeros((self.frame_count, STATE_SIZE))
+        first, end = self._body_lives.span(int(body))
+        end = min(end, self.frame_count)
+        if first < end:
+            states[first:end] = self._read_columns("states", first, end, int(body), int(body) + 1)[:, 0]
+        return states
 
     def membership(self, i: int) -> NDArray[np.bool_]:
-        """Which workers simulated which bodies, (body_count, worker_count)."""
+        """Which workers simulated which bodies, (body_count, worker_count); none those that are not there."""
         i = self._index(i)
         first = self._numbers("first_worker", i, i + 1, self.worker_count)[0]
         body, worker = self._overlap(i)
         table = np.zeros((self.body_count, self.worker_count), bool)
         table[np.arange(self.body_count), first] = True
         table[body, worker] = True
+        table[~self.alive(i)] = False
         return table
 
     def weights(self, i: int) -> Array:
-        """Blend weights, (body_count, worker_count); rows sum to one."""
+        """Blend weights, (body_count, worker_count); rows sum to one, those of bodies that are not there to zero."""
         i = self._index(i)
         table = self.membership(i).astype(float)
         table[self._overlap(i)] = self.read("overlap_weight", *self.read(OVERLAP_OFFSET, i, i + 2))
+        table[~self.alive(i)] = 0.0
         return table
 
     def _overlap(self, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -174,7 +201,8 @@ class Recording:
         if not self.has_interface:
             return np.empty(0, np.int32)
         start, stop = self.read(INTERFACE_OFFSET, i, i + 2)
-        return self._numbers("interface_body", start, stop, self.body_count)
+        bodies = self._numbers("interface_body", start, stop, self.body_count)
+        return np.asarray(bodies[self.alive(i)[bodies]])
 
     def joint_breaks(self, i: int = -1) -> JointBreaks:
         """Joints that have broken up to a frame, the last one unless given: see Simulation.joint_breaks."""
@@ -221,6 +249,105 @@ class Recording:
     def __repr__(self) -> str:
         return f"Recording({str(self.path)!r}: {self.frame_count} frames of {self.body_count} bodies)"
 
+    # ---- who is there ------------------------------------------------------------------------------------------------
+
+    def alive(self, i: int) -> NDArray[np.bool_]:
+        """Which bodies are there in a frame, by number. States of all others are zeros."""
+        return self._body_lives.there(self._index(i))
+
+    def joint_alive(self, i: int) -> NDArray[np.bool_]:
+        """Which joints hold in a frame, by number: they are there, and have neither broken nor been removed."""
+        return self._joint_lives.there(self._index(i))
+
+    @property
+    def first_step(self) -> NDArray[np.int32]:
+        """How many steps had been taken when each body was added; 0 for those that the scene began with."""
+        return self._body_lives.first_step.copy()
+
+    @property
+    def last_step(self) -> NDArray[np.int32]:
+        """How many steps had been taken when each body was removed; the largest int32 where it was not."""
+        return self._body_lives.last_step.copy()
+
+    @property
+    def joint_first_step(self) -> NDArray[np.int32]:
+        """How many steps had been taken when each joint was added."""
+        return self._joint_lives.first_step.copy()
+
+    @property
+    def joint_last_step(self) -> NDArray[np.int32]:
+        """How many steps had been taken before the one in which each joint broke, or when it was removed."""
+        return self._joint_lives.last_step.copy()
+
+    @property
+    def began_with(self) -> tuple[int, int]:
+        """Bodies and joints that the scene began with."""
+        made = len(self._body_lives.made.number), len(self._joint_lives.made.number)
+        return self.body_count - made[0], self.scene.joint_count - made[1]
+
+    def living_counts(self, steps: ArrayLike) -> NDArray[np.int64]:
+        """How many bodies took part in each of these steps, which count from 1."""
+        lives = self._body_lives
+        came, went = (np.searchsorted(np.sort(ends), steps) for ends in (lives.first_step, lives.last_step))
+        return np.asarray(came - went)
+
+    def events(self, i: int = -1) -> Events:
+        """What has happened up to a frame, the last one unless given: see Simulation.events."""
+        i = self._index(i)
+        breaks, hits = self.joint_breaks(i), self.hits(i)
+        made, removed = self._body_lives.made.up_to(i), self._body_lives.removed.up_to(i)
+        return order_events(
+            made=(made.step, made.number),
+            removed=(removed.step, removed.number),
+            broke=(breaks.step, breaks.joint),
+            hit=(hits.step, np.arange(len(hits), dtype=np.int32)),
+        )
+
+    @cached_property
+    def _body_lives(self) -> Lives:
+        return self._lives("body", self.body_count, Rows.none())
+
+    @cached_property
+    def _joint_lives(self) -> Lives:
+        broken = Rows.none()
+        if self.has_breaks and self.frame_count:
+            breaks = self.joint_breaks()
+            broken = Rows(self._frames_of(self._offsets(BREAK_OFFSET)), breaks.step, breaks.joint)
+        return self._lives("joint", self.scene.joint_count, broken)
+
+    def _lives(self, what: str, count: int, broken: Rows) -> Lives:
+        made, removed = (self._life.get(f"{what} {kind}", Rows.none()) for kind in ("made", "removed"))
+        gone = Rows(*(np.concatenate(pair) for pair in zip(vars(removed).values(), vars(broken).values(), strict=True)))
+        try:
+            return Lives(count, made, gone)
+        except ValueError as error:
+            raise self._damaged(f"life_number: {what}: {error}") from None
+
+    @cached_property
+    def _life(self) -> dict[str, Rows]:
+        """What came and went, by kind."""
+        if not self.has_changes:
+            return {}
+        edges = self._offsets(LIFE_OFFSET)
+        frame, stop = self._frames_of(edges), int(edges[-1])
+        kind = self._numbers("life_kind", 0, stop, len(LIFE_KINDS))
+        step, number = self.read("life_step", 0, stop), self.read("life_number", 0, stop)
+        return {
+            name: Rows(frame[kind == place], step[kind == place], number[kind == place])
+            for place, name in enumerate(LIFE_KINDS)
+        }
+
+    def _offsets(self, name: str) -> NDArray[np.int64]:
+        """Where the rows of each frame begin, and where the last ones end."""
+        edges = self.read(name, 0, self.frame_count + 1)
+        if edges[0] != 0 or (np.diff(edges) < 0).any():
+            raise self._damaged(f"{name} goes back, expected numbers from 0 up")
+        return edges
+
+    def _frames_of(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The frame of each row."""
+        return np.repeat(np.arange(self.frame_count), np.diff(edges))
+
     # ---- tables ------------------------------------------------------------------------------------------------------
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -241,15 +368,33 @@ class Recording:
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
 
-    def read(self, name: str, start: int, stop: int, body: int | None = None) -> NDArray[Any]:
-        """Rows of one array of the recording, as stored; of one body alone if named."""
-        if start >= stop and body is None:
-            array = self._open(name)
-            return np.empty((0, *array.shape[1:]), array.dtype)
+    def read(self, name: str, start: int, stop: int) -> NDArray[Any]:
+        """Rows of one array of the recording, as stored."""
         array = self._open(name)
-        self._check_files(name, array, start, stop, body)
+        if name in BODY_ARRAYS and start < stop:
+            return self._read_bodies(name, array, start, stop)
+        if start >= stop:
+            return np.empty((0, *array.shape[1:]), array.dtype)
+        return self._read_columns(name, start, stop)
+
+    def _read_bodies(self, name: str, array: Any, start: int, stop: int) -> NDArray[Any]:
+        """Rows with a column for every body; zeros where blocks of bodies have no file, because nobody was there."""
+        if not self.has_changes and self.body_count:
+            return self._read_columns(name, start, stop, 0, self.body_count)
+        rows, width = array.chunks[:2]
+        values = np.zeros((stop - start, self.body_count, *array.shape[2:]), array.dtype)
+        for chunk in range(start - start % rows, stop, rows):
+            low, high = max(chunk, start), min(chunk + rows, stop)
+            for first, end in self._body_lives.runs(low, high, width):
+                values[low - start : high - start, first:end] = self._read_columns(name, low, high, first, end)
+        return values
+
+    def _read_columns(self, name: str, start: int, stop: int, first: int = 0, end: int | None = None) -> NDArray[Any]:
+        """Rows of an array whose files all have to be there; all columns, or these."""
+        array = self._open(name)
+        self._check_files(name, array, start, stop, first, end)
         try:
-            rows = array[start:stop] if body is None else array[start:stop, body]
+            rows = array[start:stop] if end is None else array[start:stop, first:end]
         except Exception as error:  # whatever Zarr and Blosc make of a torn or foreign file
             raise self._damaged(f"{name}: {error}") from None
         values = np.asarray(rows)
@@ -276,18 +421,19 @@ class Recording:
                 raise self._damaged(f"{name}: {error}") from None
             sizes = {"body": self.body_count, "state": STATE_SIZE, "phase": len(self.phases)}
             expected = [sizes[dimension] for dimension in _DIMENSIONS.get(name, ())]
-            if expected and list(array.shape[1:]) != expected:
+            found = list(array.shape[1:])
+            if expected and name in BODY_ARRAYS and not self.complete:  # it may have more than was committed
+                found[:1] = [min(size, self.body_count) for size in found[:1]]
+            if expected and found != expected:
                 raise self._damaged(f"{name} has rows of {list(array.shape[1:])} numbers, expected {expected}")
             self._opened[name] = array
         return self._opened[name]
 
-    def _check_files(self, name: str, array: Any, start: int, stop: int, body: int | None) -> None:
+    def _check_files(self, name: str, array: Any, start: int, stop: int, first: int, end: int | None) -> None:
         """Zarr takes a missing file for zeros; here every chunk has its file."""
-        first, *rest = array.chunks
-        blocks = [0] if not rest else range(-(-array.shape[1] // rest[0]))
-        if body is not None:
-            blocks = [body // rest[0]]
-        for number in range(start // first, -(-stop // first)):
+        rows, *rest = array.chunks
+        blocks = [0] if not rest else range(first // rest[0], -(-(end or array.shape[1]) // rest[0]))
+        for number in range(start // rows, -(-stop // rows)):
             for block in blocks:
                 index = (number, block, *[0] * (len(rest) - 1)) if rest else (number,)
                 file = self.path / name / chunk_file(*index)

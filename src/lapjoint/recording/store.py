@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,25 @@ from ..engines import Contacts, Hits, JointBreaks
 from ..scene import STATE_SIZE
 from ..server.incidents import Incident
 from ..server.profile import PHASES
+from .changes import Changes
 from .growing import GrowingArray, write_group
 from .layout import (
+    BODY_ARRAYS,
     BREAK_ARRAYS,
     BREAK_OFFSET,
+    CHANGING_VERSION,
     CHUNK_FRAMES,
     CONTACT_ARRAYS,
     CONTACT_OFFSET,
     FRAME_ARRAYS,
+    GROWTH_ARRAYS,
+    GROWTH_OFFSET,
     HIT_ARRAYS,
     HIT_OFFSET,
     INTERFACE_ARRAYS,
     INTERFACE_OFFSET,
+    LIFE_ARRAYS,
+    LIFE_OFFSET,
     LIST_ROWS,
     OVERLAP_ARRAYS,
     OVERLAP_OFFSET,
@@ -46,6 +53,8 @@ class FrameSample:
     step_count: int
     time: float
     states: NDArray[np.float64]
+    alive: NDArray[np.bool_]
+    """Which bodies are there."""
     bits: NDArray[np.uint64]
     overlap: Sequence[NDArray[Any]]
     """Body, worker and weight: a row for each worker of each overlap body."""
@@ -56,6 +65,8 @@ class FrameSample:
     """Since the last frame, where joints can break."""
     hits: Hits | None = None
     """Since the last frame, where bodies have such reported."""
+    changes: Changes | None = None
+    """Since the last frame, where there were any."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +98,13 @@ class RecordingStore:
         self._worker_count = int(attributes["worker_count"])
         self._arrays: dict[str, GrowingArray] = {}
         self._frame_total = 0
+        self._body_count = int(attributes["body_count"])
         self._last_bits, self._last_workers = np.empty(0, np.uint64), np.empty(0, np.int64)
         # What is small waits in lists until it is committed: to append each number to its array would take longer.
         self._step_rows: list[tuple[Any, ...]] = []
+        self._step_names: list[str] = []
         self._frame_rows: list[tuple[Any, ...]] = []
+        self._frame_names = ["step_count", "time"]
         self._lists: dict[str, list[NDArray[Any]]] = {}
         self._list_sizes: dict[str, int] = {}
         path.mkdir(parents=True, exist_ok=True)
@@ -123,16 +137,21 @@ class RecordingStore:
         if self._attributes["hits"]:
             offsets[HIT_OFFSET] = HIT_ARRAYS
         for offset, arrays in offsets.items():
-            self._make(offset, "int64", "frame_edge", {})
-            self._arrays[offset].append([0])
-            self._list_sizes[offset] = 0
-            for name, dtype in arrays.items():
-                self._make(name, dtype, name.partition("_")[0], LIST_ROWS.get(name, {}), LIST_CHUNK_BYTES)
-                self._lists[name] = []
+            self._make_lists(offset, arrays)
         self._step_names = [name for name in self._arrays if "/" in name]
         self._worker_names = {f"profile/{name}" for name, (_, along) in PROFILE_ARRAYS.items() if along == "worker"}
         self._worker_names |= {f"measures/{name}" for name in measures if is_of_workers(name, measures[name], workers)}
-        self._frame_names = ["step_count", "time", *offsets]
+
+    def _make_lists(self, offset: str, arrays: Mapping[str, str]) -> None:
+        """Make arrays of lists; frames of before have nothing in them."""
+        self._append_rows()
+        self._make(offset, "int64", "frame_edge", {})
+        self._arrays[offset].append(np.zeros(1 + self._frame_total, np.int64))
+        self._list_sizes[offset] = 0
+        self._frame_names.append(offset)
+        for name, dtype in arrays.items():
+            self._make(name, dtype, name.partition("_")[0], LIST_ROWS.get(name, {}), LIST_CHUNK_BYTES)
+            self._lists[name] = []
 
     def _make(
         self, name: str, dtype: str, first: str, rest: Mapping[str, int], chunk_bytes: int = ROW_CHUNK_BYTES
@@ -150,11 +169,15 @@ class RecordingStore:
         if step.frame is None:
             return False
         frame = step.frame
+        self._body_count = len(frame.alive)
+        for name in BODY_ARRAYS:
+            self._arrays[name].widen(self._body_count, fill=False)
+        used = self._arrays["states"].blocks_with(frame.alive)
         with np.errstate(over="ignore"):  # beyond float32 is infinite
-            self._arrays["states"].append(frame.states[None])
+            self._arrays["states"].append(frame.states[None], used)
         if not np.array_equal(frame.bits, self._last_bits):
             self._last_bits, self._last_workers = frame.bits, first_workers(frame.bits)
-        self._arrays["first_worker"].append(self._last_workers[None])
+        self._arrays["first_worker"].append(self._last_workers[None], used)
         self._add_list(OVERLAP_OFFSET, OVERLAP_ARRAYS, frame.overlap)
         if frame.interface is not None:
             self._add_list(INTERFACE_OFFSET, INTERFACE_ARRAYS, (frame.interface,))
@@ -165,13 +188,19 @@ class RecordingStore:
             self._add_list(BREAK_OFFSET, BREAK_ARRAYS, (frame.breaks.step, frame.breaks.joint, *frame.breaks.load.T))
         if frame.hits is not None:
             self._add_list(HIT_OFFSET, HIT_ARRAYS, tuple(vars(frame.hits).values()))
+        if frame.changes is not None:
+            rows, growth = frame.changes, frame.changes.growth
+            self._add_list(LIFE_OFFSET, LIFE_ARRAYS, (rows.step, rows.kind, rows.number))
+            self._add_list(GROWTH_OFFSET, GROWTH_ARRAYS, (growth,))
         self._frame_rows.append((frame.step_count, frame.time, *self._list_sizes.values()))
         self._frame_total += 1
         return self._frame_total % CHUNK_FRAMES == 0
 
-    def _add_list(self, offset: str, names: Iterable[str], columns: Sequence[NDArray[Any]]) -> None:
+    def _add_list(self, offset: str, arrays: Mapping[str, str], columns: Sequence[NDArray[Any]]) -> None:
+        if offset not in self._list_sizes:
+            self._make_lists(offset, arrays)
         self._list_sizes[offset] += len(columns[0])
-        for name, column in zip(names, columns, strict=True):
+        for name, column in zip(arrays, columns, strict=True):
             self._lists[name].append(column)
 
     def commit(self, complete: bool = False) -> None:
@@ -180,11 +209,7 @@ class RecordingStore:
         First every array, last the one file with the counts of valid rows: whatever happens in between, the
         recording is what it was before.
         """
-        for names, rows in ((self._step_names, self._step_rows), (self._frame_names, self._frame_rows)):
-            if rows:
-                for name, column in zip(names, zip(*rows, strict=True), strict=True):
-                    self._arrays[name].append(self._table(name, column))
-                rows.clear()
+        self._append_rows()
         for name, parts in self._lists.items():
             if parts:
                 self._arrays[name].append(np.concatenate(parts))
@@ -192,10 +217,22 @@ class RecordingStore:
         for array in self._arrays.values():
             array.flush(complete)
         counts = {"frame_count": self._frame_total, "profile_count": self._arrays[self._step_names[0]].row_count}
-        self._attributes |= counts | {"worker_count": self._worker_count, "complete": complete}
+        counts |= {"worker_count": self._worker_count, "body_count": self._body_count}
+        self._attributes |= counts | {"complete": complete, "breaks": BREAK_OFFSET in self._list_sizes}
+        self._attributes["hits"] = HIT_OFFSET in self._list_sizes
+        if LIFE_OFFSET in self._list_sizes:
+            self._attributes |= {"version": CHANGING_VERSION, "changes": True}
         self._attributes["events"] = [incident.to_dict() for incident in tuple(self.incidents)]
         write_group(self.path, self._attributes)
         self.frame_count = self._frame_total
+
+    def _append_rows(self) -> None:
+        """Append what waits of each step and frame to its arrays."""
+        for names, rows in ((self._step_names, self._step_rows), (self._frame_names, self._frame_rows)):
+            if rows:
+                for name, column in zip(names, zip(*rows, strict=True), strict=True):
+                    self._arrays[name].append(self._table(name, column))
+                rows.clear()
 
     def _table(self, name: str, column: Sequence[Any]) -> NDArray[Any]:
         """Return values of several steps as rows. Where there is a number for every worker, rows are as long as there
@@ -211,8 +248,9 @@ class RecordingStore:
 
 
 def first_workers(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The lowest worker of each body."""
+    """The lowest worker of each body; 0 for one that has none."""
     word = np.argmax(bits != 0, axis=1) if bits.shape[1] > 1 else np.zeros(len(bits), np.int64)
     chosen = bits[np.arange(len(bits)), word]
-    below = (chosen & (~chosen + np.uint64(1))) - np.uint64(1)  # ones below the lowest bit
+    lowest = chosen & (~chosen + np.uint64(1))
+    below = np.where(chosen == 0, lowest, lowest - np.uint64(1))  # ones below the lowest bit
     return np.asarray(word * WORD + np.bitwise_count(below), np.int64)

@@ -23,8 +23,10 @@ from ..engines import StepTable
 from ..errors import LapjointError
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
+from ..scene.living import LivingScene
 from ..server.profile import PHASES
 from ..simulation import Simulation
+from .changes import ChangeFinder
 from .layout import FORMAT, PROFILE_ARRAYS, VERSION, is_of_workers
 from .origin import machine, versions
 from .place import check_place, check_space, clear
@@ -37,6 +39,7 @@ CHUNK_S, PART_S = 0.25, 10.0
 QUEUE_BYTES = 64 << 20
 """States that may wait for the disk, at least two frames; then the step waits."""
 
+NOTHING = np.empty(0, np.int32)
 ONCE = ("activation_count", "deactivation_count", "divided")
 """Of the profile: what is done before steps that workers take by themselves, once for all."""
 
@@ -71,15 +74,15 @@ class RecordingWriter:
         self._measures = _checked_measures(measures)
         self._contacts = contacts
         self._has_interface = traits(simulation.params.coupling).exchanges
-        joints = simulation.scene.joints
-        self._has_breaks = bool(np.isfinite([joints.break_force, joints.break_torque]).any())
-        self._has_hits = bool(np.isfinite(simulation.scene.bodies.hit_impulse).any())
+        self._looked_at, self._has_breaks, self._has_hits = (0, 0, 0), False, False
+        self._look_for_reports(simulation.scene)
         self._row_counts: dict[type, int] = {}  # of what is reported of single steps, up to the last frame
         self._worker_count = simulation.membership.worker_count
         self._added_count = 0
         self._closed = self._error_raised = False
         self._error: Exception | None = None
-        scene = simulation.scene.to_bytes()
+        self._changes = ChangeFinder(simulation.scene)
+        scene = simulation.scene.first(simulation.scene.began_with).to_bytes()
         body_count = simulation.scene.body_count
         is_new = check_place(self.path)
         check_space(self.path, len(scene), body_count, None if steps is None else steps // self._every)
@@ -89,8 +92,7 @@ class RecordingWriter:
         except OSError as error:
             clear(self.path, is_new)
             raise LapjointError(f"{self.path}: the recording cannot be written: {error.strerror or error}") from None
-        room = QUEUE_BYTES // (8 * STATE_SIZE * body_count + 1)
-        self._queue: queue.Queue[StepSample | None] = queue.Queue(min(max(room, 2), 256))
+        self._queue: queue.Queue[StepSample | None] = queue.Queue(_room(body_count))
         self._thread = threading.Thread(target=self._work, name="lapjoint-recording", daemon=True)
         self._thread.start()
         atexit.register(self.close)
@@ -105,7 +107,7 @@ class RecordingWriter:
             "complete": False,
             "every": self._every,
             "timestep": simulation.timestep,
-            "body_count": simulation.scene.body_count,
+            "body_count": simulation.scene.began_with[1],
             "worker_count": self._worker_count,
             "contacts": self._contacts,
             "interface": self._has_interface,
@@ -147,21 +149,34 @@ class RecordingWriter:
         self._added_count += len(values)
         frame = None
         if self._added_count % self._every == 0:
+            self._look_for_reports(simulation.scene)
+            breaks = self._new_rows(simulation.joint_breaks) if self._has_breaks else None
+            self._queue.maxsize = _room(simulation.scene.body_count)
             bodies = np.repeat(simulation.overlap, np.diff(simulation.weight_offset))
             frame = FrameSample(
                 simulation.step_count,
                 simulation.time,
                 simulation.states,
+                simulation.scene.alive.copy(),
                 simulation.membership.bits.copy(),
                 (bodies, simulation.weight_worker.copy(), simulation.weight.copy()),
                 simulation.interface if self._has_interface else None,
                 simulation.profile.contacts if self._contacts else None,
-                self._new_rows(simulation.joint_breaks) if self._has_breaks else None,
+                breaks,
                 self._new_rows(simulation.hits) if self._has_hits else None,
+                self._changes.find(simulation.scene, NOTHING if breaks is None else breaks.joint),
             )
         rows = profile_rows(simulation, len(values))
         for number, (row, own) in enumerate(zip(rows, values, strict=True), 1):
             self._queue.put(StepSample((*row, *own), frame if number == len(values) else None))
+
+    def _look_for_reports(self, scene: LivingScene) -> None:
+        """Note whether any joint can break and any body wants hits reported, those added since the last look included:
+        a simulation may add the first one."""
+        (_, body, joint), self._looked_at = self._looked_at, scene.extent
+        strengths = [scene.joints.break_force[joint:], scene.joints.break_torque[joint:]]
+        self._has_breaks = self._has_breaks or bool(np.isfinite(strengths).any())
+        self._has_hits = self._has_hits or bool(np.isfinite(scene.bodies.hit_impulse[body:]).any())
 
     def _new_rows(self, every: Table) -> Table:
         """Of a table, the rows since the last frame; in the first one, all."""
@@ -262,6 +277,11 @@ def profile_rows(simulation: Simulation, steps: int) -> list[list[Any]]:
         rows.append([values[name] for name in PROFILE_ARRAYS])
         values |= dict.fromkeys(ONCE, 0)
     return rows
+
+
+def _room(body_count: int) -> int:
+    """How many frames may wait for the disk."""
+    return min(max(QUEUE_BYTES // (8 * STATE_SIZE * body_count + 1), 2), 256)
 
 
 def _plain(value: object) -> object:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import rotation
 from ..arrays.checks import integer_rows
 from ..arrays.growing import Scalar, grown
 from ..errors import LapjointError
@@ -116,15 +117,24 @@ class LivingScene(Scene):
         self._spans = None
 
     def release(self) -> list[slice]:
-        """Give back the memory of bodies that are gone, where all of a block are. Returns the blocks, each once."""
+        """Give back the memory of bodies that are gone, where all of a block are. Returns the blocks, each once. What
+        it began with stays: a restart needs it, and it may be the memory of the scene that was given."""
         self._released_blocks = grown(self._released_blocks, len(self._block_counts), False)
-        whole = self.body_count // BLOCK
-        empty = np.flatnonzero((self._block_counts[:whole] == 0) & ~self._released_blocks[:whole])
+        first, whole = -(-self.began_with[1] // BLOCK), self.body_count // BLOCK
+        empty = first + np.flatnonzero((self._block_counts[first:whole] == 0) & ~self._released_blocks[first:whole])
         self._released_blocks[empty] = True
         blocks = [slice(BLOCK * i, BLOCK * (i + 1)) for i in empty.tolist()]
         for block in blocks:
             self.bodies.release(block.start, block.stop)
         return blocks
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """With a rotation and an inertia for bodies whose memory was given back, so that it is a scene."""
+        description, arrays = super().describe()
+        rows = np.repeat(self._released_blocks, BLOCK)[: self.body_count]
+        for name, value in (("quaternion", rotation.IDENTITY), ("inertia", np.eye(3))):
+            arrays[f"bodies/{name}"][: len(rows)][rows] = value
+        return description, arrays
 
     @property
     def first_step(self) -> Ids:

@@ -7,7 +7,7 @@ naming the body by number and name, and the scene stays as it was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -427,18 +427,19 @@ class Scene:
         return pack_scene(*self.describe())
 
     @staticmethod
-    def from_bytes(content: bytes, source: str) -> Scene:
-        """A scene from the content of its file; `source` is what errors call it."""
+    def from_bytes(content: bytes, source: str, added: Iterable[NDArray[np.uint8]] = ()) -> Scene:
+        """A scene from the content of its file; `source` is what errors call it. `added` is what was added to it since,
+        piece by piece, as `since` returns it."""
         description, arrays = unpack_scene(content, source)
         try:
-            for name in (name for name in arrays if name.partition("/")[0] in TABLES):
-                if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
-                    raise KeyError(name)
+            _check_numbers(arrays)
             scene = Scene.restore(description, arrays)
+            for piece in added:
+                scene._extend_checked(piece)
             scene.check()
         except (KeyError, TypeError, IndexError, AttributeError, AssertionError) as error:
             raise LapjointError(f"{source}: damaged scene file (missing or wrong {error})") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise LapjointError(f"{source}: damaged scene file ({error})") from None
         return scene
 
@@ -525,10 +526,31 @@ class Scene:
     def extend(self, added: NDArray[np.uint8]) -> None:
         """Add what another scene, which began as this one, has more; what is here already is left as it is. Nothing is
         checked."""
-        arrays, description = unpack_arrays(added.copy())  # a message's memory is soon another's
+        self._extend(*unpack_arrays(added.copy()), trusted=True)  # a message's memory is soon another's
+
+    def _extend_checked(self, added: NDArray[np.uint8]) -> None:
+        """Add what comes next to this very scene; `check` has to follow. Errors as those of `restore`."""
+        arrays, description = unpack_arrays(added)
+        if description["extent"] != list(self.extent):
+            raise ValueError(f"added to {description['extent']}, expected {list(self.extent)}")
+        for table_name in ("bodies", "joints"):
+            columns = {f"{table_name}/{name}": shape for name, (shape, _) in TABLES[table_name].items()}
+            count = len(arrays[next(iter(columns))])
+            for name, shape in columns.items():
+                if name in MAY_BE_MISSING and name not in arrays:
+                    arrays[name] = np.full(count, MAY_BE_MISSING[name])
+                if arrays[name].shape != (count, *shape):
+                    raise KeyError(name)
+        _check_numbers(arrays)
+        before = len(self.shapes)
+        self._extend(arrays, description, trusted=False)
+        if len(self.shapes) != before + len(description["shapes"]):
+            raise ValueError("shapes that are there already")
+
+    def _extend(self, arrays: dict[str, NDArray[Any]], description: dict[str, Any], trusted: bool) -> None:
         shapes, *firsts = description["extent"]
         for entry in description["shapes"][len(self.shapes) - shapes :]:
-            self._shape_id(restore_shape(entry, arrays, trusted=True))
+            self._shape_id(restore_shape(entry, arrays, trusted))
         for table_name, first in zip(("bodies", "joints"), firsts, strict=True):
             columns = self._table(table_name)
             there = len(columns) - first
@@ -638,6 +660,13 @@ class Scene:
     def _poses(self, body_ids: NDArray[np.int64]) -> tuple[Array, Array]:
         """Where bodies stand now."""
         return self.bodies.position[body_ids], self.bodies.quaternion[body_ids]
+
+
+def _check_numbers(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse tables, with a KeyError, that have what is not a number."""
+    for name in (name for name in arrays if name.partition("/")[0] in TABLES):
+        if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
+            raise KeyError(name)
 
 
 def _one_or_each(shape: Any, count: int, title: Any) -> list[Any]:

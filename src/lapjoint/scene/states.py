@@ -14,6 +14,11 @@ Array = NDArray[np.float64]
 STATE_SIZE = 13  # position 3, quaternion w x y z, linear velocity 3, angular velocity 3
 
 
+def there(states: Array) -> NDArray[np.bool_]:
+    """Which rows are of bodies that are there: those of bodies that were removed, or are not made yet, are zeros."""
+    return np.asarray(states.any(axis=1))
+
+
 class HasBodyTitles(Protocol):
     """What names bodies in messages: a Scene."""
 

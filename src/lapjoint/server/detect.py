@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ..algorithms import Algorithms, ConstraintGraph, Membership, NearPairFinder
 from ..algorithms.membership import shared_before
 from ..arrays.state import PartState
-from ..engines import CONTACT_MARGIN, BreakingEngine, Contacts, EngineState, GrowingEngine, make_engine
+from ..engines import CONTACT_MARGIN, Contacts, EngineState, GrowingEngine, make_engine
+from ..engines.follow import follow
 from ..errors import PenetrationWarning
 from ..params import Params
 from ..scene import WORLD, Scene
@@ -85,15 +86,7 @@ class ServerDetector:
         pass
 
     def renew(self, states: Array) -> None:
-        there = np.flatnonzero(self._scene.alive).astype(np.int32)
-        if isinstance(self._engine, GrowingEngine):
-            self._engine.grow()
-        self._engine.deactivate(np.setdiff1d(self._there, there))
-        entering = np.setdiff1d(there, self._there)
-        self._engine.activate(entering, states[entering])
-        if isinstance(self._engine, BreakingEngine):
-            self._engine.set_broken(np.flatnonzero(~self._scene.joint_alive))
-        self._there = there
+        self._there = follow(self._engine, self._scene, self._there, states)
 
     def engine_state(self) -> EngineState | None:
         return self._engine.state()

@@ -47,8 +47,17 @@ def find_events(scene: LivingScene, breaks: JointBreaks, hits: Hits) -> Events:
     """All events so far."""
     made = np.arange(scene.began_with[1], scene.body_count, dtype=np.int32)
     removed = np.flatnonzero(scene.last_step != NEVER).astype(np.int32)
-    numbers = made, removed, breaks.joint, np.arange(len(hits), dtype=np.int32)
-    steps = scene.first_step[made], scene.last_step[removed], breaks.step, hits.step
+    return order_events(
+        made=(scene.first_step[made], made),
+        removed=(scene.last_step[removed], removed),
+        broke=(breaks.step, breaks.joint),
+        hit=(hits.step, np.arange(len(hits), dtype=np.int32)),
+    )
+
+
+def order_events(**found: tuple[Ids, Ids]) -> Events:
+    """Events of all kinds in their order, from the steps and numbers of each kind."""
+    steps, numbers = zip(*(found[kind] for kind in KINDS), strict=True)
     kind = np.repeat(np.arange(len(KINDS), dtype=np.uint8), [len(rows) for rows in numbers])
     step, number = np.concatenate(steps), np.concatenate(numbers)
     order = np.lexsort((number, kind, step))

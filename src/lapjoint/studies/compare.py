@@ -44,15 +44,16 @@ class Comparison:
     b: str
     scene: str
     body_count: int
+    """Of all times, in both."""
     steps: Ids
     time: Array
     """s"""
     position_rms: Array
-    """Root of the mean square over the bodies of how far positions are apart [m]."""
+    """Root of the mean square over the bodies that are there in both of how far positions are apart [m]."""
     position_largest: Array
     """m"""
     position_body: Ids
-    """The body that is farthest apart."""
+    """The body that is farthest apart; -1 where none is there in both."""
     rotation_largest: Array
     """rad, 0 to pi"""
     values: list[Value]
@@ -90,9 +91,9 @@ class Comparison:
 
 def compare(a: Recording, b: Recording) -> Comparison:
     """Compare two recordings of a scene, frame by frame; frames are matched by their step numbers."""
-    if a.body_count != b.body_count:
+    if a.began_with[0] != b.began_with[0]:
         raise LapjointError(
-            f"{a.path} has {a.body_count:,} bodies, {b.path} has {b.body_count:,}: expected two runs of one scene"
+            f"{a.path} has {a.began_with[0]:,} bodies, {b.path} has {b.began_with[0]:,}: expected two runs of one scene"
         )
     if not math.isclose(a.timestep, b.timestep):
         raise LapjointError(
@@ -102,13 +103,18 @@ def compare(a: Recording, b: Recording) -> Comparison:
     steps, in_a, in_b = np.intersect1d(a.steps, b.steps, return_indices=True)
     if len(steps) == 0:
         raise LapjointError(f"no step has a frame in both: {_frames(a)}, {_frames(b)}")
-    rows = [state_differences(a.frame(int(i)).states, b.frame(int(j)).states) for i, j in zip(in_a, in_b, strict=True)]
+    frames = list(zip(in_a.tolist(), in_b.tolist(), strict=True))
+    there = [_there(a, i, b, j) for i, j in frames]
+    rows = [
+        state_differences(a.frame(i).states, b.frame(j).states, np.flatnonzero(ours & theirs))
+        for (i, j), (ours, theirs) in zip(frames, there, strict=True)
+    ]
     rms, largest, body, turn = (np.array(column) for column in zip(*rows, strict=True))
     return Comparison(
         a=str(a.path),
         b=str(b.path),
         scene=a.scene.name,
-        body_count=a.body_count,
+        body_count=min(a.body_count, b.body_count),
         steps=steps,
         time=a.times[in_a],
         position_rms=rms,
@@ -116,23 +122,25 @@ def compare(a: Recording, b: Recording) -> Comparison:
         position_body=body,
         rotation_largest=turn,
         values=compare_values(a, b),
-        notes=_notes(a, b),
+        notes=[*_notes(a, b), *_who_differs([int((ours ^ theirs).sum()) for ours, theirs in there])],
         a_coupling=a.params.coupling,
         b_coupling=b.params.coupling,
     )
 
 
-def state_differences(a: ArrayLike, b: ArrayLike) -> tuple[float, float, int, float]:
-    """RMS and largest distance of positions [m], the body with the largest, and the largest rotation [rad]."""
-    ours, theirs = np.asarray(a, float), np.asarray(b, float)
-    if len(ours) == 0:
+def state_differences(a: ArrayLike, b: ArrayLike, bodies: Ids | None = None) -> tuple[float, float, int, float]:
+    """RMS and largest distance of positions [m], the body with the largest, and the largest rotation [rad], of all
+    bodies or of these."""
+    ids = np.arange(len(np.asarray(a))) if bodies is None else bodies
+    ours, theirs = np.asarray(a, float)[ids], np.asarray(b, float)[ids]
+    if len(ids) == 0:
         return 0.0, 0.0, -1, 0.0
     with np.errstate(invalid="ignore", over="ignore"):  # a run that blew up has states that are not finite
         distance = np.linalg.norm(ours[:, :3] - theirs[:, :3], axis=1)
         turn = rotation_differences(ours[:, 3:7], theirs[:, 3:7])
         rms = float(np.sqrt(np.mean(distance**2)))
-    body = int(distance.argmax())
-    return rms, float(distance[body]), body, float(turn.max())
+    farthest = int(distance.argmax())
+    return rms, float(distance[farthest]), int(ids[farthest]), float(turn.max())
 
 
 def rotation_differences(a: ArrayLike, b: ArrayLike) -> Array:
@@ -175,8 +183,14 @@ def run_single(recording: Recording, path: str | Path, on_step: Callable[[int, i
     """Run a recording's scene again on one worker, with its parameters and for as many frames, and record that.
 
     `on_step` gets the steps taken and those to take. Forces that a program added, and parameters that it changed
-    between steps, are in no recording: such a run is not repeated.
+    between steps, are in no recording: such a run is not repeated. One to which bodies or joints were added, or from
+    which they were removed, is refused.
     """
+    if recording.has_changes:
+        raise LapjointError(
+            f"{recording.path}: bodies or joints were added or removed while it ran, by a program that is not in the "
+            "recording: expected a second recording to compare with"
+        )
     if recording.frame_count == 0:
         raise LapjointError(f"{recording.path}: the recording has no frames to compare with")
     start, end = int(recording.steps[0]) - recording.every, int(recording.steps[-1])
@@ -209,10 +223,25 @@ def _notes(a: Recording, b: Recording) -> list[str]:
     notes = []
     if a.scene.name != b.scene.name:
         notes.append(f"the scenes have different names: {a.scene.name!r} and {b.scene.name!r}")
-    elif a.scene != b.scene:
+    elif a.body_count == b.body_count and a.scene != b.scene:
         notes.append("the scenes differ, though not in their name and number of bodies")
     notes += [f"{run.path} was not closed: its end may be missing" for run in (a, b) if not run.complete]
     return notes
+
+
+def _there(a: Recording, i: int, b: Recording, j: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Who is there in frame i of one run and in frame j of the other, of all bodies of both."""
+    count = max(a.body_count, b.body_count)
+    ours, theirs = (np.pad(there, (0, count - len(there))) for there in (a.alive(i), b.alive(j)))
+    return ours, theirs
+
+
+def _who_differs(counts: list[int]) -> list[str]:
+    """A note, where bodies are there in one run only; `counts` has how many, of each frame."""
+    frames = sum(count > 0 for count in counts)
+    if not frames:
+        return []
+    return [f"{frames:,} of {len(counts):,} frames have bodies of one run only, up to {max(counts):,}: not compared"]
 
 
 def _plain(value: Any) -> float | int | None:

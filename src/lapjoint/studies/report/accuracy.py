@@ -54,7 +54,7 @@ def error_series(run: Run) -> dict[str, Series]:
     """Errors of a run by name, in the unit of their kind. What was not recorded is worked out from frames if it can."""
     found = {}
     for name, kind in ERRORS.items():
-        if name.startswith("joint_gap") and run.joint_count == 0:
+        if name.startswith("joint_gap") and run.recording.scene.joint_count == 0:
             continue
         series = recorded_series(run, name) or _from_frames(run, name)
         if series is not None and len(series.time):
@@ -90,8 +90,8 @@ def _from_frames(run: Run, name: str) -> Series | None:
         scene = run.recording.scene
 
         def gap(i: int) -> float:
-            gaps = joint_gaps(scene, run.recording.frame(i).states)
-            gaps[run.recording.joint_breaks(i).joint] = 0.0
+            holding = np.flatnonzero(run.recording.joint_alive(i))
+            gaps = joint_gaps(scene, run.recording.frame(i).states, holding)
             return float(gaps.max(initial=0.0) if name == "joint_gap_max" else gaps.sum())
 
         return _over_frames(run, gap)

@@ -13,7 +13,7 @@ from ..titles import count_of
 from . import figures
 from .accuracy import ERRORS, error_series, growth_lines, kind_of, other_series, single_mean
 from .figures import Line, Panel
-from .numbers import WINDOW, Array, Series, duplicated_share, rolling_mean
+from .numbers import WINDOW, Array, Series, rolling_mean
 from .runs import Material, Run, scene_title
 from .speedup import speedup_lines
 from .tables import Table, results, speedups
@@ -215,7 +215,7 @@ def _overlap(runs: Sequence[Run]) -> Plot | LeftOut:
         Panel("overlap bodies", lines(lambda run: run.values["overlap_count"].astype(float))),
         Panel(
             "duplicated bodies [%]",
-            lines(lambda run: 100 * duplicated_share(run.values["worker_body_count"], run.body_count)),
+            lines(lambda run: 100 * run.duplicated_share),
         ),
     ]
     caption = (

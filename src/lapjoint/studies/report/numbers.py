@@ -72,10 +72,10 @@ def top_of_axis(lines: list[Array], most: float = 2.0) -> float | None:
     return 1.25 * usual if usual > 0 and values.max() > most * usual else None
 
 
-def duplicated_share(worker_body_count: ArrayLike, body_count: int) -> Array:
+def duplicated_share(worker_body_count: ArrayLike, body_count: ArrayLike) -> Array:
     """Active bodies of all workers over the bodies of the scene, minus one; of each step."""
     active = np.asarray(worker_body_count, float).sum(axis=1)
-    return np.asarray(active / max(body_count, 1) - 1)
+    return np.asarray(active / np.maximum(body_count, 1) - 1)
 
 
 def projected_ms(values: Mapping[str, NDArray[Any]]) -> Array | None:

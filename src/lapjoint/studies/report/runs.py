@@ -17,7 +17,7 @@ from ...recording import Recording
 from ..step_values import step_values
 from ..titles import count_of
 from .bench_file import BenchPoint, read_bench
-from .numbers import Array
+from .numbers import Array, duplicated_share
 
 # Parameters of partition, overlap and balancing. With one worker they change nothing.
 SHARING = (
@@ -57,11 +57,18 @@ class Run:
 
     @property
     def body_count(self) -> int:
-        return self.recording.body_count
+        """That it began with."""
+        return self.recording.began_with[0]
 
     @property
     def joint_count(self) -> int:
-        return self.recording.scene.joint_count
+        """That it began with."""
+        return self.recording.began_with[1]
+
+    @property
+    def duplicated_share(self) -> Array:
+        """Active bodies of all workers over the bodies that are there, minus one; of each step."""
+        return duplicated_share(self.values["worker_body_count"], self.recording.living_counts(self.steps))
 
     @property
     def group(self) -> tuple[str, int, int]:

@@ -12,7 +12,7 @@ from ...params import Params
 from ..titles import count_of
 from .accuracy import ERRORS
 from .bench_file import BenchPoint
-from .numbers import Series, duplicated_share
+from .numbers import Series
 from .runs import Run, plain, words_of
 from .speedup import SpeedupLine
 
@@ -81,7 +81,7 @@ def _run_origin(run: Run) -> dict[str, str]:
     return {
         "run": recording.path.name or str(recording.path),
         "scene": run.scene,
-        "bodies": f"{run.body_count:,}",
+        "bodies": _bodies(run),
         "joints": f"{run.joint_count:,}",
         "workers": f"{run.workers:,}",
         "coupling": plain(params["coupling"]),
@@ -98,6 +98,13 @@ def _run_origin(run: Run) -> dict[str, str]:
         "machine": run.machine,
         "versions": ", ".join(f"{name} {version}" for name, version in recording.versions.items()),
     }
+
+
+def _bodies(run: Run) -> str:
+    """How many there were at the start, and how many have come and gone."""
+    events = run.recording.events() if run.recording.has_changes else None
+    counts = {} if events is None else {kind: len(events.of(kind)) for kind in ("made", "removed")}
+    return ", ".join([f"{run.body_count:,}", *(f"{count:,} {kind}" for kind, count in counts.items() if count)])
 
 
 def _amount(params: Mapping[str, Any]) -> dict[str, str]:
@@ -150,8 +157,7 @@ def results(runs: Sequence[Run], errors: Sequence[dict[str, Series]]) -> Table:
                 record["constraints between workers"] = f"{np.mean(counts['cut_share']):.1%}"
             else:
                 record["overlap bodies"] = f"{np.mean(counts['overlap_count']):,.0f}"
-                share = duplicated_share(counts["worker_body_count"], run.body_count)
-                record["duplicated bodies"] = f"{share.mean():.1%}"
+                record["duplicated bodies"] = f"{run.duplicated_share.mean():.1%}"
             record["activations per step"] = f"{np.mean(counts['activation_count']):.3g}"
             if (divided := int(np.sum(counts.get("divided", 0)))) > 0:
                 record["repartitioned"] = count_of(divided, "time")

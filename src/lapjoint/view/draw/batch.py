@@ -101,14 +101,19 @@ class Batch:
         local = np.stack([self.boxes[:, picks[:, axis], axis] for axis in range(3)], axis=2)
         return positions[:, None] + rotation.rotate(quaternions[:, None], local)
 
-    def draws(self, positions: Array, quaternions: Array, colors: Array, pixels: Array) -> Draws:
-        """Rows and commands for one frame; `pixels` is each row's bounding radius on the screen."""
-        level = (pixels[:, None] > self._sizes[self.models]).sum(axis=1)
-        surface = self._first_level[self.models] + level
-        order = np.lexsort((-pixels / self.radii, surface))  # the nearest first: what is behind them costs nothing
+    def draws(
+        self, positions: Array, quaternions: Array, colors: Array, pixels: Array, rows: NDArray[np.int64] | None = None
+    ) -> Draws:
+        """Rows and commands for one frame; `pixels` is each row's bounding radius on the screen. All arguments are of
+        these rows, or of all."""
+        ids = np.arange(len(self.models)) if rows is None else rows
+        models = self.models[ids]
+        level = (pixels[:, None] > self._sizes[models]).sum(axis=1)
+        surface = self._first_level[models] + level
+        order = np.lexsort((-pixels / self.radii[ids], surface))  # the nearest first: what is behind them costs nothing
         # A tag distinguishes a body from its neighbours, so that an outline can be drawn where tags differ; 0 has none.
-        tags = np.where(pixels > OUTLINED, (np.arange(len(pixels)) * 97 % 255 + 1) / 255, 0.0)
-        rows = np.concatenate([positions, quaternions, self.scales, colors, tags[:, None]], axis=1)[order]
+        tags = np.where(pixels > OUTLINED, (ids * 97 % 255 + 1) / 255, 0.0)
+        table = np.concatenate([positions, quaternions, self.scales[ids], colors, tags[:, None]], axis=1)[order]
         counts = np.bincount(surface, minlength=len(self._index_count))
         starts = np.cumsum(counts) - counts
         used = np.flatnonzero(counts)
@@ -129,7 +134,7 @@ class Batch:
             ).astype(np.uint32)
             return {kind: table[self._kinds[surfaces] == kind] for kind in Kind}
 
-        return Draws(rows.astype(np.float32), commands(used), commands(coarser))
+        return Draws(table.astype(np.float32), commands(used), commands(coarser))
 
 
 def _is_heavy(model: Model, count: int) -> bool:

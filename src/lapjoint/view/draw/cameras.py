@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LapjointError
+from ...recording import Recording
 from ...scene import Scene
+from ...scene.states import there
 from .camera import Camera, as_camera
-from .recorded import Recorded
+from .recorded import Recorded, opening_states
 from .renderer import Renderer
 
 Array = NDArray[np.float64]
@@ -64,10 +66,11 @@ class CameraPath:
     def __init__(self, shot: Shot, renderer: Renderer, recorded: Recorded) -> None:
         self._shot = shot
         self._body = None if shot.follow is None else _body(recorded.recording.scene, shot.follow)
+        self._followed = None if self._body is None else _first_place(recorded.recording, self._body)
         if shot.camera in PRESETS:
             count, frame = recorded.recording.frame_count, recorded.recording.frame
             if shot.camera == "scene":
-                self._start = renderer.default_camera(frame(0).states)
+                self._start = renderer.default_camera(*opening_states(recorded.recording))
             else:
                 states = [frame(i).states for i in sorted({0, count // 2, count - 1})]
                 self._start = renderer.framing_camera(states, _DIRECTIONS.get(shot.camera))
@@ -75,9 +78,12 @@ class CameraPath:
             self._start = as_camera(_numbers(shot.camera))
 
     def camera(self, states: Array, film_time: float = 0.0) -> Camera:
-        """The camera for these states, so many seconds into the film."""
+        """The camera for these states, so many seconds into the film. Where the body that it follows is not there, it
+        looks at where that was last, or will be first."""
         start = self._start
-        target = np.array(start.target) if self._body is None else states[self._body, :3]
+        if self._body is not None and states[self._body].any():
+            self._followed = states[self._body, :3]
+        target = np.array(start.target) if self._followed is None else self._followed
         turn = np.radians(self._shot.orbit * film_time)
         c, s = np.cos(turn), np.sin(turn)
         away = np.subtract(start.eye, start.target) / self._shot.zoom
@@ -91,6 +97,17 @@ def _body(scene: Scene, given: str | int) -> int:
     if not 0 <= number < scene.body_count:
         raise LapjointError(f"follow: no body {number}, expected 0 to {scene.body_count - 1}, or a name")
     return number
+
+
+def _first_place(recording: Recording, body: int) -> Array:
+    """Where a body is when it is there first."""
+    if not recording.has_changes:
+        return recording.frame(0).states[body, :3]
+    track = recording.track(body)
+    frames = np.flatnonzero(there(track))
+    if not len(frames):
+        raise LapjointError(f"follow: {recording.scene.body_title(body)} is in no frame of {recording.path}")
+    return track[frames[0], :3]
 
 
 def _numbers(text: str) -> tuple[list[float], list[float]]:

@@ -138,7 +138,7 @@ class Canvas:
     # ---- per frame -----------------------------------------------------------------------------------------------
 
     def _upload(self, draws: Draws, frame: Frame) -> None:
-        if self._row_count:
+        if len(draws.rows):
             self._rows.write(draws.rows)
         self._ranges: list[tuple[Kind, Any, int, int]] = []
         tables, first = [], 0
@@ -147,7 +147,7 @@ class Canvas:
                 self._ranges.append((kind, array, first, len(commands[kind])))
                 tables.append(commands[kind])
                 first += len(commands[kind])
-        if tables:
+        if first:
             self._commands.write(np.concatenate(tables))
         uniforms = {
             "view_projection": _columns(frame.view_projection),

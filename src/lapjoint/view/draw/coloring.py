@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import LapjointError
 from ...params.coupling_choice import traits
+from ...scene.states import there
 from .colors import blend_colors, label_colors, ramp, worker_colors
 
 Array = NDArray[np.float64]
@@ -87,8 +88,9 @@ def body_colors(
         counts = np.count_nonzero(np.asarray(_given(mode, "weights", weights)), axis=1)
         return np.asarray(_COUNTS[np.clip(counts, 1, len(_COUNTS)) - 1])
     if mode == "speed":
-        speeds = np.linalg.norm(np.asarray(_given(mode, "states", states), float)[:, 7:10], axis=1)
-        top = fastest_of(speeds) if fastest is None else fastest
+        table = np.asarray(_given(mode, "states", states), float)
+        speeds = np.linalg.norm(table[:, 7:10], axis=1)
+        top = fastest_of(speeds[there(table)]) if fastest is None else fastest
         # The root distinguishes slow bodies from those at rest: most bodies of most scenes are slow.
         return ramp(_SPEED, np.sqrt(np.clip(speeds / max(top, 1e-9), 0.0, 1.0)))
     rows = next((given for given in (states, weights, labels) if given is not None), None)
@@ -145,7 +147,8 @@ def _blended(weights: Array) -> Array:
     """As `blend_colors`, which is slow: only overlap bodies go through it, and weights that repeat do so once."""
     palette = worker_colors(weights.shape[1])
     colors = np.asarray(palette[weights.argmax(axis=1)])
-    mixed = weights.max(axis=1) < 1 - 1e-6
+    largest = weights.max(axis=1)
+    mixed = (largest < 1 - 1e-6) & (largest > 0)  # a body that is not there has no worker
     if mixed.any():
         steps, index = np.unique(np.round(weights[mixed] * SHADES).astype(np.uint8), axis=0, return_inverse=True)
         colors[mixed] = _mixtures(steps, palette)[index.reshape(-1)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...errors import LapjointError
 from ...params.coupling_choice import traits
 from ...recording import Recording
+from ...scene.states import there
 from .coloring import Entry, body_colors, checked_mode, fastest_of, legend, modes_of
 
 Array = NDArray[np.float64]
@@ -76,7 +77,8 @@ class Recorded:
         return int(np.abs(self.times - time).argmin())
 
     def at(self, time: float) -> Moment:
-        """The moment at a time, interpolated between two frames; before the first and after the last nothing moves."""
+        """The moment at a time, interpolated between two frames; before the first and after the last nothing moves. A
+        body appears with the first frame that has it, and vanishes with the first that has it no more."""
         after = int(np.searchsorted(self.times, time))
         if after == 0 or after == len(self.times):
             return self.frame(min(after, len(self.times) - 1))
@@ -84,7 +86,8 @@ class Recorded:
         if min(share, 1 - share) < 1e-3:
             return self.frame(after - 1 if share < 0.5 else after)
         a, b = self.frame(after - 1), self.frame(after)
-        return Moment(time, between_states(a.states, b.states, share), a.colors + share * (b.colors - a.colors))
+        colors = np.where(there(b.states)[:, None], b.colors, a.colors)
+        return Moment(time, between_states(a.states, b.states, share), a.colors + share * (colors - a.colors))
 
     def exchanges_at(self, time: float) -> str:
         """Exchanges and residual of the step at a time; empty unless coupling is tight."""
@@ -112,7 +115,9 @@ class Recorded:
 
 
 def between_states(a: Array, b: Array, share: float) -> Array:
-    """States from a (share 0) to b (1): straight lines, and the short way round for orientations."""
+    """States from a (share 0) to b (1): straight lines, and the short way round for orientations. Bodies that are no
+    more in b stay as they are in a, and those that are not yet in a are not there."""
+    b = np.where(there(b)[:, None] & there(a)[:, None], b, a)
     turned = np.where(np.einsum("ij,ij->i", a[:, 3:7], b[:, 3:7])[:, None] < 0, -b[:, 3:7], b[:, 3:7])
     ends = np.concatenate([b[:, :3], turned, b[:, 7:]], axis=1)
     states = a + share * (ends - a)
@@ -123,8 +128,17 @@ def between_states(a: Array, b: Array, share: float) -> Array:
 def fastest_speed(recording: Recording) -> float:
     """The highest speed in a recording [m/s], but for the few fastest bodies: a ramp's end for all its frames."""
     picks = np.unique(np.linspace(0, recording.frame_count - 1, _SAMPLES).round().astype(int))
-    tops = [fastest_of(np.linalg.norm(recording.frame(i).states[:, 7:10], axis=1)) for i in picks.tolist()]
-    return max(*tops, 1e-3)
+    tables = [recording.frame(i).states[recording.alive(i)] for i in picks.tolist()]
+    tops = [fastest_of(np.linalg.norm(states[:, 7:10], axis=1)) for states in tables if len(states)]
+    return max(*tops, 1e-3, 1e-3)
+
+
+def opening_states(recording: Recording) -> list[Array]:
+    """States that a camera is chosen for: those of the first frame, and where bodies come and go those of later ones
+    too."""
+    count = recording.frame_count
+    picks = sorted({0, count // 2, count - 1}) if recording.has_changes else [0]
+    return [recording.frame(i).states for i in picks]
 
 
 def exchange_text(exchanges: int, residual: float) -> str:

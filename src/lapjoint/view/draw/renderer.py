@@ -46,21 +46,24 @@ class Renderer:
     def draw(
         self, states: ArrayLike | None = None, colors: ArrayLike | None = None, camera: CameraLike | None = None
     ) -> NDArray[np.uint8]:
-        """One frame. States default to the scene's, colours to one per label, the camera to the renderer's."""
+        """One frame. States default to the scene's, colours to one per label, the camera to the renderer's. A body
+        whose state is zeros is not there, and not drawn."""
         if self._canvas is None:
             raise LapjointError("this renderer is closed")
-        positions, quaternions = self._stage.places(states)
-        tints = np.concatenate([self._body_colors(colors), self._static_colors])
+        places = self._stage.places(states)
+        rows = np.flatnonzero(places.shown)
+        radii, wanted = self._batch.radii[rows], self._stage.focus(places)[rows]
+        tints = np.concatenate([self._body_colors(colors), self._static_colors])[rows]
         view = self.camera if camera is None else as_camera(camera)
         # Coordinates about the target, in float64 until here: nothing trembles far from the world's origin.
         origin = np.asarray(view.target, float)
-        positions = positions - origin
-        depths, visible = self._visibility(view, positions, origin)
+        positions = places.positions[rows] - origin
+        depths, visible = self._visibility(view, positions, radii, origin)
         focal = self.size[1] / 2 / np.tan(np.radians(view.fov) / 2)
-        pixels = focal * self._batch.radii / np.maximum(depths, 1e-3 * view.distance)
-        draws = self._batch.draws(positions, quaternions, to_linear(tints), pixels)
-        shadow = shadow_view(self._key_light, positions, self._batch.radii, visible & self._stage.focus(positions))
-        projection = view.projection(self._aspect, *self._depth_range(view, depths, visible))
+        pixels = focal * radii / np.maximum(depths, 1e-3 * view.distance)
+        draws = self._batch.draws(positions, places.quaternions[rows], to_linear(tints), pixels, rows)
+        shadow = shadow_view(self._key_light, positions, radii, visible & wanted)
+        projection = view.projection(self._aspect, *self._depth_range(view, depths, radii, visible))
         frame = Frame(
             projection @ view.view(origin),
             np.asarray(view.eye) - origin,
@@ -71,9 +74,9 @@ class Renderer:
         )
         return self._canvas.draw(draws, frame)
 
-    def default_camera(self, states: ArrayLike) -> Camera:
-        """The scene's camera, or one that has these bodies in its picture."""
-        return self._stage.default_camera(states, self._aspect)
+    def default_camera(self, *tables: ArrayLike) -> Camera:
+        """The scene's camera, or one that has the bodies in its picture in all these states."""
+        return self._stage.default_camera(tables, self._aspect)
 
     def framing_camera(self, tables: Sequence[ArrayLike], direction: ArrayLike | None = None) -> Camera:
         """One that has the bodies in its picture in all these states, looking along a direction or a good one."""
@@ -106,10 +109,12 @@ class Renderer:
             raise LapjointError("colors contain a value that is not a number from 0 to 1")
         return np.broadcast_to(given, (count, 3))
 
-    def _visibility(self, view: Camera, positions: Array, origin: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _visibility(
+        self, view: Camera, positions: Array, radii: Array, origin: Array
+    ) -> tuple[Array, NDArray[np.bool_]]:
         """Distances along the line of sight, and who is in the picture or near it."""
         seen = (positions - (np.asarray(view.eye) - origin)) @ view.axes().T
-        depths, radii = -seen[:, 2], self._batch.radii
+        depths = -seen[:, 2]
         tall = np.tan(np.radians(view.fov) / 2)
         wide = tall * self.size[0] / self.size[1]
         visible = depths + radii > 0
@@ -117,11 +122,12 @@ class Renderer:
             visible &= np.abs(seen[:, column]) < 1.2 * (spread * depths + radii * np.hypot(1, spread))
         return depths, visible
 
-    def _depth_range(self, view: Camera, depths: Array, visible: NDArray[np.bool_]) -> tuple[float, float]:
+    def _depth_range(
+        self, view: Camera, depths: Array, radii: Array, visible: NDArray[np.bool_]
+    ) -> tuple[float, float]:
         near, far = 0.5 * view.distance, 2 * view.distance
         if visible.any():
-            near = float((depths - self._batch.radii)[visible].min())
-            far = float((depths + self._batch.radii)[visible].max())
+            near, far = float((depths - radii)[visible].min()), float((depths + radii)[visible].max())
         if len(self._batch.plane_ids):
             near, far = 0.0, max(far, _plane_reach(view) + view.distance)
         return max(0.98 * near, 0.01 * view.distance), 1.02 * far

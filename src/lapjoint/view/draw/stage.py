@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arrays import rotation
 from ...errors import LapjointError
 from ...scene import STATE_SIZE, Scene
+from ...scene.states import there
 from .batch import Batch
 from .camera import Camera, as_camera, frame_points
 
 Array = NDArray[np.float64]
+
+
+class Places(NamedTuple):
+    """Where the rows of a batch are."""
+
+    positions: Array
+    quaternions: Array
+    """Of unit length."""
+    shown: NDArray[np.bool_]
+    """Which are drawn: static bodies, and bodies that are there."""
 
 
 class Stage:
@@ -26,45 +39,50 @@ class Stage:
         self._static_positions = statics.position[self.batch.static_ids].copy()
         self._static_quaternions = statics.quaternion[self.batch.static_ids].copy()
 
-    def places(self, states: ArrayLike | None) -> tuple[Array, Array]:
-        """Positions and unit quaternions of bodies and static bodies, checked."""
+    def places(self, states: ArrayLike | None) -> Places:
+        """Where bodies and static bodies are, checked. A row of zeros is a body that is not there."""
         table = self.scene.states if states is None else np.asarray(states, float)
         count = self.body_count
         if table.shape != (count, STATE_SIZE):
             raise LapjointError(f"states have shape {table.shape}, expected ({count}, {STATE_SIZE})")
-        lengths = np.linalg.norm(table[:, 3:7], axis=1)
-        bad = np.flatnonzero(~np.isfinite(table).all(axis=1) | ~(lengths > 1e-6))
+        shown, lengths = there(table), np.linalg.norm(table[:, 3:7], axis=1)
+        bad = np.flatnonzero(shown & (~np.isfinite(table).all(axis=1) | ~(lengths > 1e-6)))
         if len(bad):
             title = self.scene.body_title(int(bad[0]))
             more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
             raise LapjointError(f"{title}{more}: the state is not finite, or its quaternion is zero")
-        positions = np.concatenate([table[:, :3], self._static_positions])
-        return positions, np.concatenate([table[:, 3:7] / lengths[:, None], self._static_quaternions])
+        turns = np.where(shown[:, None], table[:, 3:7], rotation.IDENTITY) / np.where(shown, lengths, 1.0)[:, None]
+        return Places(
+            np.concatenate([table[:, :3], self._static_positions]),
+            np.concatenate([turns, self._static_quaternions]),
+            np.concatenate([shown, np.ones(len(self._static_positions), bool)]),
+        )
 
-    def focus(self, positions: Array) -> NDArray[np.bool_]:
+    def focus(self, places: Places) -> NDArray[np.bool_]:
         """What a picture is about: the bodies without those that flew far away, and static bodies that are no larger
         than these bodies together."""
-        count = self.body_count
-        wanted = np.ones(len(positions), bool)
-        if count:
-            largest = self.batch.radii[:count].max()
-            away = np.linalg.norm(positions[:count] - np.median(positions[:count], axis=0), axis=1)
-            wanted[:count] = away <= 6 * (np.percentile(away, 80) + largest)
+        count, positions, wanted = self.body_count, places.positions, places.shown.copy()
+        bodies = np.flatnonzero(wanted[:count])
+        if len(bodies):
+            largest = self.batch.radii[bodies].max()
+            away = np.linalg.norm(positions[bodies] - np.median(positions[bodies], axis=0), axis=1)
+            wanted[bodies] = away <= 6 * (np.percentile(away, 80) + largest)
             near = positions[:count][wanted[:count]]
             extent = np.linalg.norm(np.ptp(near, axis=0)) / 2 + largest
             wanted[count:] = self.batch.radii[count:] < 1.2 * extent
         return wanted
 
-    def default_camera(self, states: ArrayLike, aspect: float) -> Camera:
-        """The scene's camera, or one that has these bodies in its picture."""
+    def default_camera(self, tables: Sequence[ArrayLike], aspect: float) -> Camera:
+        """The scene's camera, or one that has the bodies in its picture in all these states."""
         if self.scene.camera is not None:
             return as_camera(self.scene.camera)
-        return self.framing_camera([states], aspect)
+        return self.framing_camera(tables, aspect)
 
     def framing_camera(self, tables: Sequence[ArrayLike], aspect: float, direction: ArrayLike | None = None) -> Camera:
         """One that has the bodies in its picture in all these states, looking along a direction or a good one."""
         points = []
         for states in tables:
-            positions, quaternions = self.places(states)
-            points.append(self.batch.corners(positions, quaternions)[self.focus(positions)].reshape(-1, 3))
+            places = self.places(states)
+            corners = self.batch.corners(places.positions, places.quaternions)
+            points.append(corners[self.focus(places)].reshape(-1, 3))
         return frame_points(np.concatenate(points), aspect, direction=direction)

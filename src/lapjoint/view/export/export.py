@@ -21,11 +21,11 @@ from ...recording import Recording
 from ...scene import Sphere
 from ..draw.coloring import MODES, modes_of
 from ..draw.output import checked_file, replacing
-from ..draw.recorded import Recorded
+from ..draw.recorded import Recorded, opening_states
 from ..draw.stage import Stage
 from .player_page import fill_page
 from .scene import scene_parts
-from .streams import Stream, pack, steady
+from .streams import Stream, held, pack, steady
 
 FRAMES_PER_SECOND = 30.0
 """Simulated; what lies between is interpolated."""
@@ -90,27 +90,34 @@ def export(
 
 def _page(opening: Recorded, stage: Stage, numbers: list[int], on_frame: Callable[[int, int], None] | None) -> bytes:
     recording, scene = opening.recording, stage.scene
-    head, arrays = scene_parts(stage, recording.frame(0).states)
+    head, arrays = scene_parts(stage, opening_states(recording))
     modes = modes_of(recording.params.coupling, recording.has_contacts)
     coloured = [Recorded(recording, mode) for mode in modes]
     round_shapes = np.array([isinstance(shape, Sphere) for shape in scene.shapes], bool)
     turning = np.flatnonzero(~round_shapes[scene.bodies.shape_id])  # nobody sees how a ball is turned
     positions = np.zeros((len(numbers), scene.body_count, 3))
     quaternions = np.zeros((len(numbers), len(turning), 4))
+    shown = np.zeros((len(numbers), scene.body_count), bool)
     paints = [np.zeros((len(numbers), scene.body_count), np.int32) for _ in modes]
     for row, number in enumerate(numbers):
         states = recording.frame(number).states
-        places, turns = stage.places(states)
-        positions[row], quaternions[row] = places[: scene.body_count], turns[: scene.body_count][turning]
+        places, turns, there = (values[: scene.body_count] for values in stage.places(states))
+        positions[row], quaternions[row], shown[row] = places, turns[turning], there
         for paint, recorded in zip(paints, coloured, strict=True):
             paint[row] = _packed(recorded.frame(number).colors)
         if on_frame is not None:
             on_frame(row + 1, len(numbers))
     length = max(float(np.median(stage.batch.radii[: scene.body_count])) if scene.body_count else 1.0, 1e-6) / 400
+    if recording.has_changes:
+        # Whoever is not there stays where it was, which takes no space, and is not drawn.
+        positions, quaternions = held(positions, shown), held(quaternions, shown[:, turning])
+        paints = [held(paint, shown) for paint in paints]
     streams: dict[str, Stream] = {
         "positions": pack(np.round(positions / length).astype(np.int64)),
         "quaternions": pack(np.round(steady(quaternions) / TURN_STEP).astype(np.int64)),
     }
+    if recording.has_changes:
+        streams["shown"] = pack(shown[:, :, None].astype(np.int64))
     tables = []
     for recorded, paint in zip(coloured, paints, strict=True):
         table, index = np.unique(paint, return_inverse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,19 @@ from ..draw.stage import Stage
 _ASPECT = 16 / 9
 
 
-def scene_parts(stage: Stage, states: ArrayLike) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """What is written in words, and what is written as arrays."""
+def scene_parts(stage: Stage, tables: Sequence[ArrayLike]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What is written in words, and what is written as arrays; the page opens with a view of these states."""
     scene, batch, count = stage.scene, stage.batch, stage.body_count
-    places, turns = stage.places(states)
-    wanted = stage.focus(places)
-    camera = stage.default_camera(states, _ASPECT)
-    key, fill = lights(stage.default_camera(scene.states, _ASPECT))
-    near = places[wanted] if wanted.any() else np.zeros((1, 3))
+    opening = [stage.places(states) for states in tables]
+    focus = [stage.focus(places) for places in opening]
+    near = np.concatenate([places.positions[wanted] for places, wanted in zip(opening, focus, strict=True)])
+    radii = batch.radii[np.any(focus, axis=0)]
+    wanted = np.any(focus, axis=0) | ~np.any([places.shown for places in opening], axis=0)  # or will be there
+    camera = stage.default_camera(tables, _ASPECT)
+    key, fill = lights(stage.default_camera([scene.states], _ASPECT))
+    near = near if len(near) else np.zeros((1, 3))
     middle = (near.min(axis=0) + near.max(axis=0)) / 2
-    radius = np.linalg.norm(np.ptp(near, axis=0)) / 2 + (batch.radii[wanted].max() if wanted.any() else 1.0)
+    radius = np.linalg.norm(np.ptp(near, axis=0)) / 2 + radii.max(initial=0.0 if len(radii) else 1.0)
     surfaces = batch.surfaces()
     # A browser draws without a first vertex: indices count from the first of all vertices.
     firsts = np.repeat(surfaces[:, 3], surfaces[:, 1])
@@ -50,8 +54,8 @@ def scene_parts(stage: Stage, states: ArrayLike) -> tuple[dict[str, Any], dict[s
         "models": batch.models.astype("<u4"),
         "radii": batch.radii.astype("<f4"),
         "wanted": wanted.astype(np.uint8),
-        "static_positions": places[count:].astype("<f8"),
-        "static_quaternions": turns[count:].astype("<f4"),
+        "static_positions": opening[0].positions[count:].astype("<f8"),
+        "static_quaternions": opening[0].quaternions[count:].astype("<f4"),
     }
     return head, arrays
 

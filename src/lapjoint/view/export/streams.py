@@ -54,6 +54,13 @@ def unpack(stream: Stream) -> Whole:
     return np.asarray(np.cumsum(rest, axis=2).transpose(2, 1, 0))
 
 
+def held(values: NDArray[Any], shown: NDArray[np.bool_]) -> NDArray[Any]:
+    """Values of (frame, body, ...) in which a body that is not shown has those of when it was last, or is first."""
+    frames = np.where(shown, np.arange(len(shown))[:, None], -1)
+    last = np.maximum.accumulate(frames, axis=0)
+    return np.asarray(values[np.where(last < 0, shown.argmax(axis=0), last), np.arange(shown.shape[1])])
+
+
 def steady(quaternions: Array) -> Array:
     """Quaternions (frame, body, 4) without the jumps of sign that mean nothing."""
     dots = np.einsum("fbk,fbk->fb", quaternions[1:], quaternions[:-1])

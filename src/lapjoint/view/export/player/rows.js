@@ -18,6 +18,7 @@ class Rows {
     this.places = new Float64Array(3 * this.count);
     this.turns = new Float32Array(4 * this.count);
     this.paints = new Float32Array(3 * this.count);
+    this.shown = new Uint8Array(this.count).fill(1); // bodies come and go
     this.visible = new Uint8Array(this.count);
     this.surface = new Uint32Array(this.count);
     this.sorted = new Float32Array(ROW * this.count);
@@ -30,8 +31,9 @@ class Rows {
 
   // Bodies `share` of the way from frame a to frame b.
   move(a, b, share, mode) {
-    const { positions, quaternions, turning } = this.arrays;
+    const { positions, quaternions, turning, shown } = this.arrays;
     const n = this.head.body_count, step = this.head.position_step;
+    if (shown) this.shown.set(shown.subarray(n * a, n * a + n));
     for (let i = 0, pa = 3 * n * a, pb = 3 * n * b; i < 3 * n; i++, pa++, pb++) {
       this.places[i] = step * (positions[pa] + share * (positions[pb] - positions[pa]));
     }
@@ -61,6 +63,8 @@ class Rows {
     const counts = new Uint32Array(this.head.surfaces.length + 1);
     let near = Infinity, far = -Infinity;
     for (let r = 0; r < this.count; r++) {
+      this.visible[r] = 0;
+      if (!this.shown[r]) continue;
       const x = places[3 * r] - target[0], y = places[3 * r + 1] - target[1], z = places[3 * r + 2] - target[2];
       const depth = camera.distance - (x * back[0] + y * back[1] + z * back[2]), radius = radii[r];
       this.visible[r] = depth + radius > 0
@@ -82,6 +86,7 @@ class Rows {
       .map((surface, s) => ({ ...surface, first: counts[s], count: counts[s + 1] - counts[s] }))
       .filter((draw) => draw.count > 0);
     for (let r = 0; r < this.count; r++) {
+      if (!this.shown[r]) continue;
       let at = ROW * counts[this.surface[r]]++;
       for (let k = 0; k < 3; k++) this.sorted[at++] = places[3 * r + k] - target[k];
       for (let k = 0; k < 4; k++) this.sorted[at++] = this.turns[4 * r + k];

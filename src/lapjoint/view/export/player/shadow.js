@@ -7,6 +7,7 @@ function shadowView(rows, head, target, size) {
   const middle = head.focus.middle, reach = 2 * head.focus.radius;
   let front = -Infinity, any = false;
   for (let r = 0; r < rows.count; r++) {
+    if (!rows.shown[r]) continue;
     const x = rows.places[3 * r], y = rows.places[3 * r + 1], z = rows.places[3 * r + 2], radius = radii[r];
     const along = (axis) => (x - target[0]) * axis[0] + (y - target[1]) * axis[1] + (z - target[2]) * axis[2];
     front = Math.max(front, along(axes[2]) + radius);
