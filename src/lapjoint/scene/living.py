@@ -79,6 +79,7 @@ class LivingScene(Scene):
         self._released_blocks = np.zeros(len(self._block_counts), bool)
         self.began_with = self.extent if life is None else life.began_with
         """Shapes, bodies and joints that it began with."""
+        self._so_far: LivingScene | None = None
 
     # ---- what lives --------------------------------------------------------------------------------------------------
 
@@ -166,6 +167,13 @@ class LivingScene(Scene):
         for joint in ids[~self._joint_alive[ids]]:
             raise LapjointError(f"{what}: joint {joint} has broken or was removed before")
         return ids
+
+    def so_far(self) -> LivingScene:
+        """A scene that begins with all that is or ever was in this one, and stays so when more is added here; the same
+        one until then. Tables are not copied."""
+        if self._so_far is None or self._so_far.extent != self.extent:
+            self._so_far = LivingScene(self, self._states_now)
+        return self._so_far
 
     # ---- changes -----------------------------------------------------------------------------------------------------
 
