@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lapjoint import Params, Scene
+from lapjoint import Params, Scene, Simulation
 from lapjoint.view.page.access import Access
-from lapjoint.view.page.balls import simulation_with_balls
+from lapjoint.view.page.balls import BALLS
 from lapjoint.view.page.live import LiveView
 
 LIMIT_S = 120.0
@@ -29,7 +29,7 @@ def live_view(
     scene: Scene,
     params: Params,
     *,
-    ball_count: int = 0,
+    ball_count: int = BALLS,
     access: Access | None = None,
     folder: Path | None = None,
     wait: bool = False,
@@ -42,7 +42,7 @@ def live_view(
     def work() -> None:
         try:
             with (
-                simulation_with_balls(scene, params, ball_count) as simulation,
+                Simulation(scene, params) as simulation,
                 LiveView(
                     simulation, ball_count=ball_count, access=access, port=0, fps=12, folder=folder, wait=wait
                 ) as view,

@@ -279,7 +279,7 @@ def test_a_recording_has_what_broke_up_to_each_frame(tmp_path: Path) -> None:
         for name in ("step", "joint", "load"):
             assert np.array_equal(getattr(found, name), getattr(wanted, name)[until]), name
     shown = of_recording(recording, 2)
-    assert errors_mm(recording.scene, shown)["joint gap"] < 1.0, "of joints that hold"
+    assert errors_mm(shown)["joint gap"] < 1.0, "of joints that hold"
     with Simulation(hanging(Ball()), Params(runtime="inline")) as simulation:
         run(simulation, 3, record=tmp_path / "plain")
     assert not Recording(tmp_path / "plain").has_breaks

@@ -189,9 +189,9 @@ def test_snapshots_have_exchanges_and_interface(tight: Recording, exchanges: int
     recorded = of_recording(tight, tight.frame_count - 1)
     assert recorded.interface.tolist() == live.interface.tolist()
     inside = next(body for body in range(tight.body_count) if body not in live.interface)
-    assert "at the interface" in body_text(tight.scene, live, int(live.interface[0]))
-    assert "inside" in body_text(tight.scene, live, inside)
-    tints = Tints(np.zeros(tight.body_count, np.int32), 2)
+    assert "at the interface" in body_text(live, int(live.interface[0]))
+    assert "inside" in body_text(live, inside)
+    tints = Tints(2)
     colors = tints.colors("interface", live, np.empty(0, np.int32))
     np.testing.assert_allclose(colors, Recorded(tight, "interface").frame(-1).colors)
 
@@ -211,7 +211,7 @@ def test_playback_tells_exchanges_and_residual(
 
 def test_a_live_view_tells_exchanges_and_residual() -> None:
     params = Params(workers=2, coupling="tight", runtime="inline", joints="swept")
-    with live_view(scenes.build("chain"), params, ball_count=2) as view:
+    with live_view(scenes.build("chain"), params) as view:
         view.steering.speed = None
         seen: list[int] = []
         view.simulation.on_step(lambda simulation: seen.append(simulation.profile.exchanges))

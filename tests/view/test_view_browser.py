@@ -22,7 +22,7 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 from playwright.sync_api import Page as Tab
 
-from lapjoint import Box, Params, Plane, Recording, Scene, Simulation, Sphere
+from lapjoint import Box, Cylinder, Params, Plane, Recording, Scene, Simulation, Sphere
 from lapjoint.run import run
 from lapjoint.view.page.access import COOKIE, Access
 from lapjoint.view.page.live import LiveView
@@ -123,6 +123,12 @@ def magenta(tab: Tab) -> int:
     return int(((red - green > 60) & (blue - green > 60)).sum())
 
 
+def yellow(tab: Tab) -> int:
+    """How many pixels have the colour of a third label, below the note that drawing is slow here."""
+    red, green, blue = np.moveaxis(pixels(tab)[160:], 2, 0)
+    return int(((red - blue > 60) & (green - blue > 60)).sum())
+
+
 def spot(page: Page, tab: Tab, body: int) -> tuple[float, float]:
     """Where a body's middle is in the window of the browser with the controls."""
     holder = page.holder()
@@ -160,7 +166,7 @@ def is_settled(page: Page, tab: Tab) -> bool:
 
 def test_a_live_view_moves_and_a_body_can_be_clicked_dragged_frozen_and_let_go(browser: Browser, shelf: Scene) -> None:
     with (
-        live_view(shelf, Params(workers=2, runtime="inline"), ball_count=2) as view,
+        live_view(shelf, Params(workers=2, runtime="inline")) as view,
         tab_on(browser, view.page) as tab,
     ):
         page, simulation = view.page, view.simulation
@@ -192,13 +198,18 @@ def test_a_live_view_moves_and_a_body_can_be_clicked_dragged_frozen_and_let_go(b
         assert np.abs(simulation.states[others, 2] - shelf.states[others, 2]).max() < 0.05, "the others stay"
 
         tab.get_by_role("button", name="Freeze or release the clicked body").click()
-        wait_until(lambda: simulation.frozen_ids.tolist()[:1] == [1], "it is frozen")
+        wait_until(lambda: simulation.frozen_ids.tolist() == [1], "it is frozen")
         tab.mouse.up()
+        tab.get_by_role("button", name="Remove the clicked body").click()
+        wait_until(lambda: not simulation.alive[1], "it is gone")
+        tab.get_by_text("11 bodies", exact=False).first.wait_for()
+        tab.get_by_text("Click a body.", exact=True).wait_for()
+        wait_until(lambda: magenta(tab) == 0, "it is not drawn", pause_s=DRAWN_S)
 
 
 def test_the_controls_of_a_live_view_reach_the_simulation(browser: Browser, shelf: Scene) -> None:
     with (
-        live_view(shelf, Params(workers=2, runtime="inline"), ball_count=2) as view,
+        live_view(shelf, Params(workers=2, runtime="inline")) as view,
         tab_on(browser, view.page) as tab,
     ):
         page, simulation = view.page, view.simulation
@@ -215,17 +226,46 @@ def test_the_controls_of_a_live_view_reach_the_simulation(browser: Browser, shel
         tab.get_by_role("button", name="Play").click()
         wait_until(lambda: simulation.step_count > stopped + 5, "play")
         tab.get_by_role("button", name="Throw a ball").click()
-        wait_until(lambda: len(simulation.frozen_ids) == 1, "a ball is thrown")
-        tab.get_by_text("1 thrown", exact=False).wait_for()
-        tab.get_by_text("12 bodies", exact=False).first.wait_for()
+        wait_until(lambda: simulation.scene.body_count == 13, "a ball is thrown")
+        tab.get_by_text("13 bodies", exact=False).first.wait_for()
         tab.get_by_role("button", name="Pause").click()
         wait_until(lambda: view.steering.paused, "pause")
         tab.get_by_role("button", name="Restart").click()
         wait_until(lambda: simulation.step_count == 0, "the scene's start")
-        wait_until(lambda: len(simulation.frozen_ids) == 2, "the balls are parked again")
+        tab.get_by_text("12 bodies", exact=False).first.wait_for()
         tab.get_by_text("0.000 s", exact=True).wait_for()
         tab.get_by_role("button", name="Play").click()
         wait_until(lambda: simulation.step_count > 5, "play")
+
+
+def test_bodies_of_known_and_new_shapes_appear_and_can_be_clicked(browser: Browser, shelf: Scene) -> None:
+    with live_view(shelf, Params(workers=2, runtime="inline")) as view, tab_on(browser, view.page) as tab:
+        page, steering = view.page, view.steering
+        ready(page, tab)
+        page.look.mode = "label"
+        steering.pause(True)
+        assert yellow(tab) == 0
+
+        def more(simulation: Simulation) -> None:
+            simulation.add_bodies(Sphere(0.2), [[x, 0.4, 1.0] for x in np.arange(8) * 0.4], labels=2)
+            simulation.add_body(Cylinder(0.2, 0.6), (1.5, -0.8, 0.3), label=4)
+
+        steering.ask(more)
+        wait_until(lambda: len(page.snapshot.alive) == 21, "the page knows them")
+        wait_until(lambda: yellow(tab) > 400, "they are drawn in their colour", pause_s=DRAWN_S)
+        for body, what in ((15, "Sphere, "), (20, "Cylinder, ")):
+            tab.mouse.click(*spot(page, tab, body))
+            tab.get_by_text(f"body {body}", exact=True).wait_for()
+            tab.get_by_text(what, exact=False).wait_for()
+        x, y = spot(page, tab, 15)
+        tab.mouse.move(x, y)
+        tab.mouse.down()
+        tab.mouse.move(x, y - 20)
+        wait_until(lambda: [pull.body for pull in steering.pulls.all()] == [15], "a new body is held")
+        tab.mouse.up()
+        steering.ask(lambda simulation: simulation.remove_bodies(range(12, 21)))
+        tab.get_by_text("12 bodies", exact=False).first.wait_for()
+        wait_until(lambda: yellow(tab) == 0, "they are gone", pause_s=DRAWN_S)
 
 
 def test_a_second_browser_watches_until_the_first_one_leaves(browser: Browser, shelf: Scene) -> None:

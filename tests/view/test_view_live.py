@@ -15,9 +15,8 @@ import websockets.sync.client
 from numpy.typing import NDArray
 from viser import _messages
 
-from lapjoint import Params, Recording, Simulation, scenes
+from lapjoint import Cylinder, Params, Recording, Simulation, Sphere, scenes
 from lapjoint.run import run
-from lapjoint.view.page.balls import simulation_with_balls
 from lapjoint.view.page.escape import escaped
 from lapjoint.view.page.live import LiveView
 from lapjoint.view.page.page import Page, Visitor
@@ -153,21 +152,23 @@ def test_the_number_of_workers_changes_while_a_client_looks_on(view: LiveView) -
 def test_a_restart_is_bit_for_bit_a_new_simulation_and_keeps_the_settings() -> None:
     scene = scenes.build("chain")
     params = Params(workers=2, runtime="inline", coupling="blend", solver="sequential")
-    with simulation_with_balls(scene, params, 2) as simulation:
+    with Simulation(scene, params) as simulation:
         simulation.step(30)
         expected = simulation.state_hash
-    with live_view(scene, params, ball_count=2) as view:
+    with live_view(scene, params) as view:
         steering, simulation = view.steering, view.simulation
         steering.speed = None
         wait_until(lambda: simulation.step_count > 40, "steps")
         steering.throw((0.0, -9.0, 3.0), (0.0, 1.0, 0.0), 5.0)
+        steering.remove(20)
         steering.freeze(10, True)
         steering.grab(3, (0.0, 0.0, 0.0))
         steering.pause(True)
         restarted = threading.Event()
         steering.restart(restarted.set)
         assert restarted.wait(LIMIT_S)
-        assert simulation.frozen_ids.tolist() == [40, 41], "the balls are parked, the body is free"
+        assert simulation.alive.tolist() == [True] * 40, "no ball, and all that was removed"
+        assert simulation.frozen_ids.tolist() == []
         assert steering.pulls.all() == []
         assert steering.paused
         for count in range(1, 31):
@@ -179,7 +180,6 @@ def test_a_restart_is_bit_for_bit_a_new_simulation_and_keeps_the_settings() -> N
         steering.restart(again.set)
         assert again.wait(LIMIT_S)
         assert simulation.params.iterations == 7
-        assert simulation.params.partition_name == "array", "that of the scene, and of the balls"
 
 
 @pytest.mark.slow
@@ -244,11 +244,13 @@ def test_a_partition_by_hand_is_applied_to_the_run(coupling: str) -> None:
     scene = scenes.build("chain")
     params = Params(workers=2, runtime="inline", coupling=coupling, repartition=0, validate=True)
     wanted = (np.arange(scene.body_count) % 20 < 10).astype(np.int32)
-    with live_view(scene, params, ball_count=2) as view:
+    with live_view(scene, params) as view:
         refused: list[str] = []
         view.steering.on_refusal = refused.append
         view.steering.speed = None
         wait_until(lambda: view.simulation.step_count > 5, "steps")
+        view.steering.throw((0.0, -9.0, 3.0), (0.0, -1.0, 0.0), 5.0)  # after the draft was made
+        view.steering.remove(39)
         view.steering.repartition(wanted + 1)
         wait_until(lambda: refused, "there is no worker 2")
         assert "expected 0 to 1" in refused[0]
@@ -262,6 +264,7 @@ def test_a_partition_by_hand_is_applied_to_the_run(coupling: str) -> None:
         wait_until(lambda: weights, "weights")
         inside = np.arange(scene.body_count) % 10 == 5  # far from the interfaces
         assert (weights[0][:40].argmax(axis=1) == wanted)[inside].all()
+        assert weights[0].sum(axis=1).tolist() == pytest.approx([1.0] * 39 + [0.0, 1.0])
 
 
 @pytest.mark.slow
@@ -272,6 +275,7 @@ def test_every_control_explains_itself(tmp_path: Path) -> None:
         run(simulation, 4, record=tmp_path / "run.zarr")
     shared = {"Colour by", "Joints", "Contacts", "Constraint graph", "Opacity", "Worker", "Undo", "File", "Save"}
     live = shared | {"Pause", "Restart", "Speed", "Workers", "Load", "Pull", "Throw a ball", "Apply to the run"}
+    live |= {"Remove the clicked body"}
     with ExitStack() as stack:
         pages = []
         for coupling, solver, own in (
@@ -279,7 +283,7 @@ def test_every_control_explains_itself(tmp_path: Path) -> None:
             ("tight", "substeps", set[str]()),
         ):
             params = Params(workers=2, runtime="inline", coupling=coupling, solver=solver)
-            pages.append((stack.enter_context(live_view(scene, params, ball_count=2)).page, live | own))
+            pages.append((stack.enter_context(live_view(scene, params)).page, live | own))
         pages.append((stack.enter_context(Playback(Recording(tmp_path / "run.zarr"), port=0)).page, shared | {"Frame"}))
         pages.append((stack.enter_context(StillView(scene, Params(workers=2), port=0)).page, shared))
         for page, expected in pages:
@@ -330,6 +334,68 @@ def test_the_clicked_body_is_highlighted_for_the_browser_that_clicked_it(view: L
         one.body = None
         page.repaint()
         wait_until(lambda: one.highlight.handle is None, "no highlight")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runtime", ["inline", "process"])
+def test_bodies_come_and_go_while_clients_look_on(runtime: str) -> None:
+    """By the simulation's own callbacks, by hand, and by a restart."""
+    params = Params(workers=2, runtime=runtime, partition="equal", repartition=0)
+
+    def feed(simulation: Simulation) -> None:
+        if simulation.step_count % 4 == 0:
+            shape = Sphere(0.1) if simulation.step_count % 8 else Cylinder(0.1, 0.2)
+            simulation.add_body(shape, (3.0, 0.0, 0.4 * simulation.step_count), label=7)
+        if simulation.step_count % 10 == 0:
+            simulation.remove_bodies(np.flatnonzero(simulation.alive)[-2:-1])
+
+    with live_view(scenes.build("chain"), params) as view, client(view.page):
+        page, steering, simulation = view.page, view.steering, view.simulation
+        wait_until(page.holder, "the controls")
+        holder = page.holder()
+        assert holder is not None
+        page.look.mode = "partition by hand"
+        page.look.wanted.joints = page.look.wanted.contacts = page.look.wanted.graph = True
+        steering.speed = None
+        steering.ask(lambda simulation: simulation.on_step(feed))
+        wait_until(lambda: len(page.snapshot.alive) > 80, "bodies that are shown")
+        assert len(page.draft.partition) >= 81
+        # The one that is clicked is removed.
+        steering.pause(True)
+        steering.throw((0.0, -9.0, 30.0), (0.0, 0.0, 1.0), 5.0)
+        wait_until(lambda: page.snapshot.scene.bodies.label[-1] != 7, "a ball")
+        ball = len(page.snapshot.alive) - 1
+        holder.body, page.marked = ball, np.array([3, ball])
+        page.draft.give([3, ball], 1)
+        page.repaint()
+        wait_until(lambda: holder.highlight.body == ball, "the highlight")
+        wait_until(lambda: holder.info.content.startswith(f"**body {ball}**"), "the text")
+        steering.keep_pulls = True
+        steering.grab(ball, (0.0, -9.0, 30.0))
+        steering.let_go()
+        steering.remove(ball)
+        wait_until(lambda: holder.highlight.body is None, "no highlight")
+        wait_until(lambda: holder.info.content == "Click a body.", "no text")
+        assert page.marked.tolist() == [3]
+        refused: list[str] = []
+        steering.on_refusal = refused.append
+        steering.remove(ball)
+        steering.grab(ball, (0.0, 0.0, 0.0))
+        wait_until(lambda: len(refused) == 2, "it is gone")
+        assert refused[1] == f"pull: body {ball} was removed"
+        start = simulation.step_count
+        steering.single_step()
+        wait_until(lambda: simulation.step_count == start + 1, "a step, in which nobody pulls")
+        assert steering.pulls.all() == []
+        # All begins again with what the scene began with.
+        simulation._callbacks.clear()
+        steering.restart()
+        wait_until(lambda: len(page.snapshot.alive) == 40, "the scene's start")
+        assert page.draft.partition.shape == (40,)
+        steering.throw((0.0, -9.0, 30.0), (0.0, 0.0, 1.0), 5.0)
+        wait_until(lambda: len(page.snapshot.alive) == 41, "a ball, which has the number of another body of before")
+        radius = simulation.scene.bounding_radii()[40]
+        assert page.nodes.surface_of(40)[1].tolist() == [radius] * 3
 
 
 def test_a_closed_view_has_closed_its_event_loop() -> None:

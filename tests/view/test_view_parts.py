@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull as Hull
 
 from lapjoint import (
+    Ball,
     Box,
     Capsule,
     Compound,
@@ -31,11 +37,16 @@ from lapjoint.server.partition import read_partition
 from lapjoint.view.draw.camera import Camera
 from lapjoint.view.draw.colors import blend_colors
 from lapjoint.view.page.access import COOKIE, Access, Request
-from lapjoint.view.page.balls import simulation_with_balls, with_balls
+from lapjoint.view.page.balls import Balls
+from lapjoint.view.page.batch import TRIANGLES
+from lapjoint.view.page.bodies import BodyNodes
 from lapjoint.view.page.by_hand import Draft, interface_counts
 from lapjoint.view.page.controls import Controls
+from lapjoint.view.page.describe import body_text
 from lapjoint.view.page.escape import escaped
-from lapjoint.view.page.hands import Pull, Pulls, spring_forces, thrown_state
+from lapjoint.view.page.hands import Pull, Pulls, spring_forces
+from lapjoint.view.page.overlays import graph_edges, joint_lines
+from lapjoint.view.page.panels import errors_mm, worker_counts
 from lapjoint.view.page.picking import Picker, in_rectangle, project
 from lapjoint.view.page.snapshot import Snapshot, of_simulation
 from lapjoint.view.page.tints import MODE_NAMES, Tints
@@ -90,7 +101,7 @@ def test_a_ray_meets_a_body_where_its_shape_begins(shape: MovingShape) -> None:
         ahead /= np.linalg.norm(ahead)
         local = rotation.rotate(rotation.conjugate(turn), eye + reach[:, None] * ahead - place)
         inside = is_inside(shape, local)
-        body, distance = picker.pick(scene.states, eye, 3.0 * ahead)
+        body, distance = picker.pick(scene.states, eye, 3.0 * ahead, alive=scene.alive)
         if inside.sum() > 2:
             assert body == 0
             assert distance == pytest.approx(reach[inside.argmax()], abs=1.5 * step)
@@ -105,16 +116,24 @@ def test_the_nearest_of_many_bodies_is_picked_unless_a_static_body_hides_it() ->
     scene = Scene("row")
     scene.add_bodies(Sphere(0.2), [[x, 0.0, 1.0] for x in (3.0, 1.0, 2.0)])
     scene.add_static(Plane())
-    picker = Picker(scene)
-    assert picker.pick(scene.states, [0, 0, 1], [1, 0, 0]) == (1, pytest.approx(0.8))
-    assert picker.pick(scene.states, [4, 0, 1], [-1, 0, 0])[0] == 0
-    assert picker.pick(scene.states, [1, 0, 3], [0, 0, -1])[0] == 1
-    assert picker.pick(scene.states, [1, 0, -3], [0, 0, 1])[0] == -1, "the ground is before it"
-    assert picker.pick(scene.states, [0, 0, 1], [-1, 0, 0])[0] == -1, "all are behind"
+
+    def picked(start: list[float], ahead: list[float]) -> tuple[int, float]:
+        return Picker(scene).pick(scene.states, start, ahead, alive=alive)
+
+    alive = scene.alive
+    assert picked([0, 0, 1], [1, 0, 0]) == (1, pytest.approx(0.8))
+    assert picked([4, 0, 1], [-1, 0, 0])[0] == 0
+    assert picked([1, 0, 3], [0, 0, -1])[0] == 1
+    assert picked([1, 0, -3], [0, 0, 1])[0] == -1, "the ground is before it"
+    assert picked([0, 0, 1], [-1, 0, 0])[0] == -1, "all are behind"
+    alive[1] = False
+    assert picked([0, 0, 1], [1, 0, 0])[0] == 2, "one that was removed is in nobody's way"
+    assert picked([1, 0, 3], [0, 0, -1])[0] == -1
+    alive[1] = True
     wall = np.array([[0.5, -1, 0], [0.5, 1, 0], [0.5, 1, 2], [0.5, -1, 2]])
     scene.add_static(TriangleMesh(wall, np.array([[0, 1, 2], [0, 2, 3]])))
-    assert Picker(scene).pick(scene.states, [0, 0, 1], [1, 0, 0])[0] == -1
-    assert Picker(scene).pick(scene.states, [0, 0, 4], [1, 0, -3])[0] == 1, "over the wall"
+    assert picked([0, 0, 1], [1, 0, 0])[0] == -1
+    assert picked([0, 0, 4], [1, 0, -3])[0] == 1, "over the wall"
 
 
 def test_projection_agrees_with_the_camera_of_pictures() -> None:
@@ -185,34 +204,55 @@ def test_pulls_stay_when_told_to_and_can_be_removed() -> None:
     assert pulls.all() == []
 
 
-@pytest.mark.slow
-def test_parked_balls_change_nothing_and_stay_where_they_are() -> None:
-    scene = scenes.build("two-way-bridge", 200)
-    params = Params(workers=2, runtime="inline", repartition=0)
-    with Simulation(scene, params) as plain:
-        plain.step(25)
-        expected = plain.states
-    with simulation_with_balls(scene, params, 3) as simulation:
-        count = scene.body_count
-        assert simulation.scene.body_count == count + 3
-        assert simulation.params.partition_name == "array"
-        parked = simulation.states[count:]
-        simulation.step(25)
-        np.testing.assert_array_equal(simulation.states[:count], expected)
-        np.testing.assert_array_equal(simulation.states[count:], parked)
-        assert parked[:, 2].min() > scene.bodies.position[:, 2].max() + 10
+def test_pulls_on_bodies_that_are_gone_end() -> None:
+    pulls, state = Pulls(), np.array([0.0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    for body in (1, 2, 7):
+        pulls.held = Pull.at(body, state, (0, 0, 0))
+        pulls.let_go(keep=True)
+    pulls.held = Pull.at(1, state, (0, 0, 0))
+    pulls.keep(np.array([True, False, True]))
+    assert [pull.body for pull in pulls.all()] == [2]
 
 
-def test_a_thrown_ball_hits_what_it_is_thrown_at() -> None:
-    scene = Scene("target", gravity=(0, 0, 0))
-    scene.add_bodies(Box((0.5, 0.5, 0.5)), [[0.0, 0.0, 0.0], [0.0, 5.0, 0.0]])
-    with simulation_with_balls(scene, Params(workers=2, runtime="inline", validate=True), 1) as simulation:
-        simulation.release([2])
-        simulation.set_states([2], thrown_state((-4.0, 0, 0), (2.0, 0, 0), 8.0, 0.1)[None])
-        simulation.step(400)
-        assert simulation.states[0, 7] > 1.0
+def thrown(params: Params) -> list[str]:
+    """The hashes of a run in which balls are thrown between steps, two of them there at once."""
+    scene = Scene("targets", gravity=(0, 0, 0))
+    scene.add_bodies(Box((0.5, 0.5, 0.5)), [[0.0, 0.0, 0.0], [0.0, 5.0, 0.0]], labels=[0, 3])
+    hashes = []
+    with Simulation(scene, params) as simulation:
+        balls = Balls(scene, 2)
+        for k in range(4):
+            assert balls.throw(simulation, (-3.0, 0.1 * k, 0.0), (2.0, 0.0, 0.0), 8.0) == 2 + k
+            simulation.step(60)
+            hashes.append(simulation.state_hash)
+        assert simulation.alive.tolist() == [True, True, False, False, True, True]
+        assert simulation.states[0, 7] > 0.1, "it was hit"
         assert simulation.states[1, 7] == 0.0
-    assert with_balls(scene, 0) is scene
+        assert simulation.scene.bodies.label[2:].tolist() == [4] * 4
+        assert simulation.scene.bodies.mass[2] == pytest.approx(10 * simulation.scene.bodies.mass[0])
+    return hashes
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_thrown_balls_are_bodies_and_wherever_workers_are_the_same_ones(workers: int) -> None:
+    params = Params(workers=workers, runtime="inline", validate=True)
+    hashes = thrown(params)
+    assert thrown(replace(params, runtime="process")) == hashes
+
+
+def test_balls_that_were_removed_by_others_are_not_removed_again() -> None:
+    scene = Scene("empty")
+    with Simulation(scene, Params(runtime="inline")) as simulation:
+        balls = Balls(scene, 1)
+        simulation.remove_bodies([balls.throw(simulation, (0, 0, 5), (1, 0, 0), 1.0)])
+        balls.throw(simulation, (0, 0, 5), (1, 0, 0), 1.0)
+        assert simulation.alive.tolist() == [False, True]
+        simulation.restart()
+        balls.restart()
+        assert balls.throw(simulation, (0, 0, 5), (1, 0, 0), 1.0) == 0
+        with pytest.raises(LapjointError, match="--balls is 0"):
+            Balls(scene, 0).throw(simulation, (0, 0, 5), (1, 0, 0), 1.0)
+        assert simulation.scene.body_count == 1
 
 
 # ---- partition by hand -------------------------------------------------------------------------------------------
@@ -224,19 +264,38 @@ def test_bodies_are_given_taken_back_and_saved(tmp_path: Path) -> None:
     assert draft.give([1, 2, 3], 2) == 3
     assert draft.give([3, 4], 2) == 1, "body 3 has that worker already"
     assert draft.give([2], 1) == 1
-    assert draft.body_counts().tolist() == [scene.body_count - 4, 1, 3]
+    alive = scene.alive
+    assert draft.body_counts(alive).tolist() == [scene.body_count - 4, 1, 3]
     chain = np.array([[i, i + 1] for i in range(scene.body_count - 1)])
     assert interface_counts(draft.partition, chain, chain[:2]) == (4, 2)
     path = draft.save(tmp_path, "mine.txt")
     np.testing.assert_array_equal(read_partition(path, scene, 3), draft.partition)
     assert draft.undo()
     assert draft.undo()
-    assert draft.body_counts().tolist() == [scene.body_count - 3, 0, 3]
+    assert draft.body_counts(alive).tolist() == [scene.body_count - 3, 0, 3]
     assert draft.undo()
     assert not draft.undo()
-    assert draft.body_counts().tolist() == [scene.body_count, 0, 0]
+    assert draft.body_counts(alive).tolist() == [scene.body_count, 0, 0]
     with pytest.raises(LapjointError, match="expected 0 to 2"):
         draft.give([0], 3)
+
+
+def test_a_draft_follows_bodies_that_come_and_go(tmp_path: Path) -> None:
+    draft = Draft([0, 0, 1], 2)
+    draft.give([2], 0)
+    draft.add([1, 0])
+    assert draft.give([0, 3, 4], 1) == 2
+    assert draft.partition.tolist() == [1, 0, 0, 1, 1]
+    assert draft.body_counts(np.array([True, True, False, True, False])).tolist() == [1, 2]
+    assert draft.replace([0, 1]) == 2, "what is not known of the others does not change"
+    assert draft.save(tmp_path, "a.txt").read_text().split() == ["0", "1", "0"], "those that a run begins with"
+    draft.restart()
+    assert draft.partition.tolist() == [0, 1, 0]
+    draft.add([1])
+    for expected in ([1, 0, 0, 1], [0, 0, 0, 1], [0, 0, 1, 1]):
+        assert draft.undo()
+        assert draft.partition.tolist() == expected
+    assert not draft.undo()
 
 
 @pytest.mark.parametrize("name", ["../up.txt", "/etc/x.txt", "a/b.txt", "a\\b.txt", "x.py", ".txt", "", "a.txt\n"])
@@ -328,7 +387,7 @@ def moment() -> Snapshot:
 
 def test_every_way_to_colour_gives_each_body_a_colour(moment: Snapshot) -> None:
     count = len(moment.states)
-    tints = Tints(np.arange(count, dtype=np.int32) % 4, 3)
+    tints = Tints(3)
     draft = (np.arange(count) * 3 // count).astype(np.int32)
     kinds = {}
     for mode in MODE_NAMES:
@@ -338,20 +397,157 @@ def test_every_way_to_colour_gives_each_body_a_colour(moment: Snapshot) -> None:
         kinds[mode] = len(np.unique(colors, axis=0))
         legend = tints.legend(mode)
         assert legend.entries or legend.scale is not None
-    assert kinds["label"] == 4
+    assert kinds["label"] == len(np.unique(moment.scene.bodies.label))
     assert kinds["partition by hand"] == 3
     assert kinds["overlap"] >= 2
     assert min(kinds.values()) >= 2
 
 
 def test_overlap_bodies_have_their_workers_colours_mixed_by_weight(moment: Snapshot) -> None:
-    tints = Tints(np.zeros(len(moment.states), np.int32), 3)
+    tints = Tints(3)
     colors = tints.colors("worker", moment, np.empty(0, np.int32))
     exact = blend_colors(np.maximum(moment.weights, 0))
     mixed = moment.is_member.sum(axis=1) > 1
     assert 0 < mixed.sum() < len(mixed)
     np.testing.assert_allclose(colors[~mixed], exact[~mixed], atol=0.01)
     assert np.abs(colors - exact).max() < 0.06, "weights are rounded before they are mixed"
+
+
+# ---- bodies that come and go -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
+def test_whatever_is_shown_of_a_moment_leaves_out_what_was_removed(coupling: str) -> None:
+    scene = scenes.build("chain")
+    params = Params(workers=2, runtime="inline", coupling=coupling)
+    with Simulation(scene, params) as simulation:
+        simulation.step(5)
+        simulation.remove_bodies([0, 7, *simulation.overlap[:1]])
+        ball = simulation.add_body(Sphere(0.3), (0.0, 0.0, 9.0), label=5, name="new")
+        before = of_simulation(simulation)
+        alive = simulation.alive.copy()
+        other = simulation.add_body(Sphere(0.3), (0.0, 0.0, 12.0))
+        simulation.add_joint(Ball(), ball, other, (0.0, 0.0, 10.5))
+        simulation.step(2)
+        simulation.remove_bodies([8])
+        after = of_simulation(simulation)
+    np.testing.assert_array_equal(before.alive, alive)
+    for snapshot in (before, after):
+        count = snapshot.scene.body_count
+        assert len(snapshot.states) == len(snapshot.alive) == len(snapshot.weights) == count
+        assert len(snapshot.joint_alive) == snapshot.scene.joint_count
+        assert worker_counts(snapshot)[0].sum() >= snapshot.alive.sum()
+        assert not snapshot.is_member[~snapshot.alive].any()
+        assert snapshot.alive[graph_edges(snapshot)].all()
+        assert len(joint_lines(snapshot)) >= snapshot.joint_alive.sum()
+        assert errors_mm(snapshot)["joint gap"] < 50
+        tints, draft = Tints(2), np.zeros(count, np.int32)
+        for mode in MODE_NAMES:
+            assert np.isfinite(tints.colors(mode, snapshot, draft)).all()
+        tints.colors("label", snapshot, draft)
+        assert "label 5" in [text for _, text in tints.legend("label").entries]
+        for body in np.flatnonzero(snapshot.alive):
+            assert body_text(snapshot, int(body)).startswith(f"**body {body}")
+    assert (before.scene.body_count, after.scene.body_count) == (41, 42), "a snapshot stays as it was"
+    assert not before.has(7)
+    assert before.has(8)
+    assert not after.has(8)
+    assert not before.has(other)
+    assert "holds no more" in body_text(after, 9)
+    assert "ball to body 41" in body_text(after, ball)
+
+
+class Node(SimpleNamespace):
+    """What a page knows of a node of its browsers."""
+
+    def on_drag(self, button: str) -> Callable[[Any], Any]:
+        return partial(setattr, self, "drag")
+
+    def remove_drag_callback(self) -> None:
+        self.drag = None
+
+
+class Nodes:
+    """A server that browsers see nothing of."""
+
+    def __init__(self) -> None:
+        self.scene = self
+        self.nodes: dict[str, Node] = {}
+
+    def add_batched_meshes_simple(
+        self, name: str, vertices: Array, faces: Array, turns: Array, places: Array, **rest: Any
+    ) -> Node:
+        assert name not in self.nodes
+        self.nodes[name] = Node(vertices=vertices, faces=faces, batched_wxyzs=turns, batched_positions=places, **rest)
+        return self.nodes[name]
+
+    def shown(self) -> list[tuple[float, float]]:
+        """Place and size along x of all bodies that can be seen."""
+        found = []
+        for node in self.nodes.values():
+            lengths = {len(node.batched_positions), len(node.batched_wxyzs), len(node.batched_scales)}
+            assert lengths == {len(node.batched_colors)}
+            rows = zip(node.batched_positions[:, 0].tolist(), node.batched_scales[:, 0].tolist(), strict=True)
+            found += [(place, round(size, 3)) for place, size in rows if size > 1e-3]
+        return sorted(found)
+
+
+def test_bodies_get_rows_of_a_batch_that_grows_and_give_them_back() -> None:
+    server, scene = Nodes(), Scene("growing")
+    nodes = BodyNodes(server, scene)  # type: ignore[arg-type]
+    rooms, dragged = set(), []
+
+    def update(alive: NDArray[np.bool_]) -> None:
+        nodes.update(scene, alive, scene.states, np.full((len(alive), 3), 0.5))
+        nodes.set_drag(dragged.append)  # type: ignore[arg-type]
+        sizes = [scene.shapes[k].radius if k == 0 else 0.4 for k in scene.bodies.shape_id]  # type: ignore[union-attr]
+        assert server.shown() == [(float(k), sizes[k]) for k in np.flatnonzero(alive)]
+
+    for k in range(40):
+        scene.add_body(Sphere(0.2), (k, 0, 0))
+        update(scene.alive)
+        rooms.add(len(server.nodes["/bodies/0"].batched_positions))
+    assert sorted(rooms) == [1, 2, 4, 8, 16, 32, 64], "room doubles"
+    assert nodes.body_of("/bodies/0", 17) == 17
+    assert nodes.body_of("/bodies/0", 50) == nodes.body_of("/bodies/0", None) == nodes.body_of("/other", 0) == -1
+    # Those that stay keep their rows, those that come get rows of those that are gone.
+    alive = scene.alive
+    alive[10:30] = False
+    update(alive)
+    assert nodes.body_of("/bodies/0", 17) == -1
+    assert nodes.body_of("/bodies/0", 31) == 31
+    scene.add_bodies(Sphere(0.2), [[k, 0, 0] for k in range(40, 80)])
+    alive = np.concatenate([alive, np.ones(40, bool)])
+    update(alive)
+    assert len(server.nodes["/bodies/0"].batched_positions) == 64
+    assert nodes.body_of("/bodies/0", 10) == 40
+    assert nodes.body_of("/bodies/0", 31) == 31
+    # A new shape is a node more; what is back, as where a recording is played from the start, has a row again.
+    scene.add_body(Box((0.4, 0.4, 0.4)), (80, 0, 0))
+    update(scene.alive)
+    assert list(server.nodes) == ["/bodies/0", "/bodies/1"]
+    assert nodes.surface_of(80)[1].tolist() == [0.4, 0.4, 0.4]
+    assert all(node.drag is not None for node in server.nodes.values())
+    # After a restart a number may be of another shape.
+    nodes.clear()
+    scene = Scene("restarted")
+    scene.add_bodies([Sphere(0.2), Box((0.4, 0.4, 0.4))], [[0, 0, 0], [1, 0, 0]])
+    update(scene.alive)
+    assert nodes.surface_of(1)[1].tolist() == [0.4, 0.4, 0.4]
+    nodes.set_drag(None)
+    assert all(node.drag is None for node in server.nodes.values())
+
+
+def test_a_batch_that_has_grown_large_is_drawn_coarser() -> None:
+    server, scene = Nodes(), Scene("many")
+    nodes = BodyNodes(server, scene)  # type: ignore[arg-type]
+    faces = []
+    for count in (1, 1800):
+        scene.add_bodies(Sphere(0.2), np.zeros((count, 3)))
+        nodes.update(scene, scene.alive, scene.states, np.ones((scene.body_count, 3)))
+        faces.append(len(server.nodes["/bodies/0"].faces))
+    assert faces[1] < faces[0]
+    assert 1801 * faces[1] <= TRIANGLES
 
 
 # ---- texts -------------------------------------------------------------------------------------------------------

@@ -53,8 +53,6 @@ def carry_out(
             checkpoints=checkpoints,
             gate=None if live is None else live.gate,
         )
-    if live is not None:
-        summary = live.view.without_balls(summary)
     summary = replace(summary, **asdict(reasons or Reasons()))
     console.print(summary_table(summary))
     if outputs.record is not None:

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 from ..params import Params
 from ..scene import Scene
+from ..simulation import Simulation
 from ..view.page.access import Access
-from ..view.page.balls import simulation_with_balls
+from ..view.page.balls import BALLS
 from ..view.page.live import LiveView
 from .live_options import LiveOptions
 from .serving import PORT, announce, until_interrupted
@@ -44,15 +45,16 @@ def open_live(scene: Scene, params: Params, options: LiveOptions) -> Iterator[Li
     """A simulation with a view on it."""
     access = Access.of(options.host or "localhost")
     port = PORT if options.port is None else options.port
-    with simulation_with_balls(scene, params, options.ball_count) as simulation:
-        count = simulation.scene.body_count - scene.body_count
-        with LiveView(
+    with (
+        Simulation(scene, params) as simulation,
+        LiveView(
             simulation,
-            ball_count=count,
+            ball_count=BALLS if options.balls is None else options.balls,
             access=access,
             port=port,
             fps=options.fps or 30.0,
             wait=not options.no_wait,
             can_restart=options.can_restart,
-        ) as view:
-            yield LiveRun(view, options.no_browser)
+        ) as view,
+    ):
+        yield LiveRun(view, options.no_browser)

@@ -10,7 +10,6 @@ import typer
 from ..errors import LapjointError
 from .serving import PORT, checked_fps
 
-BALLS = 8
 PANEL = "Live view"
 ViewOption = Annotated[
     bool,
@@ -58,7 +57,7 @@ BallsOption = Annotated[
         metavar="N",
         min=0,
         max=64,
-        help=f"With --view: balls in reserve to throw, which are no bodies of the scene. [default: {BALLS}, and 0 with "
+        help="With --view: most balls that were thrown at once; one more removes the first. [default: 8, and 0 with "
         "--record, --json, --measure or --checkpoint]",
         rich_help_panel=PANEL,
     ),
@@ -97,7 +96,3 @@ class LiveOptions:
             )
         if leaves_figures:
             self.balls, self.can_restart = 0, False
-
-    @property
-    def ball_count(self) -> int:
-        return BALLS if self.balls is None else self.balls

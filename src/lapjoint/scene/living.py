@@ -51,20 +51,8 @@ class LivingScene(Scene):
 
     def __init__(self, scene: Scene, states_now: Callable[[], Array], life: Life | None = None) -> None:
         """`states_now` returns the states of all bodies as they are. With `life` it has been in motion already."""
-        super().__init__(
-            scene.name,
-            gravity=scene.gravity,
-            timestep=scene.timestep,
-            iterations=scene.iterations,
-            growth_depth=scene.growth_depth,
-            search_depth=scene.search_depth,
-        )
-        self.camera = scene.camera
-        self.shapes, self._shape_ids = list(scene.shapes), dict(scene._shape_ids)
-        for mine, theirs in ((self.bodies, scene.bodies), (self.statics, scene.statics), (self.joints, scene.joints)):
-            mine.share(theirs)
-        self._ignored = list(scene._ignored)
-        self.body_names, self._body_ids = dict(scene.body_names), dict(scene._body_ids)
+        super().__init__(scene.name, **_settings(scene))
+        _share(self, scene)
         self._states_now = states_now
         self._joints_of = JointsOf(self)
         self._is_open = False
@@ -80,6 +68,7 @@ class LivingScene(Scene):
         self._released_blocks = np.zeros(len(self._block_counts), bool)
         self.began_with = self.extent if life is None else life.began_with
         """Shapes, bodies and joints that it began with."""
+        self._so_far: Scene | None = None
 
     # ---- what lives --------------------------------------------------------------------------------------------------
 
@@ -176,6 +165,14 @@ class LivingScene(Scene):
         for joint in ids[~self._joint_alive[ids]]:
             raise LapjointError(f"{what}: joint {joint} has broken or was removed before")
         return ids
+
+    def so_far(self) -> Scene:
+        """A scene with all that is or ever was in this one, which stays so when more is added here; the same one until
+        then. Tables are not copied."""
+        if self._so_far is None or self._so_far.extent != self.extent:
+            self._so_far = Scene(self.name, **_settings(self))
+            _share(self._so_far, self)
+        return self._so_far
 
     # ---- changes -----------------------------------------------------------------------------------------------------
 
@@ -274,3 +271,20 @@ def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     view = array[:]
     view.flags.writeable = False
     return view
+
+
+def _settings(scene: Scene) -> dict[str, Any]:
+    """What a scene is made with."""
+    return {
+        name: getattr(scene, name) for name in ("gravity", "timestep", "iterations", "growth_depth", "search_depth")
+    }
+
+
+def _share(mine: Scene, theirs: Scene) -> None:
+    """Let an empty scene have all that another has, in the same memory."""
+    mine.camera = theirs.camera
+    mine.shapes, mine._shape_ids = list(theirs.shapes), dict(theirs._shape_ids)
+    for name in ("bodies", "statics", "joints"):
+        getattr(mine, name).share(getattr(theirs, name))
+    mine._ignored = list(theirs._ignored)
+    mine.body_names, mine._body_ids = dict(theirs.body_names), dict(theirs._body_ids)

@@ -1,67 +1,52 @@
-"""Balls: a few bodies in reserve, for a live view to throw. They are no bodies of the scene.
-
-A scene is fixed once its simulation runs. So a live view simulates a copy of the scene with some balls more at the end
-of its list of bodies: parked far above everything, frozen, drawn and counted nowhere until they are thrown.
-"""
+"""Balls: bodies that a live view throws into a running simulation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ...params import Params
+from ...errors import LapjointError
 from ...scene import Scene, Sphere
-from ...server.partition import make_partition
 from ...simulation import Simulation
 
+BALLS = 8
+"""How many there are at once, at most, unless another number is given."""
 MASS = 10.0
 """Of a ball, in masses of the scene's median body."""
 RADIUS = 1.5
 """Of a ball, in bounding radii of the scene's median body."""
 
 
-def with_balls(scene: Scene, count: int) -> Scene:
-    """A copy of the scene with so many parked balls at the end of its list of bodies."""
-    if count == 0 or scene.body_count == 0:
-        return scene
-    copy = Scene.from_bytes(scene.to_bytes(), scene.name)
-    radius = RADIUS * float(np.median(scene.bounding_radii()))
-    places = scene.bodies.position
-    extent = max(float(np.ptp(places, axis=0).max()), 10 * radius)
-    top = places.max(axis=0) + [0.0, 0.0, 30 * extent]
-    parked = top + 3 * radius * np.arange(count)[:, None] * [0.0, 0.0, 1.0]
-    label = int(scene.bodies.label.max()) + 1
-    copy.add_bodies(Sphere(radius), parked, mass=MASS * float(np.median(scene.bodies.mass)), labels=label)
-    return copy
+class Balls:
+    """The balls of one simulation. At most so many are there at once: one more takes the place of the one thrown
+    first."""
 
+    def __init__(self, scene: Scene, most: int) -> None:
+        self._most = most
+        has_bodies = scene.body_count > 0
+        self._shape = Sphere(RADIUS * float(np.median(scene.bounding_radii())) if has_bodies else 0.5)
+        self._mass = MASS * float(np.median(scene.bodies.mass)) if has_bodies else None
+        self._label = int(scene.bodies.label.max(initial=-1)) + 1
+        self._thrown: list[int] = []
 
-@contextmanager
-def simulation_with_balls(scene: Scene, params: Params, count: int) -> Iterator[Simulation]:
-    """A simulation of the scene with parked balls.
+    def throw(self, simulation: Simulation, eye: ArrayLike, direction: ArrayLike, speed: float) -> int:
+        """Add a ball that leaves the camera at that speed [m/s]; returns its number."""
+        if self._most == 0:
+            raise LapjointError("there are no balls to throw: --balls is 0")
+        ahead = np.asarray(direction, float) / np.linalg.norm(direction)
+        ball = simulation.add_body(
+            self._shape,
+            np.asarray(eye, float) + 2 * self._shape.radius * ahead,
+            linear_velocity=speed * ahead,
+            mass=self._mass,
+            label=self._label,
+        )
+        there = [body for body in self._thrown if body < ball and simulation.alive[body]]
+        over = max(len(there) + 1 - self._most, 0)
+        simulation.remove_bodies(there[:over])
+        self._thrown = [*there[over:], ball]
+        return ball
 
-    What a scene decides (units, depths, the first partition) is decided by the scene alone, so that its bodies move bit
-    for bit as without the balls until one is thrown, or until the scene is repartitioned: there the balls count a
-    little."""
-    whole = with_balls(scene, count)
-    if whole is scene:
-        with Simulation(scene, params) as simulation:
-            yield simulation
-        return
-    resolved = params.resolved(scene)
-    partition = make_partition(scene, params.workers, params.partition)
-    # The balls are the worker's with the fewest bodies; they cost nothing before they touch something.
-    least = int(np.argmin(np.bincount(partition, minlength=params.workers)))
-    both = np.concatenate([partition, np.full(whole.body_count - scene.body_count, least, np.int32)])
-    with Simulation(whole, replace(resolved, partition=both)) as simulation:
-        park_balls(simulation, whole.body_count - scene.body_count)
-        yield simulation
-
-
-def park_balls(simulation: Simulation, count: int) -> None:
-    """Freeze the balls, the last `count` bodies of the scene, where they are."""
-    total = simulation.scene.body_count
-    if count:
-        simulation.freeze(np.arange(total - count, total))
+    def restart(self) -> None:
+        """Forget the balls that were thrown: the simulation has restarted."""
+        self._thrown.clear()

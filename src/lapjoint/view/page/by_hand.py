@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,14 @@ Ids = NDArray[np.int32]
 
 
 class Draft:
-    """A partition that is being made."""
+    """A partition that is being made, at first of the bodies that a scene begins with. Browsers change it in their
+    threads, and the page adds bodies in its own."""
 
     def __init__(self, partition: ArrayLike, worker_count: int) -> None:
         self.partition = np.array(partition, np.int32)
         self.worker_count = worker_count
+        self._began_with = len(self.partition)
+        self._lock = threading.Lock()
         self._changes: list[tuple[Ids, Ids]] = []
         """Bodies of each change, and the workers they had before it."""
 
@@ -32,32 +36,46 @@ class Draft:
         return self.replace(partition)
 
     def replace(self, partition: ArrayLike) -> int:
-        """Take over a whole partition; returns how many bodies had another worker before."""
-        wanted = np.asarray(partition, np.int32)
-        ids = np.flatnonzero(self.partition != wanted).astype(np.int32)
-        if len(ids):
-            self._changes.append((ids, self.partition[ids]))
-            self.partition[ids] = wanted[ids]
-        return len(ids)
+        """Take over a partition, of all bodies or the first ones; returns how many had another worker before."""
+        with self._lock:
+            wanted = np.asarray(partition, np.int32)[: len(self.partition)]
+            ids = np.flatnonzero(self.partition[: len(wanted)] != wanted).astype(np.int32)
+            if len(ids):
+                self._changes.append((ids, self.partition[ids]))
+                self.partition[ids] = wanted[ids]
+            return len(ids)
 
     def undo(self) -> bool:
         """Take back the last change; returns False if there is none."""
-        if not self._changes:
-            return False
-        ids, before = self._changes.pop()
-        self.partition[ids] = before
-        return True
+        with self._lock:
+            if not self._changes:
+                return False
+            ids, before = self._changes.pop()
+            self.partition[ids] = before
+            return True
 
-    def body_counts(self) -> NDArray[np.int64]:
-        """Bodies of each worker."""
-        return np.bincount(self.partition, minlength=self.worker_count)
+    def add(self, workers: ArrayLike) -> None:
+        """More bodies, which have these workers; no change to undo."""
+        with self._lock:
+            self.partition = np.concatenate([self.partition, np.asarray(workers, np.int32)])
+
+    def restart(self) -> None:
+        """Leave out all bodies that were added."""
+        with self._lock:
+            self.partition = self.partition[: self._began_with]
+            kept = [(ids[ids < self._began_with], before[ids < self._began_with]) for ids, before in self._changes]
+            self._changes = [change for change in kept if len(change[0])]
+
+    def body_counts(self, alive: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Living bodies of each worker."""
+        return np.bincount(self.partition[: len(alive)][alive], minlength=self.worker_count)
 
     def save(self, folder: Path, name: str) -> Path:
-        """Write the file that `run --partition` takes. Only plain names: whoever holds the controls may sit at another
-        machine."""
+        """Write the file that `run --partition` takes: bodies that were added are not in it. Only plain names: whoever
+        holds the controls may sit at another machine."""
         path = folder / checked_name(name)
         try:
-            write_partition(path, self.partition)
+            write_partition(path, self.partition[: self._began_with])
         except OSError as error:
             raise LapjointError(f"{path}: cannot be written: {error.strerror or error}") from None
         return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scene import WORLD, Scene
+from ...scene import WORLD
 from ...scene.joints import JointKind
 from ...scene.measures import joint_gaps
 from ..draw.colors import worker_colors
@@ -18,9 +18,9 @@ MOST = 6
 """How many contacts and joints are listed one by one."""
 
 
-def body_text(scene: Scene, snapshot: Snapshot, body: int) -> str:
-    """A body as Markdown: name, state, workers and weights, contacts, joints."""
-    state = snapshot.states[body]
+def body_text(snapshot: Snapshot, body: int) -> str:
+    """A body that is there, as Markdown: name, state, workers and weights, contacts, joints."""
+    scene, state = snapshot.scene, snapshot.states[body]
     shape = scene.shapes[scene.bodies.shape_id[body]]
     held = " · **frozen**" if body in snapshot.frozen else ""
     pulled = " · **pulled**" if body in snapshot.pulled else ""
@@ -31,8 +31,8 @@ def body_text(scene: Scene, snapshot: Snapshot, body: int) -> str:
         "velocity": f"{_vector(state[7:10], 'm/s')}: {np.linalg.norm(state[7:10]):.3g} m/s",
         "angular velocity": _vector(state[10:13], "rad/s"),
         "workers": _workers(snapshot, body),
-        "contacts": _contacts(scene, snapshot, body),
-        "joints": _joints(scene, snapshot, body),
+        "contacts": _contacts(snapshot, body),
+        "joints": _joints(snapshot, body),
     }
     title = escaped(scene.body_title(body))
     table = "\n".join(f"| **{name}** | {text} |" for name, text in rows.items())
@@ -50,8 +50,8 @@ def _workers(snapshot: Snapshot, body: int) -> str:
     return ", ".join(f"{w}: {snapshot.weights[body, w]:.2f}" for w in own)
 
 
-def _contacts(scene: Scene, snapshot: Snapshot, body: int) -> str:
-    contacts = snapshot.contacts
+def _contacts(snapshot: Snapshot, body: int) -> str:
+    scene, contacts = snapshot.scene, snapshot.contacts
     if contacts is None:
         return "not known"
     rows = np.flatnonzero((contacts.bodies == body).any(axis=1))
@@ -62,16 +62,17 @@ def _contacts(scene: Scene, snapshot: Snapshot, body: int) -> str:
     return _listed(len(rows), listed)
 
 
-def _joints(scene: Scene, snapshot: Snapshot, body: int) -> str:
-    joints = scene.joints
+def _joints(snapshot: Snapshot, body: int) -> str:
+    scene, joints = snapshot.scene, snapshot.scene.joints
     rows = np.flatnonzero((joints.body_a == body) | (joints.body_b == body))
-    gaps = joint_gaps(scene, snapshot.states, rows[:MOST]) if len(rows) else np.empty(0)
+    gaps = joint_gaps(scene, snapshot.states, rows[:MOST])
     listed = []
     for row, gap in zip(rows[:MOST].tolist(), gaps, strict=True):
         other = int(joints.body_b[row] if joints.body_a[row] == body else joints.body_a[row])
         name = "the world" if other == WORLD else escaped(scene.body_title(other))
         kind = JointKind(joints.kind[row]).name.lower().replace("_", "-")
-        listed.append(f"{kind} to {name} ({'broken' if row in snapshot.broken else f'gap {1e3 * gap:.2g} mm'})")
+        state = f"gap {1e3 * gap:.2g} mm" if snapshot.joint_alive[row] else "holds no more"
+        listed.append(f"{kind} to {name} ({state})")
     return _listed(len(rows), listed)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import rotation
-from ...scene import STATE_SIZE, Scene
+from ...scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -63,6 +63,12 @@ class Pulls:
             self.held = None
         return len(before) - len(self.all())
 
+    def keep(self, alive: NDArray[np.bool_]) -> None:
+        """Remove the pulls on bodies that are gone."""
+        for body in {pull.body for pull in self.all()}:
+            if body >= len(alive) or not alive[body]:
+                self.remove(body)
+
     def forces(self, scene: Scene, states: Array, timestep: float, strength: float) -> tuple[Array, Array, Array]:
         """Bodies, forces [N] and torques [N m] of all pulls."""
         pulls = self.all()
@@ -97,13 +103,3 @@ def spring_forces(
     turns = rotation.to_matrix(states[:, 3:7])
     spin = np.einsum("nij,njk,nlk,nl->ni", turns, inertia, turns, states[:, 10:13])
     return force, np.cross(arms, force) - SPIN_DAMPING * frequency * spin
-
-
-def thrown_state(eye: ArrayLike, direction: ArrayLike, speed: float, radius: float) -> Array:
-    """The state of a ball of that radius that leaves the camera at that speed [m/s]."""
-    ahead = np.asarray(direction, float) / np.linalg.norm(direction)
-    state = np.zeros(STATE_SIZE)
-    state[:3] = np.asarray(eye, float) + 2 * radius * ahead
-    state[3] = 1.0
-    state[7:10] = speed * ahead
-    return state

@@ -6,7 +6,8 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
-from .bodies import BodyNodes, light_color
+from .batch import light_color
+from .bodies import BodyNodes
 
 Array = NDArray[np.float64]
 COLOR = (1.0, 0.15, 0.85)
@@ -26,10 +27,8 @@ class Highlight:
         self.body: int | None = None
         self.handle: viser.BatchedMeshHandle | None = None
 
-    def update(self, body: int | None, states: Array, shown: NDArray[np.bool_]) -> None:
-        """Highlight this body where it is now; with None, or a body that is not shown, nothing."""
-        if body is not None and not shown[body]:
-            body = None
+    def update(self, body: int | None, states: Array) -> None:
+        """Highlight this body, which is drawn, where it is now; with None nothing."""
         if body != self.body:
             self._remove()
             self.body = body

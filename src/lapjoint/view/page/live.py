@@ -17,20 +17,20 @@ import numpy as np
 import viser
 
 from ...arrays import rotation
-from ...run import RunSummary
 from ...simulation import Simulation
 from .access import Access
+from .balls import BALLS
 from .by_hand import Draft
 from .live_panel import LivePanel
 from .look_panel import build_look_panel
 from .page import Page
 from .partition_panel import PartitionPanel
-from .snapshot import Snapshot, exchange_line, most_workers, of_simulation
+from .snapshot import Snapshot, counts, exchange_line, most_workers, of_simulation
 from .steering import IDLE_S, Steering
 
 
 class LiveView:
-    """Browsers on a running simulation. The last `ball_count` bodies of its scene are balls in reserve.
+    """Browsers on a running simulation. So many balls that they throw are there at once at most.
 
     >>> with LiveView(simulation) as view:
     ...     print(view.page.address)
@@ -44,7 +44,7 @@ class LiveView:
         self,
         simulation: Simulation,
         *,
-        ball_count: int = 0,
+        ball_count: int = BALLS,
         access: Access | None = None,
         port: int = 8080,
         fps: float = 30.0,
@@ -61,14 +61,13 @@ class LiveView:
         self._snapshot_step = -1
         self._rate_step, self.steps_per_second = simulation.step_count, 0.0
         self.most_workers = workers = most_workers(simulation.params)
-        start = simulation.weights()[: self.steering.body_count].argmax(axis=1)
+        self._scene, self._start_number = simulation.scene, 0
+        start = simulation.weights()[: simulation.scene.began_with[1]].argmax(axis=1)
         self.page = page = Page(
-            simulation.scene,
             self._snapshot(),
             Draft(start, workers),
             access=access or Access(),
             port=port,
-            ball_count=ball_count,
             mode="worker" if workers > 1 else "label",
             coupling=simulation.params.coupling,
         )
@@ -145,8 +144,11 @@ class LiveView:
         self.page.offer(self._snapshot())
 
     def _snapshot(self) -> Snapshot:
+        if self._scene is not self.simulation.scene:
+            self._scene, self._start_number = self.simulation.scene, self._start_number + 1
         snapshot = of_simulation(self.simulation)
-        pulls = self.steering.pulls.all()
+        snapshot.start_number = self._start_number
+        pulls = [pull for pull in self.steering.pulls.all() if snapshot.has(pull.body)]
         if not pulls:
             return snapshot
         bodies = np.array([pull.body for pull in pulls], np.int32)
@@ -155,20 +157,12 @@ class LiveView:
         lines = np.stack([grips, np.array([pull.target for pull in pulls])], axis=1)
         return replace(snapshot, pulled=bodies, pull_lines=lines)
 
-    def without_balls(self, summary: RunSummary) -> RunSummary:
-        """Return the summary with the balls not counted as bodies of the scene."""
-        count = self.page.body_count
-        return replace(summary, body_count=count, frozen_ids=[body for body in summary.frozen_ids if body < count])
-
     # ---- browsers' threads -------------------------------------------------------------------------------------------
 
     def set_dragging(self, dragging: bool) -> None:
         """Let dragging move bodies, or else always the camera."""
-        for handle in self.page.nodes.handles:
-            if dragging:
-                handle.on_drag("left")(self._drag)
-            else:
-                handle.remove_drag_callback()
+        self.page.drag = self._drag if dragging else None
+        self.page.repaint()
 
     async def _drag(self, event: viser.SceneNodeDragEvent[viser.BatchedMeshHandle]) -> None:
         """A body is dragged in a browser. Coroutines are called in order; functions would not be."""
@@ -188,15 +182,12 @@ class LiveView:
     def _status(self, snapshot: Snapshot) -> str:
         page, steering = self.page, self.steering
         state = "done" if steering.done else "paused" if steering.paused else f"{self.steps_per_second:,.0f} steps/s"
-        balls = page.ball_count - int((snapshot.frozen >= page.body_count).sum())
         contacts = 0 if snapshot.contacts is None else len(snapshot.contacts)
         factor = self.steps_per_second * self.simulation.timestep
         return (
             f"**{snapshot.time:.3f} s** · step {snapshot.step_count:,} · {state}"
             + ("" if steering.paused else f" · {factor:.2g} x real time")
-            + f"\n\n{page.body_count:,} bodies"
-            + (f" + {balls} thrown" if balls else "")
-            + f", {page.scene.joint_count:,} joints, {contacts:,} contacts"
+            + f"\n\n{counts(snapshot)}, {contacts:,} contacts"
             + f" · {sum(snapshot.phases_ms.values()):.1f} ms/step{page.watching}"
             + exchange_line(snapshot)
         )

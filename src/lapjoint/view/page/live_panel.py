@@ -32,6 +32,9 @@ class LivePanel:
     def __init__(self, page: Page, steering: Steering, most_workers: int, set_dragging: Callable[[bool], None]) -> None:
         self._page, self._steering, self._most_workers = page, steering, most_workers
         self._set_dragging = set_dragging
+        places = page.scene.bodies.position
+        extent = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0
+        self._most_speed = float(np.ceil(max(6 * np.sqrt(extent * 9.81), 10.0)))
         self._play: viser.GuiButtonHandle | None = None
         page.build_controls.append(self._build_simulation)
         page.build_controls.append(self._build_hands)
@@ -187,14 +190,19 @@ class LivePanel:
                 "Remove forces on the clicked body", hint="Springs that were kept on this body end."
             )
             remove_all = gui.add_button("Remove all forces", hint="Springs that were kept on any body end.")
-            buttons = [freeze, remove_one, remove_all]
-            if page.ball_count:
+            remove_body = gui.add_button(
+                "Remove the clicked body",
+                icon=viser.Icon.TRASH,
+                hint="It and its joints are gone. Restart brings back what the scene begins with.",
+            )
+            buttons = [freeze, remove_one, remove_all, remove_body]
+            if steering.ball_count:
                 buttons.append(self._build_throwing(client))
             add_button_help(gui, *buttons)
 
         def clicked() -> int | None:
             holder = page.holder()
-            body = None if holder is None else holder.body
+            body = None if holder is None else holder.chosen(page.snapshot)
             if body is None:
                 page.notify(client, "No body", "Click a body first.")
             return body
@@ -209,6 +217,11 @@ class LivePanel:
             if body is not None:
                 steering.remove_pulls(body)
 
+        def on_remove_body(_: object) -> None:
+            body = clicked()
+            if body is not None:
+                steering.remove(body)
+
         def on_strength(_: object) -> None:
             steering.strength = strength.value
 
@@ -219,21 +232,21 @@ class LivePanel:
         freeze.on_click(on_freeze)
         remove_one.on_click(on_remove)
         remove_all.on_click(lambda _: steering.remove_pulls())
+        remove_body.on_click(on_remove_body)
         strength.on_update(on_strength)
         keep.on_update(on_keep)
 
     def _build_throwing(self, client: viser.ClientHandle) -> viser.GuiButtonHandle:
         """Add the speed, and the button that throws, which is returned."""
-        gui, page, camera = client.gui, self._page, client.camera
-        extent = float(np.linalg.norm(np.ptp(page.scene.bodies.position[: page.body_count], axis=0)))
-        most = float(np.ceil(max(6 * np.sqrt(extent * 9.81), 10.0)))
+        gui, camera, most = client.gui, client.camera, self._most_speed
         speed = gui.add_slider(
             "Throwing speed [m/s]", 1.0, most, 0.5, most / 2, hint="Speed at which a ball leaves the camera."
         )
         throw = gui.add_button(
             "Throw a ball",
             icon=viser.Icon.BALL_BASEBALL,
-            hint="From the camera to the middle of the screen. Balls are no bodies of the scene.",
+            hint="A new body, from the camera to the middle of the screen. When there are more than "
+            f"{self._steering.ball_count}, the one thrown first is removed.",
         )
 
         def on_throw(_: object) -> None:

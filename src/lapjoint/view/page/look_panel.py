@@ -22,12 +22,7 @@ def build_look_panel(page: Page, client: viser.ClientHandle) -> None:
         mode = gui.add_dropdown(
             "Colour by", modes, initial_value=look.mode, hint="What a body's colour shows; the legend is below."
         )
-        joints = gui.add_checkbox(
-            "Joints",
-            look.wanted.joints,
-            disabled=page.scene.joint_count == 0,
-            hint="Lines from body to anchor to body.",
-        )
+        joints = gui.add_checkbox("Joints", look.wanted.joints, hint="Lines from body to anchor to body.")
         contacts = gui.add_checkbox(
             "Contacts",
             look.wanted.contacts,

@@ -8,7 +8,7 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
-from ...scene import WORLD, Scene
+from ...scene import WORLD
 from .bodies import anchors
 from .by_hand import is_interface
 from .snapshot import Snapshot
@@ -40,8 +40,7 @@ class Wanted:
 class Overlays:
     """Lines on a page."""
 
-    def __init__(self, server: viser.ViserServer, scene: Scene, body_count: int) -> None:
-        self._scene, self._body_count = scene, body_count
+    def __init__(self, server: viser.ViserServer) -> None:
         self._handles = {
             name: server.scene.add_line_segments(
                 f"/overlays/{name}",
@@ -58,12 +57,11 @@ class Overlays:
         """Show the lines of this moment. Interface edges are those of the draft, if it is shown, else edges whose ends
         have different workers."""
         states = snapshot.states
-        self._show("joints", joint_lines(self._scene, states) if wanted.joints else None)
-        touching = snapshot.touching()
-        self._show("contacts", center_lines(states, touching) if wanted.contacts else None)
+        self._show("joints", joint_lines(snapshot) if wanted.joints else None)
+        self._show("contacts", center_lines(states, snapshot.touching()) if wanted.contacts else None)
         inner, interface = None, None
         if wanted.graph:
-            edges = graph_edges(self._scene, touching)
+            edges = graph_edges(snapshot)
             across = edge_is_interface(snapshot, draft, edges)
             inner, interface = center_lines(states, edges[~across]), center_lines(states, edges[across])
         self._show("graph", inner)
@@ -79,36 +77,35 @@ class Overlays:
             handle.visible = False
 
 
-def joint_edges(scene: Scene) -> Ids:
-    """Pairs of bodies with a joint between them, (n, 2)."""
-    joints = scene.joints
-    inner = joints.body_b != WORLD
+def joint_edges(snapshot: Snapshot) -> Ids:
+    """Pairs of bodies with a joint between them that holds, (n, 2)."""
+    joints = snapshot.scene.joints
+    inner = snapshot.joint_alive & (joints.body_b != WORLD)
     return np.stack([joints.body_a[inner], joints.body_b[inner]], axis=1)
 
 
-def graph_edges(scene: Scene, touching: Ids) -> Ids:
+def graph_edges(snapshot: Snapshot) -> Ids:
     """Edges of the constraint graph, (n, 2), each once."""
-    both = np.concatenate([joint_edges(scene), touching])
+    both = np.concatenate([joint_edges(snapshot), snapshot.touching()])
     return np.unique(np.sort(both, axis=1), axis=0)
 
 
 def edge_is_interface(snapshot: Snapshot, draft: Ids | None, edges: Ids) -> NDArray[np.bool_]:
     """Which edges have ends with different workers."""
     if draft is not None:
-        inside = (edges < len(draft)).all(axis=1)
-        across = np.zeros(len(edges), bool)
-        across[inside] = is_interface(draft, edges[inside])
-        return across
+        return is_interface(draft, edges)
     member = snapshot.is_member
     return np.asarray((member[edges[:, 0]] != member[edges[:, 1]]).any(axis=1))
 
 
-def joint_lines(scene: Scene, states: Array) -> Array:
-    """From body a's centre to the joint, and from there to body b's, (n, 2, 3) [m]."""
-    at_a, at_b = anchors(scene, states)
-    inner = scene.joints.body_b != WORLD
-    first = np.stack([states[scene.joints.body_a, :3], at_a], axis=1)
-    return np.concatenate([first, np.stack([at_b[inner], states[scene.joints.body_b[inner], :3]], axis=1)])
+def joint_lines(snapshot: Snapshot) -> Array:
+    """From body a's centre to the joint, and from there to body b's, (n, 2, 3) [m], of joints that hold."""
+    joints, states = snapshot.scene.joints, snapshot.states
+    ids = np.flatnonzero(snapshot.joint_alive)
+    at_a, at_b = anchors(snapshot.scene, states, ids)
+    inner = joints.body_b[ids] != WORLD
+    first = np.stack([states[joints.body_a[ids], :3], at_a], axis=1)
+    return np.concatenate([first, np.stack([at_b[inner], states[joints.body_b[ids[inner]], :3]], axis=1)])
 
 
 def center_lines(states: Array, edges: Ids) -> Array:

@@ -23,6 +23,7 @@ from viser.infra import WebsockClientConnection
 
 from ...scene import Scene
 from .access import PASS_HEADER, Access
+from .batch import Drag
 from .bodies import BodyNodes, add_camera, first_camera
 from .by_hand import Draft
 from .controls import Controls
@@ -62,27 +63,27 @@ class Visitor:
     body: int | None = None
     """The body that was clicked in it last."""
 
+    def chosen(self, snapshot: Snapshot) -> int | None:
+        """That body, if it is there."""
+        return self.body if self.body is not None and snapshot.has(self.body) else None
+
 
 class Page:
-    """A scene that browsers look at, over time if it `moves`. The last `ball_count` bodies of the scene are balls."""
+    """A scene that browsers look at, over time if it `moves`. Its bodies come and go with the snapshots."""
 
     def __init__(
         self,
-        scene: Scene,
         first: Snapshot,
         draft: Draft,
         *,
         access: Access,
         port: int = 8080,
-        ball_count: int = 0,
         mode: str = "label",
         moves: bool = True,
         has_contacts: bool = True,
         coupling: str = "blend",
     ) -> None:
-        self.scene, self.draft, self.ball_count = scene, draft, ball_count
-        self.body_count = scene.body_count - ball_count
-        self.look = Look(mode)
+        self.draft, self.look = draft, Look(mode)
         self.has_contacts, self.coupling = has_contacts, coupling
         self.marked: NDArray[np.intp] = np.empty(0, np.intp)
         """Bodies in the last rectangle."""
@@ -93,13 +94,13 @@ class Page:
         """Makes the controls show what the look is."""
         self.on_repaint: list[Callable[[Snapshot], None]] = []
         """Called with every snapshot that was painted, a few times a second."""
+        self.drag: Drag | None = None
+        """Called when a body is dragged, from the next snapshot on; with None the camera turns."""
         self.painted_count = self.dropped_count = 0
         self.controls = Controls()
         self._visitors: dict[int, Visitor] = {}
-        self._picker = Picker(scene)
-        self._tints = Tints(scene.bodies.label[: self.body_count], draft.worker_count)
-        # A little light more or less sets neighbours of one colour apart.
-        self._shade = 1.0 + 0.12 * (np.arange(scene.body_count)[:, None] * 0.618034 % 1.0 - 0.5)
+        self._picker = Picker(first.scene)
+        self._tints = Tints(draft.worker_count)
         self._news = threading.Condition()
         self._next: Snapshot | None = first
         self.snapshot = first
@@ -114,13 +115,13 @@ class Page:
             self._guard(access)
             self.server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
             self.server.gui.main_panel.dock_right()
-            self.server.gui.set_panel_label(f"lapjoint · {scene.name}")
+            self.server.gui.set_panel_label(f"lapjoint · {first.scene.name}")
             self.server.scene.world_axes.visible = False
-            self.nodes = BodyNodes(self.server, scene, ball_count)
-            self._camera = first_camera(scene, first.states, self.body_count)
+            self.nodes = BodyNodes(self.server, first.scene)
+            self._camera = first_camera(first.scene, first.states, first.alive)
             add_camera(self.server, self._camera)
-            self._overlays = Overlays(self.server, scene, self.body_count)
-            self._panels = Panels(self.server, scene, self.body_count, draft.worker_count, moves, coupling)
+            self._overlays = Overlays(self.server)
+            self._panels = Panels(self.server, draft.worker_count, moves, coupling)
             self.server.scene.on_click()(self._click)
             self._front = Front(access, port, self.server.get_port())
         except BaseException:
@@ -165,6 +166,11 @@ class Page:
     # ---- snapshots -------------------------------------------------------------------------------------------------
 
     @property
+    def scene(self) -> Scene:
+        """Of the last snapshot painted."""
+        return self.snapshot.scene
+
+    @property
     def wants_snapshot(self) -> bool:
         """Whether a browser is there, and the last snapshot has been painted."""
         return bool(self._visitors) and self._next is None
@@ -203,22 +209,36 @@ class Page:
                     self._next = None
 
     def _paint(self, snapshot: Snapshot) -> None:
+        self._follow(snapshot)
         look, draft = self.look, self.draft.partition
         colors = self._tints.colors(look.mode, snapshot, draft)
-        balls = np.arange(self.body_count, self.scene.body_count)
-        colors = np.clip(colors * self._shade, 0.0, 1.0)
+        # A little light more or less sets neighbours of one colour apart.
+        shade = 1.0 + 0.12 * (np.arange(len(colors))[:, None] * 0.618034 % 1.0 - 0.5)
+        colors = np.clip(colors * shade, 0.0, 1.0)
         colors = emphasised(colors, snapshot.frozen, _FROZEN, 0.5)
         colors = emphasised(colors, self.marked, _MARKED, 0.6)
-        shown = np.ones(self.scene.body_count, bool)
-        shown[balls] = ~np.isin(balls, snapshot.frozen)
         with self.server.atomic():
-            self.nodes.update(snapshot.states, colors, shown)
+            self.nodes.update(snapshot.scene, snapshot.alive, snapshot.states, colors)
             self.nodes.set_opacity(look.opacity)
+            self.nodes.set_drag(self.drag)
             self._overlays.update(snapshot, look.wanted, draft if look.mode == BY_HAND else None)
         for visitor in self.visitors():
             with visitor.client.atomic():
-                visitor.highlight.update(visitor.body, snapshot.states, shown)
+                visitor.highlight.update(visitor.chosen(snapshot), snapshot.states)
         self.snapshot = snapshot
+
+    def _follow(self, snapshot: Snapshot) -> None:
+        """Let what is kept of bodies be of those that there are now."""
+        if snapshot.start_number != self.snapshot.start_number:
+            self.nodes.clear()
+            self.draft.restart()
+            for visitor in self.visitors():
+                visitor.body = visitor.chosen(snapshot)
+        if len(self.draft.partition) < len(snapshot.alive):
+            self.draft.add(snapshot.weights[len(self.draft.partition) :].argmax(axis=1))
+        marked = [body for body in self.marked.tolist() if snapshot.has(body)]
+        if len(marked) < len(self.marked):
+            self.marked = np.array(marked, np.intp)
 
     def _update_panels(self, snapshot: Snapshot) -> None:
         """Write numbers, plots and texts of this moment."""
@@ -287,6 +307,7 @@ class Page:
                 heir.notice.remove()
                 heir.notice = None
             self._give_controls(heir.client)
+            self.repaint()
             self.notify(heir.client, "You have the controls", "The browser that had them has left.")
 
     def _follow_window(self, client: viser.ClientHandle) -> None:
@@ -313,18 +334,16 @@ class Page:
         if visitor is None:
             return
         snapshot = self.snapshot
-        body, _ = self._picker.pick(snapshot.states, event.ray_origin, event.ray_direction)
+        if self._picker.scene is not snapshot.scene:
+            self._picker = Picker(snapshot.scene)
+        body, _ = self._picker.pick(snapshot.states, event.ray_origin, event.ray_direction, alive=snapshot.alive)
         visitor.body = body if body >= 0 else None
         self.repaint()
 
     def _describe(self, visitor: Visitor) -> None:
         """Write what is known of the clicked body."""
-        if visitor.body is None:
-            visitor.info.content = "Click a body."
-        elif visitor.body >= self.body_count:
-            visitor.info.content = "A ball that was thrown: no body of the scene."
-        else:
-            visitor.info.content = body_text(self.scene, self.snapshot, visitor.body)
+        body = visitor.chosen(self.snapshot)
+        visitor.info.content = "Click a body." if body is None else body_text(self.snapshot, body)
 
     # ---- safety ----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from viser import uplot
 
 from ...params.coupling_choice import traits
-from ...scene import Scene
 from ...scene.measures import joint_gaps
 from ...server.profile import PHASES
 from .describe import legend_html, workers_html
@@ -53,13 +52,11 @@ class Panels:
     def __init__(
         self,
         server: viser.ViserServer,
-        scene: Scene,
-        body_count: int,
         worker_count: int,
         moves: bool,
         coupling: str = "blend",
     ) -> None:
-        self._scene, self._body_count, self._moves = scene, body_count, moves
+        self._moves = moves
         gui = server.gui
         self._status = gui.add_markdown("", order=0)
         self._legend = gui.add_html("", order=11)
@@ -87,27 +84,26 @@ class Panels:
         if self._moves and snapshot.step_count:
             self._phases.add(snapshot.time, snapshot.phases_ms)
             self._phase_plot.data = self._phases.columns()
-            self._errors.add(snapshot.time, errors_mm(self._scene, snapshot))
+            self._errors.add(snapshot.time, errors_mm(snapshot))
             self._error_plot.data = self._errors.columns()
         if self._residual_plot is not None and snapshot.step_count:
             self._residual.add(snapshot.time, {"residual": 1e3 * snapshot.residual})
             self._residual_plot.data = self._residual.columns()
         if self._worker_table is not None:
-            self._worker_table.content = workers_html(*worker_counts(snapshot, self._body_count))
+            self._worker_table.content = workers_html(*worker_counts(snapshot))
 
 
-def errors_mm(scene: Scene, snapshot: Snapshot) -> dict[str, float]:
-    """Largest joint gap now, and deepest penetration as the last step began [mm]."""
-    gaps = joint_gaps(scene, snapshot.states) if scene.joint_count else np.zeros(1)
-    gaps[snapshot.broken] = 0.0
+def errors_mm(snapshot: Snapshot) -> dict[str, float]:
+    """Largest gap now of joints that hold, and deepest penetration as the last step began [mm]."""
+    gaps = joint_gaps(snapshot.scene, snapshot.states, np.flatnonzero(snapshot.joint_alive))
     depth = 0.0 if snapshot.contacts is None else snapshot.contacts.penetration
-    return {"joint gap": 1e3 * float(gaps.max()), "penetration": 1e3 * depth}
+    return {"joint gap": 1e3 * float(gaps.max(initial=0.0)), "penetration": 1e3 * depth}
 
 
-def worker_counts(snapshot: Snapshot, body_count: int) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """Active bodies of each worker, balls left out, and contacts of each: both bodies are active there."""
+def worker_counts(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """Active bodies and contacts of each worker: those with both bodies active there."""
     member = snapshot.is_member
-    bodies = member[:body_count].sum(axis=0)
+    bodies = member.sum(axis=0)
     if snapshot.contacts is None:
         return bodies, None
     first, second = snapshot.contacts.bodies.T

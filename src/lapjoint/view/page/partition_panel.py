@@ -35,7 +35,7 @@ class PartitionPanel:
         page, gui = self._page, client.gui
         count = page.draft.worker_count
         with gui.add_folder("Partition by hand", order=40, expand_by_default=False):
-            self._text = gui.add_markdown(self._summary())
+            self._text = gui.add_markdown("")
             worker = gui.add_dropdown(
                 "Worker", [str(w) for w in range(count)], hint="Which worker the marked bodies are given to."
             )
@@ -90,7 +90,7 @@ class PartitionPanel:
             self._show("worker")
 
         def on_copy(_: object) -> None:
-            page.draft.replace(page.snapshot.weights[: page.body_count].argmax(axis=1))
+            page.draft.replace(page.snapshot.weights.argmax(axis=1))
             self._show(BY_HAND)
 
         button.on_click(lambda _: apply(page.draft.partition, applied))
@@ -107,10 +107,10 @@ class PartitionPanel:
         page = self._page
         if not page.holds(event.client):
             return
-        camera = event.client.camera
-        places = page.snapshot.states[: page.body_count, :3]
-        screen, depth = project(places, camera.position, camera.wxyz, camera.fov, camera.aspect)
-        page.marked = in_rectangle(screen, depth, event.screen_min, event.screen_max)
+        camera, snapshot = event.client.camera, page.snapshot
+        screen, depth = project(snapshot.states[:, :3], camera.position, camera.wxyz, camera.fov, camera.aspect)
+        inside = in_rectangle(screen, depth, event.screen_min, event.screen_max)
+        page.marked = inside[snapshot.alive[inside]]
         page.repaint()
 
     def _update(self) -> None:
@@ -118,11 +118,9 @@ class PartitionPanel:
             self._text.content = self._summary()
 
     def _summary(self) -> str:
-        page, draft = self._page, self._page.draft
-        touching = page.snapshot.touching()
-        touching = touching[(touching < page.body_count).all(axis=1)]
-        joints, contacts = interface_counts(draft.partition, joint_edges(page.scene), touching)
-        counts = ", ".join(f"{w}: {count:,}" for w, count in enumerate(draft.body_counts().tolist()))
+        page, draft, snapshot = self._page, self._page.draft, self._page.snapshot
+        joints, contacts = interface_counts(draft.partition, joint_edges(snapshot), snapshot.touching())
+        counts = ", ".join(f"{w}: {count:,}" for w, count in enumerate(draft.body_counts(snapshot.alive).tolist()))
         return (
             f"Shift-drag a rectangle to mark bodies: **{len(page.marked):,} marked**.\n\n"
             f"Bodies per worker: {counts}.\n\n"

@@ -31,21 +31,14 @@ class Picker:
     def _radii(self) -> Array:
         return self.scene.bounding_radii()
 
-    @cached_property
-    def _equations(self) -> dict[int, Array]:
-        """Of each hull's faces: outward normal and offset, (faces, 4)."""
-        from scipy.spatial import ConvexHull as Qhull
-
-        hulls = [shape for shape in self.scene.shapes if isinstance(shape, ConvexHull)]
-        for compound in (shape for shape in self.scene.shapes if isinstance(shape, Compound)):
-            hulls += [part.shape for part in compound.parts if isinstance(part.shape, ConvexHull)]
-        return {id(hull): Qhull(hull.points).equations for hull in hulls}
-
-    def pick(self, states: Array, origin: ArrayLike, direction: ArrayLike) -> tuple[int, float]:
-        """The first body on the ray and its distance [m]; body -1 where the ray meets none, or a static body first."""
+    def pick(
+        self, states: Array, origin: ArrayLike, direction: ArrayLike, *, alive: NDArray[np.bool_]
+    ) -> tuple[int, float]:
+        """The first living body on the ray and its distance [m]; body -1 where the ray meets none, or a static body
+        first."""
         start, ahead = np.asarray(origin, float), np.asarray(direction, float)
         ahead = ahead / np.linalg.norm(ahead)
-        near = np.flatnonzero(sphere_distances(states[:, :3] - start, ahead, self._radii) < FAR)
+        near = np.flatnonzero(alive & (sphere_distances(states[:, :3] - start, ahead, self._radii) < FAR))
         bodies = self.scene.bodies
         found = self._distances(bodies.shape_id[near], states[near, :3], states[near, 3:7], start, ahead)
         if not (found < FAR).any():
@@ -85,7 +78,7 @@ class Picker:
             caps = [_entry(*_sphere_span(starts + side * half, directions, shape.radius)) for side in (-1, 1)]
             return np.minimum(tube, np.minimum(*caps))
         if isinstance(shape, ConvexHull):
-            return _entry(*_face_span(starts, directions, self._equations[id(shape)]))
+            return _entry(*_face_span(starts, directions, _faces(shape)))
         if isinstance(shape, Compound):
             found = np.full(len(starts), FAR)
             for part in shape.parts:
@@ -151,6 +144,13 @@ def _slab_span(starts: Array, directions: Array, half: Array) -> tuple[Array, Ar
     low = np.where(still, np.where(inside, -FAR, FAR), low)
     high = np.where(still, np.where(inside, FAR, -FAR), high)
     return low.max(axis=1), high.min(axis=1)
+
+
+def _faces(hull: ConvexHull) -> Array:
+    """Of each face: outward normal and offset, (faces, 4)."""
+    from scipy.spatial import ConvexHull as Qhull
+
+    return np.asarray(Qhull(hull.points).equations)
 
 
 def _face_span(starts: Array, directions: Array, faces: Array) -> tuple[Array, Array]:

@@ -27,7 +27,7 @@ from .escape import escaped
 from .look_panel import build_look_panel
 from .page import Page
 from .partition_panel import PartitionPanel
-from .snapshot import Snapshot, exchange_line, of_partition, of_recording
+from .snapshot import Snapshot, counts, exchange_line, of_partition, of_recording
 
 Ids = NDArray[np.int32]
 SPEEDS = {
@@ -96,7 +96,6 @@ class Playback:
         first = self._snapshot(0)
         workers = recording.worker_count
         self.page = Page(
-            recording.scene,
             first,
             Draft(_first_partition(recording, first), workers),
             access=access or Access(),
@@ -203,7 +202,7 @@ class Playback:
         frame = int(np.searchsorted(recording.steps, snapshot.step_count))
         return (
             f"**{snapshot.time:.3f} s** · frame {frame + 1:,} of {recording.frame_count:,} · step "
-            f"{snapshot.step_count:,}\n\n{page.body_count:,} bodies, {page.scene.joint_count:,} joints, "
+            f"{snapshot.step_count:,}\n\n{counts(snapshot)}, "
             f"{recording.worker_count} workers{page.watching}{exchange_line(snapshot)}"
         )
 
@@ -224,7 +223,6 @@ class StillView:
         partition = make_partition(scene, params.workers, params.partition)
         contacts = ServerDetector(scene, params).contacts(scene.states) if scene.body_count else Contacts.none()
         self.page = Page(
-            scene,
             of_partition(scene, partition, params.workers, contacts),
             Draft(partition, params.workers),
             access=access or Access(),
@@ -255,13 +253,15 @@ class StillView:
         page = self.page
         return (
             f"**{escaped(page.scene.name)}** as it starts: "
-            f"{page.body_count:,} bodies, {page.scene.static_count:,} static, "
-            f"{page.scene.joint_count:,} joints, {len(snapshot.contacts or ()):,} contacts"
+            f"{counts(snapshot)}, {page.scene.static_count:,} static bodies, {len(snapshot.contacts or ()):,} contacts"
         )
 
 
 def _first_partition(recording: Recording, first: Snapshot) -> Ids:
-    """The run's partition; where its file is gone, each body's worker of most weight in the first frame."""
+    """The run's partition; where its file is gone, or bodies have come since, each body's worker of most weight in the
+    first frame."""
+    if recording.has_changes:
+        return np.asarray(np.argmax(first.weights, axis=1), np.int32)
     try:
         return make_partition(recording.scene, recording.worker_count, recording.params.partition)
     except LapjointError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -20,12 +20,19 @@ from ..draw.recorded import exchange_text
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 
 
 @dataclass
 class Snapshot:
-    """One moment. Tables have a row for every body, parked balls included."""
+    """One moment. Tables have a row for every body of the scene, those that were removed included."""
 
+    scene: Scene
+    """With all that was added up to this moment. It does not change."""
+    alive: Mask
+    """Which bodies are there."""
+    joint_alive: Mask
+    """Which joints hold."""
     step_count: int
     time: float
     """s"""
@@ -41,16 +48,23 @@ class Snapshot:
     interface: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     """Bodies with constraints between workers."""
     frozen: Ids = field(default_factory=lambda: np.empty(0, np.int32))
-    broken: Ids = field(default_factory=lambda: np.empty(0, np.int32))
-    """Joints that are broken."""
     pulled: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     pull_lines: Array = field(default_factory=lambda: np.empty((0, 2, 3)))
     """From where each pull holds its body to where it pulls, (n, 2, 3) [m]."""
+    start_number: int = 0
+    """How many times the simulation had been restarted. Bodies of different starts have nothing to do with each other,
+    beyond those that the scene begins with."""
+
+    def has(self, body: int) -> bool:
+        """Whether this body is there."""
+        return body < len(self.alive) and bool(self.alive[body])
 
     @cached_property
     def weights(self) -> Array:
         """Blend weight of each worker for each body, (body_count, workers); -1 where it does not simulate the body."""
-        return self.find_weights()
+        table = self.find_weights()
+        table[~self.alive] = -1.0
+        return table
 
     @cached_property
     def is_member(self) -> NDArray[np.bool_]:
@@ -83,18 +97,21 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         simulation.weight,
     )
     profile, has_stepped = simulation.profile, simulation.step_count > 0
+    scene, alive = simulation.scene, simulation.alive.copy()
     return Snapshot(
+        scene.so_far(),
+        alive,
+        scene.joint_alive.copy(),
         simulation.step_count,
         simulation.time,
         simulation.states,
         find,
-        profile.contacts if has_stepped else None,
+        _between(profile.contacts, alive) if has_stepped else None,
         dict(profile.phases_ms),
         profile.exchanges if traits(simulation.params.coupling).exchanges else None,
         profile.residual,
         simulation.interface,
         simulation.frozen_ids,
-        simulation.broken_joint_ids,
     )
 
 
@@ -108,15 +125,16 @@ def of_recording(recording: Recording, number: int) -> Snapshot:
     frame = recording.frame(number)
     contacts = recording.contacts(number) if recording.has_contacts else None
     weights = partial(_recorded_weights, recording, number)
-    shown = Snapshot(frame.step_count, frame.time, frame.states, weights, contacts)
-    shown.interface, shown.broken = recording.interface(number), recording.joint_breaks(number).joint
+    alive, joint_alive = recording.alive(number), recording.joint_alive(number)
+    shown = Snapshot(recording.scene, alive, joint_alive, frame.step_count, frame.time, frame.states, weights, contacts)
+    shown.interface = recording.interface(number)
     return shown
 
 
 def of_partition(scene: Scene, partition: Ids, worker_count: int, contacts: Contacts) -> Snapshot:
     """A scene as it starts, before any overlap."""
     table = np.where(partition[:, None] == np.arange(worker_count), 1.0, -1.0)
-    return Snapshot(0, 0.0, scene.states, lambda: table, contacts)
+    return Snapshot(scene, scene.alive, scene.joint_alive, 0, 0.0, scene.states, lambda: table, contacts)
 
 
 def weight_table(
@@ -133,11 +151,30 @@ def weight_table(
     return table
 
 
+def counts(snapshot: Snapshot) -> str:
+    """How many bodies and joints there are, as part of a page's status."""
+    return f"{int(snapshot.alive.sum()):,} bodies, {int(snapshot.joint_alive.sum()):,} joints"
+
+
 def exchange_line(snapshot: Snapshot) -> str:
     """Exchanges, residual and interface as a line of a page's status; empty unless coupling is tight."""
     if snapshot.exchanges is None:
         return ""
     return f"\n\n{exchange_text(snapshot.exchanges, snapshot.residual)}, {len(snapshot.interface):,} interface bodies"
+
+
+def _between(contacts: Contacts, alive: Mask) -> Contacts:
+    """Contacts of bodies that are there: some may have been removed after the step."""
+    first, second = contacts.bodies.T
+    there = alive[first] & (alive[np.maximum(second, 0)] | (second < 0))
+    if there.all():
+        return contacts
+    return replace(
+        contacts,
+        bodies=contacts.bodies[there],
+        point_count=contacts.point_count[there],
+        depth=contacts.depth[there],
+    )
 
 
 def _recorded_weights(recording: Recording, number: int) -> Array:

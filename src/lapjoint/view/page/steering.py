@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import LapjointError
 from ...simulation import Simulation
-from .balls import park_balls
-from .hands import Pull, Pulls, thrown_state
+from .balls import BALLS, Balls
+from .hands import Pull, Pulls
 
 Ids = NDArray[np.int32]
 Request = Callable[[Simulation], None]
@@ -22,11 +22,11 @@ IDLE_S = 0.02
 
 
 class Steering:
-    """Pace, pulls and requests of one simulation. The last `ball_count` bodies of its scene are balls in reserve."""
+    """Pace, pulls and requests of one simulation. So many balls that were thrown are there at once at most."""
 
-    def __init__(self, simulation: Simulation, ball_count: int = 0, *, can_restart: bool = True) -> None:
+    def __init__(self, simulation: Simulation, ball_count: int = BALLS, *, can_restart: bool = True) -> None:
         self.simulation, self.ball_count, self.can_restart = simulation, ball_count, can_restart
-        self.body_count = simulation.scene.body_count - ball_count
+        self._balls = Balls(simulation.scene, ball_count)
         self.paused = False
         self.done = False
         """Whether all steps of the run are taken; only a restart goes on."""
@@ -41,7 +41,7 @@ class Steering:
         self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
         self._asked = threading.Event()
         self._settings: dict[str, Request] = {}
-        self._steps_wanted = self._thrown_count = 0
+        self._steps_wanted = 0
         self._step_at = 0.0
 
     # ---- the simulation's thread -----------------------------------------------------------------------------------
@@ -90,6 +90,7 @@ class Steering:
         """Count a wanted step as taken, and add the forces of pulls to it."""
         self._steps_wanted = max(self._steps_wanted - 1, 0)
         simulation, pulls = self.simulation, self.pulls
+        pulls.keep(simulation.alive)
         if pulls.held is not None or pulls.kept:
             forces = pulls.forces(simulation.scene, simulation.states, simulation.timestep, self.strength)
             simulation.add_forces(*forces)
@@ -135,8 +136,8 @@ class Steering:
             if not self.can_restart:
                 raise LapjointError("this run leaves figures behind (--record, --json, ...), and cannot restart")
             simulation.restart()
-            park_balls(simulation, self.ball_count)
-            self.pulls, self._thrown_count, self._steps_wanted = Pulls(), 0, 0
+            self._balls.restart()
+            self.pulls, self._steps_wanted = Pulls(), 0
             if self.done:
                 self.done = self.paused = False
             for setting in self._settings.values():
@@ -146,12 +147,12 @@ class Steering:
         self.ask(restart)
 
     def repartition(self, partition: ArrayLike, on_done: Callable[[], None] = lambda: None) -> None:
-        """Migrate the scene's bodies to these workers in the next step; balls stay where they are."""
+        """Migrate bodies to these workers in the next step; those that have come since stay where they are."""
         wanted = np.array(partition, np.int32)
 
         def repartition(simulation: Simulation) -> None:
-            balls = simulation.weights()[self.body_count :].argmax(axis=1)
-            simulation.repartition(np.concatenate([wanted, balls]).astype(np.int32))
+            since = simulation.weights()[len(wanted) :].argmax(axis=1)
+            simulation.repartition(np.concatenate([wanted, since]).astype(np.int32))
             on_done()
 
         self.ask(repartition)
@@ -162,6 +163,7 @@ class Steering:
         """Hold a body at a point of the world."""
 
         def hold(simulation: Simulation) -> None:
+            simulation.scene.checked_ids([body], "pull")
             self.pulls.held = Pull.at(body, simulation.states[body], point)
 
         self.ask(hold)
@@ -192,16 +194,14 @@ class Steering:
         """Hold a body where it is, or release it."""
         self.ask(lambda simulation: simulation.freeze([body]) if frozen else simulation.release([body]))
 
+    def remove(self, body: int) -> None:
+        """Take a body out of the simulation, and its joints and pulls with it."""
+        self.ask(lambda simulation: simulation.remove_bodies([body]))
+
     def throw(self, eye: ArrayLike, direction: ArrayLike, speed: float) -> None:
-        """Throw a ball from there; when all are out, the one that was thrown first."""
-        if self.ball_count == 0:
-            raise LapjointError("there are no balls to throw: --balls is 0")
+        """Throw a ball from there."""
 
         def throw(simulation: Simulation) -> None:
-            ball = self.body_count + self._thrown_count % self.ball_count
-            self._thrown_count += 1
-            radius = float(simulation.scene.bounding_radii()[ball])
-            simulation.release([ball])
-            simulation.set_states([ball], thrown_state(eye, direction, speed, radius)[None])
+            self._balls.throw(simulation, eye, direction, speed)
 
         self.ask(throw)

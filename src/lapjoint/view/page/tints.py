@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...scene import Scene
 from ..draw import coloring
 from ..draw.colors import label_colors, worker_colors
 from .snapshot import Snapshot
@@ -16,8 +17,6 @@ Ids = NDArray[np.int32]
 
 BY_HAND = "partition by hand"
 MODE_NAMES = (*coloring.MODES, BY_HAND)
-_PLAIN = (0.62, 0.65, 0.70)
-"""Of thrown balls, in modes that have no colour for them."""
 
 
 @dataclass(frozen=True)
@@ -33,22 +32,27 @@ class Legend:
 class Tints:
     """Colours of a scene's bodies over time. The scale of speeds follows what there is to see, slowly."""
 
-    def __init__(self, labels: NDArray[np.int32], worker_count: int) -> None:
-        self._label_colors = label_colors(labels)
-        self._labels = np.unique(labels).tolist()
+    def __init__(self, worker_count: int) -> None:
+        self._scene: Scene | None = None
+        self._label_colors: Array = np.empty((0, 3))
+        self._labels: list[int] = []
         self._worker_count = worker_count
         self._fastest = 0.0
 
     def colors(self, mode: str, snapshot: Snapshot, draft: Ids) -> Array:
-        """One row for every body of the snapshot."""
+        """One row for every body of the snapshot. Those of removed bodies mean nothing."""
+        if self._scene is not snapshot.scene:
+            self._scene, labels = snapshot.scene, snapshot.scene.bodies.label
+            self._label_colors, self._labels = label_colors(labels), np.unique(labels).tolist()
         if mode == "label":
-            return self._with_balls(self._label_colors, snapshot)
+            return self._label_colors
         if mode == BY_HAND:
-            return self._with_balls(worker_colors(int(draft.max(initial=0)) + 1)[draft], snapshot)
+            return worker_colors(int(draft.max(initial=0)) + 1)[draft]
         if mode == "speed":
-            self._follow(np.linalg.norm(snapshot.states[:, 7:10], axis=1))
+            self._follow(np.linalg.norm(snapshot.states[snapshot.alive, 7:10], axis=1))
         contacts = () if snapshot.contacts is None else snapshot.contacts.bodies
-        weights = snapshot.is_member if mode == "overlap" else np.maximum(snapshot.weights, 0.0)
+        weights = snapshot.is_member.astype(float) if mode == "overlap" else np.maximum(snapshot.weights, 0.0)
+        weights[~snapshot.alive, 0] = 1.0  # weights sum to one
         return coloring.body_colors(
             mode,
             weights=weights,
@@ -57,9 +61,6 @@ class Tints:
             interface=snapshot.interface,
             fastest=self._fastest,
         )
-
-    def _with_balls(self, colors: Array, snapshot: Snapshot) -> Array:
-        return np.concatenate([colors, np.tile(_PLAIN, (len(snapshot.states) - len(colors), 1))])
 
     def _follow(self, speeds: Array) -> None:
         wanted = max(coloring.fastest_of(speeds), 1e-3)
