@@ -62,6 +62,7 @@ class LivingScene(Scene):
         self.shapes, self._shape_ids = list(scene.shapes), dict(scene._shape_ids)
         for mine, theirs in ((self.bodies, scene.bodies), (self.statics, scene.statics), (self.joints, scene.joints)):
             mine.share(theirs)
+        self.motions = dict(scene.motions)
         self._ignored = list(scene._ignored)
         self.body_names, self._body_ids = dict(scene.body_names), dict(scene._body_ids)
         self._states_now = states_now
