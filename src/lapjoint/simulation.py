@@ -24,7 +24,7 @@ from .scene import Scene
 from .scene.joints import Joint
 from .scene.living import Life, LivingScene
 from .scene.measures import joint_gaps, state_hash
-from .scene.motions import Motion
+from .scene.motions import GivenMotion, Motion
 from .scene.shapes import MovingShape
 from .scene.states import checked_states
 from .server.commands import CommandBuilder
@@ -288,6 +288,11 @@ class Simulation:
         """States of kinematic bodies now, (n, 13), in the order of `scene.kinematic_ids`; velocities are those of the
         step that comes."""
         return self._kinematic.states(self.step_count)
+
+    @property
+    def motions(self) -> dict[int, GivenMotion]:
+        """How each kinematic body moves now, by its number; a copy."""
+        return self._kinematic.motions
 
     @property
     def static_poses(self) -> Array:

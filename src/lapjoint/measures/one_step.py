@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import BreakingEngine, make_engine
+from ..engines import BreakingEngine, KinematicEngine, make_engine
 from ..errors import LapjointError
 from ..simulation import Simulation
 
@@ -36,6 +36,7 @@ class OneStep:
         self._start: Array | None = None
         self._forces: dict[int, Array] = {}
         self._broken = simulation.broken_joint_ids
+        self._motions = simulation.motions
 
     def before_step(self, simulation: Simulation) -> None:
         """Keep what the step starts from, if the engine is to take it too."""
@@ -43,6 +44,7 @@ class OneStep:
         if -(simulation.step_count + 1) % self._every <= WARM_STEPS:
             self._start = simulation.states
             self._forces, self._broken = simulation.forces, simulation.broken_joint_ids
+            self._motions = simulation.motions
 
     def after_step(self, simulation: Simulation, states: Array) -> tuple[float, float]:
         """Error and difference of the step just taken, as `compare` has them; not numbers where it is not compared."""
@@ -62,6 +64,9 @@ class OneStep:
             self._iterations = iterations
         if isinstance(engine, BreakingEngine):
             engine.set_broken(self._broken)
+        if self._motions and isinstance(engine, KinematicEngine):
+            engine.set_motions(self._motions)
+            engine.set_step(simulation.step_count - 1)
         # Setting a state rounds it to the engine's precision. Bodies that are where the run has them stay untouched:
         # with one worker, all.
         moved = np.flatnonzero((engine.get_states(bodies) != start).any(axis=1))

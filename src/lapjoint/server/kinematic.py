@@ -31,7 +31,8 @@ class KinematicBodies:
         """Motions that are not the scene's."""
 
     @property
-    def _motions(self) -> dict[int, GivenMotion]:
+    def motions(self) -> dict[int, GivenMotion]:
+        """Of all kinematic bodies."""
         return self._scene.motions | self.changed
 
     def message(self) -> Motions:
@@ -40,14 +41,14 @@ class KinematicBodies:
 
     def states(self, step_count: int) -> Array:
         """Of all kinematic bodies, ascending, (n, 13)."""
-        motions = self._motions
+        motions = self.motions
         rows = [motions[number].state(step_count, self._timestep) for number in sorted(motions)]
         return np.array(rows).reshape(-1, STATE_SIZE)
 
     def static_poses(self, step_count: int) -> Array:
         """Of all static bodies, (static_count, 7)."""
         poses = np.concatenate([self._scene.statics.position, self._scene.statics.quaternion], axis=1)
-        for number, motion in self._motions.items():
+        for number, motion in self.motions.items():
             poses[number] = motion.pose(step_count, self._timestep)
         return poses
 
