@@ -18,6 +18,9 @@ FRAME_ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "time": ("float64", ()),
 }
 
+KINEMATIC_POSES = "kinematic_poses"
+"""Positions and quaternions of kinematic bodies, a row per frame: only of scenes with any."""
+
 # Rows of all frames one after the other; those of frame i are offset[i] to offset[i + 1].
 OVERLAP_OFFSET, INTERFACE_OFFSET, CONTACT_OFFSET = "overlap_offset", "interface_offset", "contact_offset"
 BREAK_OFFSET, HIT_OFFSET = "break_offset", "hit_offset"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..algorithms.membership import WORD
 from ..engines import Contacts, Hits, JointBreaks
 from ..scene import STATE_SIZE
+from ..scene.motions import POSE_SIZE
 from ..server.incidents import Incident
 from ..server.profile import PHASES
 from .growing import GrowingArray, write_group
@@ -27,6 +28,7 @@ from .layout import (
     HIT_OFFSET,
     INTERFACE_ARRAYS,
     INTERFACE_OFFSET,
+    KINEMATIC_POSES,
     LIST_ROWS,
     OVERLAP_ARRAYS,
     OVERLAP_OFFSET,
@@ -56,6 +58,8 @@ class FrameSample:
     """Since the last frame, where joints can break."""
     hits: Hits | None = None
     """Since the last frame, where bodies have such reported."""
+    kinematic_poses: NDArray[np.float64] | None = None
+    """Where there are kinematic bodies."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,9 @@ class RecordingStore:
         sizes = {"body": bodies, "state": STATE_SIZE, "worker": workers, "phase": len(PHASES)}
         for name, (dtype, dimensions) in FRAME_ARRAYS.items():
             self._make(name, dtype, "frame", {dimension: sizes[dimension] for dimension in dimensions})
+        if self._attributes["kinematic_count"]:
+            rest = {"kinematic": int(self._attributes["kinematic_count"]), "pose": POSE_SIZE}
+            self._make(KINEMATIC_POSES, "float64", "frame", rest)
         for name, (dtype, dimension) in PROFILE_ARRAYS.items():
             self._make(f"profile/{name}", dtype, "step", {dimension: sizes[dimension]} if dimension else {})
         for name, count in measures.items():
@@ -155,6 +162,8 @@ class RecordingStore:
         if not np.array_equal(frame.bits, self._last_bits):
             self._last_bits, self._last_workers = frame.bits, first_workers(frame.bits)
         self._arrays["first_worker"].append(self._last_workers[None])
+        if frame.kinematic_poses is not None:
+            self._arrays[KINEMATIC_POSES].append(frame.kinematic_poses[None])
         self._add_list(OVERLAP_OFFSET, OVERLAP_ARRAYS, frame.overlap)
         if frame.interface is not None:
             self._add_list(INTERFACE_OFFSET, INTERFACE_ARRAYS, (frame.interface,))

@@ -23,6 +23,7 @@ from ..engines import StepTable
 from ..errors import LapjointError
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
+from ..scene.motions import POSE_SIZE
 from ..server.profile import PHASES
 from ..simulation import Simulation
 from .layout import FORMAT, PROFILE_ARRAYS, VERSION, is_of_workers
@@ -111,6 +112,7 @@ class RecordingWriter:
             "interface": self._has_interface,
             "breaks": self._has_breaks,
             "hits": self._has_hits,
+            "kinematic_count": len(simulation.scene.motions),
             "phases": list(PHASES),
             "profile": list(PROFILE_ARRAYS),
             "measures": list(self._measures),
@@ -158,6 +160,8 @@ class RecordingWriter:
                 simulation.profile.contacts if self._contacts else None,
                 self._new_rows(simulation.joint_breaks) if self._has_breaks else None,
                 self._new_rows(simulation.hits) if self._has_hits else None,
+                self._new_breaks(simulation) if self._has_breaks else None,
+                simulation.kinematic_states[:, :POSE_SIZE] if simulation.scene.motions else None,
             )
         rows = profile_rows(simulation, len(values))
         for number, (row, own) in enumerate(zip(rows, values, strict=True), 1):

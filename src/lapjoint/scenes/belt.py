@@ -46,5 +46,5 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
     sizes = np.random.default_rng(seed).uniform(0.26, 0.44, (len(places), 3)).round(2)
     boxes = [Box(tuple(one.tolist())) for one in sizes[:count]]
     scene.add_bodies(boxes, np.array(places)[:count], density=400.0, material=RUBBER)
-    scene.camera = ((-0.35 * length, -1.5 * length, 1.15 * length), (0.0, 0.0, 0.0))
+    scene.camera = ((-0.35 * length, -1.25 * length, 1.15 * length), (0.0, -0.08 * length, 0.0))
     return scene

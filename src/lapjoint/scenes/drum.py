@@ -19,9 +19,9 @@ GRAINS = 800
 GRAIN = 0.05  # radius of a ball, and half a cube's side [m]
 SPACING = 2.3 * GRAIN
 FILLED = 0.22  # of the drum's volume, by grains and what is between them
-LENGTH, MOUTH = 0.8, 0.6  # of the drum, and the radius of its mouth, in radii
+LENGTH, MOUTH = 0.8, 0.75  # of the drum, and the radius of its mouth, in radii
 SIDES, LIFTERS = 48, 6
-TILT = 0.4  # of its axis [rad]
+TILT = 0.5  # of its axis [rad]
 RATE = 1.2  # [rad/s]
 DRY = Material(friction=0.5, rolling_friction=0.002)
 
@@ -37,7 +37,7 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
     turns = Rotation(rotation.rotate(tilt, [0.0, 1.0, 0.0]), RATE, about=(0.0, 0.0, 0.0))
     scene = Scene("drum", growth_depth=0, search_depth=4)
     scene.add_kinematic(drum_shell(radius, length, SIDES), (0.0, 0.0, 0.0), tilt, motion=turns, material=DRY)
-    lifter = Box((0.16 * radius, length, 0.06 * radius))
+    lifter = Box((0.16 * radius, 0.96 * length, 0.06 * radius))
     for angle in np.arange(LIFTERS) * 2 * np.pi / LIFTERS:
         turn = rotation.multiply(tilt, rotation.from_axis_angle([0.0, 1.0, 0.0], angle))
         place = rotation.rotate(turn, [0.9 * radius, 0.0, 0.0])
@@ -46,8 +46,8 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
     places = np.random.default_rng(seed).permutation(places)
     balls = len(places) // 2
     scene.add_bodies(Sphere(GRAIN), places[:balls], density=1500.0, material=DRY)
-    scene.add_bodies(Box((2 * GRAIN, 2 * GRAIN, 2 * GRAIN)), places[balls:], density=1500.0, material=DRY)
-    scene.camera = ((-0.5 * radius, -3.2 * radius, 1.9 * radius), (0.0, 0.0, -0.1 * radius))
+    scene.add_bodies(Box((2 * GRAIN, 2 * GRAIN, 2 * GRAIN)), places[balls:], tilt, density=1500.0, material=DRY)
+    scene.camera = ((-1.1 * radius, -2.7 * radius, 1.7 * radius), (0.0, 0.0, -0.05 * radius))
     return scene
 
 

@@ -22,11 +22,17 @@ class Stage:
         self.scene = scene
         self.body_count = scene.body_count
         self.batch = Batch(scene)
-        statics = scene.statics
-        self._static_positions = statics.position[self.batch.static_ids].copy()
-        self._static_quaternions = statics.quaternion[self.batch.static_ids].copy()
+        self._static_poses = np.concatenate([scene.statics.position, scene.statics.quaternion], axis=1)
 
-    def places(self, states: ArrayLike | None) -> tuple[Array, Array]:
+    def static_poses(self, poses: Array | None) -> Array:
+        """Positions and quaternions of all static bodies: these, or the scene's."""
+        if poses is None:
+            return self._static_poses
+        if poses.shape != self._static_poses.shape or not np.isfinite(poses).all():
+            raise LapjointError(f"static poses are {poses.shape}, expected {self._static_poses.shape} finite numbers")
+        return poses
+
+    def places(self, states: ArrayLike | None, static_poses: Array | None = None) -> tuple[Array, Array]:
         """Positions and unit quaternions of bodies and static bodies, checked."""
         table = self.scene.states if states is None else np.asarray(states, float)
         count = self.body_count
@@ -38,8 +44,9 @@ class Stage:
             title = self.scene.body_title(int(bad[0]))
             more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
             raise LapjointError(f"{title}{more}: the state is not finite, or its quaternion is zero")
-        positions = np.concatenate([table[:, :3], self._static_positions])
-        return positions, np.concatenate([table[:, 3:7] / lengths[:, None], self._static_quaternions])
+        statics = self.static_poses(static_poses)[self.batch.static_ids]
+        positions = np.concatenate([table[:, :3], statics[:, :3]])
+        return positions, np.concatenate([table[:, 3:7] / lengths[:, None], statics[:, 3:]])
 
     def focus(self, positions: Array) -> NDArray[np.bool_]:
         """What a picture is about: the bodies without those that flew far away, and static bodies that are no larger

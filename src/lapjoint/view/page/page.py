@@ -213,6 +213,8 @@ class Page:
         shown[balls] = ~np.isin(balls, snapshot.frozen)
         with self.server.atomic():
             self.nodes.update(snapshot.states, colors, shown)
+            if snapshot.static_poses is not None:
+                self.nodes.move_statics(snapshot.static_poses, self.scene.kinematic_ids)
             self.nodes.set_opacity(look.opacity)
             self._overlays.update(snapshot, look.wanted, draft if look.mode == BY_HAND else None)
         for visitor in self.visitors():
@@ -313,7 +315,7 @@ class Page:
         if visitor is None:
             return
         snapshot = self.snapshot
-        body, _ = self._picker.pick(snapshot.states, event.ray_origin, event.ray_direction)
+        body, _ = self._picker.pick(snapshot.states, event.ray_origin, event.ray_direction, snapshot.static_poses)
         visitor.body = body if body >= 0 else None
         self.repaint()
 

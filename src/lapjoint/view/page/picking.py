@@ -41,7 +41,9 @@ class Picker:
             hulls += [part.shape for part in compound.parts if isinstance(part.shape, ConvexHull)]
         return {id(hull): Qhull(hull.points).equations for hull in hulls}
 
-    def pick(self, states: Array, origin: ArrayLike, direction: ArrayLike) -> tuple[int, float]:
+    def pick(
+        self, states: Array, origin: ArrayLike, direction: ArrayLike, static_poses: Array | None = None
+    ) -> tuple[int, float]:
         """The first body on the ray and its distance [m]; body -1 where the ray meets none, or a static body first."""
         start, ahead = np.asarray(origin, float), np.asarray(direction, float)
         ahead = ahead / np.linalg.norm(ahead)
@@ -52,7 +54,10 @@ class Picker:
             return -1, FAR
         row = int(np.argmin(found))
         statics = self.scene.statics
-        hidden = self._distances(statics.shape_id, statics.position, statics.quaternion, start, ahead)
+        poses = static_poses
+        if poses is None:
+            poses = np.concatenate([statics.position, statics.quaternion], axis=1)
+        hidden = self._distances(statics.shape_id, poses[:, :3], poses[:, 3:], start, ahead)
         if hidden.min(initial=FAR) < found[row]:
             return -1, float(hidden.min())
         return int(near[row]), float(found[row])

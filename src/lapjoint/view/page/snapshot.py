@@ -46,6 +46,8 @@ class Snapshot:
     pulled: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     pull_lines: Array = field(default_factory=lambda: np.empty((0, 2, 3)))
     """From where each pull holds its body to where it pulls, (n, 2, 3) [m]."""
+    static_poses: Array | None = None
+    """Positions and quaternions of static bodies, where some are kinematic."""
 
     @cached_property
     def weights(self) -> Array:
@@ -95,6 +97,7 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         simulation.interface,
         simulation.frozen_ids,
         simulation.broken_joint_ids,
+        static_poses=simulation.static_poses if simulation.scene.motions else None,
     )
 
 
@@ -109,6 +112,7 @@ def of_recording(recording: Recording, number: int) -> Snapshot:
     contacts = recording.contacts(number) if recording.has_contacts else None
     weights = partial(_recorded_weights, recording, number)
     shown = Snapshot(frame.step_count, frame.time, frame.states, weights, contacts)
+    shown.static_poses = recording.static_poses(number) if recording.kinematic_count else None
     shown.interface, shown.broken = recording.interface(number), recording.joint_breaks(number).joint
     return shown
 
