@@ -117,7 +117,9 @@ class ContactSweeps {
   template <bool kBias>
   Real sweep(Bodies& bodies);
   template <bool kBias, bool kDrifts>
-  Lanes sweep_group(Group& group, Bodies& bodies);
+  Lanes sweep_group(Group& group, Bodies& bodies, Motion* motion);
+  template <bool kBias>
+  Lanes sweep_drifting(Group& group, Bodies& bodies, Motion* motion);
   template <bool kBias, bool kDrifts>
   Lanes sweep_normals(Group& group, Velocities& v, const Bodies& bodies, Lanes& sum);
   // `drift`: of both rows, or null.
