@@ -157,6 +157,23 @@ def test_one_engine_takes_the_same_steps() -> None:
             assert measures.after_step(simulation)["one_step_error"] == 0
 
 
+@pytest.mark.parametrize("coupling", ["tight", "blend"])
+def test_bodies_that_are_added_are_carried_along(coupling: str, tmp_path: Path) -> None:
+    """And those that a checkpoint has, though the scene that it began with has not."""
+    with Simulation(workshop(), Params(workers=2, coupling=coupling, runtime="inline", repartition=0)) as simulation:
+        play(simulation, 0, 50)
+        added = simulation.add_bodies(Box((0.4, 0.4, 0.4)), [(-3.0, 3.0, 0.51), (2.9, 3.0, 0.51)], material=ROUGH)
+        simulation.remove_bodies([0])
+        play(simulation, 50, 70)
+        checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
+        play(simulation, 70, 170)
+        assert simulation.states[list(added), 7] == pytest.approx([0.5, 0.5], abs=0.02)
+        wanted = simulation.state_hash
+    with checkpoint.resume() as simulation:
+        play(simulation, 70, 170)
+        assert simulation.state_hash == wanted
+
+
 # ---- what a user does ------------------------------------------------------------------------------------------------
 
 

@@ -134,8 +134,8 @@ class CommandBuilder:
         return commands
 
     def _told(self) -> dict[str, Any]:
-        """What all workers are told: what the scene has more, which joints have broken and which motions were set, since
-        they were told."""
+        """What all workers are told: what the scene has more, which joints have broken, and which motions were set,
+        since they were told."""
         told: dict[str, Any] = {}
         if self._extent != self._scene.extent:
             told["added"], self._extent = self._scene.since(self._extent), self._scene.extent
