@@ -160,7 +160,6 @@ class RecordingWriter:
                 simulation.profile.contacts if self._contacts else None,
                 self._new_rows(simulation.joint_breaks) if self._has_breaks else None,
                 self._new_rows(simulation.hits) if self._has_hits else None,
-                self._new_breaks(simulation) if self._has_breaks else None,
                 simulation.kinematic_states[:, :POSE_SIZE] if simulation.scene.motions else None,
             )
         rows = profile_rows(simulation, len(values))
