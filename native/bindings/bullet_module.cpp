@@ -20,7 +20,9 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using lapjoint::BodyColumns;
 using lapjoint::BulletWorld;
+using lapjoint::GivenMotion;
 using lapjoint::JointColumns;
+using lapjoint::Place;
 using lapjoint::ShapeDefinition;
 using lapjoint::StaticBody;
 using lapjoint::WorldSettings;
@@ -33,6 +35,14 @@ using Output = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 namespace {
 
 int rows(const Input<int>& ids) { return static_cast<int>(ids.shape(0)); }
+
+// From position and quaternion.
+Place place_of(const double* row) {
+  Place place;
+  std::copy(row, row + 3, place.position);
+  std::copy(row + 3, row + 7, place.quaternion);
+  return place;
+}
 
 template <typename T>
 const T* column(const nb::dict& table, const char* name) {
@@ -277,6 +287,36 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.add_static(item);
           },
           "shape_id"_a, "place"_a, "friction"_a, "restitution"_a, "rolling_friction"_a, "group"_a, "mask"_a)
+      // Kinematic bodies, by their numbers as static ones. Places are rows of position and quaternion.
+      .def(
+          "set_motion",
+          [](BulletWorld& w, int number, int kind, std::int64_t start, const std::array<double, 7>& base,
+             Input<double> values) {
+            GivenMotion motion{kind, start, place_of(base.data()), {values.data(), values.data() + values.size()}};
+            w.set_motion(number, std::move(motion));
+          },
+          "number"_a, "kind"_a, "start"_a, "base"_a, "values"_a)
+      .def("set_surface_velocity", &BulletWorld::set_surface_velocity, "number"_a, "velocity"_a)
+      .def("set_step", &BulletWorld::set_step, "step"_a, "timestep"_a, Unlocked())
+      .def("kinematic_count", [](const BulletWorld& w) { return w.kinematic_places().size(); })
+      .def(
+          "kinematic_places",
+          [](const BulletWorld& w, Output<double> places) {
+            double* out = places.data();
+            for (const Place& place : w.kinematic_places()) {
+              out = std::copy(place.position, place.position + 3, out);
+              out = std::copy(place.quaternion, place.quaternion + 4, out);
+            }
+          },
+          "places"_a.noconvert())
+      .def(
+          "set_kinematic_places",
+          [](BulletWorld& w, Input<double> rows) {
+            std::vector<Place> places;
+            for (std::size_t i = 0; i < rows.shape(0); ++i) places.push_back(place_of(rows.data() + 7 * i));
+            w.set_kinematic_places(places);
+          },
+          "places"_a, Unlocked())
       .def(
           "activate",
           [](BulletWorld& w, Input<int> ids, Input<double> states) {

@@ -239,6 +239,9 @@ void SubstepWorld::read_contacts() {
     const Member a = member(number_a, manifold.getBody0()), b = member(number_b, manifold.getBody1());
     contact.a = a.place;
     contact.b = b.place;
+    const int number = std::max(number_a, number_b) - kStaticBase;
+    const bool may_move = number >= 0 && number < static_cast<int>(surface_of_.size());
+    contact.surface = may_move ? surface_of_[number] : Contact::kStill;
     contact.point_count = source.count;
     contact.rolling = a.rolling + b.rolling;
     btVector3 normal(0, 0, 0);
@@ -272,6 +275,12 @@ void SubstepWorld::read_contacts() {
       contact.angular[k] = same ? kept_[at].angular[k] : 0;
     }
   }
+}
+
+void SubstepWorld::set_surfaces(const std::vector<int>& numbers, std::vector<Surface> surfaces) {
+  surface_of_.assign(numbers.empty() ? 0 : numbers.back() + 1, Contact::kStill);
+  for (std::size_t i = 0; i < numbers.size(); ++i) surface_of_[numbers[i]] = static_cast<int>(i);
+  solver_.surfaces = std::move(surfaces);
 }
 
 void SubstepWorld::write_back() {

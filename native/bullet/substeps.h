@@ -64,6 +64,9 @@ class SubstepWorld {
   void set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
                    std::vector<Neighbour> neighbours, const std::vector<int>& whole, bool stale);
 
+  // Static bodies that move, or whose surface does, by number, and how they do in the next step.
+  void set_surfaces(const std::vector<int>& numbers, std::vector<Surface> surfaces);
+
   // From contacts as the dispatcher has them: computes a step, and writes it into the world's bodies and contacts.
   void solve(btDispatcher& dispatcher, btScalar timestep);
   void write_back();
@@ -171,6 +174,7 @@ class SubstepWorld {
     Real rolling;
   };
   std::vector<Member> members_;               // by body number
+  std::vector<int> surface_of_;               // by number of a static body; may be too short
   std::vector<int> ghost_of_;                 // by place: the neighbour whose body it is, or kOwn
   std::vector<std::vector<char>> is_border_;  // of each neighbour, by place
   std::vector<char> is_first_;                // of each neighbour: whether this worker comes before it

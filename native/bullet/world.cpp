@@ -151,18 +151,21 @@ btVector3 BulletWorld::length(const double* xyz) const {
 
 // ---- into the world and out of it ----------------------------------------------------------------------------------
 
+void BulletWorld::bounds(const btRigidBody& body, btVector3& low, btVector3& high) const {
+  body.getCollisionShape()->getAabb(body.getWorldTransform(), low, high);
+  if (body.getCollisionShape()->getShapeType() != STATIC_PLANE_PROXYTYPE) return;
+  // A plane's box is so large that its volume overflows, and Bullet's tree writes outside of its lists.
+  low.setMax(btVector3(-kFarthest, -kFarthest, -kFarthest));
+  high.setMin(btVector3(kFarthest, kFarthest, kFarthest));
+  if (settings_.exact_shapes) bound_plane(body, low, high);
+}
+
 void BulletWorld::enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask,
                                    btScalar room) {
   btVector3 low, high;
-  body.getCollisionShape()->getAabb(body.getWorldTransform(), low, high);
+  bounds(body, low, high);
   low -= btVector3(room, room, room);
   high += btVector3(room, room, room);
-  if (body.getCollisionShape()->getShapeType() == STATIC_PLANE_PROXYTYPE) {
-    // A plane's box is so large that its volume overflows, and Bullet's tree writes outside of its lists.
-    low.setMax(btVector3(-kFarthest, -kFarthest, -kFarthest));
-    high.setMin(btVector3(kFarthest, kFarthest, kFarthest));
-    if (settings_.exact_shapes) bound_plane(body, low, high);
-  }
   broadphase_.m_gid = number - 1;  // the new proxy gets m_gid + 1: the body's own number, whenever it arrives
   body.setBroadphaseHandle(broadphase_.createProxy(low, high, body.getCollisionShape()->getShapeType(), &body,
                                                    static_cast<int>(group), static_cast<int>(mask), &dispatcher_));
@@ -499,10 +502,12 @@ void BulletWorld::step(double timestep, int count) {
       continue;
     }
     const auto start = std::chrono::steady_clock::now();
+    begin_kinematic_step(timestep);
     world_->begin_own_step(btScalar(timestep));
     detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     substeps_->solve(dispatcher_, btScalar(timestep));
     substeps_->write_back();
+    end_kinematic_step();
     world_->clearForces();
     substeps_->find_hits(body_columns_.hit_impulse, hits_);
     break_overloaded(timestep);
@@ -582,12 +587,14 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   commit();
   substeps_->exchange_states();
   const auto start = std::chrono::steady_clock::now();
+  begin_kinematic_step(timestep);
   world_->begin_own_step(btScalar(timestep));
   detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   substeps_->solve(dispatcher_, btScalar(timestep));
   if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
   ghosts_are_due_ = mailboxes.finish_step(substeps_->have_moved_far());
   substeps_->write_back();
+  end_kinematic_step();
   substeps_->measure_mail(mailboxes);
   world_->clearForces();
   substeps_->find_hits(body_columns_.hit_impulse, hits_);

@@ -13,6 +13,7 @@
 
 #include "bullet/exact.h"
 #include "bullet/joints.h"
+#include "bullet/motions.h"
 #include "bullet/order.h"
 #include "bullet/shapes.h"
 #include "bullet/substeps.h"
@@ -107,6 +108,16 @@ class BulletWorld {
   int define_shape(ShapeDefinition definition) { return shapes_.define(std::move(definition)); }
   void ignore_pair(int body_a, int body_b) { filter_.ignore(body_a, body_b); }
   void add_static(const StaticBody& definition);
+
+  // Static bodies that move, or whose surfaces do (bullet/kinematic.cpp); with the substep solver. The velocity of a
+  // surface is relative to the body and in its frame: linear, and angular about its position.
+  void set_motion(int number, GivenMotion motion);
+  void set_surface_velocity(int number, const std::array<double, 6>& velocity);
+  // So many steps have been taken: kinematic bodies are where they are then.
+  void set_step(std::int64_t step, double timestep);
+  // Where they are, in the order of their numbers.
+  std::vector<Place> kinematic_places() const;
+  void set_kinematic_places(const std::vector<Place>& places);
 
   // Batches. `states` is count x 13. A number that is missing, doubled, already active (or not active) is a BodyError
   // and leaves the world as it was. A state that is not finite after a step is a NotFiniteError.
@@ -216,6 +227,12 @@ class BulletWorld {
   void take_step_with_neighbours(double timestep, Mailboxes& mailboxes);
   bool is_reported(const ContactKey& key) const;
   void check_finite() const;
+  void bounds(const btRigidBody& body, btVector3& low, btVector3& high) const;
+  struct Kinematic;
+  Kinematic& kinematic(int number);
+  void place_kinematic(Kinematic& body, const Place& place);
+  void begin_kinematic_step(double timestep);
+  void end_kinematic_step();
   void break_overloaded(double timestep);
   void break_joint(int joint);
   void remove_pair(int body_a, int body_b);
@@ -255,6 +272,15 @@ class BulletWorld {
     int shape_id;
   };
   std::vector<Static> statics_;
+  // A static body that moves, or whose surface does.
+  struct Kinematic {
+    int number;
+    GivenMotion motion;
+    Place now, next;  // at the begin of a step, and at its end
+    std::array<double, 6> surface_velocity{};
+  };
+  std::vector<Kinematic> kinematic_;          // ascending
+  std::int64_t step_ = 0;                     // that have been taken
   std::vector<std::unique_ptr<Slot>> slots_;  // by body number; empty: not active
   std::vector<int> bodies_;                   // active body numbers, ascending
   std::vector<btRigidBody*> movers_;          // the same, as the world has them

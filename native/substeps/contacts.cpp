@@ -71,6 +71,7 @@ void ContactSweeps::prepare(const std::vector<Contact>& contacts, const Bodies& 
   points_.clear();
   rolling_.clear();
   bounces_.clear();
+  drifts_.clear();
   row_count_ = 0;
   const int* members = lanes_.data();
   for (Group& group : groups_) {
@@ -93,7 +94,7 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     distance[p] = impulse[p] = has[p] = all(0);
   }
   group.point_count = 0;
-  bool rolls = false, bounces = false;
+  bool rolls = false, bounces = false, drifts = false;
   for (int lane = 0; lane < kLanes; ++lane) {
     group.a[lane] = group.b[lane] = fixed;
     if (members[lane] == Colours::kEmpty) continue;
@@ -107,6 +108,7 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     arm[lane] = contact.rolling;
     rolls |= contact.rolling > 0;
     bounces |= contact.restitution > 0;
+    drifts |= contact.surface != Contact::kStill;
     const Softness& soft = contact.a == fixed || contact.b == fixed ? settings_.soft_fixed : settings_.soft;
     group.rate[lane] = soft.rate;
     group.mass_scale[lane] = soft.mass_scale;
@@ -167,7 +169,8 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
   group.twist_response = inverse_or_zero(dot(group.twist_a, group.twist_a) + dot(group.twist_b, group.twist_b));
   group.twist = where_positive(group.lever, all(per_substep) * dot(group.normal, angular), all(0));
 
-  group.rolling = group.bounce = -1;
+  group.rolling = group.bounce = group.drift = -1;
+  if (drifts) prepare_drift(group, contacts, members, place, middle, fixed);
   if (rolls) {
     group.rolling = static_cast<int>(rolling_.size());
     Rolling& roll = rolling_.emplace_back();
@@ -193,8 +196,40 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     for (int p = 0; p < group.point_count; ++p) {
       const Point& point = points_[group.first_point + p];
       bounce.approach[p] = straight + dot(point.own_a, turn_a) - dot(point.own_b, turn_b);
+      if (group.drift >= 0) bounce.approach[p] += drifts_[group.drift].normal[p];
       bounce.most[p] = all(0);
     }
+  }
+}
+
+void ContactSweeps::prepare_drift(Group& group, const std::vector<Contact>& contacts, const int* members,
+                                  const Lanes3* place, const Lanes3& middle, int fixed) {
+  Lanes3 position{all(0), all(0), all(0)};
+  Lanes3 linear = position, angular = position, surface_linear = position, surface_angular = position;
+  Lanes sign = all(0);
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (members[lane] == Colours::kEmpty) continue;
+    const Contact& contact = contacts[members[lane]];
+    if (contact.surface == Contact::kStill) continue;
+    const Surface& surface = settings_.surfaces[contact.surface];
+    sign[lane] = contact.b == fixed ? Real(-1) : Real(1);
+    put(surface.position, position, lane);
+    put(surface.linear, linear, lane);
+    put(surface.angular, angular, lane);
+    put(surface.surface_linear, surface_linear, lane);
+    put(surface.surface_angular, surface_angular, lane);
+  }
+  group.drift = static_cast<int>(drifts_.size());
+  Drift& drift = drifts_.emplace_back();
+  for (int p = 0; p < group.point_count; ++p)
+    drift.normal[p] = sign * dot(group.normal, linear + cross(angular, place[p] - position));
+  const Lanes3 spin = angular + surface_angular;
+  const Lanes3 along = linear + surface_linear + cross(spin, middle - position);
+  const Lanes3 across[2] = {group.tangent, cross(group.normal, group.tangent)};
+  drift.twist = sign * dot(group.normal, spin);
+  for (int k = 0; k < 2; ++k) {
+    drift.slide[k] = sign * dot(across[k], along);
+    drift.roll[k] = sign * dot(across[k], angular);
   }
 }
 
@@ -253,7 +288,7 @@ void ContactSweeps::warm_start(Bodies& bodies) const {
 }
 
 // Normal rows; the largest change of a row's velocity, and in `sum` their impulses.
-template <bool kBias>
+template <bool kBias, bool kDrifts>
 LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, const Bodies& bodies, Lanes& sum) {
   const Motion* motion = bodies.motion.data();
   const Lanes3 moved_a = gather<&Motion::moved>(motion, group.a), moved_b = gather<&Motion::moved>(motion, group.b);
@@ -263,9 +298,12 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
   const Lanes per_h = all(1 / settings_.h), push = all(settings_.push_speed), zero = all(0);
   const Lanes yield = group.impulse_scale * inverse_or_zero(group.mass_scale);
   Lanes pushed = zero, largest_change = zero, active = all(1);
-  const auto sweep_point = [&](Point& point) {
+  Point* points = &points_[group.first_point];
+  const auto sweep_point = [&](int p) {
+    Point& point = points[p];
     const Lanes gap = point.gap + apart + dot(point.own_a, turned_a) - dot(point.own_b, turned_b);
-    const Lanes speed = straight + dot(point.own_a, v.angular_a) - dot(point.own_b, v.angular_b);
+    Lanes speed = straight + dot(point.own_a, v.angular_a) - dot(point.own_b, v.angular_b);
+    if constexpr (kDrifts) speed += drifts_[group.drift].normal[p];
     const Lanes before = point.impulse;
     Lanes after;
     if constexpr (kBias) {
@@ -287,8 +325,7 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
     add(-change, point.own_b, v.angular_b);
     largest_change = greater(largest_change, absolute(change) * point.inertia);
   };
-  Point* points = &points_[group.first_point];
-  for (int p = 0; p < group.point_count; ++p) sweep_point(points[p]);
+  for (int p = 0; p < group.point_count; ++p) sweep_point(p);
   if (group.point_count > 1) {
     // A hit has nothing to start from, and the first points would take it all: there and back until it is even.
     // Each contact goes on for as long as it needs, whatever the others beside it do.
@@ -297,8 +334,8 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
       active = where_positive(active, largest_change - hit, zero);
       if (!(largest(active) > 0)) break;
       largest_change = zero;
-      for (int p = group.point_count - 1; p >= 0; --p) sweep_point(points[p]);
-      for (int p = 0; p < group.point_count; ++p) sweep_point(points[p]);
+      for (int p = group.point_count - 1; p >= 0; --p) sweep_point(p);
+      for (int p = 0; p < group.point_count; ++p) sweep_point(p);
     }
   }
   sum = zero;
@@ -315,10 +352,14 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
 
 // Two rows with one bound: along directions, and about them.
 LAPJOINT_INLINE void ContactSweeps::sweep_across(const Lanes3* along, Lanes root_a, Lanes root_b, Lanes limit,
-                                                 Across& rows, Velocities& v) {
+                                                 const Lanes* drift, Across& rows, Velocities& v) {
   const Lanes3 apart = root_a * v.linear_a - root_b * v.linear_b;
-  const Lanes first = dot(along[0], apart) + dot(rows.first_a, v.angular_a) - dot(rows.first_b, v.angular_b);
-  const Lanes second = dot(along[1], apart) + dot(rows.second_a, v.angular_a) - dot(rows.second_b, v.angular_b);
+  Lanes first = dot(along[0], apart) + dot(rows.first_a, v.angular_a) - dot(rows.first_b, v.angular_b);
+  Lanes second = dot(along[1], apart) + dot(rows.second_a, v.angular_a) - dot(rows.second_b, v.angular_b);
+  if (drift) {
+    first += drift[0];
+    second += drift[1];
+  }
   Lanes x = rows.impulse[0] - (rows.inverse[0] * first + rows.inverse[1] * second);
   Lanes y = rows.impulse[1] - (rows.inverse[1] * first + rows.inverse[2] * second);
   const Lanes square = x * x + y * y;
@@ -338,40 +379,63 @@ LAPJOINT_INLINE void ContactSweeps::sweep_across(const Lanes3* along, Lanes root
   add(-change_y, rows.second_b, v.angular_b);
 }
 
+template <bool kBias, bool kDrifts>
+LAPJOINT_INLINE Lanes ContactSweeps::sweep_group(Group& group, Bodies& bodies, Motion* motion) {
+  Velocities v(motion, group);
+  Lanes sum;
+  const Lanes change = sweep_normals<kBias, kDrifts>(group, v, bodies, sum);
+  if constexpr (!kBias) {
+    const Drift* drift = kDrifts ? &drifts_[group.drift] : nullptr;
+    const Lanes limit = group.friction * sum;
+    const Lanes3 across[2] = {group.tangent, cross(group.normal, group.tangent)};
+    if (group.point_count > 1) {
+      Lanes speed = dot(group.twist_a, v.angular_a) - dot(group.twist_b, v.angular_b);
+      if constexpr (kDrifts) speed += drift->twist;
+      const Lanes most = limit * group.lever;
+      const Lanes after = lesser(greater(group.twist - group.twist_response * speed, -most), most);
+      const Lanes twisted = after - group.twist;
+      group.twist = after;
+      add(twisted, group.twist_a, v.angular_a);
+      add(-twisted, group.twist_b, v.angular_b);
+    }
+    if (group.rolling >= 0) {
+      Rolling& roll = rolling_[group.rolling];
+      sweep_across(across, all(0), all(0), roll.arm * sum, kDrifts ? drift->roll : nullptr, roll.across, v);
+    }
+    sweep_across(across, group.root_a, group.root_b, limit, kDrifts ? drift->slide : nullptr, group.slide, v);
+  }
+  v.write(motion, group);
+  return change;
+}
+
+// Apart, so that the loop over all others stays as small as it is.
+template <bool kBias>
+LAPJOINT_APART Lanes ContactSweeps::sweep_drifting(Group& group, Bodies& bodies, Motion* motion) {
+  return sweep_group<kBias, true>(group, bodies, motion);
+}
+
 template <bool kBias>
 Real ContactSweeps::sweep(Bodies& bodies) {
   Motion* motion = bodies.motion.data();
   Lanes worst = all(0);
   for (Group& group : groups_) {
-    Velocities v(motion, group);
-    Lanes sum;
-    const Lanes change = sweep_normals<kBias>(group, v, bodies, sum);
+    const Lanes change = group.drift < 0 ? sweep_group<kBias, false>(group, bodies, motion)
+                                         : sweep_drifting<kBias>(group, bodies, motion);
     worst = greater(worst, change);
-    if constexpr (!kBias) {
-      const Lanes limit = group.friction * sum;
-      const Lanes3 across[2] = {group.tangent, cross(group.normal, group.tangent)};
-      if (group.point_count > 1) {
-        const Lanes speed = dot(group.twist_a, v.angular_a) - dot(group.twist_b, v.angular_b);
-        const Lanes most = limit * group.lever;
-        const Lanes after = lesser(greater(group.twist - group.twist_response * speed, -most), most);
-        const Lanes twisted = after - group.twist;
-        group.twist = after;
-        add(twisted, group.twist_a, v.angular_a);
-        add(-twisted, group.twist_b, v.angular_b);
-      }
-      if (group.rolling >= 0) {
-        Rolling& roll = rolling_[group.rolling];
-        sweep_across(across, all(0), all(0), roll.arm * sum, roll.across, v);
-      }
-      sweep_across(across, group.root_a, group.root_b, limit, group.slide, v);
-    }
-    v.write(motion, group);
   }
   return largest(worst);
 }
 
 void ContactSweeps::solve(Bodies& bodies) { sweep<true>(bodies); }
 Real ContactSweeps::relax(Bodies& bodies) { return sweep<false>(bodies); }
+
+void ContactSweeps::move_surfaces() {
+  if (drifts_.empty()) return;
+  const Lanes h = all(settings_.h);
+  for (const Group& group : groups_)
+    for (int p = 0; group.drift >= 0 && p < group.point_count; ++p)
+      points_[group.first_point + p].gap += h * drifts_[group.drift].normal[p];
+}
 
 void ContactSweeps::bounce(Bodies& bodies) {
   if (bounces_.empty()) return;
@@ -386,7 +450,8 @@ void ContactSweeps::bounce(Bodies& bodies) {
       Point& point = points_[group.first_point + p];
       const Lanes straight =
           group.root_a * dot(group.normal, v.linear_a) - group.root_b * dot(group.normal, v.linear_b);
-      const Lanes speed = straight + dot(point.own_a, v.angular_a) - dot(point.own_b, v.angular_b);
+      Lanes speed = straight + dot(point.own_a, v.angular_a) - dot(point.own_b, v.angular_b);
+      if (group.drift >= 0) speed += drifts_[group.drift].normal[p];
       const Lanes wanted = point.impulse - point.response * (speed + bounce.restitution * bounce.approach[p]);
       // Only where it came fast and has touched.
       Lanes after = where_positive(-bounce.approach[p] - threshold, greater(wanted, zero), point.impulse);

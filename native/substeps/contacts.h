@@ -18,11 +18,20 @@ struct Softness {
   static Softness of(Real share, Real damping_ratio, Real h);
 };
 
+// What cannot be moved, but moves: a kinematic body within a step. What touches it sees the velocity of its points, and
+// along its surface that of the surface besides, as on a belt.
+struct Surface {
+  Real position[3], linear[3], angular[3];
+  Real surface_linear[3], surface_angular[3];  // relative to the body; across normals only
+};
+
 // Points of two bodies that touch, or nearly, with one normal.
 struct Contact {
   static constexpr int kPoints = 4;
+  static constexpr int kStill = -1;
 
-  int a, b;  // places of bodies
+  int a, b;     // places of bodies
+  int surface;  // of the one that cannot be moved, its number among ContactSettings::surfaces, or kStill
   int point_count;
   bool is_new;                          // was not there in the last step
   Real friction, restitution, rolling;  // the last: an arm
@@ -42,6 +51,7 @@ struct ContactSettings {
   Real bounce_speed = 0;      // from which there is restitution
   Real h = 0;
   int substeps = 1;
+  const Surface* surfaces = nullptr;
 };
 
 class ContactSweeps {
@@ -52,6 +62,8 @@ class ContactSweeps {
   // Adds last step's impulses to `moved` and `turned`.
   void warm_start(Bodies& bodies) const;
   void solve(Bodies& bodies);
+  // Surfaces that cannot be moved move on by a substep: gaps to them change by themselves.
+  void move_surfaces();
   // The largest change of a row's velocity.
   Real relax(Bodies& bodies);
   bool bounces() const { return !bounces_.empty(); }
@@ -77,7 +89,7 @@ class ContactSweeps {
   struct alignas(64) Group {
     int a[kLanes], b[kLanes];
     int first_point, point_count;
-    int rolling = -1, bounce = -1;  // places of what few groups have
+    int rolling = -1, bounce = -1, drift = -1;  // places of what few groups have
     Lanes3 normal, tangent;
     Lanes root_a, root_b, squares;
     Lanes rate, mass_scale, impulse_scale;
@@ -93,14 +105,26 @@ class ContactSweeps {
   struct Bounce {
     Lanes restitution, approach[Contact::kPoints], most[Contact::kPoints];
   };
+  // What surfaces that cannot be moved add to the velocities of rows.
+  struct Drift {
+    Lanes normal[Contact::kPoints], slide[2], twist, roll[2];
+  };
   struct Velocities;
 
   void prepare_group(Group& group, const std::vector<Contact>& contacts, const int* members, const Bodies& bodies);
+  void prepare_drift(Group& group, const std::vector<Contact>& contacts, const int* members, const Lanes3* place,
+                     const Lanes3& middle, int fixed);
   template <bool kBias>
   Real sweep(Bodies& bodies);
+  template <bool kBias, bool kDrifts>
+  Lanes sweep_group(Group& group, Bodies& bodies, Motion* motion);
   template <bool kBias>
+  Lanes sweep_drifting(Group& group, Bodies& bodies, Motion* motion);
+  template <bool kBias, bool kDrifts>
   Lanes sweep_normals(Group& group, Velocities& v, const Bodies& bodies, Lanes& sum);
-  void sweep_across(const Lanes3* along, Lanes root_a, Lanes root_b, Lanes limit, Across& rows, Velocities& v);
+  // `drift`: of both rows, or null.
+  void sweep_across(const Lanes3* along, Lanes root_a, Lanes root_b, Lanes limit, const Lanes* drift, Across& rows,
+                    Velocities& v);
 
   ContactSettings settings_;
   Colours colours_;
@@ -111,6 +135,7 @@ class ContactSweeps {
   std::vector<Point> points_;
   std::vector<Rolling> rolling_;
   std::vector<Bounce> bounces_;
+  std::vector<Drift> drifts_;
   long row_count_ = 0;
 };
 

@@ -14,10 +14,12 @@ constexpr int kLanes = 4;
 
 #if defined(__GNUC__)
 #define LAPJOINT_INLINE inline __attribute__((always_inline))
+#define LAPJOINT_APART __attribute__((noinline))
 constexpr int kHalf = 16 / sizeof(Real);  // numbers in a register that every processor has: four, or two
 using Register = Real __attribute__((vector_size(16)));
 #else
 #define LAPJOINT_INLINE inline
+#define LAPJOINT_APART
 constexpr int kHalf = 1;
 struct Register {
   Real at;

@@ -72,6 +72,7 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
   of_contacts.bounce_speed = settings.bounce_speed;
   of_contacts.h = h;
   of_contacts.substeps = substeps;
+  of_contacts.surfaces = surfaces.data();
   sweeps_.prepare(contacts, bodies, of_contacts);
   JointSettings of_joints;
   // As stiff as with the first number of substeps: springs of joints that became stiffer and softer from step to step
@@ -108,6 +109,7 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
       clock.lap(times_.direct);
     }
     bodies.move(h);
+    sweeps_.move_surfaces();
     direct_joints.take_back(bodies);
     if (poses) bodies.find_poses();
     clock.lap(times_.moving);

@@ -38,6 +38,7 @@ class SubstepSolver {
   SubstepSettings settings;
   Bodies bodies;
   std::vector<Contact> contacts;
+  std::vector<Surface> surfaces;   // that contacts are with
   std::vector<int> contact_order;  // those between own bodies; it decides the result
   JointSweeps joints;
   Between between;  // with bodies of other workers

@@ -24,6 +24,7 @@ from .scene import Scene
 from .scene.joints import Joint
 from .scene.living import Life, LivingScene
 from .scene.measures import joint_gaps, state_hash
+from .scene.motions import GivenMotion, Motion
 from .scene.shapes import MovingShape
 from .scene.states import checked_states
 from .server.commands import CommandBuilder
@@ -34,6 +35,7 @@ from .server.events import Events, find_events
 from .server.frame import Frame
 from .server.frozen import Frozen
 from .server.incidents import Incident
+from .server.kinematic import KinematicBodies
 from .server.loads import Loads
 from .server.migrate import migrate
 from .server.newcomers import nearest_workers
@@ -111,6 +113,7 @@ class Simulation:
         self._coupling = make_coupling(now)
         self._elastic = Elastic(params, scene.body_count)
         self._frozen, self._breaks, self._hits = Frozen(), StepLog(JointBreaks), StepLog(Hits)
+        self._kinematic = KinematicBodies(scene, params)
         # Workers have no use for the partition, which may be as long as the scene.
         self._runtime = make_runtime(
             scene,
@@ -279,6 +282,22 @@ class Simulation:
         """States of these bodies now, (number of bodies, 13): less to copy than those of all."""
         self._check_open()
         return np.array(self._runtime.states[self.scene.checked_ids(body_ids, "states_of")])
+
+    @property
+    def kinematic_states(self) -> Array:
+        """States of kinematic bodies now, (n, 13), in the order of `scene.kinematic_ids`; velocities are those of the
+        step that comes."""
+        return self._kinematic.states(self.step_count)
+
+    @property
+    def motions(self) -> dict[int, GivenMotion]:
+        """How each kinematic body moves now, by its number; a copy."""
+        return self._kinematic.motions
+
+    @property
+    def static_poses(self) -> Array:
+        """Positions and quaternions of all static bodies now, (static_count, 7); those of kinematic ones change."""
+        return self._kinematic.static_poses(self.step_count)
 
     @property
     def state_hash(self) -> str:
@@ -472,6 +491,20 @@ class Simulation:
         if len(ids):
             self._break_joints(ids, self.step_count)
 
+    def set_motion(self, static_ids: ArrayLike, motion: Motion | None) -> None:
+        """Have kinematic bodies move so from the next step on, whatever they did: from where they are, unless it is
+        Keyframes, which have poses in the world. Its time counts from now. None: they rest."""
+        self._check_open()
+        self._kinematic.set_motion(static_ids, motion, self.step_count)
+        self._now.commands.set_motions(self._kinematic.message())
+
+    def move_to(self, static_ids: ArrayLike, positions: ArrayLike, quaternions: ArrayLike | None = None) -> None:
+        """Have kinematic bodies be at these poses at the end of the next step, and rest there. They move there in the
+        step, as fast as that takes. Without quaternions they do not turn."""
+        self._check_open()
+        self._kinematic.move_to(static_ids, positions, quaternions, self.step_count)
+        self._now.commands.set_motions(self._kinematic.message())
+
     def set_growth_depth(self, growth_depth: int) -> None:
         """Set how far overlap grows, from the next step on: the worker of largest weight keeps a body, and overlap
         grows from there."""
@@ -649,7 +682,10 @@ class Simulation:
             self._frozen.restore(parts["frozen"])
             self._breaks.restore(parts["breaks"])
             self._hits.restore(parts["hits"])
+            self._kinematic.restore(parts["kinematic"])
             self._recovery.restore_without_workers(parts["recovery"])
+        if self._kinematic.changed:
+            self._now.commands.set_motions(self._kinematic.message())
         if after.growth_depth is not None and after.growth_depth != before.growth_depth:
             self.set_growth_depth(after.growth_depth)
         if after.load != before.load:
@@ -676,6 +712,7 @@ class Simulation:
             "breaks": self._breaks,
             "life": LifePart(now.scene),
             "hits": self._hits,
+            "kinematic": self._kinematic,
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),
         }

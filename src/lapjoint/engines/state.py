@@ -38,6 +38,8 @@ class EngineState:
     joint_bodies: Ids = field(default_factory=lambda: np.empty((0, 2), np.int32))
     """(k, 2) its bodies; -1 for the world."""
     joint_impulses: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
+    kinematic_poses: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 7)))
+    """(s, 7) where static bodies are that move or whose surfaces do; none where that is not known."""
 
     def part(self, has_body: Mask) -> EngineState:
         """What is about bodies of a mask over the scene's bodies, and about contacts and joints among these. As others
@@ -72,13 +74,15 @@ class EngineState:
             self.joint_ids[joints],
             self.joint_bodies[joints],
             self.joint_impulses[joints],
+            self.kinematic_poses,
         )
 
 
 def join_states(states: Sequence[EngineState]) -> EngineState:
     """All of them one after the other, bodies in ascending order. No body, contact or joint may be in two of them."""
-    columns = {f.name: np.concatenate([getattr(state, f.name) for state in states]) for f in fields(EngineState)}
+    names = [f.name for f in fields(EngineState) if f.name != "kinematic_poses"]
+    columns = {name: np.concatenate([getattr(state, name) for state in states]) for name in names}
     order = np.argsort(columns["body_ids"])
     for name in ("body_ids", "bodies", "prepared"):
         columns[name] = columns[name][order]
-    return EngineState(**columns)
+    return EngineState(**columns, kinematic_poses=states[0].kinematic_poses)

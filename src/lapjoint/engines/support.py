@@ -37,6 +37,7 @@ FEATURES = (
     *JOINT_FEATURES,
     "hits",  # HitEngine: strong contacts of bodies with a hit_impulse are reported
     "groups",  # groups and masks
+    "kinematic bodies",  # static bodies that move, or whose surfaces do: engines.KinematicEngine
     "restitution",
     "rolling friction",
     "sleeping",  # Params.sleeping
@@ -104,6 +105,8 @@ def check_support(name: str, support: Support, scene: Scene, params: Params) -> 
             )
     if "hits" not in support.features and (body := first_with_hits(scene)) is not None:
         raise LapjointError(f"{body} has a hit_impulse, which the engine {name} does not have")
+    if "kinematic bodies" not in support.features:
+        check_nothing_moves(scene, f"the engine {name} does not have")
     if has_groups(scene) and "groups" not in support.features:
         raise LapjointError(f"scene {scene.name!r} has groups and masks, which the engine {name} does not have")
 
@@ -157,6 +160,14 @@ def first_with_hits(scene: Scene) -> str | None:
     """How messages call the first body whose hits are reported, if there is one."""
     bodies = np.flatnonzero(np.isfinite(scene.bodies.hit_impulse))
     return f"scene {scene.name!r}: {scene.body_title(int(bodies[0]))}" if len(bodies) else None
+
+
+def check_nothing_moves(scene: Scene, what: str) -> None:
+    """Refuse a scene with kinematic bodies or moving surfaces, which `what`."""
+    for number in scene.kinematic_ids:
+        raise LapjointError(f"scene {scene.name!r}: static body {number} is kinematic, which {what}")
+    for number in np.flatnonzero(scene.statics.surface_velocity.any(axis=1)):
+        raise LapjointError(f"scene {scene.name!r}: static body {number} has a surface velocity, which {what}")
 
 
 def has_groups(scene: Scene) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import make_engine
+from ..engines import KinematicEngine, make_engine
 from ..engines.follow import follow
 from ..errors import LapjointError
 from ..simulation import Simulation
@@ -36,13 +36,14 @@ class OneStep:
         self._iterations = simulation.params.iterations
         self._start: Array | None = None
         self._forces: dict[int, Array] = {}
+        self._motions = simulation.motions
 
     def before_step(self, simulation: Simulation) -> None:
         """Keep what the step starts from, if the engine is to take it too."""
         self._start = None
         if -(simulation.step_count + 1) % self._every <= WARM_STEPS:
             self._start = simulation.states
-            self._forces = simulation.forces
+            self._forces, self._motions = simulation.forces, simulation.motions
             self._follow(simulation, self._start)
 
     def after_step(self, simulation: Simulation, states: Array) -> tuple[float, float]:
@@ -71,6 +72,9 @@ class OneStep:
         if iterations is not None and iterations != self._iterations:
             engine.set_iterations(iterations)
             self._iterations = iterations
+        if self._motions and isinstance(engine, KinematicEngine):
+            engine.set_motions(self._motions)
+            engine.set_step(simulation.step_count - 1)
         # Setting a state rounds it to the engine's precision. Bodies that are where the run has them stay untouched:
         # with one worker, all.
         moved = bodies[(engine.get_states(bodies) != start[bodies]).any(axis=1)]

@@ -27,14 +27,14 @@ class Attributes:
         self._path = path
         self._values = _read(path)
 
-    def count(self, name: str, low: int = 0, high: int = MOST) -> int:
-        """An integer in this range."""
+    def count(self, name: str, low: int = 0, high: int = MOST, missing: int | None = None) -> int:
+        """An integer in this range; `missing` where there is none."""
 
         def is_count(value: Any) -> bool:
             return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
         expected = f"an integer from {low}" + (f" to {high}" if high < MOST else "")
-        return int(self._checked(name, is_count, expected))
+        return int(self._checked(name, is_count, expected, missing))
 
     def duration(self, name: str) -> float:
         """A positive number [s]."""

@@ -22,6 +22,8 @@ FRAME_ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 BODY_ARRAYS = tuple(name for name, (_, dimensions) in FRAME_ARRAYS.items() if "body" in dimensions)
+KINEMATIC_POSES = "kinematic_poses"
+"""Positions and quaternions of kinematic bodies, a row per frame: only of scenes with any."""
 
 # Rows of all frames one after the other; those of frame i are offset[i] to offset[i + 1].
 OVERLAP_OFFSET, INTERFACE_OFFSET, CONTACT_OFFSET = "overlap_offset", "interface_offset", "contact_offset"

@@ -15,6 +15,7 @@ from ..engines import Contacts, Hits, JointBreaks
 from ..errors import LapjointError
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
+from ..scene.motions import POSE_SIZE
 from ..server.events import Events, order_events
 from ..server.frame import Frame
 from .attributes import MOST_BODIES, MOST_WORKERS, Attributes
@@ -29,6 +30,7 @@ from .layout import (
     HIT_ARRAYS,
     HIT_OFFSET,
     INTERFACE_OFFSET,
+    KINEMATIC_POSES,
     LIFE_KINDS,
     LIFE_OFFSET,
     OVERLAP_OFFSET,
@@ -81,6 +83,8 @@ class Recording:
         """Whether bodies of the scene have hits reported."""
         self.has_changes = found.flag("changes", missing=False)
         """Whether bodies or joints were added or removed while it ran."""
+        self.kinematic_count = found.count("kinematic_count", 0, MOST_BODIES, missing=0)
+        """Kinematic bodies of the scene, whose poses the frames have."""
         self.incidents = found.events("events")
         """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
         self.versions: dict[str, str] = found.table("versions")
@@ -223,6 +227,18 @@ class Recording:
         bodies = self._numbers("hit_bodies", 0, stop, self.body_count, -MOST_BODIES)
         step, *rest = (self.read(name, 0, stop) for name in HIT_ARRAYS if name != "hit_bodies")
         return Hits(step, bodies, *rest)
+
+    def static_poses(self, i: int) -> Array:
+        """Positions and quaternions of all static bodies, (static_count, 7); only those of kinematic ones change."""
+        i = self._index(i)
+        statics = self.scene.statics
+        poses = np.concatenate([statics.position, statics.quaternion], axis=1)
+        if self.kinematic_count:
+            rows = self.read(KINEMATIC_POSES, i, i + 1)[0]
+            if rows.shape != (len(self.scene.motions), POSE_SIZE):
+                raise self._damaged(f"{KINEMATIC_POSES} has other rows than the scene's kinematic bodies")
+            poses[self.scene.kinematic_ids] = rows
+        return poses
 
     def contacts(self, i: int, worker: int | None = None) -> Contacts:
         """Contacts of the frame's step as it began, all or those of one worker: both bodies are active there."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..algorithms.membership import WORD
 from ..engines import Contacts, Hits, JointBreaks
 from ..scene import STATE_SIZE
+from ..scene.motions import POSE_SIZE
 from ..server.incidents import Incident
 from ..server.profile import PHASES
 from .changes import Changes
@@ -32,6 +33,7 @@ from .layout import (
     HIT_OFFSET,
     INTERFACE_ARRAYS,
     INTERFACE_OFFSET,
+    KINEMATIC_POSES,
     LIFE_ARRAYS,
     LIFE_OFFSET,
     LIST_ROWS,
@@ -67,6 +69,8 @@ class FrameSample:
     """Since the last frame, where bodies have such reported."""
     changes: Changes | None = None
     """Since the last frame, where there were any."""
+    kinematic_poses: NDArray[np.float64] | None = None
+    """Where there are kinematic bodies."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,9 @@ class RecordingStore:
         sizes = {"body": bodies, "state": STATE_SIZE, "worker": workers, "phase": len(PHASES)}
         for name, (dtype, dimensions) in FRAME_ARRAYS.items():
             self._make(name, dtype, "frame", {dimension: sizes[dimension] for dimension in dimensions})
+        if self._attributes["kinematic_count"]:
+            rest = {"kinematic": int(self._attributes["kinematic_count"]), "pose": POSE_SIZE}
+            self._make(KINEMATIC_POSES, "float64", "frame", rest)
         for name, (dtype, dimension) in PROFILE_ARRAYS.items():
             self._make(f"profile/{name}", dtype, "step", {dimension: sizes[dimension]} if dimension else {})
         for name, count in measures.items():
@@ -178,6 +185,8 @@ class RecordingStore:
         if not np.array_equal(frame.bits, self._last_bits):
             self._last_bits, self._last_workers = frame.bits, first_workers(frame.bits)
         self._arrays["first_worker"].append(self._last_workers[None], used)
+        if frame.kinematic_poses is not None:
+            self._arrays[KINEMATIC_POSES].append(frame.kinematic_poses[None])
         self._add_list(OVERLAP_OFFSET, OVERLAP_ARRAYS, frame.overlap)
         if frame.interface is not None:
             self._add_list(INTERFACE_OFFSET, INTERFACE_ARRAYS, (frame.interface,))

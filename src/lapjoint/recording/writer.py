@@ -24,6 +24,7 @@ from ..errors import LapjointError
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
 from ..scene.living import LivingScene
+from ..scene.motions import POSE_SIZE
 from ..server.profile import PHASES
 from ..simulation import Simulation
 from .changes import ChangeFinder
@@ -113,6 +114,7 @@ class RecordingWriter:
             "interface": self._has_interface,
             "breaks": self._has_breaks,
             "hits": self._has_hits,
+            "kinematic_count": len(simulation.scene.motions),
             "phases": list(PHASES),
             "profile": list(PROFILE_ARRAYS),
             "measures": list(self._measures),
@@ -165,6 +167,7 @@ class RecordingWriter:
                 breaks,
                 self._new_rows(simulation.hits) if self._has_hits else None,
                 self._changes.find(simulation.scene, NOTHING if breaks is None else breaks.joint),
+                simulation.kinematic_states[:, :POSE_SIZE] if simulation.scene.motions else None,
             )
         rows = profile_rows(simulation, len(values))
         for number, (row, own) in enumerate(zip(rows, values, strict=True), 1):

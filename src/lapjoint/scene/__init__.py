@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .joints import FREE, LOCKED, WORLD, Ball, Breaks, Fixed, Hinge, Motor, SixAxis, Slider, Spring
 from .materials import Material
+from .motions import ConstantVelocity, Keyframes, Oscillation, Rotation
 from .scene import Scene
 from .shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Sphere, TriangleMesh
 from .states import STATE_SIZE
@@ -18,14 +19,18 @@ __all__ = [
     "Breaks",
     "Capsule",
     "Compound",
+    "ConstantVelocity",
     "ConvexHull",
     "Cylinder",
     "Fixed",
     "Hinge",
+    "Keyframes",
     "Material",
     "Motor",
+    "Oscillation",
     "Part",
     "Plane",
+    "Rotation",
     "Scene",
     "SixAxis",
     "Slider",

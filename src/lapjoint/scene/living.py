@@ -286,5 +286,6 @@ def _share(mine: Scene, theirs: Scene) -> None:
     mine.shapes, mine._shape_ids = list(theirs.shapes), dict(theirs._shape_ids)
     for name in ("bodies", "statics", "joints"):
         getattr(mine, name).share(getattr(theirs, name))
+    mine.motions = dict(theirs.motions)
     mine._ignored = list(theirs._ignored)
     mine.body_names, mine._body_ids = dict(theirs.body_names), dict(theirs._body_ids)

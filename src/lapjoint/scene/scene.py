@@ -1,6 +1,7 @@
 """Scene: bodies, shapes, joints and their initial states, in arrays. It knows no engine.
 
-A body is a rigid body that moves; a static body never moves and belongs to no graph. Bodies, static bodies and joints
+A body is a rigid body that moves; a static body cannot be moved and belongs to no graph. One that moves by itself, as
+it is told, is kinematic. Bodies, static bodies and joints
 are numbered from zero in the order they are added, each in a table of their own. Invalid input raises immediately,
 naming the body by number and name, and the scene stays as it was.
 """
@@ -31,6 +32,7 @@ from ..errors import LapjointError
 from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
 from .joints import KINDS, WORLD, Ball, Breaks, Fixed, Joint, axes_of, strengths
 from .materials import Material, surface_of
+from .motions import MOTION_ARRAYS, ZERO, GivenMotion, Motion, pack_motions, surface_velocities, unpack_motions
 from .shapes import STATIC_ONLY, MovingShape, StaticShape, bounding_radius, check_shape, mass_properties
 from .states import checked_states
 from .tables import BODY_LAYOUT, JOINT_LAYOUT, MAY_BE_MISSING, STATIC_LAYOUT
@@ -73,6 +75,8 @@ class Scene:
         self.bodies = Columns(BODY_LAYOUT)
         self.statics = Columns(STATIC_LAYOUT)
         self.joints = Columns(JOINT_LAYOUT)
+        self.motions: dict[int, GivenMotion] = {}
+        """Of static bodies that are kinematic, by number: how they move from the start."""
         self._ignored: list[Ids] = []
         self.body_names: dict[int, str] = {}
         self._body_ids: dict[str, int] = {}
@@ -91,6 +95,11 @@ class Scene:
     @property
     def static_count(self) -> int:
         return len(self.statics)
+
+    @property
+    def kinematic_ids(self) -> Ids:
+        """Static bodies that are kinematic, ascending."""
+        return np.array(sorted(self.motions), np.int32)
 
     @property
     def joint_count(self) -> int:
@@ -267,10 +276,44 @@ class Scene:
         material: Material | None = None,
         group: int = 1,
         mask: int = ALL_GROUPS,
+        surface_velocity: ArrayLike = ZERO,
     ) -> int:
-        """Add one static body: any shape, planes and triangle meshes too. Returns its number."""
+        """Add one static body: any shape, planes and triangle meshes too. Returns its number.
+
+        What touches it is carried along by `surface_velocity` as by a belt: three numbers [m/s] in the body's frame, or
+        six, with an angular velocity about its position [rad/s]. What of it is not along the surface does nothing.
+        """
         place = as_rows("position", position, 1, (3,), f"static body {self.static_count}")
-        return self.add_statics(shape, place, quaternion, material=material, group=group, mask=mask)[0]
+        options = {"material": material, "group": group, "mask": mask, "surface_velocity": surface_velocity}
+        return self.add_statics(shape, place, quaternion, **options)[0]  # type: ignore[arg-type]
+
+    def add_kinematic(
+        self,
+        shape: StaticShape,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        quaternion: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        *,
+        motion: Motion | None = None,
+        material: Material | None = None,
+        group: int = 1,
+        mask: int = ALL_GROUPS,
+        surface_velocity: ArrayLike = ZERO,
+    ) -> int:
+        """Add one kinematic body: a static body that moves as `motion` says, whatever touches it. Returns its number,
+        which is that of a static body.
+
+        None: it rests until a simulation moves it. With Keyframes its pose is theirs; `position` and `quaternion` are
+        those of all other motions' beginning. Any static shape can move.
+        """
+        title = f"kinematic body {self.static_count}"
+        place = as_rows("position", position, 1, (3,), title)
+        turn = unit_quaternions(quaternion, 1, lambda _: title)
+        given = GivenMotion.of(motion, title, np.concatenate([place[0], turn[0]]))
+        first = given.pose(0, self.timestep)
+        options = {"material": material, "group": group, "mask": mask, "surface_velocity": surface_velocity}
+        number = self.add_statics(shape, first[None, :3], first[3:], **options)[0]  # type: ignore[arg-type]
+        self.motions[number] = given
+        return number
 
     def add_statics(
         self,
@@ -281,6 +324,7 @@ class Scene:
         material: Material | None = None,
         group: int = 1,
         mask: int = ALL_GROUPS,
+        surface_velocity: ArrayLike = ZERO,
     ) -> range:
         """Add many static bodies at once, of one shape or of one shape each. Returns their numbers."""
 
@@ -300,6 +344,7 @@ class Scene:
             "rolling_friction": surface.rolling_friction,
             "group": integer_rows("group", group, count, title, 0, ALL_GROUPS),
             "mask": integer_rows("mask", mask, count, title, 0, ALL_GROUPS),
+            "surface_velocity": surface_velocities(surface_velocity, count, title),
         }
         return self.statics.append(count, {**values, "shape_id": [self._shape_id(one) for one in shapes if count]})
 
@@ -464,6 +509,8 @@ class Scene:
         for name, value in MAY_BE_MISSING.items():
             if (arrays[name] == value).all():
                 del arrays[name]
+        if self.motions:
+            arrays |= {f"motions/{name}": array for name, array in pack_motions(self.motions).items()}
         return description, arrays
 
     @staticmethod
@@ -487,10 +534,13 @@ class Scene:
             given = {name: arrays.get(f"{table_name}/{name}") for name in columns}
             count = len(arrays[f"{table_name}/{next(iter(columns))}"])
             for name in (name for name, column in given.items() if column is None):
-                given[name] = np.full(count, MAY_BE_MISSING[f"{table_name}/{name}"])
+                shape, _ = TABLES[table_name][name]
+                given[name] = np.full((count, *shape), MAY_BE_MISSING[f"{table_name}/{name}"])
             columns.adopt({name: column for name, column in given.items() if column is not None})
         scene.body_names = {int(body_id): name for body_id, name in description["body_names"].items()}
         scene._body_ids = {name: body_id for body_id, name in scene.body_names.items()}
+        if "motions/ids" in arrays:
+            scene.motions = unpack_motions({name: arrays[f"motions/{name}"] for name in MOTION_ARRAYS})
         if len(arrays["ignored"]):
             scene.ignore(arrays["ignored"][:, 0], arrays["ignored"][:, 1])
         return scene
@@ -588,6 +638,9 @@ class Scene:
             unit_quaternions(frame[:, 3:], len(joints), lambda row: f"joint {row}")
         if not ((joints.break_force > 0).all() and (joints.break_torque > 0).all()):
             raise ValueError("break strengths")
+        as_rows("surface velocity", self.statics.surface_velocity, self.static_count, (6,))
+        if not set(self.motions) <= set(range(self.static_count)):
+            raise ValueError("kinematic bodies")
         if (joints.lower > joints.upper).any() or not set(self.body_names) <= set(range(len(bodies))):
             raise ValueError("limits or names")
 

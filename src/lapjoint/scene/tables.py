@@ -22,7 +22,12 @@ BODY_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     "label": ((), np.int32),
     "hit_impulse": ((), float),  # N s; infinite: no contact of it is reported
 }
-STATIC_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {**_PLACE, **_SURFACE, **_FILTER}
+STATIC_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
+    **_PLACE,
+    **_SURFACE,
+    **_FILTER,
+    "surface_velocity": ((6,), float),  # relative to the body, in its frame: linear [m/s], angular [rad/s]
+}
 JOINT_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     "kind": ((), np.int32),
     "body_a": ((), np.int32),
@@ -40,5 +45,10 @@ JOINT_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     "break_force": ((), float),  # N; infinite: does not break
     "break_torque": ((), float),  # N m
 }
-MAY_BE_MISSING = {"joints/break_force": np.inf, "joints/break_torque": np.inf, "bodies/hit_impulse": np.inf}
+MAY_BE_MISSING = {
+    "joints/break_force": np.inf,
+    "joints/break_torque": np.inf,
+    "bodies/hit_impulse": np.inf,
+    "statics/surface_velocity": 0.0,
+}
 """Columns that are left out of a file where all rows have this value, as in files of before there were such columns."""

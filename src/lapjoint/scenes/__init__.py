@@ -25,6 +25,8 @@ _MODULES = {
     "joint-grid": "joint_grid",
     "pane": "pane",
     "wrecking": "wrecking",
+    "drum": "drum",
+    "belt": "belt",
 }
 
 

@@ -18,7 +18,7 @@ from ..arrays.state import Arrays, PartState
 from ..scene import STATE_SIZE, Scene
 from ..scene.living import LivingScene
 from ..workers.codec import array_bytes
-from ..workers.messages import StepCommand, StepReply
+from ..workers.messages import Motions, StepCommand, StepReply
 from .weights import OverlapWeights
 
 Ids = NDArray[np.int32]
@@ -38,6 +38,9 @@ class CommandBuilder:
         self._breaks: list[Ids] = []
         self._released: list[tuple[int, int]] = []
         self._tells_all_broken = False
+        self.motions: Motions | None = None
+        """Of kinematic bodies that move otherwise than the scene has it."""
+        self._tells_motions = False
         self.forces: dict[int, NDArray[np.float64]] = {}
         """Force and torque of the next step on each body that has any."""
         self._reset = NOBODY
@@ -47,7 +50,7 @@ class CommandBuilder:
     def set_worker_count(self, worker_count: int) -> None:
         """Add workers, which have acted on nothing, or drop the last ones."""
         self.known = resized(self.known, worker_count)
-        self._tells_all_broken = True
+        self._tells_all_broken = self._tells_motions = True
 
     @property
     def broken(self) -> Ids:
@@ -65,6 +68,10 @@ class CommandBuilder:
     def release(self, rows: slice) -> None:
         """Have the workers give back the memory of bodies that are gone."""
         self._released.append((rows.start, rows.stop))
+
+    def set_motions(self, motions: Motions) -> None:
+        """Have kinematic bodies move so in every worker, from the next step on."""
+        self.motions, self._tells_motions = motions, True
 
     def remove(self, body_ids: Ids) -> None:
         """Of these bodies, which are gone, nothing is asked any more."""
@@ -127,23 +134,26 @@ class CommandBuilder:
         return commands
 
     def _told(self) -> dict[str, Any]:
-        """What all workers are told: what the scene has more, and which joints have broken, since they were told."""
+        """What all workers are told: what the scene has more, which joints have broken, and which motions were set,
+        since they were told."""
         told: dict[str, Any] = {}
         if self._extent != self._scene.extent:
             told["added"], self._extent = self._scene.since(self._extent), self._scene.extent
         if self._tells_all_broken:
-            told |= self._all_broken()
+            told |= {"broken": self.broken, "sets_broken": True}
         elif self._breaks:
             told["broken"] = np.concatenate(self._breaks)
         if self._released:
             told["released"] = np.array(self._released, np.int32)
-        self._breaks, self._released, self._tells_all_broken = [], [], False
+        if self._tells_motions:
+            told["motions"] = self.motions
+        self._breaks, self._released, self._tells_all_broken, self._tells_motions = [], [], False, False
         return told
 
     def rebuild(self, membership: Membership, command: StepCommand, worker: int, iterations: int) -> StepCommand:
         """The whole command of a fresh worker that takes another's place: all its bodies, and what `command` had for
         the other in this step."""
-        full = replace(command, deactivate=NOBODY, reset=NOBODY, iterations=iterations, **self._all_broken())
+        full = replace(command, deactivate=NOBODY, reset=NOBODY, iterations=iterations, **self._all_told())
         full.activate = membership.active(worker)
         word, bit = worker // WORD, np.uint64(1 << (worker % WORD))
         self.known[:, word] = self.known[:, word] & ~bit | membership.bits[:, word] & bit
@@ -157,11 +167,12 @@ class CommandBuilder:
         out = np.flatnonzero((known & bit != 0) & ~membership.column(worker)).astype(np.int32)
         known[out] &= ~bit
         reset = membership.active(worker)
-        return replace(command, deactivate=out, activate=NOBODY, reset=reset, **self._all_broken())
+        return replace(command, deactivate=out, activate=NOBODY, reset=reset, **self._all_told())
 
-    def _all_broken(self) -> dict[str, Any]:
-        """What a command has for a worker that may know of other joints that broke: in steps that it takes again."""
-        return {"broken": self.broken, "sets_broken": True}
+    def _all_told(self) -> dict[str, Any]:
+        """What a command has for a worker that is fresh, or may know of other joints that broke: in steps that it takes
+        again."""
+        return {"broken": self.broken, "sets_broken": True, "motions": self.motions}
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

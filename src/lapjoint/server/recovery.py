@@ -144,7 +144,7 @@ class Recovery:
     ) -> list[Reply | WorkerFailure | None]:
         sent = [command for command in commands if command is not None]
         for command in sent:
-            command.steps = plan.steps
+            command.steps, command.first_step = plan.steps, plan.step_count
         return self._runtime.step(commands, plan.work.begin(sent, again))
 
     def release(self, rows: slice) -> None:

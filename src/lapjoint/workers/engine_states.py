@@ -22,13 +22,19 @@ Send = Callable[[Sequence[Command | None]], Sequence[object]]
 Mask = NDArray[np.bool_]
 
 
+OPTIONAL = ("kinematic_poses",)
+"""Arrays that are left out where they are empty, as they are in older files."""
+
+
 def to_bytes(state: EngineState) -> Bytes:
-    return np.concatenate([np.frombuffer(part, np.uint8) for part in pack_arrays(vars(state))])
+    arrays = {name: array for name, array in vars(state).items() if len(array) or name not in OPTIONAL}
+    return np.concatenate([np.frombuffer(part, np.uint8) for part in pack_arrays(arrays)])
 
 
 def from_bytes(data: Bytes) -> EngineState:
     arrays, _ = unpack_arrays(data)
-    return EngineState(**{field.name: arrays[field.name] for field in fields(EngineState)})
+    names = [field.name for field in fields(EngineState) if field.name in arrays or field.name not in OPTIONAL]
+    return EngineState(**{name: arrays[name] for name in names})
 
 
 class StateParts:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines import STEP_MEASURES, Contacts, Hits, JointBreaks
+from ..scene.motions import POSE_SIZE
 
 Ids = NDArray[np.int32]
 Array = NDArray[np.float64]
@@ -24,6 +25,18 @@ def _array(dtype: Any, *shape: int, narrow: bool = False) -> Any:
     """A field holding rows of `shape`; empty unless given. A narrow one travels as float32 where that loses nothing."""
     metadata = {"dtype": np.dtype(dtype), "shape": shape, "narrow": narrow}
     return field(default_factory=lambda: np.empty((0, *shape), dtype), metadata=metadata)
+
+
+@dataclass
+class Motions:
+    """How kinematic bodies move, as arrays: see scene.motions.MOTION_ARRAYS."""
+
+    ids: Ids = _array(np.int32)
+    kinds: Ids = _array(np.int32)
+    starts: NDArray[np.int64] = _array(np.int64)
+    bases: Array = _array(np.float64, POSE_SIZE)
+    counts: Ids = _array(np.int32)
+    values: Array = _array(np.float64)
 
 
 # ---- a step --------------------------------------------------------------------------------------------------------
@@ -64,6 +77,10 @@ class StepCommand:
     sets_broken: bool = False
     breaks: bool = True
     """Whether joints that a step was too much for break at once. If not, the server is told, and decides."""
+    first_step: int = 0
+    """How many steps were taken before: kinematic bodies are where they are then."""
+    motions: Motions | None = None
+    """Of kinematic bodies that move otherwise than the scene has it; None: as before."""
 
 
 @dataclass
@@ -269,7 +286,7 @@ Command = StepCommand | NeighbourCommand | ReadState | WriteState | Migrate
 """What a worker executes."""
 Reply = StepReply | StatePart
 """What it answers."""
-Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply
+Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply | Motions
 
 
 def steps_of(commands: Iterable[Command | None]) -> int:
@@ -278,6 +295,7 @@ def steps_of(commands: Iterable[Command | None]) -> int:
 
 
 MESSAGES: tuple[type[Any], ...] = (
+    Motions,
     StepCommand,
     NeighbourCommand,
     StepReply,

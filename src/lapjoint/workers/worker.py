@@ -20,6 +20,7 @@ from ..engines import (
     HitEngine,
     Hits,
     JointBreaks,
+    KinematicEngine,
     NeighbourEngine,
     SubstepEngine,
     make_engine,
@@ -28,6 +29,7 @@ from ..engines.mailboxes import abandon
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
 from ..scene import Scene
+from ..scene.motions import unpack_motions
 from .engine_states import StateParts
 from .messages import (
     Command,
@@ -65,6 +67,7 @@ class Worker:
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
         self._hitting = self._engine if isinstance(self._engine, HitEngine) else None
+        self._kinematic = self._engine if scene.motions and isinstance(self._engine, KinematicEngine) else None
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)
@@ -144,6 +147,10 @@ class Worker:
                 self._breaking.set_broken(command.broken)
             elif len(command.broken):
                 self._breaking.break_joints(command.broken)
+        if self._kinematic is not None:
+            if command.motions is not None:
+                self._kinematic.set_motions(unpack_motions(vars(command.motions)))
+            self._kinematic.set_step(command.first_step)
         if command.forgets:
             self._engine.clear_contacts()
         self._change_members(command)

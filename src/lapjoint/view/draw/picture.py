@@ -27,18 +27,20 @@ def picture(
     size: tuple[int, int] = (960, 540),
     colors: ArrayLike | None = None,
     camera: CameraLike | None = None,
+    static_poses: NDArray[np.float64] | None = None,
 ) -> Path:
     """Write a PNG of a scene and return its path.
 
     States, (body_count, 13), default to the scene's initial ones; colours, one row of red, green and blue from 0 to 1
     per body, to one per label; the camera, (eye, target), to the scene's, or to one that has all bodies in the
-    picture. `size` is width and height in pixels.
+    picture. Static bodies are where the scene has them, or at poses, (static_count, 7). `size` is width and height in
+    pixels.
     """
     path = checked_path(path)
     _pillow()
     with Renderer(scene, size) as renderer:
         view = renderer.default_camera(scene.states if states is None else states) if camera is None else camera
-        pixels = renderer.draw(states, colors, view)
+        pixels = renderer.draw(states, colors, view, static_poses)
     save(pixels, path)
     return path
 
@@ -60,7 +62,7 @@ def frame_picture(
     moment = recorded.frame(frame)
     with Renderer(recording.scene, size) as renderer:
         view = CameraPath(shot or Shot(), renderer, recorded).camera(moment.states)
-        pixels = renderer.draw(moment.states, moment.colors, view)
+        pixels = renderer.draw(moment.states, moment.colors, view, moment.static_poses)
     if with_caption:
         pixels = Caption(recorded, size).draw(pixels, moment.time)
     save(pixels, path)

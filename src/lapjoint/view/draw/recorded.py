@@ -21,12 +21,14 @@ _SAMPLES = 48
 
 @dataclass(frozen=True)
 class Moment:
-    """States and colours of all bodies at a time."""
+    """States and colours of all bodies at a time, and where static bodies are."""
 
     time: float
     """s"""
     states: Array
     colors: Array
+    static_poses: Array | None = None
+    """None: where the scene has them."""
 
 
 class Recorded:
@@ -64,7 +66,8 @@ class Recorded:
             i += recording.frame_count
         if i not in self._kept:
             frame = recording.frame(i)
-            self._kept[i] = Moment(frame.time, frame.states, self._colors(i, frame.states))
+            poses = recording.static_poses(i) if recording.kinematic_count else None
+            self._kept[i] = Moment(frame.time, frame.states, self._colors(i, frame.states), poses)
             while len(self._kept) > 2:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(i)
@@ -86,8 +89,11 @@ class Recorded:
         if min(share, 1 - share) < 1e-3:
             return self.frame(after - 1 if share < 0.5 else after)
         a, b = self.frame(after - 1), self.frame(after)
+        poses = None
+        if a.static_poses is not None and b.static_poses is not None:
+            poses = between_states(a.static_poses, b.static_poses, share)
         colors = np.where(there(b.states)[:, None], b.colors, a.colors)
-        return Moment(time, between_states(a.states, b.states, share), a.colors + share * (colors - a.colors))
+        return Moment(time, between_states(a.states, b.states, share), a.colors + share * (colors - a.colors), poses)
 
     def exchanges_at(self, time: float) -> str:
         """Exchanges and residual of the step at a time; empty unless coupling is tight."""
@@ -115,8 +121,8 @@ class Recorded:
 
 
 def between_states(a: Array, b: Array, share: float) -> Array:
-    """States from a (share 0) to b (1): straight lines, and the short way round for orientations. Bodies that are no
-    more in b stay as they are in a, and those that are not yet in a are not there."""
+    """States or poses from a (share 0) to b (1): straight lines, and the short way round for orientations. Bodies that
+    are no more in b stay as they are in a, and those that are not yet in a are not there."""
     b = np.where(there(b)[:, None] & there(a)[:, None], b, a)
     turned = np.where(np.einsum("ij,ij->i", a[:, 3:7], b[:, 3:7])[:, None] < 0, -b[:, 3:7], b[:, 3:7])
     ends = np.concatenate([b[:, :3], turned, b[:, 7:]], axis=1)

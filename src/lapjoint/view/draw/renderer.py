@@ -44,13 +44,17 @@ class Renderer:
     # ---- use -----------------------------------------------------------------------------------------------------
 
     def draw(
-        self, states: ArrayLike | None = None, colors: ArrayLike | None = None, camera: CameraLike | None = None
+        self,
+        states: ArrayLike | None = None,
+        colors: ArrayLike | None = None,
+        camera: CameraLike | None = None,
+        static_poses: Array | None = None,
     ) -> NDArray[np.uint8]:
-        """One frame. States default to the scene's, colours to one per label, the camera to the renderer's. A body
-        whose state is zeros is not there, and not drawn."""
+        """One frame. States and poses of static bodies, (static_count, 7), default to the scene's, colours to one per
+        label, the camera to the renderer's. A body whose state is zeros is not there, and not drawn."""
         if self._canvas is None:
             raise LapjointError("this renderer is closed")
-        places = self._stage.places(states)
+        places = self._stage.places(states, static_poses)
         rows = np.flatnonzero(places.shown)
         radii, wanted = self._batch.radii[rows], self._stage.focus(places)[rows]
         tints = np.concatenate([self._body_colors(colors), self._static_colors])[rows]
@@ -70,7 +74,7 @@ class Renderer:
             self._key_light,
             self._fill_light,
             shadow,
-            self._planes(view, origin),
+            self._planes(view, origin, self._stage.static_poses(static_poses)),
         )
         return self._canvas.draw(draws, frame)
 
@@ -132,12 +136,11 @@ class Renderer:
             near, far = 0.0, max(far, _plane_reach(view) + view.distance)
         return max(0.98 * near, 0.01 * view.distance), 1.02 * far
 
-    def _planes(self, view: Camera, origin: Array) -> tuple[dict[str, Any], ...]:
+    def _planes(self, view: Camera, origin: Array, static_poses: Array) -> tuple[dict[str, Any], ...]:
         """Each plane seen from above, drawn about the point below the target, fading into the background."""
         planes = []
         for row in self._batch.plane_ids:
-            position = self.scene.statics.position[row]
-            quaternion = self.scene.statics.quaternion[row]
+            position, quaternion = static_poses[row, :3], static_poses[row, 3:]
             normal = rotation.rotate(quaternion, [0.0, 0.0, 1.0])
             if normal @ (np.asarray(view.eye) - position) > 0:
                 middle = rotation.rotate(rotation.conjugate(quaternion), origin - position)[:2]

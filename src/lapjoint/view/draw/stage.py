@@ -35,11 +35,17 @@ class Stage:
         self.scene = scene
         self.body_count = scene.body_count
         self.batch = Batch(scene)
-        statics = scene.statics
-        self._static_positions = statics.position[self.batch.static_ids].copy()
-        self._static_quaternions = statics.quaternion[self.batch.static_ids].copy()
+        self._static_poses = np.concatenate([scene.statics.position, scene.statics.quaternion], axis=1)
 
-    def places(self, states: ArrayLike | None) -> Places:
+    def static_poses(self, poses: Array | None) -> Array:
+        """Positions and quaternions of all static bodies: these, or the scene's."""
+        if poses is None:
+            return self._static_poses
+        if poses.shape != self._static_poses.shape or not np.isfinite(poses).all():
+            raise LapjointError(f"static poses are {poses.shape}, expected {self._static_poses.shape} finite numbers")
+        return poses
+
+    def places(self, states: ArrayLike | None, static_poses: Array | None = None) -> Places:
         """Where bodies and static bodies are, checked. A row of zeros is a body that is not there."""
         table = self.scene.states if states is None else np.asarray(states, float)
         count = self.body_count
@@ -52,10 +58,11 @@ class Stage:
             more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
             raise LapjointError(f"{title}{more}: the state is not finite, or its quaternion is zero")
         turns = np.where(shown[:, None], table[:, 3:7], rotation.IDENTITY) / np.where(shown, lengths, 1.0)[:, None]
+        statics = self.static_poses(static_poses)[self.batch.static_ids]
         return Places(
-            np.concatenate([table[:, :3], self._static_positions]),
-            np.concatenate([turns, self._static_quaternions]),
-            np.concatenate([shown, np.ones(len(self._static_positions), bool)]),
+            np.concatenate([table[:, :3], statics[:, :3]]),
+            np.concatenate([turns, statics[:, 3:]]),
+            np.concatenate([shown, np.ones(len(statics), bool)]),
         )
 
     def focus(self, places: Places) -> NDArray[np.bool_]:

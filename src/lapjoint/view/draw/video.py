@@ -68,7 +68,8 @@ def video(
         with encoding(path, size, fps, quality) as sink:
             for number, time in enumerate(times.tolist()):
                 moment = recorded.at(time)
-                pixels = renderer.draw(moment.states, moment.colors, cameras.camera(moment.states, number / fps))
+                view = cameras.camera(moment.states, number / fps)
+                pixels = renderer.draw(moment.states, moment.colors, view, moment.static_poses)
                 sink.add(pixels if caption is None else caption.draw(pixels, time))
                 if on_frame is not None:
                     on_frame(number + 1, len(times))

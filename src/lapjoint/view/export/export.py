@@ -112,12 +112,17 @@ def _page(opening: Recorded, stage: Stage, numbers: list[int], on_frame: Callabl
         # Whoever is not there stays where it was, which takes no space, and is not drawn.
         positions, quaternions = held(positions, shown), held(quaternions, shown[:, turning])
         paints = [held(paint, shown) for paint in paints]
-    streams: dict[str, Stream] = {
-        "positions": pack(np.round(positions / length).astype(np.int64)),
-        "quaternions": pack(np.round(steady(quaternions) / TURN_STEP).astype(np.int64)),
-    }
+    streams: dict[str, Stream] = {}
+    streams["positions"], streams["quaternions"] = _pose_streams(positions, quaternions, length)
     if recording.has_changes:
         streams["shown"] = pack(shown[:, :, None].astype(np.int64))
+    kinematic = np.flatnonzero(np.isin(stage.batch.static_ids, scene.kinematic_ids))
+    if len(kinematic):
+        ids = stage.batch.static_ids[kinematic]
+        poses = np.stack([recording.static_poses(number)[ids] for number in numbers])
+        pair = _pose_streams(poses[:, :, :3], poses[:, :, 3:], length)
+        streams["kinematic positions"], streams["kinematic quaternions"] = pair
+        arrays["kinematic"] = (scene.body_count + kinematic).astype("<u4")
     tables = []
     for recorded, paint in zip(coloured, paints, strict=True):
         table, index = np.unique(paint, return_inverse=True)
@@ -136,6 +141,12 @@ def _page(opening: Recorded, stage: Stage, numbers: list[int], on_frame: Callabl
         "frames": numbers,
     }
     return fill_page(scene.name, head, *_blob(arrays, streams))
+
+
+def _pose_streams(positions: Array, quaternions: Array, length: float) -> tuple[Stream, Stream]:
+    """Of rows that move, positions in multiples of a length."""
+    turns = np.round(steady(quaternions) / TURN_STEP).astype(np.int64)
+    return pack(np.round(positions / length).astype(np.int64)), pack(turns)
 
 
 def _packed(colors: Array) -> NDArray[np.int32]:

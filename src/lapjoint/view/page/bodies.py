@@ -63,6 +63,8 @@ class BodyNodes:
         self._batches: dict[Hashable, Batch] = {}
         self._models: dict[int, Model] = {}
         self._is_drawn: NDArray[np.bool_] = np.empty(0, bool)
+        self._statics: list[tuple[NDArray[np.intp], viser.BatchedMeshHandle]] = []
+        self._planes: dict[int, viser.GridHandle] = {}
         self._add_statics(scene)
 
     def body_of(self, name: str, row: int | None) -> int:
@@ -99,6 +101,16 @@ class BodyNodes:
         for batch in self._in_order():
             batch.clear()
 
+    def move_statics(self, poses: Array, moving: NDArray[np.int32]) -> None:
+        """Draw static bodies at these poses; `moving` are those that can be elsewhere than they were."""
+        for ids, mesh in self._statics:
+            if np.isin(ids, moving).any():
+                mesh.batched_positions = poses[ids, :3].astype(np.float32)
+                mesh.batched_wxyzs = poses[ids, 3:].astype(np.float32)
+        for row, plane in self._planes.items():
+            if row in moving:
+                plane.position, plane.wxyz = tuple(poses[row, :3]), tuple(poses[row, 3:])
+
     def set_opacity(self, opacity: float) -> None:
         for batch in self._in_order():
             batch.set_opacity(opacity)
@@ -112,13 +124,13 @@ class BodyNodes:
         """All batches; a copy, for other threads look for bodies in them."""
         return list(self._batches.values())
 
-    # ---- what never moves ------------------------------------------------------------------------------------------
+    # ---- static bodies ---------------------------------------------------------------------------------------------
 
     def _add_statics(self, scene: Scene) -> None:
         statics = scene.statics
         for k, group in enumerate(groups_of(scene, statics.shape_id, np.arange(scene.static_count))):
             surface = level_of(group.model, len(group.ids))
-            self._api.add_batched_meshes_simple(
+            mesh = self._api.add_batched_meshes_simple(
                 f"/statics/{k}",
                 surface.vertices,
                 surface.triangles,
@@ -130,10 +142,11 @@ class BodyNodes:
                 flat_shading=True,
                 side="double" if surface.kind is Kind.OPEN else "front",
             )
+            self._statics.append((group.ids, mesh))
         cell = _round_length(first_camera(scene, scene.states, scene.alive).distance / 14)
         for row in range(scene.static_count):
             if isinstance(scene.shapes[statics.shape_id[row]], Plane):
-                self._api.add_grid(
+                self._planes[row] = self._api.add_grid(
                     f"/planes/{row}",
                     infinite_grid=True,
                     cell_size=cell,

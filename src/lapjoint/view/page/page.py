@@ -219,6 +219,8 @@ class Page:
         colors = emphasised(colors, self.marked, _MARKED, 0.6)
         with self.server.atomic():
             self.nodes.update(snapshot.scene, snapshot.alive, snapshot.states, colors)
+            if snapshot.static_poses is not None:
+                self.nodes.move_statics(snapshot.static_poses, snapshot.scene.kinematic_ids)
             self.nodes.set_opacity(look.opacity)
             self.nodes.set_drag(self.drag)
             self._overlays.update(snapshot, look.wanted, draft if look.mode == BY_HAND else None)
@@ -336,7 +338,9 @@ class Page:
         snapshot = self.snapshot
         if self._picker.scene is not snapshot.scene:
             self._picker = Picker(snapshot.scene)
-        body, _ = self._picker.pick(snapshot.states, event.ray_origin, event.ray_direction, alive=snapshot.alive)
+        body, _ = self._picker.pick(
+            snapshot.states, event.ray_origin, event.ray_direction, snapshot.static_poses, alive=snapshot.alive
+        )
         visitor.body = body if body >= 0 else None
         self.repaint()
 

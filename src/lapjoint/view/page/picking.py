@@ -32,7 +32,13 @@ class Picker:
         return self.scene.bounding_radii()
 
     def pick(
-        self, states: Array, origin: ArrayLike, direction: ArrayLike, *, alive: NDArray[np.bool_]
+        self,
+        states: Array,
+        origin: ArrayLike,
+        direction: ArrayLike,
+        static_poses: Array | None = None,
+        *,
+        alive: NDArray[np.bool_],
     ) -> tuple[int, float]:
         """The first living body on the ray and its distance [m]; body -1 where the ray meets none, or a static body
         first."""
@@ -45,7 +51,10 @@ class Picker:
             return -1, FAR
         row = int(np.argmin(found))
         statics = self.scene.statics
-        hidden = self._distances(statics.shape_id, statics.position, statics.quaternion, start, ahead)
+        poses = static_poses
+        if poses is None:
+            poses = np.concatenate([statics.position, statics.quaternion], axis=1)
+        hidden = self._distances(statics.shape_id, poses[:, :3], poses[:, 3:], start, ahead)
         if hidden.min(initial=FAR) < found[row]:
             return -1, float(hidden.min())
         return int(near[row]), float(found[row])

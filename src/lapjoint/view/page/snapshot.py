@@ -51,6 +51,8 @@ class Snapshot:
     pulled: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     pull_lines: Array = field(default_factory=lambda: np.empty((0, 2, 3)))
     """From where each pull holds its body to where it pulls, (n, 2, 3) [m]."""
+    static_poses: Array | None = None
+    """Positions and quaternions of static bodies, where some are kinematic."""
     start_number: int = 0
     """How many times the simulation had been restarted. Bodies of different starts have nothing to do with each other,
     beyond those that the scene begins with."""
@@ -112,6 +114,7 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         profile.residual,
         simulation.interface,
         simulation.frozen_ids,
+        static_poses=simulation.static_poses if simulation.scene.motions else None,
     )
 
 
@@ -127,6 +130,7 @@ def of_recording(recording: Recording, number: int) -> Snapshot:
     weights = partial(_recorded_weights, recording, number)
     alive, joint_alive = recording.alive(number), recording.joint_alive(number)
     shown = Snapshot(recording.scene, alive, joint_alive, frame.step_count, frame.time, frame.states, weights, contacts)
+    shown.static_poses = recording.static_poses(number) if recording.kinematic_count else None
     shown.interface = recording.interface(number)
     return shown
 

@@ -32,11 +32,12 @@ from .shared import SharedMemory
 LEAVE_S = 1.0  # how long all workers together may take to leave before they are killed
 LOOK_S = 0.1  # how often to look who waits for whom
 ROW_BYTES = 8 * STATE_SIZE
+MOTION_BYTES = 1 << 20  # what is told of kinematic bodies at most: see server.kinematic.MOST_NUMBERS
 
 
 def mailbox_size(body_count: int) -> int:
     """Room for any message of a worker. Untouched pages cost nothing."""
-    return 4096 + 4096 * body_count
+    return MOTION_BYTES + 4096 + 4096 * body_count
 
 
 class ProcessRuntime:

@@ -31,13 +31,31 @@ class Rows {
 
   // Bodies `share` of the way from frame a to frame b.
   move(a, b, share, mode) {
-    const { positions, quaternions, turning, shown } = this.arrays;
+    const { positions, quaternions, turning, shown, kinematic } = this.arrays;
     const n = this.head.body_count, step = this.head.position_step;
     if (shown) this.shown.set(shown.subarray(n * a, n * a + n));
     for (let i = 0, pa = 3 * n * a, pb = 3 * n * b; i < 3 * n; i++, pa++, pb++) {
       this.places[i] = step * (positions[pa] + share * (positions[pb] - positions[pa]));
     }
-    const m = turning.length, q = [0, 0, 0, 0];
+    this.turn(quaternions, turning, a, b, share);
+    if (kinematic) {
+      const places = this.arrays["kinematic positions"], m = kinematic.length;
+      for (let i = 0; i < 3 * m; i++) {
+        const from = places[3 * m * a + i], to = places[3 * m * b + i];
+        this.places[3 * kinematic[Math.floor(i / 3)] + (i % 3)] = step * (from + share * (to - from));
+      }
+      this.turn(this.arrays["kinematic quaternions"], kinematic, a, b, share);
+    }
+    const colors = this.arrays[`colors ${this.head.modes[mode].name}`], table = this.tables[mode];
+    for (let i = 0; i < n; i++) {
+      const from = 3 * colors[n * a + i], to = 3 * colors[n * b + i];
+      for (let k = 0; k < 3; k++) this.paints[3 * i + k] = table[from + k] + share * (table[to + k] - table[from + k]);
+    }
+  }
+
+  // Turn rows `share` of the way from frame a to frame b.
+  turn(quaternions, rows, a, b, share) {
+    const m = rows.length, q = [0, 0, 0, 0];
     for (let i = 0; i < m; i++) {
       let length = 0;
       for (let k = 0; k < 4; k++) {
@@ -45,12 +63,7 @@ class Rows {
         q[k] = start + share * (quaternions[4 * (m * b + i) + k] - start);
         length += q[k] * q[k];
       }
-      for (let k = 0; k < 4; k++) this.turns[4 * turning[i] + k] = q[k] / Math.sqrt(length || 1);
-    }
-    const colors = this.arrays[`colors ${this.head.modes[mode].name}`], table = this.tables[mode];
-    for (let i = 0; i < n; i++) {
-      const from = 3 * colors[n * a + i], to = 3 * colors[n * b + i];
-      for (let k = 0; k < 3; k++) this.paints[3 * i + k] = table[from + k] + share * (table[to + k] - table[from + k]);
+      for (let k = 0; k < 4; k++) this.turns[4 * rows[i] + k] = q[k] / Math.sqrt(length || 1);
     }
   }
 
