@@ -116,9 +116,9 @@ def test_a_body_is_hidden_by_what_has_moved_before_it() -> None:
     scene = carousel()
     picker, states = Picker(scene), scene.states
     poses = np.concatenate([scene.statics.position, scene.statics.quaternion], axis=1)
-    assert picker.pick(states, (6, -5, 30), (0, 1, 0))[0] == 0
+    assert picker.pick(states, (6, -5, 30), (0, 1, 0), alive=scene.alive)[0] == 0
     poses[2, :3] = 6, -2, 30
-    assert picker.pick(states, (6, -5, 30), (0, 1, 0), poses)[0] == -1
+    assert picker.pick(states, (6, -5, 30), (0, 1, 0), poses, alive=scene.alive)[0] == -1
 
 
 def test_a_page_moves_them(recording: Recording) -> None:
