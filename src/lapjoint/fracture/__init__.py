@@ -11,7 +11,19 @@ from __future__ import annotations
 
 from .bonds import add_pieces, bond_strength
 from .cut import cut
+from .glue import Glue, Glued, add_glued, take_apart
 from .pieces import Pieces
 from .seeds import seeds_around, seeds_uniform
 
-__all__ = ["Pieces", "add_pieces", "bond_strength", "cut", "seeds_around", "seeds_uniform"]
+__all__ = [
+    "Glue",
+    "Glued",
+    "Pieces",
+    "add_glued",
+    "add_pieces",
+    "bond_strength",
+    "cut",
+    "seeds_around",
+    "seeds_uniform",
+    "take_apart",
+]
