@@ -10,14 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapjoint import Ball, Box, Breaks, Fixed, Params, Plane, Scene, Simulation, Sphere
+from lapjoint import (
+    Ball,
+    Box,
+    Breaks,
+    ConstantVelocity,
+    Fixed,
+    Oscillation,
+    Params,
+    Plane,
+    Rotation,
+    Scene,
+    Simulation,
+    Sphere,
+)
 from lapjoint.scene.joints import WORLD
 
 
 def begin() -> Scene:
-    """Boxes in two rows, and bars between some of them that break."""
+    """Boxes in two rows, some of them joined, and a plate below that can move."""
     scene = Scene("rows", timestep=0.005)
-    scene.add_static(Plane())
+    scene.add_static(Plane(), (0.0, 0.0, -1.0))
+    scene.add_kinematic(Box((8.0, 8.0, 0.2)), (1.5, 0.3, -0.1), motion=Oscillation((0.0, 0.0, 0.01), frequency=2.0))
     scene.add_bodies(Box((0.6, 0.6, 0.6)), [[0.7 * i, 0.65 * j, 0.3] for i in range(6) for j in range(2)])
     scene.add_joints(Fixed(), [0, 4, 8], [2, 6, 10], [[0.35, 0, 0.3], [1.75, 0, 0.3], [3.15, 0, 0.3]])
     return scene
@@ -64,6 +78,13 @@ class Changes:
     def push(self, pick: int, count: int) -> None:
         bodies = self._living(pick, count)
         self.simulation.add_forces(bodies, [100.0 * count, 0.0, 300.0])
+
+    def drive(self, pick: int, count: int) -> None:
+        motions = (None, ConstantVelocity((0.1 * count, 0.0, 0.0)), Rotation((0.0, 0.0, 1.0), 0.2 * count))
+        if pick % 4 < 3:
+            self.simulation.set_motion([1], motions[pick % 4])
+        else:
+            self.simulation.move_to([1], self.simulation.static_poses[1, :3] + [0.0, 0.0, 0.001 * count])
 
     def freeze(self, pick: int, count: int) -> None:
         self.simulation.freeze(self._living(pick, 1))
@@ -112,7 +133,7 @@ def check(changes: Changes) -> None:
     assert len(events.of("made")) - len(events.of("removed")) == int(alive.sum()) - 12
 
 
-KINDS = ("add", "remove", "join", "unjoin", "push", "freeze", "repartition", "lose")
+KINDS = ("add", "remove", "join", "unjoin", "push", "drive", "freeze", "repartition", "lose")
 ACTIONS = st.lists(
     st.tuples(st.sampled_from(KINDS), st.integers(0, 50), st.integers(1, 6), st.integers(0, 3)), min_size=3, max_size=12
 )
