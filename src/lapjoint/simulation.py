@@ -87,7 +87,8 @@ class Simulation:
 
     def _start(self, began_with: Scene, life: Life | None = None) -> None:
         """Begin with the scene as it is, and start the workers."""
-        scene = LivingScene(began_with, lambda: self._runtime.states, life)
+        own = weakref.proxy(self)  # so that nothing here keeps the simulation once nobody else does
+        scene = LivingScene(began_with, lambda: own._runtime.states, life)
         states = scene.states if life is None else life.states
         params = self._given.resolved(scene)
         partition = make_partition(scene, params.workers, params.partition, params.solver_labels)
@@ -123,7 +124,7 @@ class Simulation:
         )
         self._runtime.states[:] = states
         self._recovery = Recovery(
-            scene, params, self._runtime, now.commands, self._frozen, self.incidents, self._remove
+            scene, params, self._runtime, now.commands, self._frozen, self.incidents, lambda bodies: own._remove(bodies)
         )
         self.profile = StepProfile()
         """Of the last step; where workers took several by themselves, times are the means of these."""

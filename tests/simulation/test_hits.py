@@ -245,7 +245,7 @@ def test_hits_of_steps_that_are_taken_again_are_reported_once(tmp_path: Path, mo
         simulation.step()
         tell("kill", 0, when="end")
         simulation.step(99)
-        assert [event.kind for event in simulation.events] == ["gone"]
+        assert [event.kind for event in simulation.incidents] == ["gone"]
         found = simulation.hits
     assert np.array_equal(found.step[:10], wanted.step[:10])
     assert np.array_equal(found.bodies[:10], wanted.bodies[:10])

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import rotation
 from ..arrays.checks import integer_rows
+from ..arrays.columns import Columns
 from ..arrays.growing import Scalar, grown
 from ..errors import LapjointError
 from .joints import WORLD
@@ -54,7 +55,7 @@ class LivingScene(Scene):
         super().__init__(scene.name, **_settings(scene))
         _share(self, scene)
         self._states_now = states_now
-        self._joints_of = JointsOf(self)
+        self._joints_of = JointsOf(self.joints)
         self._is_open = False
         self._life = {name: np.zeros(self.extent[1 + name.startswith("joint")], np.int32) for name in STEPS}
         for name in ("last_step", "joint_last_step"):
@@ -238,8 +239,8 @@ class LivingScene(Scene):
 class JointsOf:
     """Which joints bodies have. Joints that are added later cost no look at those of before."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+    def __init__(self, joints: Columns) -> None:
+        self._joints = joints
         self._sorted: NDArray[np.int64] | None = None  # ends of joints by their bodies
         self._bodies: NDArray[np.int32] = np.empty(0, np.int32)
         self._later: dict[int, list[int]] = {}
@@ -255,7 +256,7 @@ class JointsOf:
         return np.unique(np.concatenate([np.empty(0, np.int64), *parts])).astype(np.int32)
 
     def _read(self) -> None:
-        joints = self._scene.joints
+        joints = self._joints
         if self._sorted is None:
             ends = np.concatenate([joints.body_a, joints.body_b])
             order = np.argsort(ends, kind="stable")
