@@ -156,8 +156,10 @@ class Simulation:
         with profile.phase("step"):  # lines 16 and 17
             profile.steps = self._step_workers(self._most_steps(most))
         coupling.merge(now, runtime, profile)  # lines 18 to 20
-        self._note_breaks(coupling.breaks(now))
-        self._hits.add(coupling.hits(now), now.step_count)
+        if any(len(reply.broke_step) for reply in now.replies):
+            self._note_breaks(coupling.breaks(now))
+        if any(len(reply.hit_step) for reply in now.replies):
+            self._hits.add(coupling.hits(now), now.step_count)
         self._frozen.put_back(runtime, now.commands)
         self._recovery.contain_runaways(now.step_count)
         profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
