@@ -553,8 +553,8 @@ class Simulation:
         that are not needed end after it."""
         self._check_open()
         worker_count = self.params.check_worker_count(worker_count)
-        if worker_count > max(self.scene.body_count, 1):
-            raise LapjointError(f"{worker_count} workers for {self.scene.body_count} bodies: expected one per body")
+        if worker_count > max(self.scene.living_count, 1):
+            raise LapjointError(f"{worker_count} workers for {self.scene.living_count} bodies: expected one per body")
         self._set_workers(max(worker_count, self.membership.worker_count))
         self._now.repartition.wanted_count = worker_count
         self._coupling.invalidate()

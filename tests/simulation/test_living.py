@@ -305,3 +305,13 @@ def test_many_pass_through_and_what_is_saved_is_a_scene(tmp_path: Path) -> None:
         feed(simulation)
         simulation.step(2)
         assert simulation.state_hash == wanted
+
+
+def test_workers_are_no_more_than_bodies_that_are_there() -> None:
+    with start(workers=2) as simulation:
+        simulation.remove_bodies(range(5))
+        with pytest.raises(LapjointError, match="4 workers for 3 bodies"):
+            simulation.set_worker_count(4)
+        simulation.set_worker_count(3)
+        simulation.step(3)
+        assert simulation.alive.sum() == sum(reply.body_count for reply in simulation.replies)

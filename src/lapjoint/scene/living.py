@@ -122,8 +122,10 @@ class LivingScene(Scene):
         """With a rotation and an inertia for bodies whose memory was given back, so that it is a scene."""
         description, arrays = super().describe()
         rows = np.repeat(self._released_blocks, BLOCK)[: self.body_count]
-        for name, value in (("quaternion", rotation.IDENTITY), ("inertia", np.eye(3))):
-            arrays[f"bodies/{name}"][: len(rows)][rows] = value
+        for name, value in (("quaternion", rotation.IDENTITY), ("inertia", np.eye(3))) if rows.any() else ():
+            column = np.array(arrays[f"bodies/{name}"])
+            column[: len(rows)][rows] = value
+            arrays[f"bodies/{name}"] = column
         return description, arrays
 
     @property

@@ -284,8 +284,13 @@ class Scene:
         six, with an angular velocity about its position [rad/s]. What of it is not along the surface does nothing.
         """
         place = as_rows("position", position, 1, (3,), f"static body {self.static_count}")
-        options = {"material": material, "group": group, "mask": mask, "surface_velocity": surface_velocity}
-        return self.add_statics(shape, place, quaternion, **options)[0]  # type: ignore[arg-type]
+        options: dict[str, Any] = {
+            "material": material,
+            "group": group,
+            "mask": mask,
+            "surface_velocity": surface_velocity,
+        }
+        return self.add_statics(shape, place, quaternion, **options)[0]
 
     def add_kinematic(
         self,
@@ -310,8 +315,13 @@ class Scene:
         turn = unit_quaternions(quaternion, 1, lambda _: title)
         given = GivenMotion.of(motion, title, np.concatenate([place[0], turn[0]]))
         first = given.pose(0, self.timestep)
-        options = {"material": material, "group": group, "mask": mask, "surface_velocity": surface_velocity}
-        number = self.add_statics(shape, first[None, :3], first[3:], **options)[0]  # type: ignore[arg-type]
+        options: dict[str, Any] = {
+            "material": material,
+            "group": group,
+            "mask": mask,
+            "surface_velocity": surface_velocity,
+        }
+        number = self.add_statics(shape, first[None, :3], first[3:], **options)[0]
         self.motions[number] = given
         return number
 
