@@ -222,6 +222,38 @@ class Migrate:
         return self.start + len(self.data) >= self.size
 
 
+# ---- questions, between two steps ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Ask:
+    """Server to worker: a part of a question; with its last part it is answered. Without data: another part of the
+    answer. Nothing of the next step depends on a question."""
+
+    what: str = ""
+    """Which question: see questions.ANSWERS."""
+    reset: Ids = _array(np.int32)
+    """With the last part: active bodies to set back to their states in the table first, those that were blended after
+    the last step."""
+    data: Bytes = _array(np.uint8)
+    start: int = 0
+    size: int = 0
+    answer_start: int = 0
+    answer_stop: int = 0
+
+    @property
+    def is_last(self) -> bool:
+        return self.start + len(self.data) >= self.size
+
+
+@dataclass
+class AnswerPart:
+    """Worker to server: a part of the answer, and the bytes of the whole; empty while the question is incomplete."""
+
+    data: Bytes = _array(np.uint8)
+    size: int = 0
+
+
 # ---- failure -------------------------------------------------------------------------------------------------------
 
 
@@ -257,7 +289,7 @@ class RemoteCommand:
     """Of the request; one that comes again is answered as before."""
     wants: str = ""
     """Which states come back: none, border (those of watched and moved bodies), or all (those of own bodies)."""
-    command: StepCommand | NeighbourCommand | ReadState | WriteState | Migrate | None = None
+    command: StepCommand | NeighbourCommand | ReadState | WriteState | Migrate | Ask | None = None
     """None: only states are asked for."""
     activated: Array = _array(np.float64, 13, narrow=True)
     """States of the bodies to activate, and to reset."""
@@ -272,7 +304,7 @@ class RemoteReply:
     """An actor to the server."""
 
     number: int = 0
-    reply: StepReply | StatePart | WorkerFailure | None = None
+    reply: StepReply | StatePart | AnswerPart | WorkerFailure | None = None
     overlap: Array = _array(np.float64, 13, narrow=True)
     """States of overlap bodies, as the command lists them."""
     bodies: Ids = _array(np.int32)
@@ -282,9 +314,9 @@ class RemoteReply:
     """With all states: of own bodies; with border states: of watched bodies, then of moved ones."""
 
 
-Command = StepCommand | NeighbourCommand | ReadState | WriteState | Migrate
+Command = StepCommand | NeighbourCommand | ReadState | WriteState | Migrate | Ask
 """What a worker executes."""
-Reply = StepReply | StatePart
+Reply = StepReply | StatePart | AnswerPart
 """What it answers."""
 Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply | Motions
 
@@ -303,6 +335,8 @@ MESSAGES: tuple[type[Any], ...] = (
     StatePart,
     WriteState,
     Migrate,
+    Ask,
+    AnswerPart,
     WorkerFailure,
     RemoteCommand,
     RemoteReply,

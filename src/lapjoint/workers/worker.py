@@ -32,6 +32,7 @@ from ..scene import Scene
 from ..scene.motions import unpack_motions
 from .engine_states import StateParts
 from .messages import (
+    Ask,
     Command,
     Migrate,
     NeighbourCommand,
@@ -43,6 +44,7 @@ from .messages import (
     WorkerFailure,
     WriteState,
 )
+from .questions import Answers
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -73,7 +75,7 @@ class Worker:
         self._active = np.zeros(scene.body_count, bool)
         self._active_count = 0
         self._overlap = self._own = np.empty(0, np.int32)
-        self._parts = StateParts()
+        self._parts, self._answers = StateParts(), Answers(self._engine)
         self._command = StepCommand()
         self._has_stepped = False
         self._prepare_cpu_s = self._spent_cpu_s = self._reset_s = self._waited_s = 0.0
@@ -127,6 +129,10 @@ class Worker:
         self._has_stepped = False
         if isinstance(command, ReadState):
             return self._parts.read(command, lambda: self._state_of(command.bodies))
+        if isinstance(command, Ask):
+            if len(command.reset):
+                self._engine.set_states(command.reset, self._states[command.reset])
+            return self._answers.part(command)
         state = self._parts.write(command)
         if state is not None and isinstance(command, WriteState):
             self._restore(state)

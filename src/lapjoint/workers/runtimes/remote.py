@@ -14,7 +14,7 @@ from ...arrays.growing import grown
 from ...params import Params
 from ...scene import Scene
 from ..codec import from_bytes, to_bytes
-from ..messages import Command, RemoteCommand, RemoteReply, Reply, StatePart, StepCommand, StepReply
+from ..messages import AnswerPart, Command, RemoteCommand, RemoteReply, Reply, StatePart, StepCommand, StepReply
 from .watch import Watch
 
 Array = NDArray[np.float64]
@@ -199,4 +199,4 @@ def activated_and_reset(command: Command) -> tuple[Ids, Ids]:
 def _reply(answer: RemoteReply | None) -> Reply | None:
     """The reply in an answer; none where the worker failed."""
     reply = None if answer is None else answer.reply
-    return reply if isinstance(reply, StepReply | StatePart) else None
+    return reply if isinstance(reply, StepReply | StatePart | AnswerPart) else None
