@@ -47,6 +47,7 @@ struct WorldSettings {
   double margin = 0.04;         // in length units
   bool exact_shapes = false;    // boxes and hulls end where they are drawn, whatever the margin
   bool has_neighbours = false;  // steps are taken together with other workers
+  bool keep_forces = false;     // of the last step of a call, to be read; with the substep solver
 };
 
 // The scene's body table, column by column; owned by the scene.
@@ -63,6 +64,7 @@ struct BodyColumns {
   const std::uint32_t* group = nullptr;
   const std::uint32_t* mask = nullptr;
   const double* hit_impulse = nullptr;  // N s, infinite where no hit is reported
+  WatchedTouches touches;
 };
 
 struct StaticBody {
@@ -178,6 +180,11 @@ class BulletWorld {
   // In all steps of the last call.
   const std::vector<JointBreak>& breaks() const { return broke_; }
   const std::vector<Hit>& hits() const { return hits_; }
+  const std::vector<Touch>& touches() const;
+  // Of the last step, with `keep_forces`; of a joint that is not here or did not exist in it, zeros. `forces` is
+  // count x 6.
+  void joint_forces(const int* joint_ids, int count, double* forces) const;
+  const std::vector<PointReading>& contact_points() const;
 
   int active_count() const;
   void active_ids(int* ids) const;
@@ -224,7 +231,7 @@ class BulletWorld {
   int other_end(int joint, int body) const;
   bool has_points(const std::array<int, 2>& bodies);
   void merge_manifolds(const std::vector<CachedManifold>& given);
-  void take_step_with_neighbours(double timestep, Mailboxes& mailboxes);
+  void take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_last);
   bool is_reported(const ContactKey& key) const;
   void check_finite() const;
   void bounds(const btRigidBody& body, btVector3& low, btVector3& high) const;

@@ -381,7 +381,18 @@ def test_contacts_of_the_last_step_can_be_read(tmp_path: Path) -> None:
 
 
 KEPT = {
-    *("_now", "_coupling", "_elastic", "_frozen", "_breaks", "_hits", "_kinematic", "_runtime", "_recovery"),
+    *(
+        "_now",
+        "_coupling",
+        "_elastic",
+        "_frozen",
+        "_breaks",
+        "_hits",
+        "_touches",
+        "_kinematic",
+        "_runtime",
+        "_recovery",
+    ),
     *("profile",),  # its contacts
 }
 MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
@@ -411,6 +422,7 @@ PARTS = {
     "life": ("scene",),
     "breaks": ("_kind", "_tables"),
     "hits": ("_kind", "_tables"),
+    "touches": ("_log", "_touching"),
     "kinematic": ("_scene", "_timestep", "changed"),
     "detection": (
         *("_scene", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
