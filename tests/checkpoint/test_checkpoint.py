@@ -397,6 +397,7 @@ KEPT = {
 }
 MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
 MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
+MADE_ANEW |= {"_has_stepped"}  # since it was made: forces of a step before that are not kept
 """Of the scene and the parameters, or of what was, for those who look."""
 PARTS = {
     "loads": ("_scene", "_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
