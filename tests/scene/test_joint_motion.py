@@ -71,7 +71,7 @@ def test_one_axis_or_the_only_free_one() -> None:
     with pytest.raises(LapjointError, match="x: joint 2 has 6 free axes, expected one"):
         of_axis(scene, values, ids, "free", "x")
     for wrong in (6, -1, 1.0, True, "all"):
-        with pytest.raises(LapjointError, match="x: axis is .*, expected 0 to 5, 'free' or None"):
+        with pytest.raises(LapjointError, match=r"x: axis is .*, expected 0 to 5, 'free' or None"):
             of_axis(scene, values, ids, wrong, "x")  # type: ignore[arg-type]
 
 

@@ -147,7 +147,9 @@ def test_what_turns_is_held_towards_its_middle_in_the_frame_that_turns(joints: s
     scene = Scene("rotor", gravity=(0, 0, 0), timestep=1 / 60)
     spin = 20.0
     scene.add_body(Box((1, 1, 0.2)), mass=100.0, angular_velocity=(0, 0, spin))
-    scene.add_body(Sphere(0.1), (0.9, 0, 0), mass=1.0, linear_velocity=(0, 0.9 * spin, 0), angular_velocity=(0, 0, spin))
+    scene.add_body(
+        Sphere(0.1), (0.9, 0, 0), mass=1.0, linear_velocity=(0, 0.9 * spin, 0), angular_velocity=(0, 0, spin)
+    )
     scene.add_joint(Hinge(axis=(0, 0, 1)), 0, WORLD, (0, 0, 0))
     scene.add_joint(Fixed(), 1, 0, (0.9, 0, 0))
     with Simulation(scene, Params.of(**KEPT, joints=joints, substeps=16)) as simulation:
@@ -164,7 +166,9 @@ def test_what_turns_is_held_towards_its_middle_in_the_frame_that_turns(joints: s
 def test_what_is_not_kept_cannot_be_read() -> None:
     with Simulation(chain(Ball()), Params(runtime="inline")) as simulation:
         simulation.step()
-        with pytest.raises(LapjointError, match=r"joint_forces: forces are not kept, expected Params\(keep_forces=True"):
+        with pytest.raises(
+            LapjointError, match=r"joint_forces: forces are not kept, expected Params\(keep_forces=True"
+        ):
             simulation.joint_forces([0])
         assert simulation.joint_positions([0]).shape == (1, 6)
     with Simulation(chain(Ball()), Params(**KEPT)) as simulation:
