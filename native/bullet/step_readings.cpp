@@ -61,12 +61,15 @@ void SubstepWorld::keep_forces(btScalar timestep) {
   }
 }
 
-void SubstepWorld::sort_by_bodies(std::vector<int>& sources) const {
-  const auto rank = [this](int source) {
-    const Name& name = sources_[source].name;
-    return std::tie(name.bodies, name.parts, name.part);
-  };
-  std::sort(sources.begin(), sources.end(), [&](int x, int y) { return rank(x) < rank(y); });
+void SubstepWorld::sort_by_bodies(std::vector<int>& sources) {
+  std::vector<std::pair<std::uint64_t, int>>& keyed = keyed_sources_;  // in one piece: names lie far apart
+  keyed.clear();
+  for (const int source : sources) keyed.emplace_back(sources_[source].name.bodies, source);
+  const auto rest = [this](int source) { return std::tie(sources_[source].name.parts, sources_[source].name.part); };
+  std::sort(keyed.begin(), keyed.end(), [&](const auto& x, const auto& y) {
+    return x.first != y.first ? x.first < y.first : rest(x.second) < rest(y.second);
+  });
+  for (std::size_t i = 0; i < keyed.size(); ++i) sources[i] = keyed[i].second;
 }
 
 // A contact's normal pushes the manifold's first body: 1 where that is the first of its bodies' numbers, else -1.

@@ -205,7 +205,7 @@ class SubstepWorld {
   void find_touches();
   double approach(int source) const;
   double first_side(int source) const;
-  void sort_by_bodies(std::vector<int>& sources) const;
+  void sort_by_bodies(std::vector<int>& sources);
   void read_body(int place);
   void read_bodies();
 
@@ -245,6 +245,7 @@ class SubstepWorld {
   };
   std::vector<MeasuredPair> pairs_;  // scratch
   std::vector<int> wanted_sources_;  // the same
+  std::vector<std::pair<std::uint64_t, int>> keyed_sources_;
   bool finds_hits_ = false, finds_touches_ = false;
   WatchedTouches watched_touches_;
   struct Touching {
