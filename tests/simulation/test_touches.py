@@ -21,12 +21,14 @@ from lapjoint import (
     Material,
     Params,
     Plane,
+    Recording,
     Scene,
     Simulation,
     Sphere,
 )
 from lapjoint.engines import TouchReports
 from lapjoint.engines.step_tables import BEGIN, END, NEAR
+from lapjoint.run import run
 from lapjoint.server.touches import Touches, TouchLog
 
 GRAVITY, TIMESTEP = 9.81, 0.002
@@ -347,6 +349,24 @@ def test_a_checkpoint_has_the_touches_so_far(workers: int, tmp_path: Path) -> No
         simulation.step(60)
         assert same(simulation.touches, wanted) or workers == 1
         assert rows(simulation.touches)[: len(before) + 3] == rows(wanted)[: len(before) + 3]
+
+
+def test_a_recording_has_the_touches_up_to_each_frame(tmp_path: Path) -> None:
+    with Simulation(heap(11), Params(**INLINE, workers=2)) as simulation:
+        simulation.step(10)
+        run(simulation, 120, record=tmp_path / "heap", record_every=40)
+        wanted = simulation.touches
+    assert len(wanted) > 10
+    recording = Recording(tmp_path / "heap")
+    for frame in range(3):
+        assert same(recording.touches(frame), wanted.taken(wanted.step < 10 + 40 * (frame + 1)))
+    assert same(recording.touches(), wanted)
+    with Simulation(heap(11, touch_events=False), Params(**INLINE)) as simulation:
+        run(simulation, 3, record=tmp_path / "plain")
+    plain = Recording(tmp_path / "plain")
+    assert not plain.has_touches
+    assert len(plain.touches()) == 0
+    assert not list((tmp_path / "plain").glob("touch_*"))
 
 
 def test_a_run_with_touches_takes_many_steps_at_once() -> None:
