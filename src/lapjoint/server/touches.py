@@ -72,43 +72,32 @@ class TouchLog:
         """Add what workers reported of steps that were taken at once from `step_count` on."""
         keys, before = _keys_of(reported.bodies), self._touching
         is_first = reported.step == 0
-        if is_first.all() and np.array_equal(np.sort(keys[reported.kind == BEGIN]), before):
-            return  # as in most steps
+        was_touching = _are_in(before, keys)
         touch = is_first & (reported.kind == BEGIN)
-        goes_on = np.isin(keys[is_first & (reported.kind == NEAR)], before)
-        now = np.union1d(keys[touch], keys[is_first & (reported.kind == NEAR)][goes_on])
-        ended = before[~np.isin(before, now)]
+        now = np.sort(keys[touch | (is_first & (reported.kind == NEAR) & was_touching)])
+        if is_first.all() and np.array_equal(now, before):
+            return  # as in most steps
         # Later ones alternate, but the first of a pair may be known already: a worker cannot tell.
         later = np.flatnonzero(~is_first)
         later = later[np.lexsort((reported.step[later], keys[later]))]
-        _, first = np.unique(keys[later], return_index=True)
-        is_new = np.ones(len(later), bool)
-        is_new[first] = (reported.kind[later[first]] == BEGIN) != np.isin(keys[later[first]], now)
+        is_new = np.diff(keys[later], prepend=-1) == 0
+        is_new |= (reported.kind[later] == BEGIN) != _are_in(now, keys[later])
         later = later[is_new]
-        begins = np.concatenate([np.flatnonzero(touch & ~np.isin(keys, before)), later[reported.kind[later] == BEGIN]])
+        begins = np.concatenate([np.flatnonzero(touch & ~was_touching), later[reported.kind[later] == BEGIN]])
         ends = later[reported.kind[later] == END]
-        self._log.add(
-            self._wanted(
-                TouchReports.joined(
-                    [
-                        reported.taken(begins),
-                        reported.taken(ends),
-                        _ends(ended, 0),
-                    ]
-                ),
-                bodies,
-            ),
-            step_count,
-        )
-        last = later[np.append(np.diff(keys[later]) != 0, True)[: len(later)]]
-        gone, come = (keys[last[reported.kind[last] == kind]] for kind in (END, BEGIN))
-        self._touching = np.union1d(np.setdiff1d(now, gone), come)
+        ended = _ends(before[~_are_in(now, before)])
+        found = TouchReports.joined([reported.taken(begins), reported.taken(ends), ended])
+        self._log.add(self._wanted(found, bodies), step_count)
+        last = later[np.diff(keys[later], append=-1) != 0]
+        gone, come = (np.sort(keys[last[reported.kind[last] == kind]]) for kind in (END, BEGIN))
+        now = now[~_are_in(gone, now)]
+        self._touching = np.sort(np.concatenate([now, come[~_are_in(now, come)]]))
 
     def remove(self, body_ids: Ids, bodies: Columns, step_count: int) -> None:
         """Bodies are about to be taken out, after so many steps: they cease to touch."""
         gone = np.isin(self.touching, body_ids).any(axis=1)
         if gone.any():
-            self._log.add(self._wanted(_ends(self._touching[gone], 0), bodies), step_count)
+            self._log.add(self._wanted(_ends(self._touching[gone]), bodies), step_count)
             self._touching = self._touching[~gone]
 
     @staticmethod
@@ -131,11 +120,18 @@ class TouchLog:
         self._touching = np.sort(_keys_of(state.array("touching")))
 
 
-def _ends(keys: Keys, step: int) -> TouchReports:
+def _ends(keys: Keys) -> TouchReports:
+    """They have ended in the first step, or before it."""
     count = len(keys)
-    return TouchReports(
-        np.full(count, step, np.int32), _bodies_of(keys), np.full(count, END, np.uint8), np.zeros(count)
-    )
+    return TouchReports(np.zeros(count, np.int32), _bodies_of(keys), np.full(count, END, np.uint8), np.zeros(count))
+
+
+def _are_in(ascending: Keys, keys: Keys) -> NDArray[np.bool_]:
+    """Which of the keys are among others."""
+    if len(ascending) == 0:
+        return np.zeros(len(keys), bool)
+    place = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
+    return np.asarray(ascending[place] == keys)
 
 
 def _keys_of(bodies: Ids) -> Keys:
