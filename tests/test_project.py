@@ -22,6 +22,7 @@ PACKAGE = ROOT / "src" / "lapjoint"
 PUBLIC = [
     "FREE",
     "LOCKED",
+    "NO_BODY",
     "WORLD",
     "Ball",
     "Box",
@@ -29,6 +30,7 @@ PUBLIC = [
     "Capsule",
     "Checkpoint",
     "CheckpointWriter",
+    "ClosestPoints",
     "Compound",
     "ConstantVelocity",
     "Contacts",
@@ -46,10 +48,12 @@ PUBLIC = [
     "Measures",
     "Motor",
     "Oscillation",
+    "Overlaps",
     "Params",
     "Part",
     "PenetrationWarning",
     "Plane",
+    "RayHits",
     "Recording",
     "RecordingWriter",
     "Rotation",
@@ -77,6 +81,7 @@ LAYERS = [
     "scenes",
     "params",
     "algorithms",
+    "queries",
     "engines",
     "workers",
     "server",
@@ -94,7 +99,7 @@ LAYERS = [
 
 # The same within a folder, where its members build on each other.
 MEMBERS = {
-    "workers": ["messages", "codec", "engine_states", "questions", "worker", "runtimes"],
+    "workers": ["messages", "codec", "engine_states", "questions", "looks", "worker", "runtimes"],
     "view": ["draw", "page", "export"],
     "studies": ["titles", "step_values", "bench", "peers", "compare", "report", "reproduce"],
 }

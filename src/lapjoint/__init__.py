@@ -16,6 +16,7 @@ _PLACES = {
     ".errors": ["EngineWarning", "LapjointError", "PenetrationWarning", "SimulationStopped"],
     ".measures.step": ["Measures"],
     ".params": ["Params"],
+    ".queries": ["NO_BODY", "ClosestPoints", "Overlaps", "RayHits"],
     ".recording": ["Recording", "RecordingWriter"],
     ".scene": [
         "FREE",

@@ -6,6 +6,7 @@ from .engines import Contacts, Engine, engine_names, make_engine
 from .errors import EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
 from .measures.step import Measures
 from .params import Params
+from .queries import NO_BODY, ClosestPoints, Overlaps, RayHits
 from .recording import Recording, RecordingWriter
 from .scene import (
     FREE,
@@ -44,6 +45,7 @@ __version__: str
 __all__ = [
     "FREE",
     "LOCKED",
+    "NO_BODY",
     "WORLD",
     "Ball",
     "Box",
@@ -51,6 +53,7 @@ __all__ = [
     "Capsule",
     "Checkpoint",
     "CheckpointWriter",
+    "ClosestPoints",
     "Compound",
     "ConstantVelocity",
     "Contacts",
@@ -68,10 +71,12 @@ __all__ = [
     "Measures",
     "Motor",
     "Oscillation",
+    "Overlaps",
     "Params",
     "Part",
     "PenetrationWarning",
     "Plane",
+    "RayHits",
     "Recording",
     "RecordingWriter",
     "Rotation",

@@ -20,13 +20,17 @@ from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
 from .params.engine_choice import EngineChoice
 from .params.partition_choice import checked_partition
+from .queries import ClosestPoints, Overlaps, RayHits
+from .queries.checks import checked_mask, checked_places, checked_points, checked_rays
 from .scene import Scene
 from .scene.joints import Joint
 from .scene.living import Life, LivingScene
 from .scene.measures import joint_gaps, state_hash
 from .scene.motions import GivenMotion, Motion
+from .scene.scene import ALL_GROUPS
 from .scene.shapes import MovingShape
 from .scene.states import checked_states
+from .server.asking import Asking
 from .server.commands import CommandBuilder
 from .server.coupling import Decision, Situation, coupling_type, make_coupling
 from .server.detect import Detection, warn_of_penetration
@@ -123,6 +127,7 @@ class Simulation:
             self._mail_room(),
         )
         self._runtime.states[:] = states
+        self._asking = Asking(now, self._runtime, self._kinematic)
         self._recovery = Recovery(
             scene, params, self._runtime, now.commands, self._frozen, self.incidents, lambda bodies: own._remove(bodies)
         )
@@ -416,6 +421,50 @@ class Simulation:
     def frozen_ids(self) -> Ids:
         """Bodies that are held, ascending."""
         return self._frozen.ids
+
+    # ---- what a user asks ------------------------------------------------------------------------------------------
+
+    def cast_rays(
+        self,
+        origins: ArrayLike,
+        directions: ArrayLike,
+        max_distance: ArrayLike = np.inf,
+        *,
+        all_hits: bool = False,
+        mask: int = ALL_GROUPS,
+        statics: bool = True,
+    ) -> RayHits:
+        """What rays meet, of bodies whose group has a bit in `mask`: the closest of each ray, or with `all_hits` every
+        body that it meets, each where it enters it first. Directions may have any length but 0; `max_distance` [m] is
+        one for all or one per ray. Without `statics` rays pass through static bodies."""
+        self._check_open()
+        rays, groups = checked_rays(origins, directions, max_distance), checked_mask(mask, "cast_rays")
+        cast = self._asking.cast_all if all_hits else self._asking.cast_closest
+        return cast(*rays, groups, statics)
+
+    def overlapping(
+        self,
+        shape: MovingShape,
+        positions: ArrayLike,
+        quaternions: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        *,
+        mask: int = ALL_GROUPS,
+        statics: bool = True,
+    ) -> Overlaps:
+        """Which bodies overlap a shape at each of these places, of those whose group has a bit in `mask`. Touching is
+        overlapping."""
+        self._check_open()
+        places, groups = checked_places(shape, positions, quaternions), checked_mask(mask, "overlapping")
+        return self._asking.overlapping(shape, places, groups, statics)
+
+    def closest_points(
+        self, points: ArrayLike, max_distance: ArrayLike = np.inf, *, mask: int = ALL_GROUPS, statics: bool = True
+    ) -> ClosestPoints:
+        """The surface nearest to each point, of bodies whose group has a bit in `mask`, no farther away than
+        `max_distance` [m]. Inside of bodies, that of the body which the point is deepest in."""
+        self._check_open()
+        rows, groups = checked_points(points, max_distance), checked_mask(mask, "closest_points")
+        return self._asking.closest_points(*rows, groups, statics)
 
     # ---- what a user does ------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from ..params import Params
 from ..scene import Scene
 from ..scene.motions import unpack_motions
 from .engine_states import StateParts
+from .looks import LookAnswers
 from .messages import (
     Ask,
     Command,
@@ -75,7 +76,8 @@ class Worker:
         self._active = np.zeros(scene.body_count, bool)
         self._active_count = 0
         self._overlap = self._own = np.empty(0, np.int32)
-        self._parts, self._answers = StateParts(), Answers(self._engine)
+        looks = LookAnswers(scene, lambda: (self._active, self._states))
+        self._parts, self._answers = StateParts(), Answers(self._engine, looks.by_name)
         self._command = StepCommand()
         self._has_stepped = False
         self._prepare_cpu_s = self._spent_cpu_s = self._reset_s = self._waited_s = 0.0
