@@ -385,6 +385,7 @@ KEPT = {
     *("profile",),  # its contacts
 }
 MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
+MADE_ANEW |= {"_asking"}  # changes nothing
 MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
 """Of the scene and the parameters, or of what was, for those who look."""
 PARTS = {
@@ -403,6 +404,7 @@ PARTS = {
         "_released",
         "motions",
         "_tells_motions",
+        "change_count",
     ),
     "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
     "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),
