@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "queries/body_tree.h"
+#include "queries/sensors.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -171,6 +172,52 @@ NB_MODULE(_queries, m) {
           },
           "points"_a, "reach"_a, "mask"_a, "body"_a.noconvert(), "distance"_a.noconvert(), "point"_a.noconvert(),
           "normal"_a.noconvert(), Unlocked());
+
+  nb::class_<Sensors>(m, "Sensors")
+      .def(nb::init<>())
+      .def(
+          "add",
+          [](Sensors& sensors, std::shared_ptr<const Shape> shape, Input<double> place, std::uint32_t mask, int on) {
+            expect(shape && shape->kind != Shape::kMesh && place.size() == 7, "a sensor of a wrong shape");
+            return sensors.add(std::move(shape), place.data(), mask, on);
+          },
+          "shape"_a, "place"_a, "mask"_a, "on"_a)
+      // What these sensors are on is here, or gone.
+      .def(
+          "move",
+          [](Sensors& sensors, Input<int> ids, Input<double> bases, Input<bool> is_there) {
+            expect(bases.size() == 7 * ids.size() && is_there.size() == ids.size(), "arrays of different sensors");
+            for (std::size_t i = 0; i < ids.size(); ++i) {
+              expect(ids.data()[i] >= 0 && ids.data()[i] < sensors.count(), "a sensor that does not exist");
+              sensors.move(ids.data()[i], is_there.data()[i] ? bases.data() + 7 * i : nullptr);
+            }
+          },
+          "ids"_a, "bases"_a, "is_there"_a)
+      // Pairs of a sensor and a body that is inside, ascending. The tree has the shapes.
+      .def(
+          "inside",
+          [](Sensors& sensors, const BodyTree& tree, Input<int> bodies, Input<double> states, Input<int> shape_id,
+             Input<std::uint32_t> group) {
+            expect(states.ndim() == 2 && states.shape(1) >= 7, "states of a wrong shape");
+            const auto table = static_cast<int>(std::min({states.shape(0), shape_id.shape(0), group.shape(0)}));
+            std::vector<Sensors::Pair> found;
+            {
+              nb::gil_scoped_release unlocked;
+              for (std::size_t i = 0; i < bodies.size(); ++i) {
+                const int body = bodies.data()[i];
+                expect(body >= 0 && body < table, "bodies that no table has");
+                const int shape = shape_id.data()[body];
+                expect(shape >= 0 && shape < tree.shape_count(), "an unknown shape");
+                sensors.look(body, group.data()[body], *tree.shape(shape),
+                             states.data() + static_cast<std::size_t>(body) * states.shape(1), found);
+              }
+              std::sort(found.begin(), found.end());
+            }
+            std::vector<int> pairs;
+            for (const auto& pair : found) pairs.insert(pairs.end(), pair.begin(), pair.end());
+            return to_array(std::move(pairs), 2);
+          },
+          "tree"_a, "bodies"_a, "states"_a, "shape_id"_a, "group"_a);
 
   // Which of all rays come near a box of each worker: the front sends a worker no others.
   m.def(

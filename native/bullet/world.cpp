@@ -499,6 +499,7 @@ void BulletWorld::step(double timestep, int count) {
   for (int i = 0; i < count; ++i) {
     if (!substeps_) {
       world_->step_once(btScalar(timestep));
+      look_at_sensors();
       continue;
     }
     const auto start = std::chrono::steady_clock::now();
@@ -511,6 +512,7 @@ void BulletWorld::step(double timestep, int count) {
     world_->clearForces();
     substeps_->find_hits(body_columns_.hit_impulse, hits_);
     break_overloaded(timestep);
+    look_at_sensors();
     commit();
   }
   contacts_solved_ = count > 0 && !settings_.sleeping && !substeps_;
@@ -599,6 +601,7 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   world_->clearForces();
   substeps_->find_hits(body_columns_.hit_impulse, hits_);
   break_overloaded(timestep);
+  look_at_sensors();
 }
 
 // ---- joints that break ---------------------------------------------------------------------------------------------

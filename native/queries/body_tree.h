@@ -24,7 +24,7 @@ class BodyTree {
     return static_cast<int>(shapes_.size()) - 1;
   }
   int shape_count() const { return static_cast<int>(shapes_.size()); }
-  std::shared_ptr<const Shape> shape(int number) const { return shapes_[number]; }
+  const std::shared_ptr<const Shape>& shape(int number) const { return shapes_[number]; }
 
   // These bodies and no others, by their numbers, each with the row that it has in the tables: places (position,
   // quaternion, in rows of `stride` numbers), shapes and groups.

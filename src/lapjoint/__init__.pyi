@@ -2,11 +2,11 @@
 
 from . import fracture, scenes
 from .checkpoint import Checkpoint, CheckpointWriter
-from .engines import Contacts, Engine, engine_names, make_engine
+from .engines import Contacts, Engine, SensorEvents, engine_names, make_engine
 from .errors import EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
 from .measures.step import Measures
 from .params import Params
-from .queries import NO_BODY, ClosestPoints, Overlaps, RayHits
+from .queries import NO_BODY, ClosestPoints, Inside, Overlaps, RayHits
 from .recording import Recording, RecordingWriter
 from .scene import (
     FREE,
@@ -65,6 +65,7 @@ __all__ = [
     "Fixed",
     "Hinge",
     "Incident",
+    "Inside",
     "Keyframes",
     "LapjointError",
     "Material",
@@ -81,6 +82,7 @@ __all__ = [
     "RecordingWriter",
     "Rotation",
     "Scene",
+    "SensorEvents",
     "Simulation",
     "SimulationStopped",
     "SixAxis",

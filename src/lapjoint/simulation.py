@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import ConstraintGraph, Membership, load_algorithms
+from .arrays.checks import integer_rows
 from .arrays.pages import trim
 from .arrays.state import PartState, Stateful
-from .engines import Contacts, Hits, JointBreaks, check_engines, supports
+from .engines import Contacts, Hits, JointBreaks, SensorEvents, check_engines, supports
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
 from .params.engine_choice import EngineChoice
 from .params.partition_choice import checked_partition
-from .queries import ClosestPoints, Overlaps, RayHits
+from .queries import ClosestPoints, Inside, Overlaps, RayHits
 from .queries.checks import checked_mask, checked_places, checked_points, checked_rays
 from .scene import Scene
 from .scene.joints import Joint
@@ -49,6 +50,7 @@ from .server.profile import StepProfile
 from .server.recovery import Recovery, StepPlan
 from .server.redistribute import redistribute
 from .server.repartition import Repartition
+from .server.sensing import Sensing
 from .server.step_log import StepLog
 from .workers.messages import StepReply
 from .workers.runtimes import make_runtime
@@ -128,6 +130,7 @@ class Simulation:
         )
         self._runtime.states[:] = states
         self._asking = Asking(now, self._runtime, self._kinematic)
+        self._sensing = Sensing(now, self._runtime, self._kinematic, lambda: own._frozen.is_used)
         self._recovery = Recovery(
             scene, params, self._runtime, now.commands, self._frozen, self.incidents, lambda bodies: own._remove(bodies)
         )
@@ -158,6 +161,8 @@ class Simulation:
         start = time.thread_time()
         if now.membership.worker_count > 1:
             self._carry_out(coupling.decide(now, runtime, profile))  # lines 7 to 15
+        if self._sensing.is_used:
+            self._sensing.begin_step()
         with profile.phase("step"):  # lines 16 and 17
             profile.steps = self._step_workers(self._most_steps(most))
         coupling.merge(now, runtime, profile)  # lines 18 to 20
@@ -166,6 +171,8 @@ class Simulation:
         if any(len(reply.hit_step) for reply in now.replies):
             self._hits.add(coupling.hits(now), now.step_count)
         self._frozen.put_back(runtime, now.commands)
+        if self._sensing.is_used:
+            self._sensing.end_step(profile.steps)
         self._recovery.contain_runaways(now.step_count)
         profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
         profile.divide_times()
@@ -182,7 +189,9 @@ class Simulation:
         """How many of the steps that are left the workers take by themselves: as many as nobody looks into, decides
         about or changes anything in. Results do not depend on it."""
         now, one_worker = self._now, self._now.membership.worker_count == 1
-        if self._callbacks or now.params.validate or now.commands.forces or len(self._frozen.ids):
+        if self._callbacks or now.params.validate or now.commands.forces or self._frozen.is_used:
+            return 1
+        if self._sensing.one_by_one:
             return 1
         limits = [left, self._recovery.most_steps(now.step_count), self._elastic.most_steps(now.step_count)]
         if not one_worker:
@@ -466,6 +475,25 @@ class Simulation:
         rows, groups = checked_points(points, max_distance), checked_mask(mask, "closest_points")
         return self._asking.closest_points(*rows, groups, statics)
 
+    def inside(self, sensor_ids: ArrayLike | None = None) -> Inside:
+        """Which bodies are inside of these sensors now, or of all of them."""
+        self._check_open()
+        pairs = self._sensing.inside
+        if sensor_ids is not None:
+            known = len(self.scene.sensors)
+            ids = integer_rows("sensor", sensor_ids, np.size(sensor_ids), "inside")
+            for sensor in ids[(ids < 0) | (ids >= known)]:
+                raise LapjointError(f"inside: sensor {sensor} does not exist, the scene has {known} sensors")
+            pairs = pairs[np.isin(pairs[:, 0], ids)]
+        return Inside(pairs[:, 0].copy(), pairs[:, 1].copy())
+
+    @property
+    def sensor_events(self) -> SensorEvents:
+        """Bodies that have entered sensors so far and left them: in which step (from 0), which, and which of both.
+        Those that were inside from the start have entered in step 0."""
+        self._check_open()
+        return self._sensing.events
+
     # ---- what a user does ------------------------------------------------------------------------------------------
 
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
@@ -735,6 +763,8 @@ class Simulation:
             self._breaks.restore(parts["breaks"])
             self._hits.restore(parts["hits"])
             self._kinematic.restore(parts["kinematic"])
+            if self._sensing.is_used:
+                self._sensing.restore(parts["sensing"])
             self._recovery.restore_without_workers(parts["recovery"])
         if self._kinematic.changed:
             self._now.commands.set_motions(self._kinematic.message())
@@ -765,6 +795,7 @@ class Simulation:
             "life": LifePart(now.scene),
             "hits": self._hits,
             "kinematic": self._kinematic,
+            **({"sensing": self._sensing} if self._sensing.is_used else {}),
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),
         }

@@ -383,6 +383,7 @@ def test_contacts_of_the_last_step_can_be_read(tmp_path: Path) -> None:
 KEPT = {
     *("_now", "_coupling", "_elastic", "_frozen", "_breaks", "_hits", "_kinematic", "_runtime", "_recovery"),
     *("profile",),  # its contacts
+    "_sensing",
 }
 MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
 MADE_ANEW |= {"_asking"}  # changes nothing
@@ -405,6 +406,7 @@ PARTS = {
         "motions",
         "_tells_motions",
         "change_count",
+        "inside",
     ),
     "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
     "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),

@@ -14,15 +14,17 @@ from .base import (
     KinematicEngine,
     Mail,
     NeighbourEngine,
+    SensorEngine,
     SubstepEngine,
 )
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .state import EngineState, join_states
-from .step_tables import Hits, JointBreaks, StepTable
+from .step_tables import SENSOR_KINDS, Hits, JointBreaks, SensorEvents, StepTable
 from .support import Support
 
 __all__ = [
     "CONTACT_MARGIN",
+    "SENSOR_KINDS",
     "STEP_MEASURES",
     "BreakingEngine",
     "Contacts",
@@ -36,6 +38,8 @@ __all__ = [
     "KinematicEngine",
     "Mail",
     "NeighbourEngine",
+    "SensorEngine",
+    "SensorEvents",
     "StepTable",
     "SubstepEngine",
     "Support",

@@ -36,6 +36,7 @@ JOINT_FEATURES = ("limits", "motors", "springs", "breaks")
 FEATURES = (
     *JOINT_FEATURES,
     "hits",  # HitEngine: strong contacts of bodies with a hit_impulse are reported
+    "sensors",  # SensorEngine: who enters sensors is found in every step of many that are taken at once
     "groups",  # groups and masks
     "kinematic bodies",  # static bodies that move, or whose surfaces do: engines.KinematicEngine
     "restitution",

@@ -42,12 +42,21 @@ class BodyTree:
         self._set(-1 - rows, rows, poses, self._scene.statics)
 
     def _set(self, numbers: Ids, rows: Ids, table: Array, columns: Columns) -> None:
-        for shape in self._scene.shapes[self._shape_count :]:
-            self._tree.add_shape(native_shape(shape))
-        self._shape_count = len(self._scene.shapes)
+        self._grow()
         self._tree.set_bodies(numbers, rows, table, columns.shape_id, columns.group)
         self.bounds = np.empty(6)
         self._tree.bounds(self.bounds)
+
+    def _grow(self) -> None:
+        for shape in self._scene.shapes[self._shape_count :]:
+            self._tree.add_shape(native_shape(shape))
+        self._shape_count = len(self._scene.shapes)
+
+    def inside(self, sensors: _queries.Sensors, body_ids: Ids, states: Array) -> Ids:
+        """Pairs of a sensor and one of these bodies, whether set or not, that is inside, ascending."""
+        self._grow()
+        bodies = self._scene.bodies
+        return sensors.inside(self._tree, body_ids, states, bodies.shape_id, bodies.group)
 
     def cast_closest(self, origins: Array, directions: Array, reach: Array, mask: int) -> Closest:
         """The first body that each ray meets before it is `reach` long. Directions are of length 1."""

@@ -41,6 +41,8 @@ class CommandBuilder:
         self.motions: Motions | None = None
         """Of kinematic bodies that move otherwise than the scene has it."""
         self._tells_motions = False
+        self.inside: Ids | None = None
+        """Who is inside of sensors before the next step, where workers find who enters and leaves in it."""
         self.forces: dict[int, NDArray[np.float64]] = {}
         """Force and torque of the next step on each body that has any."""
         self._reset = NOBODY
@@ -155,6 +157,8 @@ class CommandBuilder:
             told |= {"broken": self.broken, "sets_broken": True}
         elif self._breaks:
             told["broken"] = np.concatenate(self._breaks)
+        if self.inside is not None:
+            told |= {"senses": True, "inside": self.inside}
         if self._released:
             told["released"] = np.array(self._released, np.int32)
         if self._tells_motions:
