@@ -9,7 +9,7 @@ what they do for the next step once their reply is out, which any call would wai
 - first: a call that is the first after a step, so workers look where their bodies are;
 - again: the same call once more, when they know;
 - look: one ray as the first after a step, which is what looking takes;
-- step: a step, to compare with.
+- step: a step, to compare with, and what workers do for the next one after it.
 """
 
 from __future__ import annotations
@@ -49,11 +49,13 @@ class Spent:
     def _cpu_s(self) -> float:
         return sum(sum(one.cpu_times()[:2]) for one in self._all[1:]) + time.process_time()
 
-    def add(self, action: Callable[[], object]) -> None:
+    def add(self, action: Callable[[], object], rest_s: float = 0.0) -> None:
+        """Add an action; CPU time is with what workers do in a rest after it."""
         cpu, wall = self._cpu_s(), time.perf_counter()
         action()
-        self.cpu_ms += 1e3 * (self._cpu_s() - cpu) / REPEATS
         self.wall_ms += 1e3 * (time.perf_counter() - wall) / REPEATS
+        time.sleep(rest_s)
+        self.cpu_ms += 1e3 * (self._cpu_s() - cpu) / REPEATS
 
 
 def measure(workers: int) -> list[dict[str, object]]:
@@ -77,7 +79,7 @@ def measure(workers: int) -> list[dict[str, object]]:
             call()
             for _ in range(REPEATS):
                 if what == "closest hits":
-                    step.add(lambda: (simulation.step(), time.sleep(REST_S)))
+                    step.add(simulation.step, REST_S)
                     look.add(lambda: simulation.cast_rays(origins[0], directions[0]))
                 simulation.step()
                 time.sleep(REST_S)
