@@ -30,6 +30,7 @@ class ShapeLibrary {
   ShapeLibrary(double length_unit, double margin, bool exact) : unit_(length_unit), margin_(margin), exact_(exact) {}
 
   int define(ShapeDefinition definition);
+  const ShapeDefinition& definition(int shape_id) const { return definitions_.at(shape_id); }
 
   // The shape seen from a frame turned by `turn` (the body's principal axes). Balanced by release().
   btCollisionShape* acquire(int shape_id, const btQuaternion& turn);
