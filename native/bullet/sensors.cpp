@@ -62,11 +62,10 @@ void SensorWatch::move(int static_body, const Place& place) {
     if (sensors_.on(i) == -1 - static_body) sensors_.move(i, base);
 }
 
-void SensorWatch::look(const std::vector<int>& bodies, const double* states, int stride, const int* shape_id,
-                       const std::uint32_t* group) {
+void SensorWatch::look(int stride, const int* shape_id, const std::uint32_t* group) {
   found_.clear();
   for (std::size_t i = 0; i < bodies.size(); ++i)
-    sensors_.look(bodies[i], group[bodies[i]], shape(shape_id[bodies[i]]), states + i * stride, found_);
+    sensors_.look(bodies[i], group[bodies[i]], shape(shape_id[bodies[i]]), states.data() + i * stride, found_);
   std::sort(found_.begin(), found_.end());
   if (step_ == 0)  // of others nothing is known here
     std::erase_if(inside_,
@@ -92,12 +91,13 @@ void BulletWorld::add_sensor(int shape_id, const double* place, std::uint32_t ma
 void BulletWorld::look_at_sensors() {
   if (!sensors_ || !sensors_->watches()) return;
   for (const Kinematic& body : kinematic_) sensors_->move(body.number, body.now);
-  std::vector<int> own;
+  std::vector<int>& own = sensors_->bodies;
+  own.clear();
   for (const int body : bodies_)
     if (is_ghost_.empty() || !is_ghost_[body]) own.push_back(body);
-  std::vector<double> states(own.size() * kStateSize);
-  get_states(own.data(), static_cast<int>(own.size()), states.data());
-  sensors_->look(own, states.data(), kStateSize, body_columns_.shape_id, body_columns_.group);
+  sensors_->states.resize(own.size() * kStateSize);
+  get_states(own.data(), static_cast<int>(own.size()), sensors_->states.data());
+  sensors_->look(kStateSize, body_columns_.shape_id, body_columns_.group);
 }
 
 }  // namespace lapjoint

@@ -25,11 +25,12 @@ class SensorWatch {
   void rest() { watches_ = false; }
   bool watches() const { return watches_; }
 
-  // A step is done. These are the places of static bodies that move, and all bodies that are looked at, ascending, with
-  // their states.
+  // A step is done: static bodies that move are here, and so are all `bodies`, ascending, with their `states`, rows of
+  // so many numbers.
   void move(int static_body, const Place& place);
-  void look(const std::vector<int>& bodies, const double* states, int stride, const int* shape_id,
-            const std::uint32_t* group);
+  void look(int stride, const int* shape_id, const std::uint32_t* group);
+  std::vector<int> bodies;
+  std::vector<double> states;
   const std::vector<SensorEvent>& events() const { return events_; }
 
  private:

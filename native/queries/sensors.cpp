@@ -33,19 +33,18 @@ void Sensors::settle() {
 
 void Sensors::look(int number, std::uint32_t group, const Shape& shape, const double* place, std::vector<Pair>& found) {
   settle();
-  // First a ball around the body, which needs no rotation; most bodies are in no sensor.
-  const Vector reach = most(absolute(shape.box.low), absolute(shape.box.high));
-  const double radius = norm(reach);
+  // First a ball around the body, which needs no rotation; most bodies are near no sensor.
+  const double radius = norm(most(absolute(shape.box.low), absolute(shape.box.high)));
   const Box ball = Box::around(vector(place), {radius, radius, radius}).widened();
-  if (endless_.empty() && (tree_.empty() || !tree_.bounds().meets(ball))) return;
+  near_ = endless_;
+  tree_.within(ball, [&](int i) { near_.push_back(bounded_[i]); });
+  if (near_.empty()) return;
   const Place at = Place::of(place);
-  const auto test = [&](int i) {
+  for (const int i : near_) {
     const Sensor& sensor = sensors_[i];
     if ((sensor.mask & group) != 0 && sensor.on != number && overlap(*sensor.shape, sensor.now, shape, at))
       found.push_back({i, number});
-  };
-  for (const int i : endless_) test(i);
-  tree_.within(shape.box_at(at), [&](int i) { test(bounded_[i]); });
+  }
 }
 
 }  // namespace lapjoint::queries

@@ -39,6 +39,7 @@ class Sensors {
   std::vector<Sensor> sensors_;
   std::vector<int> bounded_, endless_;  // by number
   BoxTree tree_;                        // of those that are bounded, and there
+  std::vector<int> near_;               // scratch
   bool moved_ = true;
 };
 
