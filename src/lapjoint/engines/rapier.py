@@ -27,7 +27,7 @@ MANY_POINTS = (Compound, TriangleMesh, HeightField)
 LACKING = {
     *("breaks", "hits", "touches", "sensors", "joint forces", "contact impulses", "kinematic bodies"),
     *("rolling friction", "residual", "contact cache", "direct solvers"),
-    *("part groups", "part materials", "combine rules"),
+    *("part groups", "part materials", "combine rules", "added bodies"),
 }
 """Features that it does not have."""
 
