@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "bullet/height_field.h"
 #include "bullet/round_shapes.h"
 #include "detection/polyhedron.h"
 
@@ -335,15 +336,28 @@ class TriangleAlgorithm : public btCollisionAlgorithm {
   }
 };
 
-// Passes on the contacts that have a triangle's normal.
-struct AlongNormal : btManifoldResult {
-  AlongNormal(btManifoldResult& all, const btVector3& up)
-      : btManifoldResult(all.getBody0Wrap(), all.getBody1Wrap()), result(all), normal(up) {}
+const HeightFieldShape* field_of(const Wrapper& triangle) {
+  const btCollisionShape* shape = triangle.getCollisionObject()->getCollisionShape();
+  return shape->getShapeType() == TERRAIN_SHAPE_PROXYTYPE ? static_cast<const HeightFieldShape*>(shape) : nullptr;
+}
+
+// Passes on the contacts that a surface has, and not only one of its triangles: those with the triangle's normal, or on
+// a height field, which knows what is around it, those that push out of it.
+struct OfSurface : btManifoldResult {
+  OfSurface(btManifoldResult& all, const Wrapper& triangle, const btVector3& up)
+      : btManifoldResult(all.getBody0Wrap(), all.getBody1Wrap()),
+        result(all),
+        normal(up),
+        field(field_of(triangle)),
+        place(triangle.getWorldTransform()) {}
   void addContactPoint(const btVector3& found, const btVector3& at, btScalar distance) override {
-    if (found.dot(normal) > btScalar(0.99)) result.addContactPoint(found, at, distance);
+    if (field ? field->pushes_out(place.invXform(at), found * place.getBasis()) : found.dot(normal) > btScalar(0.99))
+      result.addContactPoint(found, at, distance);
   }
   btManifoldResult& result;
   btVector3 normal;
+  const HeightFieldShape* field;
+  const btTransform& place;
 };
 
 // A cylinder, cone or capsule and one triangle of a mesh. Its lowest points over the triangle, as over a plane; closest
@@ -381,12 +395,13 @@ class RoundTriangleAlgorithm : public btConvexConvexAlgorithm {
       found |= inside;
     }
     if (found) return;
-    AlongNormal along(*out, up);
-    btConvexConvexAlgorithm::processCollision(a, b, info, &along);
+    OfSurface of_surface(*out, *b, up);
+    btConvexConvexAlgorithm::processCollision(a, b, info, &of_surface);
   }
 };
 
-// An ellipsoid and one triangle of a mesh: its lowest point over the triangle, or else the closest one of the rim.
+// An ellipsoid, or a sphere on a height field, and one triangle: its lowest point over the triangle, or else the
+// closest one of its sides.
 class SmoothTriangleAlgorithm : public btConvexConvexAlgorithm {
  public:
   using btConvexConvexAlgorithm::btConvexConvexAlgorithm;
@@ -402,15 +417,17 @@ class SmoothTriangleAlgorithm : public btConvexConvexAlgorithm {
     normal.normalize();
     const btScalar height = normal.dot(at.getOrigin() - corner[0]);
     const btVector3 up = height < 0 ? -normal : normal;
-    const btVector3 lowest =
-        at(static_cast<const EllipsoidShape*>(a->getCollisionShape())->outermost(-up * at.getBasis()));
+    const auto& shape = *static_cast<const btConvexShape*>(a->getCollisionShape());
+    const btVector3 lowest = at(shape.localGetSupportingVertex(-up * at.getBasis()));
     const btScalar distance = up.dot(lowest - corner[0]);
     if (distance > reach_of(*out->getPersistentManifold())) return;
     const btVector3 on = lowest - up * distance;
     bool inside = true;
     for (int k = 0; k < 3; ++k) inside &= (corner[(k + 1) % 3] - corner[k]).cross(normal).dot(on - corner[k]) <= 0;
     if (inside) return out->addContactPoint(up, on, distance);
-    btConvexConvexAlgorithm::processCollision(a, b, info, out);
+    if (!field_of(*b)) return btConvexConvexAlgorithm::processCollision(a, b, info, out);
+    OfSurface of_surface(*out, *b, up);
+    btConvexConvexAlgorithm::processCollision(a, b, info, &of_surface);
   }
 };
 
@@ -627,6 +644,20 @@ struct Creator : btCollisionAlgorithmCreateFunc {
   std::size_t size;
 };
 
+// A sphere and one triangle: Bullet's own algorithm, but on height fields.
+struct SphereTriangleCreator : btCollisionAlgorithmCreateFunc {
+  SphereTriangleCreator(btCollisionAlgorithmCreateFunc& meshes, btConvexPenetrationDepthSolver* solver)
+      : on_mesh(meshes), depths(solver) {}
+  btCollisionAlgorithm* CreateCollisionAlgorithm(btCollisionAlgorithmConstructionInfo& info, const Wrapper* a,
+                                                 const Wrapper* b) override {
+    if (!field_of(*b)) return on_mesh.CreateCollisionAlgorithm(info, a, b);
+    void* room = info.m_dispatcher1->allocateCollisionAlgorithm(static_cast<int>(sizeof(SmoothTriangleAlgorithm)));
+    return new (room) SmoothTriangleAlgorithm(info.m_manifold, info, a, b, depths, 0, 3);
+  }
+  btCollisionAlgorithmCreateFunc& on_mesh;
+  btConvexPenetrationDepthSolver* depths;
+};
+
 template <typename Algorithm, typename Make>
 std::unique_ptr<btCollisionAlgorithmCreateFunc> creator(Make make) {
   return std::make_unique<Creator<Make>>(make, sizeof(Algorithm));
@@ -678,6 +709,10 @@ WorldConfiguration::WorldConfiguration(bool exact)
       creator<SmoothTriangleAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
         return new (room) SmoothTriangleAlgorithm(info.m_manifold, info, &a, &b, m_pdSolver, 0, 3);
       });
+  sphere_triangle_ =
+      std::make_unique<SphereTriangleCreator>(*btDefaultCollisionConfiguration::getCollisionAlgorithmCreateFunc(
+                                                  SPHERE_SHAPE_PROXYTYPE, TRIANGLE_SHAPE_PROXYTYPE),
+                                              m_pdSolver);
 }
 
 WorldConfiguration::~WorldConfiguration() = default;
@@ -696,6 +731,7 @@ btCollisionAlgorithmCreateFunc* WorldConfiguration::getCollisionAlgorithmCreateF
     if (type0 == STATIC_PLANE_PROXYTYPE && btBroadphaseProxy::isConvex(type1)) return swapped_plane_.get();
     if (is_polyhedron(type0) && type1 == TRIANGLE_SHAPE_PROXYTYPE) return triangle_.get();
     if (type0 == kEllipsoidType && type1 == TRIANGLE_SHAPE_PROXYTYPE) return smooth_triangle_.get();
+    if (type0 == SPHERE_SHAPE_PROXYTYPE && type1 == TRIANGLE_SHAPE_PROXYTYPE) return sphere_triangle_.get();
     if ((type0 == kEllipsoidType && btBroadphaseProxy::isConvex(type1)) ||
         (btBroadphaseProxy::isConvex(type0) && type1 == kEllipsoidType))
       return smooth_.get();

@@ -19,7 +19,7 @@ class WorldConfiguration : public btDefaultCollisionConfiguration {
 
  private:
   std::unique_ptr<btCollisionAlgorithmCreateFunc> spheres_, boxes_, polyhedra_, plane_, swapped_plane_, round_,
-      swapped_round_, triangle_, round_triangle_, smooth_, smooth_triangle_;
+      swapped_round_, triangle_, round_triangle_, smooth_, smooth_triangle_, sphere_triangle_;
 };
 
 // A part of a compound. Bullet compares the boxes around parts as they are: these reach as far as contacts do.

@@ -51,6 +51,34 @@ void HeightFieldShape::processAllTriangles(btTriangleCallback* callback, const b
   }
 }
 
+bool HeightFieldShape::height_at(btScalar x, btScalar y, btScalar& height) const {
+  const btScalar u = (x - low_.x()) / spacing_[0], v = (y - low_.y()) / spacing_[1];
+  if (!(u >= 0 && v >= 0 && u <= btScalar(columns_ - 1) && v <= btScalar(rows_ - 1))) return false;
+  const int column = std::min(static_cast<int>(u), columns_ - 2), row = std::min(static_cast<int>(v), rows_ - 2);
+  const btScalar right = u - btScalar(column), up = v - btScalar(row);
+  const btScalar* low = &heights_[row * columns_ + column];
+  const btScalar* high = low + columns_;
+  height = right >= up ? low[0] + right * (low[1] - low[0]) + up * (high[1] - low[1])
+                       : low[0] + up * (high[0] - low[0]) + right * (high[1] - high[0]);
+  return true;
+}
+
+bool HeightFieldShape::pushes_out(const btVector3& at, const btVector3& normal) const {
+  constexpr btScalar kStep = btScalar(0.02), kSlack = btScalar(0.01);  // in cells, and as a sine
+  btScalar here;
+  if (!height_at(at.x(), at.y(), here)) return true;
+  // Along the sides of triangles, and across them: between two of these directions the surface is flat near a point.
+  constexpr int kDirections[8][2] = {{1, 0}, {1, 1}, {0, 1}, {-1, 1}, {-1, 0}, {-1, -1}, {0, -1}, {1, -1}};
+  for (const auto& [right, up] : kDirections) {
+    const btScalar x = btScalar(right) * kStep * spacing_[0], y = btScalar(up) * kStep * spacing_[1];
+    btScalar there;
+    if (!height_at(at.x() + x, at.y() + y, there)) continue;
+    const btVector3 along(x, y, there - here);
+    if (normal.dot(along) > kSlack * along.length()) return false;
+  }
+  return true;
+}
+
 void HeightFieldShape::getAabb(const btTransform& at, btVector3& low, btVector3& high) const {
   btTransformAabb(low_, high_, getMargin(), at, low, high);
 }
