@@ -534,8 +534,14 @@ class RoundAlgorithm : public btConvexConvexAlgorithm {
     if (found == Found::kUnknown && has_rim(first) && has_rim(second)) found = stand(second, first, true, patch);
     if (found == Found::kPatch) return update(*manifold_, patch, first, second);
     if (found == Found::kNothing) return manifold_->clearManifold();
-    btConvexConvexAlgorithm::processCollision(a, b, info, out);
-    out->refreshContactPoints();
+    // In the order of the manifold's bodies: Bullet does not turn a normal round that it finds from the other side.
+    btManifoldResult ordered(&first, &second);
+    ordered.setPersistentManifold(manifold_);
+    ordered.setShapeIdentifiersA(-1, first.m_index);
+    ordered.setShapeIdentifiersB(-1, second.m_index);
+    btManifoldResult* into = swapped_ ? &ordered : out;
+    btConvexConvexAlgorithm::processCollision(&first, &second, info, into);
+    into->refreshContactPoints();
   }
 
  private:

@@ -215,7 +215,7 @@ def test_any_number_of_workers_has_the_same_parts_and_surfaces(workers: int, cou
     loose = coupling == "blend"  # which loses some of the momentum of a hit, whatever the shapes
     np.testing.assert_allclose(shared[:, :3], alone[:, :3], atol=6e-3 if loose else 1e-3)
     np.testing.assert_allclose(shared[:, 2], 0.5, atol=2e-3)
-    np.testing.assert_allclose(shared[:, 7].sum(), 0.5, rtol=0.4 if loose else 0.02)  # no floor slows them
+    np.testing.assert_allclose(shared[:, 7].sum(), 0.5, rtol=0.6 if loose else 0.02)  # no floor slows them
     assert shared[-1, 7] > 0.01  # the push has come through
 
 
