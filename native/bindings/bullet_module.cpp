@@ -74,6 +74,8 @@ BodyColumns body_columns(const nb::dict& table, int count) {
   c.mask = column<std::uint32_t>(table, "mask");
   c.hit_impulse = column<double>(table, "hit_impulse");
   c.touches = {column<double>(table, "hit_speed"), column<bool>(table, "touch_events")};
+  c.friction_combine = column<std::uint8_t>(table, "friction_combine");
+  c.restitution_combine = column<std::uint8_t>(table, "restitution_combine");
   return c;
 }
 
@@ -260,7 +262,10 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("points", &ShapeDefinition::points)
       .def_rw("triangles", &ShapeDefinition::triangles)
       .def_rw("parts", &ShapeDefinition::parts)
-      .def_rw("place", &ShapeDefinition::place);
+      .def_rw("place", &ShapeDefinition::place)
+      .def_rw("surface", &ShapeDefinition::surface)
+      .def_rw("group", &ShapeDefinition::group)
+      .def_rw("mask", &ShapeDefinition::mask);
 
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<BulletWorld>(m, "BulletWorld")
@@ -283,12 +288,15 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def(
           "add_static",
           [](BulletWorld& w, int shape_id, const std::array<double, 7>& place, double friction, double restitution,
-             double rolling_friction, std::uint32_t group, std::uint32_t mask) {
-            StaticBody item{shape_id, {}, friction, restitution, rolling_friction, group, mask};
+             double rolling_friction, std::uint32_t group, std::uint32_t mask, std::uint8_t friction_combine,
+             std::uint8_t restitution_combine) {
+            StaticBody item{shape_id, {},   friction,         restitution,        rolling_friction,
+                            group,    mask, friction_combine, restitution_combine};
             std::copy(place.begin(), place.end(), item.place);
             w.add_static(item);
           },
-          "shape_id"_a, "place"_a, "friction"_a, "restitution"_a, "rolling_friction"_a, "group"_a, "mask"_a)
+          "shape_id"_a, "place"_a, "friction"_a, "restitution"_a, "rolling_friction"_a, "group"_a, "mask"_a,
+          "friction_combine"_a, "restitution_combine"_a)
       // Kinematic bodies, by their numbers as static ones. Places are rows of position and quaternion.
       .def(
           "set_motion",

@@ -113,6 +113,7 @@ void BulletWorld::clearances(const int* pairs, int count, const double* states, 
       const double* state = states + kStateSize * static_cast<std::size_t>(id);
       const Probe& body = probe(id);
       const btQuaternion turn = quaternion(state + 3) * body.turn;
+      objects[side].setUserIndex(id);
       objects[side].setCollisionShape(body.shape);
       objects[side].setWorldTransform(btTransform(turn.normalized(), length(state)));
     }

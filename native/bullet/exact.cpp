@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "bullet/height_field.h"
+#include "bullet/round_shapes.h"
 #include "detection/polyhedron.h"
 
 namespace lapjoint {
@@ -247,6 +249,19 @@ void find_lowest(const btCollisionShape& shape, const btVector3& normal, btScala
       add(down - end, 4);
       break;
     }
+    case CONE_SHAPE_PROXYTYPE: {
+      const auto& cone = static_cast<const ConeShape&>(shape);
+      // The rim as a cylinder's, and the tip.
+      btVector3 down(-normal.x(), -normal.y(), 0);
+      down = down.length2() > btScalar(1e-6) ? down.normalized() * cone.radius() : btVector3(cone.radius(), 0, 0);
+      const btVector3 base(0, 0, cone.base()), aside(-down.y(), down.x(), 0);
+      add(base + down, 0);
+      add(base + aside, 1);
+      add(base - down, 2);
+      add(base - aside, 3);
+      add(btVector3(0, 0, cone.tip()), 4);
+      break;
+    }
     case CAPSULE_SHAPE_PROXYTYPE: {
       const auto& capsule = static_cast<const btCapsuleShape&>(shape);
       const btVector3 end(0, 0, capsule.getHalfHeight()), down = normal * -capsule.getRadius();
@@ -254,6 +269,9 @@ void find_lowest(const btCollisionShape& shape, const btVector3& normal, btScala
       add(down - end, 1);
       break;
     }
+    case kEllipsoidType:
+      add(static_cast<const EllipsoidShape&>(shape).outermost(-normal), 0);
+      break;
     default:
       add(static_cast<const btConvexShape&>(shape).localGetSupportingVertex(-normal), 0);
   }
@@ -318,18 +336,31 @@ class TriangleAlgorithm : public btCollisionAlgorithm {
   }
 };
 
-// Passes on the contacts that have a triangle's normal.
-struct AlongNormal : btManifoldResult {
-  AlongNormal(btManifoldResult& all, const btVector3& up)
-      : btManifoldResult(all.getBody0Wrap(), all.getBody1Wrap()), result(all), normal(up) {}
+const HeightFieldShape* field_of(const Wrapper& triangle) {
+  const btCollisionShape* shape = triangle.getCollisionObject()->getCollisionShape();
+  return shape->getShapeType() == TERRAIN_SHAPE_PROXYTYPE ? static_cast<const HeightFieldShape*>(shape) : nullptr;
+}
+
+// Passes on the contacts that a surface has, and not only one of its triangles: those with the triangle's normal, or on
+// a height field, which knows what is around it, those that push out of it.
+struct OfSurface : btManifoldResult {
+  OfSurface(btManifoldResult& all, const Wrapper& triangle, const btVector3& up)
+      : btManifoldResult(all.getBody0Wrap(), all.getBody1Wrap()),
+        result(all),
+        normal(up),
+        field(field_of(triangle)),
+        place(triangle.getWorldTransform()) {}
   void addContactPoint(const btVector3& found, const btVector3& at, btScalar distance) override {
-    if (found.dot(normal) > btScalar(0.99)) result.addContactPoint(found, at, distance);
+    if (field ? field->pushes_out(place.invXform(at), found * place.getBasis()) : found.dot(normal) > btScalar(0.99))
+      result.addContactPoint(found, at, distance);
   }
   btManifoldResult& result;
   btVector3 normal;
+  const HeightFieldShape* field;
+  const btTransform& place;
 };
 
-// A cylinder or capsule and one triangle of a mesh. Its lowest points over the triangle, as over a plane; closest
+// A cylinder, cone or capsule and one triangle of a mesh. Its lowest points over the triangle, as over a plane; closest
 // points where there are none, or where it is so deep inside that it is another side that it touches.
 class RoundTriangleAlgorithm : public btConvexConvexAlgorithm {
  public:
@@ -364,25 +395,126 @@ class RoundTriangleAlgorithm : public btConvexConvexAlgorithm {
       found |= inside;
     }
     if (found) return;
-    AlongNormal along(*out, up);
-    btConvexConvexAlgorithm::processCollision(a, b, info, &along);
+    OfSurface of_surface(*out, *b, up);
+    btConvexConvexAlgorithm::processCollision(a, b, info, &of_surface);
   }
 };
 
-// How far a cylinder or capsule with its middle at height zero reaches down, if its axis has this cosine with the
+// An ellipsoid, or a sphere on a height field, and one triangle: its lowest point over the triangle, or else the
+// closest one of its sides.
+class SmoothTriangleAlgorithm : public btConvexConvexAlgorithm {
+ public:
+  using btConvexConvexAlgorithm::btConvexConvexAlgorithm;
+  void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo& info,
+                        btManifoldResult* out) override {
+    auto& triangle = *static_cast<btTriangleShape*>(const_cast<btCollisionShape*>(b->getCollisionShape()));
+    triangle.setMargin(0);  // a mesh's is how far it looks for triangles
+    const btTransform &at = a->getWorldTransform(), &mesh_at = b->getWorldTransform();
+    btVector3 corner[3];
+    for (int k = 0; k < 3; ++k) corner[k] = mesh_at(triangle.m_vertices1[k]);
+    btVector3 normal = (corner[1] - corner[0]).cross(corner[2] - corner[0]);
+    if (normal.fuzzyZero()) return;
+    normal.normalize();
+    const btScalar height = normal.dot(at.getOrigin() - corner[0]);
+    const btVector3 up = height < 0 ? -normal : normal;
+    const auto& shape = *static_cast<const btConvexShape*>(a->getCollisionShape());
+    const btVector3 lowest = at(shape.localGetSupportingVertex(-up * at.getBasis()));
+    const btScalar distance = up.dot(lowest - corner[0]);
+    if (distance > reach_of(*out->getPersistentManifold())) return;
+    const btVector3 on = lowest - up * distance;
+    bool inside = true;
+    for (int k = 0; k < 3; ++k) inside &= (corner[(k + 1) % 3] - corner[k]).cross(normal).dot(on - corner[k]) <= 0;
+    if (inside) return out->addContactPoint(up, on, distance);
+    if (!field_of(*b)) return btConvexConvexAlgorithm::processCollision(a, b, info, out);
+    OfSurface of_surface(*out, *b, up);
+    btConvexConvexAlgorithm::processCollision(a, b, info, &of_surface);
+  }
+};
+
+// Keeps the deepest of all points.
+struct Deepest : btManifoldResult {
+  explicit Deepest(const btManifoldResult& like) : btManifoldResult(like.getBody0Wrap(), like.getBody1Wrap()) {}
+  void addContactPoint(const btVector3& found, const btVector3& at, btScalar depth) override {
+    if (depth >= distance) return;
+    normal = found;
+    on_b = at;
+    distance = depth;
+  }
+  btVector3 normal, on_b;
+  btScalar distance = BT_LARGE_FLOAT;
+};
+
+// An ellipsoid and another convex shape touch in one point, the closest. Bullet would keep those of before, which are
+// not, as long as they are within its threshold.
+class SmoothAlgorithm : public btConvexConvexAlgorithm {
+ public:
+  SmoothAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b,
+                  btConvexPenetrationDepthSolver* depths)
+      : SmoothAlgorithm(info, a, b, depths,
+                        info.m_dispatcher1->getNewManifold(a.getCollisionObject(), b.getCollisionObject())) {}
+  ~SmoothAlgorithm() override { m_dispatcher->releaseManifold(manifold_); }
+  void getAllContactManifolds(btManifoldArray& manifolds) override { manifolds.push_back(manifold_); }
+
+  void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo& info,
+                        btManifoldResult* out) override {
+    Deepest found(*out);
+    btConvexConvexAlgorithm::processCollision(a, b, info, &found);
+    out->setPersistentManifold(manifold_);
+    if (found.distance > reach_of(*manifold_)) return manifold_->clearManifold();
+    Patch patch;
+    const btTransform &at_a = a->getWorldTransform(), &at_b = b->getWorldTransform();
+    patch.normal = found.normal * at_a.getBasis();
+    patch.count = 1;
+    patch.points[0] = {at_a.invXform(found.on_b + found.normal * found.distance), at_b.invXform(found.on_b),
+                       found.distance, 0};
+    update(*manifold_, patch, *a, *b);
+  }
+
+ private:
+  SmoothAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b,
+                  btConvexPenetrationDepthSolver* depths, btPersistentManifold* manifold)
+      : btConvexConvexAlgorithm(manifold, info, &a, &b, depths, 0, 3), manifold_(manifold) {}
+
+  btPersistentManifold* manifold_;
+};
+
+// How far a cylinder, cone or capsule with its middle at height zero reaches down, if its axis has this cosine with the
 // normal.
 btScalar reach_down(const btCollisionShape& shape, btScalar cosine) {
   if (shape.getShapeType() == CAPSULE_SHAPE_PROXYTYPE) {
     const auto& capsule = static_cast<const btCapsuleShape&>(shape);
     return capsule.getHalfHeight() * btFabs(cosine) + capsule.getRadius();
   }
+  const btScalar sine = btSqrt(std::max(1 - cosine * cosine, btScalar(0)));
+  if (shape.getShapeType() == CONE_SHAPE_PROXYTYPE) {
+    const auto& cone = static_cast<const ConeShape&>(shape);
+    return std::max(-cone.tip() * cosine, cone.radius() * sine - cone.base() * cosine);
+  }
   const btVector3 half = static_cast<const btCylinderShape&>(shape).getHalfExtentsWithMargin();
-  return half.z() * btFabs(cosine) + half.x() * btSqrt(std::max(1 - cosine * cosine, btScalar(0)));
+  return half.z() * btFabs(cosine) + half.x() * sine;
 }
 
-// A cylinder or capsule on a face of a box or hull, or on an end of a cylinder: its lowest points over the face, all at
-// once, and where a cylinder's end goes beyond the face, the face's corners and where its sides cross the rim. Else
-// Bullet's closest points, one more in every step. The round shape is the manifold's first body.
+// The rim on which a cylinder or a cone stands on a face, if its axis has this cosine with the face's normal: its
+// radius, and how far from the middle it is along the axis. A cone does not stand on its tip, nor a capsule at all.
+struct Rim {
+  btScalar radius = 0, along = 0;
+  explicit operator bool() const { return radius > 0; }
+};
+
+Rim rim_of(const btCollisionShape& shape, btScalar cosine) {
+  if (shape.getShapeType() == CONE_SHAPE_PROXYTYPE) {
+    const auto& cone = static_cast<const ConeShape&>(shape);
+    return cosine > 0 ? Rim{cone.radius(), cone.base()} : Rim{};
+  }
+  if (shape.getShapeType() != CYLINDER_SHAPE_PROXYTYPE) return {};
+  const btVector3 half = static_cast<const btCylinderShape&>(shape).getHalfExtentsWithMargin();
+  return {half.x(), cosine > 0 ? -half.z() : half.z()};
+}
+
+// A cylinder, cone or capsule on a face of a box or hull, or on an end of a cylinder or cone: its lowest points over
+// the face, all at once, and where the end that it stands on goes beyond the face, the face's corners and where its
+// sides cross the rim. Else Bullet's closest points, one more in every step. The round shape is the manifold's first
+// body.
 class RoundAlgorithm : public btConvexConvexAlgorithm {
  public:
   RoundAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b, bool swapped,
@@ -399,12 +531,17 @@ class RoundAlgorithm : public btConvexConvexAlgorithm {
     Patch patch;
     const Wrapper &first = *(swapped_ ? b : a), &second = *(swapped_ ? a : b);
     Found found = stand(first, second, false, patch);
-    if (found == Found::kUnknown && is_cylinder(first) && is_cylinder(second))
-      found = stand(second, first, true, patch);
+    if (found == Found::kUnknown && has_rim(first) && has_rim(second)) found = stand(second, first, true, patch);
     if (found == Found::kPatch) return update(*manifold_, patch, first, second);
     if (found == Found::kNothing) return manifold_->clearManifold();
-    btConvexConvexAlgorithm::processCollision(a, b, info, out);
-    out->refreshContactPoints();
+    // In the order of the manifold's bodies: Bullet does not turn a normal round that it finds from the other side.
+    btManifoldResult ordered(&first, &second);
+    ordered.setPersistentManifold(manifold_);
+    ordered.setShapeIdentifiersA(-1, first.m_index);
+    ordered.setShapeIdentifiersB(-1, second.m_index);
+    btManifoldResult* into = swapped_ ? &ordered : out;
+    btConvexConvexAlgorithm::processCollision(&first, &second, info, into);
+    into->refreshContactPoints();
   }
 
  private:
@@ -414,8 +551,9 @@ class RoundAlgorithm : public btConvexConvexAlgorithm {
                  btConvexPenetrationDepthSolver* depths, btPersistentManifold* manifold)
       : btConvexConvexAlgorithm(manifold, info, &a, &b, depths, 0, 3), manifold_(manifold), swapped_(swapped) {}
 
-  static bool is_cylinder(const Wrapper& wrapper) {
-    return wrapper.getCollisionShape()->getShapeType() == CYLINDER_SHAPE_PROXYTYPE;
+  static bool has_rim(const Wrapper& wrapper) {
+    const int type = wrapper.getCollisionShape()->getShapeType();
+    return type == CYLINDER_SHAPE_PROXYTYPE || type == CONE_SHAPE_PROXYTYPE;
   }
 
   // Flipped: the other is the manifold's first body.
@@ -444,7 +582,8 @@ class RoundAlgorithm : public btConvexConvexAlgorithm {
     };
     static thread_local std::vector<Candidate> lowest;
     find_lowest(shape, normal * place.getBasis(), normal.dot(place.getOrigin()) - face.offset, reach, lowest);
-    const bool stands = is_cylinder(round) && lowest.size() >= 4;
+    const Rim rim = rim_of(shape, normal.dot(axis));
+    const bool stands = rim && lowest.size() >= 4;
     bool is_deepest_over = false, are_all_over = true;
     std::erase_if(lowest, [&](const Candidate& point) {
       const bool over = is_over(place(point.at));
@@ -452,7 +591,7 @@ class RoundAlgorithm : public btConvexConvexAlgorithm {
       are_all_over &= over;
       return !over;
     });
-    if (stands && !are_all_over) add_sides(polyhedron, face, place, axis, shape, reach, lowest);
+    if (stands && !are_all_over) add_sides(polyhedron, face, place, axis, rim, reach, lowest);
     if (lowest.empty() || !(stands || is_deepest_over)) return Found::kUnknown;
 
     int chosen[kPatchSize];
@@ -469,13 +608,11 @@ class RoundAlgorithm : public btConvexConvexAlgorithm {
     return Found::kPatch;
   }
 
-  // Corners of the face under a cylinder's end, and where sides of the face cross its rim.
+  // Corners of the face under the end that stands on it, and where sides of the face cross its rim.
   static void add_sides(const Polyhedron& polyhedron, const Polyhedron::Face& face, const btTransform& place,
-                        const btVector3& axis, const btCollisionShape& shape, btScalar reach,
-                        std::vector<Candidate>& into) {
-    const btVector3 half = static_cast<const btCylinderShape&>(shape).getHalfExtentsWithMargin();
+                        const btVector3& axis, const Rim& rim, btScalar reach, std::vector<Candidate>& into) {
     const btScalar cosine = face.normal.dot(axis);
-    const btVector3 end = place.getOrigin() + axis * (cosine > 0 ? -half.z() : half.z());
+    const btVector3 end = place.getOrigin() + axis * rim.along;
     const auto add = [&](const btVector3& at, int feature) {
       const btScalar distance = (end - at).dot(axis) / cosine;  // up to the plane of the end
       if (distance <= reach) into.push_back({place.invXform(at + face.normal * distance), distance, feature});
@@ -485,7 +622,7 @@ class RoundAlgorithm : public btConvexConvexAlgorithm {
       const btVector3& from = polyhedron.corners[polyhedron.loops[face.first + k]];
       const btVector3 side = polyhedron.corners[polyhedron.loops[face.first + (k + 1) % face.count]] - from;
       const btVector3 away = from - middle;
-      const btScalar a = side.length2(), b = away.dot(side), c = away.length2() - half.x() * half.x();
+      const btScalar a = side.length2(), b = away.dot(side), c = away.length2() - rim.radius * rim.radius;
       const btScalar square = b * b - a * c;
       if (c <= 0) add(from, 8 + 3 * k);
       if (square <= 0 || a <= 0) continue;
@@ -511,6 +648,20 @@ struct Creator : btCollisionAlgorithmCreateFunc {
   }
   Make make;
   std::size_t size;
+};
+
+// A sphere and one triangle: Bullet's own algorithm, but on height fields.
+struct SphereTriangleCreator : btCollisionAlgorithmCreateFunc {
+  SphereTriangleCreator(btCollisionAlgorithmCreateFunc& meshes, btConvexPenetrationDepthSolver* solver)
+      : on_mesh(meshes), depths(solver) {}
+  btCollisionAlgorithm* CreateCollisionAlgorithm(btCollisionAlgorithmConstructionInfo& info, const Wrapper* a,
+                                                 const Wrapper* b) override {
+    if (!field_of(*b)) return on_mesh.CreateCollisionAlgorithm(info, a, b);
+    void* room = info.m_dispatcher1->allocateCollisionAlgorithm(static_cast<int>(sizeof(SmoothTriangleAlgorithm)));
+    return new (room) SmoothTriangleAlgorithm(info.m_manifold, info, a, b, depths, 0, 3);
+  }
+  btCollisionAlgorithmCreateFunc& on_mesh;
+  btConvexPenetrationDepthSolver* depths;
 };
 
 template <typename Algorithm, typename Make>
@@ -557,6 +708,17 @@ WorldConfiguration::WorldConfiguration(bool exact)
       creator<RoundTriangleAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
         return new (room) RoundTriangleAlgorithm(info.m_manifold, info, &a, &b, m_pdSolver, 0, 3);
       });
+  smooth_ = creator<SmoothAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+    return new (room) SmoothAlgorithm(info, a, b, m_pdSolver);
+  });
+  smooth_triangle_ =
+      creator<SmoothTriangleAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+        return new (room) SmoothTriangleAlgorithm(info.m_manifold, info, &a, &b, m_pdSolver, 0, 3);
+      });
+  sphere_triangle_ =
+      std::make_unique<SphereTriangleCreator>(*btDefaultCollisionConfiguration::getCollisionAlgorithmCreateFunc(
+                                                  SPHERE_SHAPE_PROXYTYPE, TRIANGLE_SHAPE_PROXYTYPE),
+                                              m_pdSolver);
 }
 
 WorldConfiguration::~WorldConfiguration() = default;
@@ -565,7 +727,8 @@ btCollisionAlgorithmCreateFunc* WorldConfiguration::getCollisionAlgorithmCreateF
   const auto is_polyhedron = [](int type) {
     return type == BOX_SHAPE_PROXYTYPE || type == CONVEX_HULL_SHAPE_PROXYTYPE;
   };
-  const auto is_round = [](int type) { return type == CAPSULE_SHAPE_PROXYTYPE || type == CYLINDER_SHAPE_PROXYTYPE; };
+  const auto has_rim = [](int type) { return type == CYLINDER_SHAPE_PROXYTYPE || type == CONE_SHAPE_PROXYTYPE; };
+  const auto is_round = [&](int type) { return type == CAPSULE_SHAPE_PROXYTYPE || has_rim(type); };
   if (boxes_) {
     if (type0 == SPHERE_SHAPE_PROXYTYPE && type1 == SPHERE_SHAPE_PROXYTYPE) return spheres_.get();
     if (type0 == BOX_SHAPE_PROXYTYPE && type1 == BOX_SHAPE_PROXYTYPE) return boxes_.get();
@@ -573,7 +736,12 @@ btCollisionAlgorithmCreateFunc* WorldConfiguration::getCollisionAlgorithmCreateF
     if (btBroadphaseProxy::isConvex(type0) && type1 == STATIC_PLANE_PROXYTYPE) return plane_.get();
     if (type0 == STATIC_PLANE_PROXYTYPE && btBroadphaseProxy::isConvex(type1)) return swapped_plane_.get();
     if (is_polyhedron(type0) && type1 == TRIANGLE_SHAPE_PROXYTYPE) return triangle_.get();
-    const auto has_faces = [&](int type) { return is_polyhedron(type) || type == CYLINDER_SHAPE_PROXYTYPE; };
+    if (type0 == kEllipsoidType && type1 == TRIANGLE_SHAPE_PROXYTYPE) return smooth_triangle_.get();
+    if (type0 == SPHERE_SHAPE_PROXYTYPE && type1 == TRIANGLE_SHAPE_PROXYTYPE) return sphere_triangle_.get();
+    if ((type0 == kEllipsoidType && btBroadphaseProxy::isConvex(type1)) ||
+        (btBroadphaseProxy::isConvex(type0) && type1 == kEllipsoidType))
+      return smooth_.get();
+    const auto has_faces = [&](int type) { return is_polyhedron(type) || has_rim(type); };
     if (is_round(type0) && has_faces(type1)) return round_.get();
     if (has_faces(type0) && is_round(type1)) return swapped_round_.get();
     if (is_round(type0) && type1 == TRIANGLE_SHAPE_PROXYTYPE) return round_triangle_.get();

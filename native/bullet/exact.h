@@ -9,7 +9,8 @@
 namespace lapjoint {
 
 // Bullet's choice of algorithms. Exact: boxes and hulls among each other and against triangles by separating axes,
-// convex shapes against planes, and cylinders and capsules on faces, by all the points that touch.
+// convex shapes against planes, and cylinders, cones and capsules on faces, by all the points that touch; ellipsoids by
+// the one where they do.
 class WorldConfiguration : public btDefaultCollisionConfiguration {
  public:
   explicit WorldConfiguration(bool exact);
@@ -18,7 +19,7 @@ class WorldConfiguration : public btDefaultCollisionConfiguration {
 
  private:
   std::unique_ptr<btCollisionAlgorithmCreateFunc> spheres_, boxes_, polyhedra_, plane_, swapped_plane_, round_,
-      swapped_round_, triangle_, round_triangle_;
+      swapped_round_, triangle_, round_triangle_, smooth_, smooth_triangle_, sphere_triangle_;
 };
 
 // A part of a compound. Bullet compares the boxes around parts as they are: these reach as far as contacts do.

@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 #include "bullet/exact.h"
+#include "bullet/height_field.h"
+#include "bullet/round_shapes.h"
 
 namespace lapjoint {
 
@@ -81,6 +83,16 @@ btCollisionShape* ShapeLibrary::build_hull(const ShapeDefinition& definition, Bu
   return into.owned.back().get();
 }
 
+btCollisionShape* ShapeLibrary::build_height_field(const ShapeDefinition& definition, Built& into) const {
+  std::vector<btScalar> heights;
+  heights.reserve(definition.points.size());
+  for (const double height : definition.points) heights.push_back(btScalar(height / unit_));
+  const btVector3 spacing = vector(definition.size.data());
+  into.owned.push_back(std::make_unique<HeightFieldShape>(std::move(heights), static_cast<int>(definition.size[2]),
+                                                          spacing.x(), spacing.y()));
+  return into.owned.back().get();
+}
+
 btCollisionShape* ShapeLibrary::build(const ShapeDefinition& definition, Built& into) const {
   const auto own = [&into](auto shape) {
     into.owned.push_back(std::move(shape));
@@ -98,6 +110,12 @@ btCollisionShape* ShapeLibrary::build(const ShapeDefinition& definition, Built& 
       return own(std::make_unique<btCylinderShapeZ>(btVector3(size.x(), size.x(), size.y() * btScalar(0.5))));
     case ShapeDefinition::kHull:
       return build_hull(definition, into);
+    case ShapeDefinition::kEllipsoid:
+      return own(std::make_unique<EllipsoidShape>(size));
+    case ShapeDefinition::kCone:
+      return own(std::make_unique<ConeShape>(size.x(), size.y()));
+    case ShapeDefinition::kHeightField:
+      return build_height_field(definition, into);
     case ShapeDefinition::kPlane:
       return own(std::make_unique<btStaticPlaneShape>(btVector3(0, 0, 1), btScalar(0)));
     case ShapeDefinition::kMesh: {
@@ -147,6 +165,10 @@ btCollisionShape* ShapeLibrary::build_exact(const ShapeDefinition& definition, b
     if (is_part) return own(std::make_unique<Part<Shape>>(arguments...), margin);
     return own(std::make_unique<Shape>(arguments...), margin);
   };
+  const auto make_round = [&]<typename Shape>(auto&&... arguments) -> btCollisionShape* {
+    const Shape made(arguments...);
+    return make.operator()<Shape>(made.getMargin(), arguments...);
+  };
   const auto with = [&](btCollisionShape* shape, Polyhedron polyhedron) {
     into.polyhedra.push_back(std::make_unique<Polyhedron>(std::move(polyhedron)));
     shape->setUserPointer(into.polyhedra.back().get());
@@ -175,7 +197,14 @@ btCollisionShape* ShapeLibrary::build_exact(const ShapeDefinition& definition, b
                                                                   static_cast<int>(polyhedron.corners.size()));
       return with(hull, std::move(polyhedron));
     }
-    case ShapeDefinition::kMesh: {
+    case ShapeDefinition::kEllipsoid:
+      return make_round.operator()<EllipsoidShape>(size);
+    case ShapeDefinition::kCone: {
+      btCollisionShape* cone = make_round.operator()<ConeShape>(size.x(), size.y());
+      return with(cone, Polyhedron::base(size.x(), -static_cast<ConeShape*>(cone)->base()));
+    }
+    case ShapeDefinition::kMesh:
+    case ShapeDefinition::kHeightField: {
       btCollisionShape* mesh = build(definition, into);
       mesh->setMargin(gContactBreakingThreshold);  // how far it looks for triangles
       return mesh;

@@ -4,6 +4,7 @@
 #include <btBulletCollisionCommon.h>
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,13 +16,18 @@ namespace lapjoint {
 
 // A shape of the scene, in metres. Compounds list their parts in `parts`.
 struct ShapeDefinition {
-  enum Kind { kSphere, kBox, kCapsule, kCylinder, kHull, kCompound, kPlane, kMesh };
+  enum Kind { kSphere, kBox, kCapsule, kCylinder, kHull, kCompound, kPlane, kMesh, kEllipsoid, kCone, kHeightField };
   int kind = kSphere;
-  std::array<double, 3> size{};  // sphere: radius; box: edges; capsule, cylinder: radius, length
-  std::vector<double> points;    // hull, mesh: x y z ...
-  std::vector<int> triangles;    // mesh: three vertex numbers ...
+  // Sphere: radius; box: edges; capsule, cylinder, cone: radius, length; ellipsoid: radii; height field: spacing along
+  // x and y, columns.
+  std::array<double, 3> size{};
+  std::vector<double> points;  // hull, mesh: x y z ...; height field: heights, row after row
+  std::vector<int> triangles;  // mesh: three vertex numbers ...
   std::vector<ShapeDefinition> parts;
   std::array<double, 7> place{0, 0, 0, 1, 0, 0, 0};  // of a part: position, quaternion w x y z
+  // Of a part that has its own: friction, restitution, rolling friction, and the rules by which the first two combine.
+  std::vector<double> surface;
+  std::int64_t group = -1, mask = -1;  // -1: the body's
 };
 
 class ShapeLibrary {
@@ -48,6 +54,7 @@ class ShapeLibrary {
 
   static Key key(int shape_id, const btQuaternion& turn);
   btCollisionShape* build(const ShapeDefinition& definition, Built& into) const;
+  btCollisionShape* build_height_field(const ShapeDefinition& definition, Built& into) const;
   btCollisionShape* build_hull(const ShapeDefinition& definition, Built& into) const;
   btCollisionShape* build_turned_hull(const ShapeDefinition& definition, const btQuaternion& turn, Built& into) const;
   btCollisionShape* build_exact(const ShapeDefinition& definition, bool is_part, Built& into) const;

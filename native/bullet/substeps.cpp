@@ -258,6 +258,13 @@ void SubstepWorld::read_contacts() {
       }
     }
     put(source.count == 1 ? normal : normal.normalized(), contact.normal);
+    if (part_surfaces_) {
+      const btManifoldPoint& point = manifold.getContactPoint(source.points[0]);
+      const CombinedSurface own = part_surfaces_->combine({number_a, point.m_index0}, {number_b, point.m_index1});
+      contact.friction = own.friction;
+      contact.restitution = own.restitution;
+      contact.rolling = own.rolling;
+    }
   }
   solver_.contact_order.clear();
   for (std::vector<int>& order : solver_.between.contact_orders) order.clear();

@@ -12,6 +12,7 @@
 
 #include "bullet/joints.h"
 #include "bullet/order.h"
+#include "bullet/parts.h"
 #include "substeps/solver.h"
 
 namespace lapjoint {
@@ -149,6 +150,9 @@ class SubstepWorld {
   };
   std::vector<Overload> overloads(btScalar timestep) const;
 
+  // What contacts ask for their surface, if any part of a body has its own or a rule is not the default; else none.
+  void set_part_surfaces(const PartTable* surfaces) { part_surfaces_ = surfaces; }
+
   // After `solve`: adds contacts that did as much as the lower of their bodies' thresholds [N s], in the order of
   // bodies. One between two workers is found by the first of them. Only where it was set before.
   void set_finds_hits(bool finds) { finds_hits_ = finds; }
@@ -226,6 +230,7 @@ class SubstepWorld {
     int place;
     Real rolling;
   };
+  const PartTable* part_surfaces_ = nullptr;
   std::vector<Member> members_;               // by body number
   std::vector<int> surface_of_;               // by number of a static body; may be too short
   std::vector<int> ghost_of_;                 // by place: the neighbour whose body it is, or kOwn

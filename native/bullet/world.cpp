@@ -57,8 +57,9 @@ void bound_plane(const btRigidBody& body, btVector3& low, btVector3& high) {
 BulletWorld::BulletWorld(const WorldSettings& settings)
     : settings_(settings),
       shapes_(settings.length_unit, settings.margin, settings.exact_shapes),
+      parts_(settings.length_unit),
       configuration_(settings.exact_shapes),
-      dispatcher_(&configuration_),
+      dispatcher_(&configuration_, parts_),
       broadphase_(&pairs_) {
   if (settings.solver == "substeps") {
     SubstepSettings own;
@@ -100,6 +101,7 @@ BulletWorld::BulletWorld(const WorldSettings& settings)
 void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& joints) {
   body_columns_ = bodies;
   joint_columns_ = joints;
+  parts_.set_bodies(body_columns_);
   slots_.resize(bodies.count);
   is_ghost_.resize(bodies.count, 0);
   mark_.resize(bodies.count, 0);
@@ -126,6 +128,11 @@ void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& join
   connect_joints(joined.data(), static_cast<int>(joined.size()));
   // Bodies whose new joints are to other workers' are ghosts from now on, or have such.
   if (!joined.empty()) members_changed_ = ghosts_are_stale_ = true;
+}
+
+int BulletWorld::define_shape(ShapeDefinition definition) {
+  parts_.add_shape(definition);
+  return shapes_.define(std::move(definition));
 }
 
 // Of two bodies that may not touch any more, as far as they are here.
@@ -164,8 +171,8 @@ void BulletWorld::bounds(const btRigidBody& body, btVector3& low, btVector3& hig
   if (settings_.exact_shapes) bound_plane(body, low, high);
 }
 
-void BulletWorld::enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask,
-                                   btScalar room) {
+void BulletWorld::enter_broadphase(btRigidBody& body, int number, int shape_id, FilterBits filter, btScalar room) {
+  const auto [group, mask] = parts_.widest(shape_id, filter);
   btVector3 low, high;
   bounds(body, low, high);
   low -= btVector3(room, room, room);
@@ -185,7 +192,8 @@ void BulletWorld::add_static(const StaticBody& item) {
   auto body = std::make_unique<btRigidBody>(info);
   body->setActivationState(ISLAND_SLEEPING);
   const int number = kStaticBase + static_cast<int>(statics_.size());
-  enter_broadphase(*body, number, item.group, item.mask);
+  parts_.add_static(item);
+  enter_broadphase(*body, number, item.shape_id, {item.group, item.mask});
   statics_.push_back({std::move(body), item.shape_id});
   members_changed_ = true;
 }
@@ -271,7 +279,8 @@ void BulletWorld::activate(const int* ids, int count, const double* states) {
 // Bodies that have been made and placed.
 void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorted) {
   const auto put = [&](int id, btScalar room) {
-    enter_broadphase(slots_[id]->body, id, body_columns_.group[id], body_columns_.mask[id], room);
+    enter_broadphase(slots_[id]->body, id, slots_[id]->shape_id, {body_columns_.group[id], body_columns_.mask[id]},
+                     room);
   };
   // Bullet's tree grows downwards without turning: bodies along a line, one after the other, make it a list. Where the
   // first ones do, the others enter far apart first, and the tree is built anew. Their boxes are as roomy as those of
@@ -372,6 +381,7 @@ void BulletWorld::wake_neighbours() {
 
 void BulletWorld::commit() {
   if (!members_changed_) return;
+  if (parts_.has_surfaces()) ask_for_surfaces();
   std::vector<btRigidBody*> statics;
   movers_.clear();
   std::vector<btTypedConstraint*> joints;
@@ -401,6 +411,20 @@ void BulletWorld::commit() {
   members_changed_ = false;
 }
 
+void BulletWorld::ask_for_surfaces() {
+  if (substeps_) return substeps_->set_part_surfaces(&parts_);
+  solver_->set_surface_hook([this](btPersistentManifold& manifold, btScalar& arm) {
+    const auto [a, b] = manifold_bodies(manifold);
+    for (int k = 0; k < manifold.getNumContacts(); ++k) {
+      btManifoldPoint& point = manifold.getContactPoint(k);
+      const CombinedSurface own = parts_.combine({a, point.m_index0}, {b, point.m_index1});
+      point.m_combinedFriction = own.friction;
+      point.m_combinedRestitution = own.restitution;
+      arm = own.rolling;
+    }
+  });
+}
+
 void BulletWorld::clear_contacts() {
   contacts_solved_ = false;
   if (substeps_) {
@@ -414,7 +438,8 @@ void BulletWorld::clear_contacts() {
   // The tree finds a pair again only when one of its boxes is new to it. All leave before any comes back, for a
   // returning body pairs up at once with those that are there.
   for (const int id : bodies_) broadphase_.destroyProxy(slot(id).body.getBroadphaseHandle(), &dispatcher_);
-  for (const int id : bodies_) enter_broadphase(slot(id).body, id, body_columns_.group[id], body_columns_.mask[id]);
+  for (const int id : bodies_)
+    enter_broadphase(slot(id).body, id, slot(id).shape_id, {body_columns_.group[id], body_columns_.mask[id]});
 }
 
 // ---- states --------------------------------------------------------------------------------------------------------

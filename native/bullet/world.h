@@ -15,6 +15,7 @@
 #include "bullet/joints.h"
 #include "bullet/motions.h"
 #include "bullet/order.h"
+#include "bullet/parts.h"
 #include "bullet/sensors.h"
 #include "bullet/shapes.h"
 #include "bullet/substeps.h"
@@ -66,6 +67,8 @@ struct BodyColumns {
   const std::uint32_t* mask = nullptr;
   const double* hit_impulse = nullptr;  // N s, infinite where no hit is reported
   WatchedTouches touches;
+  const std::uint8_t* friction_combine = nullptr;  // CombineRule; the same for restitution
+  const std::uint8_t* restitution_combine = nullptr;
 };
 
 struct StaticBody {
@@ -73,6 +76,7 @@ struct StaticBody {
   double place[7];  // position, quaternion w x y z
   double friction, restitution, rolling_friction;
   std::uint32_t group, mask;
+  std::uint8_t friction_combine, restitution_combine;
 };
 
 // Another worker, and the bodies that both have: own ones, and the other's; ascending.
@@ -108,7 +112,7 @@ class BulletWorld {
 
   // The scene's tables, which are read in place. They may grow: those of before are the first rows of the new ones.
   void set_tables(const BodyColumns& bodies, const JointColumns& joints);
-  int define_shape(ShapeDefinition definition) { return shapes_.define(std::move(definition)); }
+  int define_shape(ShapeDefinition definition);
   void ignore_pair(int body_a, int body_b) { filter_.ignore(body_a, body_b); }
   void add_static(const StaticBody& definition);
 
@@ -224,12 +228,13 @@ class BulletWorld {
   void leave(const std::vector<int>& ids);
   std::unique_ptr<Slot> make_body(int body_id) const;
   void place_body(Slot& slot, const double* state) const;
-  void enter_broadphase(btRigidBody& body, int number, std::uint32_t group, std::uint32_t mask, btScalar room = 0);
+  void enter_broadphase(btRigidBody& body, int number, int shape_id, FilterBits filter, btScalar room = 0);
   btCollisionObject* object(int number) const;  // of a body, or of a static body s: -1 - s
   btPersistentManifold* manifold_of(const int* bodies, const int* numbers);
   void connect_joints(const int* ids, int count);
   void wake_neighbours();  // of marked bodies
   void commit();
+  void ask_for_surfaces();
   std::vector<Neighbour> places_of_neighbours() const;
   void choose_ghosts(Mailboxes& mailboxes, double timestep);
   void set_ghosts(std::vector<NeighbourBodies> chosen, const std::vector<std::pair<int, BodyState>>& arriving);
@@ -263,8 +268,9 @@ class BulletWorld {
   }
 
   mutable ShapeLibrary shapes_;
+  PartTable parts_;
   WorldConfiguration configuration_;
-  btCollisionDispatcher dispatcher_;
+  PartDispatcher dispatcher_;
   PairFilter filter_;
   BatchPairCache pairs_;
   btDbvtBroadphase broadphase_;

@@ -256,18 +256,33 @@ Polyhedron Polyhedron::box(const btVector3& half) {
   return made;
 }
 
-Polyhedron Polyhedron::ends(btScalar radius, btScalar half) {
+namespace {
+
+// A disc that faces up (1) or down (-1), so far above or below the origin.
+void add_disc(int up, btScalar radius, btScalar away, Polyhedron& into) {
   constexpr int kSides = 24;
-  Polyhedron made;
-  for (const int up : {1, -1}) {
-    const int first = static_cast<int>(made.corners.size());
-    made.faces.push_back({btVector3(0, 0, btScalar(up)), half, first, kSides});
-    for (int k = 0; k < kSides; ++k) {
-      const btScalar angle = btScalar(up * k) * SIMD_2_PI / kSides;
-      made.corners.emplace_back(radius * btCos(angle), radius * btSin(angle), btScalar(up) * half);
-      made.loops.push_back(first + k);
-    }
+  const int first = static_cast<int>(into.corners.size());
+  into.faces.push_back({btVector3(0, 0, btScalar(up)), away, first, kSides});
+  for (int k = 0; k < kSides; ++k) {
+    const btScalar angle = btScalar(up * k) * SIMD_2_PI / kSides;
+    into.corners.emplace_back(radius * btCos(angle), radius * btSin(angle), btScalar(up) * away);
+    into.loops.push_back(first + k);
   }
+}
+
+}  // namespace
+
+Polyhedron Polyhedron::ends(btScalar radius, btScalar half) {
+  Polyhedron made;
+  add_disc(1, radius, half, made);
+  add_disc(-1, radius, half, made);
+  made.finish();
+  return made;
+}
+
+Polyhedron Polyhedron::base(btScalar radius, btScalar below) {
+  Polyhedron made;
+  add_disc(-1, radius, below, made);
   made.finish();
   return made;
 }

@@ -38,6 +38,8 @@ struct Polyhedron {
   static Polyhedron box(const btVector3& half);
   // The two ends of a cylinder along z alone, of 24 sides each.
   static Polyhedron ends(btScalar radius, btScalar half);
+  // The base of a cone alone, so far below its centre.
+  static Polyhedron base(btScalar radius, btScalar below);
   // Two faces back to back; into one that has been a triangle before, or is new.
   static void make_triangle(const btVector3* corner, Polyhedron& into);
 

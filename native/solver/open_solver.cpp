@@ -33,7 +33,8 @@ void OpenSolver::convertContacts(btPersistentManifold** manifolds, int count, co
   for (int i = 0; i < count; ++i) {
     btPersistentManifold& manifold = *manifolds[i];
     // Lever arms add up; Bullet would scale them by the friction.
-    const btScalar arm = manifold.getBody0()->getRollingFriction() + manifold.getBody1()->getRollingFriction();
+    btScalar arm = manifold.getBody0()->getRollingFriction() + manifold.getBody1()->getRollingFriction();
+    if (surface_hook_) surface_hook_(manifold, arm);
     for (int k = 0; k < manifold.getNumContacts(); ++k) {
       btManifoldPoint& point = manifold.getContactPoint(k);
       point.m_combinedRollingFriction = arm;

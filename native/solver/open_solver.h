@@ -4,6 +4,8 @@
 
 #include <btBulletDynamicsCommon.h>
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 namespace lapjoint {
@@ -12,6 +14,10 @@ class OpenSolver : public btSequentialImpulseConstraintSolver {
  public:
   btScalar residual_squared() const { return m_leastSquaresResidual; }
   virtual void begin_step() { m_leastSquaresResidual = 0; }
+  // Called for every manifold with the lever arm of its rolling friction; may change that, and the surface of its
+  // points. None: the bodies' own surfaces.
+  using SurfaceHook = std::function<void(btPersistentManifold&, btScalar&)>;
+  void set_surface_hook(SurfaceHook hook) { surface_hook_ = std::move(hook); }
   // Groups of bodies in the last step that a direct solver left to sweeps.
   virtual int fallback_count() const { return 0; }
 
@@ -39,6 +45,7 @@ class OpenSolver : public btSequentialImpulseConstraintSolver {
   };
   void prepare_bounce(const btPersistentManifold& manifold, btManifoldPoint& point, const btContactSolverInfo& info);
 
+  SurfaceHook surface_hook_;
   std::vector<int> pushed_;      // rows of contacts that are pushed apart
   std::vector<Bounce> bounces_;  // points that were changed for one call, as they were
 };

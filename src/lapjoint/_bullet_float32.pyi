@@ -92,6 +92,9 @@ class ShapeDefinition:
     triangles: Sequence[int]
     parts: Sequence[ShapeDefinition]
     place: Sequence[float]
+    surface: Sequence[float]
+    group: int
+    mask: int
     def __init__(self) -> None: ...
 
 class BulletWorld:
@@ -114,6 +117,8 @@ class BulletWorld:
         rolling_friction: float,
         group: int,
         mask: int,
+        friction_combine: int,
+        restitution_combine: int,
     ) -> None: ...
     def set_motion(self, number: int, kind: int, start: int, base: Sequence[float], values: Array) -> None: ...
     def set_surface_velocity(self, number: int, velocity: Sequence[float]) -> None: ...

@@ -14,9 +14,12 @@ from lapjoint import (
     Box,
     Capsule,
     Compound,
+    Cone,
     ConvexHull,
     Cylinder,
+    Ellipsoid,
     Fixed,
+    HeightField,
     LapjointError,
     Part,
     Plane,
@@ -31,12 +34,15 @@ SHAPES = {
     "box": Box((1.0, 1.0, 1.0)),
     "capsule": Capsule(0.3, 0.4),
     "cylinder": Cylinder(0.5, 1.0),
+    "ellipsoid": Ellipsoid((0.5, 0.6, 0.45)),
+    "cone": Cone(0.7, 1.2),
     "hull": ConvexHull(CUBE),
     "skewed hull": ConvexHull(np.random.default_rng(0).random((20, 3))),
     "compound": Compound((Part(Sphere(0.4)), Part(Box((0.6, 0.2, 0.2)), (0.5, 0.1, 0.0)))),
 }
 GROUND = {
     "plane": Plane(),
+    "field": HeightField(np.zeros((5, 7)), (2.0, 3.0)),
     "mesh": TriangleMesh([(-5.0, -5.0, 0.0), (5.0, -5.0, 0.0), (0.0, 5.0, 0.0)], [(0, 1, 2)]),
 }
 

@@ -117,7 +117,7 @@ def test_pieces_are_where_the_shape_was() -> None:
     [
         (
             lambda: fracture.cut(Sphere(1.0), [(0, 0, 0)]),
-            "a Sphere cannot be cut, expected a Box, a ConvexHull or a TriangleMesh",
+            "a Sphere cannot be cut, expected a Box, a ConvexHull, a Cone, an Ellipsoid or a TriangleMesh",
         ),  # type: ignore[arg-type]
         (lambda: fracture.cut(Box((1, 1, 1)), [(0, 0, 0), (2, 0, 0)]), "cut: seed 1 at .* is not inside the shape"),
         (lambda: fracture.cut(Box((1, 1, 1)), [(0, 0, 0), (0, 0, 0)]), "cut: seeds 0 and 1 are at the same place"),

@@ -5,10 +5,12 @@ Tolerances are a few times what was measured at 2 ms and four substeps.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from lapjoint import Box, Cylinder, Material, Plane, Scene, Sphere
+from lapjoint import Box, Capsule, Cone, Cylinder, Ellipsoid, Material, Params, Plane, Scene, Sphere, make_engine
 from lapjoint.arrays import rotation as rot
 from lapjoint.measures import kinetic_energy
 from substep_support import PRECISIONS, WEIGHTLESS, G, started
@@ -274,3 +276,26 @@ def test_an_overlapping_heap_does_not_explode(precision: str) -> None:
         assert np.linalg.norm(engine.get_states()[:, 7:10], axis=1).max() < 3.5
     engine.detect()
     assert engine.contacts().penetration < 1e-3
+
+
+@pytest.mark.parametrize(
+    "round_one", [Cylinder(0.35, 0.8), Capsule(0.2, 0.5), Cone(0.35, 0.8), Ellipsoid((0.45, 0.3, 0.2))]
+)
+@pytest.mark.parametrize("box_first", [True, False])
+def test_bodies_inside_each_other_are_pushed_apart_whichever_comes_first(round_one: Any, box_first: bool) -> None:
+    """Deep inside, and where they touch with sides and edges, contacts are closest points, which have a direction."""
+    rng = np.random.default_rng(5)
+    scene, count = Scene(gravity=(0.0, 0.0, 0.0)), 20
+    turns = rng.normal(size=(count, 2, 4))
+    turns /= np.linalg.norm(turns, axis=2, keepdims=True)
+    for k, (one, other) in enumerate(turns):
+        place, away = np.array([5.0 * k, 0.0, 0.0]), rng.normal(size=3)
+        away *= 0.3 / np.linalg.norm(away)
+        pair = [(Box((0.5, 0.4, 0.4)), place, one), (round_one, place + away, other)]
+        for shape, position, turn in pair if box_first else pair[::-1]:
+            scene.add_body(shape, position, turn)
+    engine = make_engine(scene, Params())
+    engine.activate(np.arange(2 * count), scene.states)
+    engine.step(400)
+    contacts = engine.contacts()
+    assert len(contacts) == 0 or contacts.depth.max() < 0.03

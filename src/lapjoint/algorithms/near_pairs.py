@@ -55,7 +55,7 @@ class PairFinder:
         there = slice(None) if self._bodies is None else self._bodies
         self.center, self.half = (np.ascontiguousarray(boxes[scene.bodies.shape_id[there], k]) for k in (0, 1))
         self.radius = scene.bounding_radii()[there]
-        self.group, self.mask = scene.bodies.group[there].copy(), scene.bodies.mask[there].copy()
+        self.group, self.mask = (bits[there].copy() for bits in scene.widest_filters())
         pairs = scene.ignored_pairs.astype(np.int64)
         if self._bodies is not None:
             pairs = np.searchsorted(self._bodies, pairs[scene.alive[pairs].all(axis=1)])

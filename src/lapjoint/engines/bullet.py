@@ -12,7 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import LapjointError, NotFiniteError
 from ..params import Params
-from ..scene import STATE_SIZE, Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
+from ..scene import (
+    STATE_SIZE,
+    Box,
+    Capsule,
+    Compound,
+    Cone,
+    ConvexHull,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Scene,
+    Sphere,
+    TriangleMesh,
+)
 from ..scene.measures import joint_gaps
 from ..scene.motions import POSE_SIZE, GivenMotion
 from ..scene.shapes import StaticShape
@@ -35,10 +49,11 @@ R = TypeVar("R")
 SPINS = 2000
 """How often a worker looks for a message of another before it sleeps, where every worker has a core."""
 
-SHAPE_KINDS = {
-    kind: number
-    for number, kind in enumerate((Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh))
-}
+KINDS_IN_ORDER = (
+    *(Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh),
+    *(Ellipsoid, Cone, HeightField),
+)
+SHAPE_KINDS = {kind: number for number, kind in enumerate(KINDS_IN_ORDER)}
 
 
 class BulletEngine:
@@ -99,6 +114,8 @@ class BulletEngine:
                 statics.rolling_friction[s],
                 int(statics.group[s]),
                 int(statics.mask[s]),
+                int(statics.friction_combine[s]),
+                int(statics.restitution_combine[s]),
             )
         self.set_motions(scene.motions)
         for s in np.flatnonzero(statics.surface_velocity.any(axis=1)).tolist():
@@ -158,7 +175,12 @@ class BulletEngine:
             definition.size = [shape.radius, 0.0, 0.0]
         elif isinstance(shape, Box):
             definition.size = list(shape.size)
-        elif isinstance(shape, (Capsule, Cylinder)):
+        elif isinstance(shape, Ellipsoid):
+            definition.size = list(shape.radii)
+        elif isinstance(shape, HeightField):
+            definition.size = [*shape.spacing, float(shape.heights.shape[1])]
+            definition.points = shape.heights.ravel().tolist()
+        elif isinstance(shape, (Capsule, Cylinder, Cone)):
             definition.size = [shape.radius, shape.length, 0.0]
         elif isinstance(shape, ConvexHull):
             definition.points = shape.points.ravel().tolist()
@@ -170,6 +192,10 @@ class BulletEngine:
             for part in shape.parts:
                 child = self._shape(part.shape)
                 child.place = [*part.position, *part.quaternion]
+                if part.material is not None:
+                    child.surface = list(part.material.surface().values())
+                child.group = -1 if part.group is None else part.group
+                child.mask = -1 if part.mask is None else part.mask
                 parts.append(child)
             definition.parts = parts
         return definition

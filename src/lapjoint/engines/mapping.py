@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import rotation
-from ..scene import Compound, Scene
+from ..scene import Compound, Part, Scene
 from ..scene.shapes import STATIC_ONLY, StaticShape, bounding_radius
 
 Array = NDArray[np.float64]
@@ -17,6 +17,11 @@ def pieces(shape: StaticShape) -> list[tuple[StaticShape, Array, Array]]:
     if not isinstance(shape, Compound):
         return [(shape, np.zeros(3), rotation.IDENTITY)]
     return [(part.shape, np.asarray(part.position), np.asarray(part.quaternion)) for part in shape.parts]
+
+
+def parts_of(shape: StaticShape) -> list[Part | None]:
+    """The part of a compound that each of its pieces is; None of a shape that has no parts."""
+    return [*shape.parts] if isinstance(shape, Compound) else [None]
 
 
 def damping_rate(share: Array) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import rotation
 from ..errors import LapjointError
 from ..params import Params
-from ..scene import STATE_SIZE, Ball, Fixed, Hinge, Scene, TriangleMesh
+from ..scene import STATE_SIZE, Ball, Cone, Fixed, Hinge, Scene, TriangleMesh
 from .base import CONTACT_MARGIN, Array, Contacts, Ids
 from .checked import CheckedEngine
 from .mujoco_mapping import MujocoMapping, check_sides
@@ -32,9 +32,9 @@ class MujocoEngine(CheckedEngine):
     supports = Support(
         "mujoco",
         ("float64",),
-        shapes=tuple(shape for shape in ALL_SHAPES if shape is not TriangleMesh),
+        shapes=tuple(shape for shape in ALL_SHAPES if shape not in (Cone, TriangleMesh)),
         joints=(Ball, Hinge, Fixed),
-        features=("groups",),
+        features=("groups", "part groups", "part materials"),
         extra="mujoco",
     )
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ..arrays import rotation
 from ..errors import LapjointError
-from ..scene import WORLD, Box, Capsule, ConvexHull, Cylinder, Plane, Scene, Sphere
+from ..scene import WORLD, Box, Capsule, ConvexHull, Cylinder, Ellipsoid, HeightField, Part, Plane, Scene, Sphere
 from ..scene.joints import JointKind
 from ..scene.shapes import StaticShape
-from .mapping import hinge_arm, pieces
+from .mapping import hinge_arm, parts_of, pieces
 from .support import has_groups
 
 Array = NDArray[np.float64]
@@ -24,7 +24,12 @@ BODY_BYTES, LEAST_BYTES = 400_000, 1 << 28
 
 def check_sides(owner: str, scene: Scene) -> None:
     """Refuse groups and masks by which one body wants a contact and the other does not: MuJoCo makes it then."""
-    sides = {(int(g), int(m)) for t in (scene.bodies, scene.statics) for g, m in zip(t.group, t.mask, strict=True)}
+    sides = {
+        _filter_of(part, table, row)
+        for table in (scene.bodies, scene.statics)
+        for row in range(len(table))
+        for part in parts_of(scene.shapes[table.shape_id[row]])
+    }
     for group, mask in sides:
         for other_group, other_mask in sides:
             if bool(group & other_mask) != bool(other_group & mask):
@@ -33,6 +38,18 @@ def check_sides(owner: str, scene: Scene) -> None:
                     f"{other_group} that wants it, or the other way round: {owner} cannot take groups and "
                     "masks that differ from side to side"
                 )
+
+
+def _filter_of(part: Part | None, table: Any, row: int) -> tuple[int, int]:
+    """Group and mask of a part, or of its body where it has none."""
+    group = table.group[row] if part is None or part.group is None else part.group
+    mask = table.mask[row] if part is None or part.mask is None else part.mask
+    return int(group), int(mask)
+
+
+def _origin_of(shape: StaticShape) -> Array:
+    """Where MuJoCo has a shape's origin: of a height field at its lowest height."""
+    return np.array([0.0, 0.0, shape.heights.min()]) if isinstance(shape, HeightField) else np.zeros(3)
 
 
 class MujocoMapping:
@@ -98,19 +115,21 @@ class MujocoMapping:
         """The convex pieces of a shape, with the surface and the filter of a row of a table."""
         shape_id = int(table.shape_id[row])
         shape = self._scene.shapes[shape_id]
-        filters = {"contype": 1, "conaffinity": 1}
-        if has_groups(self._scene):
-            group, mask = (int(column[row].view(np.int32)) for column in (table.group, table.mask))
-            filters = {"contype": group, "conaffinity": mask}
-        for number, (part, place, turn) in enumerate(pieces(shape)):
+        has_filters = has_groups(self._scene)
+        for number, ((part, place, turn), own) in enumerate(zip(pieces(shape), parts_of(shape), strict=True)):
             self.geom_owner.append(owner)
+            filters = {"contype": 1, "conaffinity": 1}
+            if has_filters:
+                group, mask = (int(np.uint32(bits).view(np.int32)) for bits in _filter_of(own, table, row))
+                filters = {"contype": group, "conaffinity": mask}
+            material = None if own is None else own.material
             body.add_geom(
-                pos=rotation.rotate(quaternion, place) + position,
+                pos=rotation.rotate(quaternion, place + _origin_of(part)) + position,
                 quat=rotation.multiply(quaternion, turn),
                 mass=0.0,
                 condim=3,
                 gap=self._margin / 2,  # those of two geoms add up
-                friction=[table.friction[row], 0.0, 0.0],
+                friction=[table.friction[row] if material is None else material.friction, 0.0, 0.0],
                 **filters,
                 **self._geometry(spec, part, (shape_id, number)),
             )
@@ -126,11 +145,29 @@ class MujocoMapping:
         if isinstance(shape, (Capsule, Cylinder)):
             kind = geom.mjGEOM_CAPSULE if isinstance(shape, Capsule) else geom.mjGEOM_CYLINDER
             return {"type": kind, "size": [shape.radius, shape.length / 2, 0.0]}
+        if isinstance(shape, Ellipsoid):
+            return {"type": geom.mjGEOM_ELLIPSOID, "size": list(shape.radii)}
+        if isinstance(shape, HeightField):
+            return self._height_field(spec, shape, key)
         assert isinstance(shape, ConvexHull)
         if key not in self._meshes:
             self._meshes[key] = f"m{key[0]}-{key[1]}"
             spec.add_mesh(name=self._meshes[key], uservert=shape.points.ravel().tolist())
         return {"type": geom.mjGEOM_MESH, "meshname": self._meshes[key]}
+
+    def _height_field(self, spec: Any, shape: HeightField, key: tuple[int, int]) -> dict[str, Any]:
+        """Solid down to its size below its lowest point. Heights are shares of what is above that point."""
+        kind = self._mujoco.mjtGeom.mjGEOM_HFIELD
+        (rows, columns), (x, y) = shape.heights.shape, shape.spacing
+        half = (columns - 1) * x / 2, (rows - 1) * y / 2
+        low = float(shape.heights.min())
+        rise = max(float(shape.heights.max()) - low, 1e-6 * max(half))
+        if key not in self._meshes:
+            self._meshes[key] = f"h{key[0]}-{key[1]}"
+            shares = ((shape.heights - low) / rise).ravel().tolist()
+            size = [*half, rise, max(half)]
+            spec.add_hfield(name=self._meshes[key], nrow=rows, ncol=columns, size=size, userdata=shares)
+        return {"type": kind, "hfieldname": self._meshes[key]}
 
     def _add_constraints(self, spec: Any) -> None:
         scene, kinds = self._scene, self._mujoco.mjtEq

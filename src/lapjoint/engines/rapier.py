@@ -9,24 +9,25 @@ from typing import Any
 import numpy as np
 
 from ..params import Params
-from ..scene import Compound, Scene, Sphere, TriangleMesh
+from ..scene import Compound, Ellipsoid, HeightField, Scene, Sphere, TriangleMesh
 from .arguments import pairs_and_states
 from .base import CONTACT_MARGIN, Array, Contacts, Ids
 from .checked import CheckedEngine
 from .rapier_mapping import RapierMapping, check_rotations, spring_of
 from .rapier_probe import RapierProbe
 from .rapier_states import StateReader
-from .support import FEATURES, Support
+from .support import ALL_SHAPES, FEATURES, Support
 
 SWEEPS = 5
 """A substep of Rapier's costs about as much as so many sweeps of Bullet's: `Params.iterations` are sweeps."""
 
 
-MANY_POINTS = (Compound, TriangleMesh)
+MANY_POINTS = (Compound, TriangleMesh, HeightField)
 """Shapes that a sphere can touch in several points."""
 LACKING = {
     *("breaks", "hits", "touches", "sensors", "joint forces", "contact impulses", "kinematic bodies"),
     *("rolling friction", "residual", "contact cache", "direct solvers"),
+    *("part groups", "part materials", "combine rules", "added bodies"),
 }
 """Features that it does not have."""
 
@@ -37,6 +38,7 @@ class RapierEngine(CheckedEngine):
     supports = Support(
         "rapier3d",
         ("float32",),
+        shapes=tuple(shape for shape in ALL_SHAPES if shape is not Ellipsoid),
         features=tuple(one for one in FEATURES if one not in LACKING),
         extra="rapier",
     )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..arrays import rotation
 from ..errors import LapjointError
-from ..scene import WORLD, Box, Capsule, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
+from ..scene import WORLD, Box, Capsule, Cone, ConvexHull, Cylinder, HeightField, Plane, Scene, Sphere, TriangleMesh
 from ..scene.shapes import StaticShape
 from .mapping import damping_rate, pieces, principal_axes
 from .support import joint_title
@@ -17,7 +17,7 @@ from .support import joint_title
 Array = NDArray[np.float64]
 
 UPRIGHT = rotation.from_axis_angle([1.0, 0.0, 0.0], np.array(np.pi / 2))
-"""Turns its cylinders, which stand along y."""
+"""Turns its cylinders, cones and height fields, which stand along y."""
 SUBSTEPS = 10
 """In which a constraint closes its share each (`Params.joint_erp`, `contact_erp`), as Bullet does once a step: 50
 iterations, the default of a scene, are as many."""
@@ -116,7 +116,10 @@ class RapierMapping:
     def static_collider(self, s: int) -> Any:
         """Where the static body is."""
         statics = self._scene.statics
-        return self._collider(statics, s).position(as_isometry(statics.position[s], statics.quaternion[s]))
+        turn = statics.quaternion[s]
+        if isinstance(self._scene.shapes[statics.shape_id[s]], HeightField):
+            turn = rotation.multiply(turn, UPRIGHT)  # it cannot be a part of a compound
+        return self._collider(statics, s).position(as_isometry(statics.position[s], turn))
 
     def _collider(self, table: Any, row: int) -> Any:
         """A shape with the surface and the filter of a row of a table."""
@@ -154,12 +157,19 @@ class RapierMapping:
             return shapes.halfspace((0.0, 0.0, 1.0))
         if isinstance(shape, TriangleMesh):
             return shapes.trimesh(shape.vertices, shape.triangles)
+        if isinstance(shape, HeightField):  # its rows go along z, which is -y once it is upright
+            (rows, columns), (x, y) = shape.heights.shape, shape.spacing
+            return shapes.heightfield(shape.heights[::-1], ((columns - 1) * x, 1.0, (rows - 1) * y))
         return shapes.compound([self._part(*piece) for piece in pieces(shape)])
 
     def _part(self, shape: StaticShape, place: Array, turn: Array) -> tuple[Any, Any]:
         if isinstance(shape, Cylinder):
             upright = self._rapier.SharedShape.cylinder(shape.length / 2, shape.radius)
             return as_isometry(place, rotation.multiply(turn, UPRIGHT)), upright
+        if isinstance(shape, Cone):  # its middle is half way up
+            middle = place + rotation.rotate(turn, [0.0, 0.0, shape.length / 4])
+            upright = self._rapier.SharedShape.cone(shape.length / 2, shape.radius)
+            return as_isometry(middle, rotation.multiply(turn, UPRIGHT)), upright
         return as_isometry(place, turn), self._shape(shape)
 
     # ---- joints --------------------------------------------------------------------------------------------------

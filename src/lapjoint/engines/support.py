@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays.columns import Columns
 from ..errors import EngineWarning, LapjointError
 from ..params import Params
 from ..scene import (
@@ -15,9 +16,12 @@ from ..scene import (
     Box,
     Capsule,
     Compound,
+    Cone,
     ConvexHull,
     Cylinder,
+    Ellipsoid,
     Fixed,
+    HeightField,
     Hinge,
     Plane,
     Scene,
@@ -26,11 +30,15 @@ from ..scene import (
     Sphere,
     TriangleMesh,
 )
+from ..scene.filters import ALL_GROUPS
 from ..scene.joints import KINDS, JointKind
-from ..scene.scene import ALL_GROUPS
+from ..scene.materials import COMBINE_RULES
 from ..scene.shapes import StaticShape
 
-ALL_SHAPES = (Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh)
+ALL_SHAPES = (
+    *(Sphere, Box, Capsule, Cylinder, ConvexHull, Ellipsoid, Cone, Compound),
+    *(Plane, TriangleMesh, HeightField),
+)
 ALL_JOINTS = (Ball, Hinge, Slider, Fixed, SixAxis)
 JOINT_FEATURES = ("limits", "motors", "springs", "breaks")
 FEATURES = (
@@ -41,6 +49,9 @@ FEATURES = (
     "contact impulses",  # and what contacts did
     "sensors",  # SensorEngine: who enters sensors is found in every step of many that are taken at once
     "groups",  # groups and masks
+    "part groups",  # groups and masks of parts of compounds
+    "part materials",  # materials of parts of compounds
+    "combine rules",  # of friction and restitution, other than the geometric mean
     "kinematic bodies",  # static bodies that move, or whose surfaces do: engines.KinematicEngine
     "restitution",
     "rolling friction",
@@ -115,6 +126,9 @@ def check_support(name: str, support: Support, scene: Scene, params: Params) -> 
         check_nothing_moves(scene, f"the engine {name} does not have")
     if has_groups(scene) and "groups" not in support.features:
         raise LapjointError(f"scene {scene.name!r} has groups and masks, which the engine {name} does not have")
+    for feature, what in surface_features(scene):
+        if feature not in support.features:
+            raise LapjointError(f"scene {scene.name!r}: {what}, which the engine {name} does not have")
 
 
 def _check_params(name: str, support: Support, params: Params) -> None:
@@ -144,7 +158,7 @@ def warn_of_left_out(name: str, support: Support, scene: Scene) -> None:
     """Warn of what the engine leaves out of this scene."""
     for feature in LEFT_OUT:
         column = feature.replace(" ", "_")
-        count = int(sum((getattr(table, column) > 0).sum() for table in (scene.bodies, scene.statics)))
+        count = sum(_count_with(scene, table, column) for table in (scene.bodies, scene.statics))
         if count and feature not in support.features:
             warnings.warn(
                 f"scene {scene.name!r}: the engine {name} has no {feature}; that of {count} bodies is left out",
@@ -190,10 +204,46 @@ def check_nothing_moves(scene: Scene, what: str) -> None:
         raise LapjointError(f"scene {scene.name!r}: static body {number} has a surface velocity, which {what}")
 
 
+def _count_with(scene: Scene, table: Columns, column: str) -> int:
+    """Rows of a table with a surface, their own or a part's, of which this is not 0."""
+    some = getattr(table, column) > 0
+    for shape_id, compound in _compounds(scene):
+        if any(part.material is not None and getattr(part.material, column) > 0 for part in compound.parts):
+            some |= table.shape_id == shape_id
+    return int(some.sum())
+
+
+def _compounds(scene: Scene) -> Iterator[tuple[int, Compound]]:
+    """Compounds whose parts have something of their own, by their numbers."""
+    for shape_id, shape in enumerate(scene.shapes):
+        if isinstance(shape, Compound) and (shape.has_surfaces or shape.has_filters):
+            yield shape_id, shape
+
+
+def surface_features(scene: Scene) -> Iterator[tuple[str, str]]:
+    """Features that bodies' surfaces and filters use, each with what the first body that does has."""
+    for title, table in (("body", scene.bodies), ("static body", scene.statics)):
+        for shape_id, compound in _compounds(scene):
+            for row in np.flatnonzero(table.shape_id == shape_id)[:1]:
+                if compound.has_filters:
+                    yield "part groups", f"{title} {row} has parts with groups or masks of their own"
+                if compound.has_surfaces:
+                    yield "part materials", f"{title} {row} has parts with materials of their own"
+        for rule in ("friction_combine", "restitution_combine"):
+            for row in np.flatnonzero(getattr(table, rule))[:1]:
+                name = COMBINE_RULES[getattr(table, rule)[row]]
+                yield "combine rules", f"{title} {row} has the {rule} {name!r}"
+    for _, compound in _compounds(scene):
+        if any(one.material and one.material.has_rules for one in compound.parts):
+            yield "combine rules", "a part's material has a combine rule"
+
+
 def has_groups(scene: Scene) -> bool:
-    """Whether some bodies are kept apart by groups and masks."""
+    """Whether some bodies, or parts of them, are kept apart by groups and masks."""
     tables = (scene.bodies, scene.statics)
-    return any((table.group != 1).any() or (table.mask != ALL_GROUPS).any() for table in tables)
+    return any(compound.has_filters for _, compound in _compounds(scene)) or any(
+        (table.group != 1).any() or (table.mask != ALL_GROUPS).any() for table in tables
+    )
 
 
 def joint_title(scene: Scene, joint: int) -> str:

@@ -11,7 +11,7 @@ from ..scene import ConvexHull, TriangleMesh
 from ..scene.shapes import mass_properties
 from .cells import cells
 from .mesh import cut_mesh
-from .outline import Solid, bounds, check_inside, planes_of
+from .outline import Solid, bounds, check_inside, faceted, planes_of
 from .pieces import Array, Face, Piece, Pieces, collect, directions_in, polygon_moments
 
 NEAR = 1e-9
@@ -19,7 +19,9 @@ NEAR = 1e-9
 
 
 def cut(shape: Solid, seeds: ArrayLike) -> Pieces:
-    """Cut a shape into the Voronoi cells of seeds, (n, 3) points in its frame. Volumes add up to the shape's."""
+    """Cut a shape into the Voronoi cells of seeds, (n, 3) points in its frame. Volumes add up to the shape's. Cones and
+    ellipsoids are cut as hulls of their volume, with flat faces."""
+    shape = faceted(shape)
     points = table("seed", seeds, 3, "cut")
     if not len(points):
         raise LapjointError("cut: there are no seeds, expected at least one")

@@ -6,15 +6,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError
-from ..scene import Box, ConvexHull, TriangleMesh
-from ..scene.shapes import bounding_box
+from ..scene import Box, Cone, ConvexHull, Ellipsoid, TriangleMesh
+from ..scene.shapes import bounding_box, mass_properties
 from .pieces import Array
 
-Solid = Box | ConvexHull | TriangleMesh
+Solid = Box | ConvexHull | Cone | Ellipsoid | TriangleMesh
 """What can be cut. A mesh must be closed, its triangles counterclockwise seen from outside."""
+
+CONE_SIDES = 24
+ELLIPSOID_CORNERS = 96
 
 MOST_AT_ONCE = 1 << 20
 """Pairs of points and triangles that are looked at together: some tens of megabytes."""
+
+
+def faceted(shape: Solid) -> Box | ConvexHull | TriangleMesh:
+    """The shape with flat faces: of a cone or an ellipsoid a hull of its volume, of any other itself."""
+    if isinstance(shape, Cone):
+        corners = shape.corners(CONE_SIDES)
+    elif isinstance(shape, Ellipsoid):
+        # A spiral over one half of a sphere, and the points opposite: their centre is the middle.
+        k = np.arange(ELLIPSOID_CORNERS // 2) + 0.5
+        z = k / len(k)
+        turn, across = np.pi * (1 + 5**0.5) * k, np.sqrt(1 - z**2)
+        half = np.stack([across * np.cos(turn), across * np.sin(turn), z], axis=1)
+        corners = np.concatenate([half, -half]) * shape.radii
+    else:
+        return shape
+    inner = ConvexHull(corners)
+    return ConvexHull.centred(inner.points * (mass_properties(shape)[0] / mass_properties(inner)[0]) ** (1 / 3))
 
 
 def planes_of(shape: Box | ConvexHull) -> Array:
@@ -26,11 +46,14 @@ def planes_of(shape: Box | ConvexHull) -> Array:
         return np.concatenate([np.column_stack([sign * np.eye(3), -half]) for sign in (1, -1)])
     if isinstance(shape, ConvexHull):
         return np.unique(Qhull(shape.points).equations.round(12), axis=0)
-    raise LapjointError(f"a {type(shape).__name__} cannot be cut, expected a Box, a ConvexHull or a TriangleMesh")
+    raise LapjointError(
+        f"a {type(shape).__name__} cannot be cut, expected a Box, a ConvexHull, a Cone, an Ellipsoid or a TriangleMesh"
+    )
 
 
 def bounds(shape: Solid) -> tuple[Array, Array]:
     """The lowest and the highest corner of the box along the axes that a shape is in."""
+    shape = faceted(shape)
     if isinstance(shape, TriangleMesh):
         return shape.vertices.min(axis=0), shape.vertices.max(axis=0)
     planes_of(shape)  # refuses what has none
@@ -40,6 +63,7 @@ def bounds(shape: Solid) -> tuple[Array, Array]:
 
 def contains(shape: Solid, points: Array, margin: float = 0.0) -> NDArray[np.bool_]:
     """Which points are inside of a shape; of a convex one, by more than a margin."""
+    shape = faceted(shape)
     if not isinstance(shape, TriangleMesh):
         planes = planes_of(shape)
         return np.asarray((points @ planes[:, :3].T + planes[:, 3] < -margin).all(axis=1))

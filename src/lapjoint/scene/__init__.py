@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from .height_field import HeightField
 from .joints import FREE, LOCKED, WORLD, Ball, Breaks, Fixed, Hinge, Motor, SixAxis, Slider, Spring
 from .materials import Material
 from .motions import ConstantVelocity, Keyframes, Oscillation, Rotation
 from .scene import Scene
 from .shapes import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Sphere, TriangleMesh
+from .solids import Cone, Ellipsoid
 from .states import STATE_SIZE
 
 __all__ = [
@@ -19,10 +21,13 @@ __all__ = [
     "Breaks",
     "Capsule",
     "Compound",
+    "Cone",
     "ConstantVelocity",
     "ConvexHull",
     "Cylinder",
+    "Ellipsoid",
     "Fixed",
+    "HeightField",
     "Hinge",
     "Keyframes",
     "Material",

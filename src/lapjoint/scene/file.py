@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from ..errors import LapjointError
 from .archive import read_archive
+from .height_field import HeightField
+from .materials import Material
 from .motions import MOTION_ARRAYS
 from .shapes import (
     Box,
@@ -32,6 +34,7 @@ from .shapes import (
     StaticShape,
     TriangleMesh,
 )
+from .solids import Cone, Ellipsoid
 from .tables import BODY_LAYOUT, JOINT_LAYOUT, SENSOR_LAYOUT, STATIC_LAYOUT
 
 FORMAT = "lapjoint scene"
@@ -41,9 +44,11 @@ _COLUMNS = "|".join(
     f"{table}/{column}" for table, layout in {**TABLES, "sensors": SENSOR_LAYOUT}.items() for column in layout
 )
 _MOTIONS = "|".join(f"motions/{name}" for name in MOTION_ARRAYS)
-_MEMBER = re.compile(rf"description|gravity|ignored|{_COLUMNS}|{_MOTIONS}|shape(/\d+)+/(points|vertices|triangles)")
+_MEMBER = re.compile(
+    rf"description|gravity|ignored|{_COLUMNS}|{_MOTIONS}|shape(/\d+)+/(points|vertices|triangles|heights)"
+)
 """Names of arrays that a scene can have."""
-PLAIN_SHAPES = {kind.__name__: kind for kind in (Sphere, Box, Capsule, Cylinder, Plane)}
+PLAIN_SHAPES = {kind.__name__: kind for kind in (Sphere, Box, Capsule, Cylinder, Ellipsoid, Cone, Plane)}
 
 
 def pack_scene(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
@@ -101,16 +106,31 @@ def describe_shape(shape: StaticShape, key: str, arrays: dict[str, NDArray[Any]]
     if isinstance(shape, TriangleMesh):
         arrays[f"{key}/vertices"], arrays[f"{key}/triangles"] = shape.vertices, shape.triangles
         return {"kind": kind, "key": key}
+    if isinstance(shape, HeightField):
+        arrays[f"{key}/heights"] = shape.heights
+        return {"kind": kind, "key": key, "spacing": shape.spacing}
     assert isinstance(shape, Compound)
     parts = [
         {
             "shape": describe_shape(part.shape, f"{key}/{i}", arrays),
             "position": part.position,
             "quaternion": part.quaternion,
+            **_own_of(part),
         }
         for i, part in enumerate(shape.parts)
     ]
     return {"kind": kind, "parts": parts}
+
+
+def _own_of(part: Part) -> dict[str, Any]:
+    """What a part has of its own, and not from its body."""
+    own = {
+        "material": None if part.material is None else vars(part.material),
+        "group": part.group,
+        "mask": part.mask,
+        "relative_density": None if part.relative_density == 1 else part.relative_density,
+    }
+    return {name: value for name, value in own.items() if value is not None}
 
 
 def restore_shape(entry: dict[str, Any], arrays: dict[str, NDArray[Any]], trusted: bool = False) -> StaticShape:
@@ -124,10 +144,19 @@ def restore_shape(entry: dict[str, Any], arrays: dict[str, NDArray[Any]], truste
         return ConvexHull.centred(points) if trusted else ConvexHull(points)
     if kind == "TriangleMesh":
         return TriangleMesh(arrays[f"{entry['key']}/vertices"], arrays[f"{entry['key']}/triangles"])
+    if kind == "HeightField":
+        return HeightField(arrays[f"{entry['key']}/heights"], tuple(entry["spacing"]))
     if kind == "Compound":
-        parts = [
-            Part(restore_shape(part["shape"], arrays, trusted), tuple(part["position"]), tuple(part["quaternion"]))  # type: ignore[arg-type]
-            for part in entry["parts"]
-        ]
+        parts = [_restore_part(part, arrays, trusted) for part in entry["parts"]]
         return Compound.centred(tuple(parts)) if trusted else Compound(tuple(parts))
     raise KeyError(f"shape {kind}")
+
+
+def _restore_part(entry: dict[str, Any], arrays: dict[str, NDArray[Any]], trusted: bool) -> Part:
+    shape, place = (
+        restore_shape(entry["shape"], arrays, trusted),
+        (tuple(entry["position"]), tuple(entry["quaternion"])),
+    )
+    own = {name: entry[name] for name in ("group", "mask", "relative_density") if name in entry}
+    material = Material(**entry["material"]) if "material" in entry else None
+    return Part(shape, *place, material=material, **own)  # type: ignore[arg-type]

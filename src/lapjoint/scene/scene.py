@@ -31,9 +31,11 @@ from ..arrays.columns import Columns
 from ..arrays.packing import pack_arrays, unpack_arrays
 from ..errors import LapjointError
 from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
+from .filters import ALL_GROUPS, filter_rows
 from .joints import KINDS, WORLD, Ball, Breaks, Fixed, Joint, axes_of, strengths
-from .materials import Material, surface_of
+from .materials import COMBINE_RULES, Material, surface_of
 from .motions import MOTION_ARRAYS, ZERO, GivenMotion, Motion, pack_motions, surface_velocities, unpack_motions
+from .part_filters import widest_filters
 from .sensors import IN_WORLD, SensorTable
 from .shapes import (
     STATIC_ONLY,
@@ -49,8 +51,8 @@ from .tables import BODY_LAYOUT, JOINT_LAYOUT, MAY_BE_MISSING, STATIC_LAYOUT
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
-ALL_GROUPS = 0xFFFFFFFF
 SINGULAR = {"linear_velocity": "linear_velocities", "angular_velocity": "angular_velocities", "label": "labels"}
+COMBINE_COLUMNS = ("bodies/friction_combine", "bodies/restitution_combine")
 BODY_OPTIONS = (
     *SINGULAR.values(),
     *("mass", "density", "inertia", "material", "group", "mask"),
@@ -179,6 +181,10 @@ class Scene:
         by_shape[used] = [bounding_radius(self._moving(i)) for i in used]
         return np.asarray(by_shape[self.bodies.shape_id])
 
+    def widest_filters(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Group and mask of each body; where parts have their own, the bits that any part has."""
+        return widest_filters(self.bodies, self.shapes)
+
     def _moving(self, shape_id: int) -> MovingShape:
         shape = self.shapes[shape_id]
         assert not isinstance(shape, STATIC_ONLY)
@@ -273,9 +279,9 @@ class Scene:
             ),
             "mass": masses,
             "inertia": tensors,
-            **vars(surface_of(material, title(0))),
-            "group": integer_rows("group", group, count, title, 0, ALL_GROUPS),
-            "mask": integer_rows("mask", mask, count, title, 0, ALL_GROUPS),
+            **surface_of(material, title(0)).columns(),
+            "group": filter_rows("group", group, count, title),
+            "mask": filter_rows("mask", mask, count, title),
             "label": integer_rows("label", given.get("labels", 0), count, title),
             "hit_impulse": positive_rows("hit_impulse", hit_impulse, count, title, infinite=True),
             "hit_speed": positive_rows("hit_speed", hit_speed, count, title, infinite=True),
@@ -299,7 +305,7 @@ class Scene:
         mask: int = ALL_GROUPS,
         surface_velocity: ArrayLike = ZERO,
     ) -> int:
-        """Add one static body: any shape, planes and triangle meshes too. Returns its number.
+        """Add one static body: any shape, planes, triangle meshes and height fields too. Returns its number.
 
         What touches it is carried along by `surface_velocity` as by a belt: three numbers [m/s] in the body's frame, or
         six, with an angular velocity about its position [rad/s]. What of it is not along the surface does nothing.
@@ -366,15 +372,12 @@ class Scene:
         positions = table("position", positions, 3, title)
         count = len(positions)
         shapes = _one_or_each(shape, count, title)
-        surface = surface_of(material, title(0))
         values: dict[str, Any] = {
             "position": as_rows("position", positions, count, (3,), title),
             "quaternion": unit_quaternions(quaternions, count, title),
-            "friction": surface.friction,
-            "restitution": surface.restitution,
-            "rolling_friction": surface.rolling_friction,
-            "group": integer_rows("group", group, count, title, 0, ALL_GROUPS),
-            "mask": integer_rows("mask", mask, count, title, 0, ALL_GROUPS),
+            **surface_of(material, title(0)).surface(),
+            "group": filter_rows("group", group, count, title),
+            "mask": filter_rows("mask", mask, count, title),
             "surface_velocity": surface_velocities(surface_velocity, count, title),
         }
         return self.statics.append(count, {**values, "shape_id": [self._shape_id(one) for one in shapes if count]})
@@ -623,8 +626,8 @@ class Scene:
             given = {name: arrays.get(f"{table_name}/{name}") for name in columns}
             count = len(arrays[f"{table_name}/{next(iter(columns))}"])
             for name in (name for name, column in given.items() if column is None):
-                shape, _ = TABLES[table_name][name]
-                given[name] = np.full((count, *shape), MAY_BE_MISSING[f"{table_name}/{name}"])
+                shape, dtype = TABLES[table_name][name]
+                given[name] = np.full((count, *shape), MAY_BE_MISSING[f"{table_name}/{name}"], dtype)
             columns.adopt({name: column for name, column in given.items() if column is not None})
         scene.body_names = {int(body_id): name for body_id, name in description["body_names"].items()}
         scene._body_ids = {name: body_id for body_id, name in scene.body_names.items()}
@@ -660,6 +663,9 @@ class Scene:
         for table_name, first in (("bodies", bodies), ("joints", joints)):
             for name, column in self._table(table_name).views().items():
                 arrays[f"{table_name}/{name}"] = column[first:]
+        for name in COMBINE_COLUMNS:
+            if not arrays[name].any():
+                del arrays[name]
         packed = pack_arrays(arrays, {"extent": extent, "shapes": added, "body_names": names})
         return np.frombuffer(b"".join(packed), np.uint8)
 
@@ -678,7 +684,7 @@ class Scene:
             count = len(arrays[next(iter(columns))])
             for name, shape in columns.items():
                 if name in MAY_BE_MISSING and name not in arrays:
-                    arrays[name] = np.full(count, MAY_BE_MISSING[name])
+                    arrays[name] = np.full((count, *shape), MAY_BE_MISSING[name])
                 if arrays[name].shape != (count, *shape):
                     raise KeyError(name)
         _check_numbers(arrays)
@@ -694,8 +700,12 @@ class Scene:
         for table_name, first in zip(("bodies", "joints"), firsts, strict=True):
             columns = self._table(table_name)
             there = len(columns) - first
-            rows = {name: arrays[f"{table_name}/{name}"][there:] for name in columns}
-            columns.append(len(next(iter(rows.values()))), rows)
+            given = {name: arrays.get(f"{table_name}/{name}") for name in columns}
+            rows = {
+                name: MAY_BE_MISSING[f"{table_name}/{name}"] if column is None else column[there:]
+                for name, column in given.items()
+            }
+            columns.append(len(arrays[f"{table_name}/{next(iter(columns))}"]) - there, rows)
         self.body_names |= {int(body_id): name for body_id, name in description["body_names"].items()}
         self._body_ids |= {name: int(body_id) for body_id, name in description["body_names"].items()}
 
@@ -715,6 +725,8 @@ class Scene:
             unit_quaternions(columns.quaternion, count, title)
             surface = np.stack([columns.friction, columns.restitution, columns.rolling_friction], 1)
             as_rows("surface", surface, count, (3,))
+            for rule in ("friction_combine", "restitution_combine"):
+                integer_rows(rule, getattr(columns, rule), count, title, 0, len(COMBINE_RULES) - 1)
         bodies, joints = self.bodies, self.joints
         self.bounding_radii()  # every body's shape can move
         positive_rows("mass", bodies.mass, len(bodies), self.body_title)

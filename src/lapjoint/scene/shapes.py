@@ -1,12 +1,12 @@
 """Shapes: what a body is made of. Lengths in metres; every shape is centred on its centre of mass.
 
-Capsules and cylinders stand along z. A shape is checked when it is made, never later.
+Capsules, cylinders and cones stand along z. A shape is checked when it is made, never later.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,33 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import rotation
 from ..arrays.checks import is_finite
 from ..errors import LapjointError
+from .filters import filter_rows
+from .height_field import HeightField
+from .lengths import number_rows, positive_length, positive_lengths
+from .materials import Material, part_material
+from .solids import Cone, Ellipsoid
 
 Array = NDArray[np.float64]
 
 
 Shape = TypeVar("Shape")
-
-
-def _positive(owner: str, name: str, value: float) -> float:
-    if not (is_finite(value) and value > 0):
-        raise LapjointError(f"{owner}: {name} is {value}, expected a positive length in metres")
-    return float(value)
-
-
-def _array(owner: str, name: str, value: ArrayLike, columns: int, dtype: type = float) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise LapjointError(f"{owner}: {name} is not an array of numbers, expected (n, {columns})") from None
-    if array.ndim != 2 or array.shape[1] != columns:
-        raise LapjointError(f"{owner}: {name} has shape {array.shape}, expected (n, {columns})")
-    if not np.isfinite(array).all():
-        raise LapjointError(f"{owner}: {name} contains a value that is not finite")
-    if dtype is not float and not np.array_equal(array, np.rint(array)):
-        raise LapjointError(f"{owner}: {name} contains a number that is not whole")
-    array = array.astype(dtype)
-    array.setflags(write=False)
-    return array
 
 
 def _snap(centre: Array, places: Array) -> Array:
@@ -61,7 +44,7 @@ class Sphere:
     radius: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _positive("Sphere", "radius", self.radius))
+        object.__setattr__(self, "radius", positive_length("Sphere", "radius", self.radius))
 
 
 @dataclass(frozen=True)
@@ -71,10 +54,7 @@ class Box:
     size: tuple[float, float, float]
 
     def __post_init__(self) -> None:
-        size = np.asarray(self.size).ravel()
-        if size.shape != (3,):
-            raise LapjointError(f"Box: size is {self.size}, expected three lengths in metres")
-        object.__setattr__(self, "size", tuple(_positive("Box", "size", s) for s in size))
+        object.__setattr__(self, "size", positive_lengths("Box", "size", self.size, 3))
 
 
 @dataclass(frozen=True)
@@ -85,8 +65,8 @@ class Capsule:
     length: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _positive("Capsule", "radius", self.radius))
-        object.__setattr__(self, "length", _positive("Capsule", "length", self.length))
+        object.__setattr__(self, "radius", positive_length("Capsule", "radius", self.radius))
+        object.__setattr__(self, "length", positive_length("Capsule", "length", self.length))
 
 
 @dataclass(frozen=True)
@@ -95,8 +75,8 @@ class Cylinder:
     length: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _positive("Cylinder", "radius", self.radius))
-        object.__setattr__(self, "length", _positive("Cylinder", "length", self.length))
+        object.__setattr__(self, "radius", positive_length("Cylinder", "radius", self.radius))
+        object.__setattr__(self, "length", positive_length("Cylinder", "length", self.length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +88,7 @@ class ConvexHull:
     centre: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        points = _array("ConvexHull", "points", self.points, 3)
+        points = number_rows("ConvexHull", "points", self.points, 3)
         centre = _snap(_hull_mass(points, "ConvexHull")[0], points)
         moved = points - centre
         moved.setflags(write=False)
@@ -129,14 +109,20 @@ class ConvexHull:
 
 @dataclass(frozen=True)
 class Part:
-    """One shape of a compound, placed in the compound's frame."""
+    """One shape of a compound, placed in the compound's frame. Material, group and mask are the body's where none is
+    given."""
 
-    shape: Sphere | Box | Capsule | Cylinder | ConvexHull
+    shape: Sphere | Box | Capsule | Cylinder | ConvexHull | Ellipsoid | Cone
     position: tuple[float, float, float] = (0.0, 0.0, 0.0)
     quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    material: Material | None = None
+    group: int | None = None
+    mask: int | None = None
+    relative_density: float = 1.0
+    """In multiples of the body's density."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shape, (Sphere, Box, Capsule, Cylinder, ConvexHull)):
+        if not isinstance(self.shape, (Sphere, Box, Capsule, Cylinder, ConvexHull, Ellipsoid, Cone)):
             raise LapjointError(f"Compound: a part is a {type(self.shape).__name__}, expected a convex shape")
         try:
             position, quaternion = np.asarray(self.position, float), np.asarray(self.quaternion, float)
@@ -149,12 +135,21 @@ class Part:
         object.__setattr__(self, "position", tuple(map(float, position)))
         unit = quaternion / np.linalg.norm(quaternion)
         object.__setattr__(self, "quaternion", tuple(map(float, unit)))
+        part_material(self.material)
+        for name in ("group", "mask"):
+            if (bits := getattr(self, name)) is not None:
+                object.__setattr__(self, name, int(filter_rows(name, bits, 1, "Compound: a part")[0]))
+        if not (is_finite(self.relative_density) and self.relative_density > 0):
+            raise LapjointError(
+                f"Compound: a part's relative density is {self.relative_density}, expected a positive number"
+            )
+        object.__setattr__(self, "relative_density", float(self.relative_density))
 
 
 @dataclass(frozen=True)
 class Compound:
-    """Several convex shapes that move as one. The parts are moved so that the common centre of mass (equal density,
-    overlaps counted twice) is the origin; `centre` is where it was."""
+    """Several convex shapes that move as one. The parts are moved so that the common centre of mass (overlaps
+    counted twice) is the origin; `centre` is where it was."""
 
     parts: tuple[Part, ...]
     centre: Array = field(init=False, compare=False)
@@ -165,14 +160,22 @@ class Compound:
         for part in self.parts:
             if not isinstance(part, Part):
                 raise LapjointError(f"Compound: {part!r} is not a Part")
-        volumes = np.array([mass_properties(part.shape)[0] for part in self.parts])
+        volumes = np.array([part.relative_density * mass_properties(part.shape)[0] for part in self.parts])
         places = np.array([part.position for part in self.parts])
         centre = _snap(volumes @ places / volumes.sum(), places)
-        moved = tuple(
-            Part(part.shape, tuple(np.subtract(part.position, centre)), part.quaternion) for part in self.parts
-        )
+        moved = tuple(replace(part, position=tuple(np.subtract(part.position, centre))) for part in self.parts)
         object.__setattr__(self, "parts", moved)
         object.__setattr__(self, "centre", centre)
+
+    @property
+    def has_surfaces(self) -> bool:
+        """Whether a part has a material of its own."""
+        return any(part.material is not None for part in self.parts)
+
+    @property
+    def has_filters(self) -> bool:
+        """Whether a part has a group or a mask of its own."""
+        return any(part.group is not None or part.mask is not None for part in self.parts)
 
     @staticmethod
     def centred(parts: tuple[Part, ...]) -> Compound:
@@ -193,8 +196,8 @@ class TriangleMesh:
     triangles: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        vertices = _array("TriangleMesh", "vertices", self.vertices, 3)
-        triangles = _array("TriangleMesh", "triangles", self.triangles, 3, np.int32)
+        vertices = number_rows("TriangleMesh", "vertices", self.vertices, 3)
+        triangles = number_rows("TriangleMesh", "triangles", self.triangles, 3, np.int32)
         if len(triangles) == 0:
             raise LapjointError("TriangleMesh: no triangles")
         if triangles.min() < 0 or triangles.max() >= len(vertices):
@@ -216,15 +219,15 @@ class TriangleMesh:
         return hash(("TriangleMesh", self.vertices.tobytes(), self.triangles.tobytes()))
 
 
-ConvexShape = Sphere | Box | Capsule | Cylinder | ConvexHull
+ConvexShape = Sphere | Box | Capsule | Cylinder | ConvexHull | Ellipsoid | Cone
 MovingShape = ConvexShape | Compound
-StaticShape = MovingShape | Plane | TriangleMesh
-STATIC_ONLY = (Plane, TriangleMesh)
+StaticShape = MovingShape | Plane | TriangleMesh | HeightField
+STATIC_ONLY = (Plane, TriangleMesh, HeightField)
 
 
 def check_shape(shape: object, title: str) -> None:
     """Refuse what is not a shape; `title` is whose shape it would be."""
-    if not isinstance(shape, (Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, *STATIC_ONLY)):
+    if not isinstance(shape, (Sphere, Box, Capsule, Cylinder, ConvexHull, Ellipsoid, Cone, Compound, *STATIC_ONLY)):
         raise LapjointError(f"{title}: {shape!r} is not a shape")
 
 
@@ -272,7 +275,8 @@ def _hull_mass(points: Array, owner: str) -> tuple[Array, float, Array]:
 
 
 def mass_properties(shape: MovingShape) -> tuple[float, Array]:
-    """Volume [m^3] and inertia tensor per unit density [m^5] about the centre of mass, in the shape's frame."""
+    """Volume [m^3] and inertia tensor per unit density [m^5] about the centre of mass, in the shape's frame. Parts of
+    a compound count as often as they are denser than it."""
     if isinstance(shape, Sphere):
         volume = 4 / 3 * np.pi * shape.radius**3
         return volume, np.eye(3) * (0.4 * volume * shape.radius**2)
@@ -296,10 +300,13 @@ def mass_properties(shape: MovingShape) -> tuple[float, Array]:
         total, inertia = 0.0, np.zeros((3, 3))
         for part in shape.parts:
             volume, own = mass_properties(part.shape)
+            volume, own = part.relative_density * volume, part.relative_density * own
             turn, offset = rotation.to_matrix(part.quaternion), np.asarray(part.position)
             inertia += turn @ own @ turn.T + volume * (offset @ offset * np.eye(3) - np.outer(offset, offset))
             total += volume
         return total, inertia
+    if isinstance(shape, (Ellipsoid, Cone)):
+        return shape.mass_properties()
     raise LapjointError(f"a {type(shape).__name__} can only be static: it has no mass")
 
 
@@ -315,6 +322,8 @@ def bounding_radius(shape: MovingShape) -> float:
         return shape.radius + shape.length / 2
     if isinstance(shape, ConvexHull):
         return float(np.linalg.norm(shape.points, axis=1).max())
+    if isinstance(shape, (Ellipsoid, Cone)):
+        return shape.bounding_radius()
     return max(float(np.linalg.norm(part.position)) + bounding_radius(part.shape) for part in shape.parts)
 
 
@@ -331,6 +340,8 @@ def bounding_box(shape: MovingShape) -> tuple[Array, Array]:
     if isinstance(shape, ConvexHull):
         low, high = shape.points.min(axis=0), shape.points.max(axis=0)
         return (low + high) / 2, (high - low) / 2
+    if isinstance(shape, (Ellipsoid, Cone)):
+        return shape.bounding_box()
     lows, highs = [], []
     for part in shape.parts:
         center, half = bounding_box(part.shape)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 _SURFACE = {"friction": ((), float), "restitution": ((), float), "rolling_friction": ((), float)}
+_COMBINE = {"friction_combine": ((), np.uint8), "restitution_combine": ((), np.uint8)}  # in materials.COMBINE_RULES
 _FILTER = {"group": ((), np.uint32), "mask": ((), np.uint32)}
 _PLACE = {"shape_id": ((), np.int32), "position": ((3,), float), "quaternion": ((4,), float)}
 BODY_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
@@ -23,12 +24,14 @@ BODY_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     "hit_impulse": ((), float),  # N s; infinite: no contact of it is reported
     "hit_speed": ((), float),  # m/s; infinite: the same
     "touch_events": ((), bool),  # whether begin and end of its touches are reported
+    **_COMBINE,
 }
 STATIC_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     **_PLACE,
     **_SURFACE,
     **_FILTER,
     "surface_velocity": ((6,), float),  # relative to the body, in its frame: linear [m/s], angular [rad/s]
+    **_COMBINE,
 }
 SENSOR_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     **_PLACE,  # in the world, or in the frame of the body
@@ -58,6 +61,10 @@ MAY_BE_MISSING = {
     "bodies/hit_impulse": np.inf,
     "bodies/hit_speed": np.inf,
     "bodies/touch_events": False,
+    "bodies/friction_combine": 0,
+    "bodies/restitution_combine": 0,
     "statics/surface_velocity": 0.0,
+    "statics/friction_combine": 0,
+    "statics/restitution_combine": 0,
 }
 """Columns that are left out of a file where all rows have this value, as in files of before there were such columns."""

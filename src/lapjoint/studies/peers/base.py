@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engines.mapping import pieces
+from ...engines.support import surface_features
 from ...errors import LapjointError, did_you_mean
 from ...params import Params
 from ...scene import Scene
@@ -113,6 +115,19 @@ def refuse_shapes(peer: str, scene: Scene, reason: Callable[[StaticShape], str |
                     f"scene {scene.name!r}: {title} {first} is a {type(shape).__name__}, which the peer {peer} "
                     f"cannot take: {why}"
                 )
+
+
+def missing_shape(shape: StaticShape, *missing: type) -> str | None:
+    """The reason against a shape, or a compound of one, that a peer does not have."""
+    kinds = {type(piece) for piece, _, _ in pieces(shape)}
+    found = sorted(kind.__name__ for kind in kinds & {*missing})
+    return f"it has no {found[0]}" if found else None
+
+
+def refuse_surfaces(peer: str, scene: Scene) -> None:
+    """Refuse parts with something of their own, and rules by which contacts combine surfaces."""
+    for _, what in surface_features(scene):
+        raise LapjointError(f"scene {scene.name!r}: {what}, which the peer {peer} does not map")
 
 
 def refuse_joints(peer: str, scene: Scene, kinds: Collection[JointKind], limits: bool = False) -> None:

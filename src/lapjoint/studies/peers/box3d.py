@@ -11,9 +11,9 @@ from ...arrays import rotation
 from ...engines.mapping import damping_rate
 from ...errors import LapjointError
 from ...params import Params
-from ...scene import STATE_SIZE, WORLD, Cylinder, Plane, Scene
+from ...scene import STATE_SIZE, WORLD, Cone, Cylinder, Ellipsoid, Plane, Scene
 from ...scene.joints import JointKind
-from .base import Array, Setting, refuse_joints, rolling_note
+from .base import Array, Setting, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces, rolling_note
 from .box3d_shapes import CYLINDER_SIDES, MOST_CORNERS, Box3DShapes, as_quat, as_transform, many_corners, used_pieces
 
 LADDER = (
@@ -46,6 +46,8 @@ class Box3DPeer:
     @staticmethod
     def check(scene: Scene) -> None:
         kinds = (JointKind.BALL, JointKind.HINGE, JointKind.SLIDER, JointKind.FIXED)
+        refuse_shapes("box3d", scene, lambda shape: missing_shape(shape, Ellipsoid, Cone))
+        refuse_surfaces("box3d", scene)
         refuse_joints("box3d", scene, kinds, limits=True)
 
     @staticmethod

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arrays import rotation
 from ...engines.mapping import pieces
-from ...scene import Box, Capsule, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
+from ...scene import Box, Capsule, ConvexHull, Cylinder, HeightField, Plane, Scene, Sphere, TriangleMesh
 from ...scene.shapes import StaticShape, hull_faces
 from .base import Array
 
@@ -80,7 +80,7 @@ class Box3DShapes:
             half = rotation.rotate(turn, np.array([0.0, 0.0, shape.length / 2]))
             ends = (place - half).tolist(), (place + half).tolist()
             lib.b3CreateCapsuleShape(body, definition, ffi.new("b3Capsule *", (*ends, shape.radius)))
-        elif isinstance(shape, TriangleMesh):
+        elif isinstance(shape, (TriangleMesh, HeightField)):
             lib.b3CreateMeshShape(body, definition, self._mesh(shape), (1.0, 1.0, 1.0))
         else:
             lib.b3CreateHullShape(body, definition, self._hull(shape, place, turn))
@@ -116,7 +116,7 @@ class Box3DShapes:
             self._hulls[key] = self._ffi.gc(made, self._lib.b3DestroyHull)
         return self._hulls[key]
 
-    def _mesh(self, mesh: TriangleMesh) -> Any:
+    def _mesh(self, mesh: TriangleMesh | HeightField) -> Any:
         """The triangles of a mesh, in place."""
         ffi, definition = self._ffi, self._ffi.new("b3MeshDef *")
         vertices = np.ascontiguousarray(mesh.vertices, np.float32)

@@ -11,10 +11,10 @@ from ...arrays import rotation
 from ...engines.mujoco_mapping import MujocoMapping, check_sides
 from ...errors import LapjointError
 from ...params import Params
-from ...scene import STATE_SIZE, Scene, TriangleMesh
+from ...scene import STATE_SIZE, Cone, Scene, TriangleMesh
 from ...scene.joints import JointKind
 from ...scene.shapes import StaticShape
-from .base import Array, Setting, hinge_note, refuse_joints, refuse_shapes, rolling_note
+from .base import Array, Setting, hinge_note, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces, rolling_note
 
 LADDER = (("CG", 10, False), ("CG", 10, True), ("CG", 30, True), ("CG", 100, True))
 """Solver, iterations at most, and whether constraints are stiff: their time constant is then two timesteps, the
@@ -35,9 +35,12 @@ class MujocoPeer:
     @staticmethod
     def check(scene: Scene) -> None:
         def reason(shape: StaticShape) -> str | None:
-            return "it would take the convex hull instead" if isinstance(shape, TriangleMesh) else None
+            if isinstance(shape, TriangleMesh):
+                return "it would take the convex hull instead"
+            return missing_shape(shape, Cone)
 
         refuse_shapes("mujoco", scene, reason)
+        refuse_surfaces("mujoco", scene)
         refuse_joints("mujoco", scene, (JointKind.BALL, JointKind.HINGE, JointKind.FIXED))
         check_sides("the peer mujoco", scene)
 

@@ -15,10 +15,25 @@ from ...arrays import rotation
 from ...engines.mapping import damping_rate, hinge_arm, pieces, principal_axes
 from ...engines.support import has_groups
 from ...params import Params
-from ...scene import STATE_SIZE, WORLD, Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
+from ...scene import (
+    STATE_SIZE,
+    WORLD,
+    Box,
+    Capsule,
+    Compound,
+    Cone,
+    ConvexHull,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Scene,
+    Sphere,
+    TriangleMesh,
+)
 from ...scene.joints import JointKind
 from ...scene.shapes import StaticShape, hull_faces
-from .base import Array, Setting, hinge_note, refuse_joints, refuse_shapes, rolling_note
+from .base import Array, Setting, hinge_note, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces, rolling_note
 
 LADDER = (10, 50, 100, 200)
 MOST_PARTS = 16
@@ -40,10 +55,11 @@ class PyBulletPeer:
         def reason(shape: StaticShape) -> str | None:
             if isinstance(shape, Compound) and len(shape.parts) > MOST_PARTS:
                 return f"{len(shape.parts)} parts, it takes {MOST_PARTS}"
-            return None
+            return missing_shape(shape, Ellipsoid, Cone, HeightField)
 
         kinds = (JointKind.BALL, JointKind.HINGE, JointKind.SLIDER, JointKind.FIXED)
         refuse_shapes("pybullet", scene, reason)
+        refuse_surfaces("pybullet", scene)
         refuse_joints("pybullet", scene, kinds)
 
     @staticmethod

@@ -9,9 +9,9 @@ from ...engines.rapier_mapping import RapierMapping, check_rotations
 from ...engines.rapier_states import read_slowly
 from ...params import Params
 from ...params.params import typical_length
-from ...scene import WORLD, Scene
+from ...scene import WORLD, Ellipsoid, Scene
 from ...scene.joints import JointKind
-from .base import Array, Setting, refuse_joints, rolling_note
+from .base import Array, Setting, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces, rolling_note
 
 LADDER = ((4, False), (8, False), (4, True), (8, True), (16, True))
 """Iterations (substeps), and whether contacts are stiff: springs of 1 / timestep, where the default is 30 Hz, from
@@ -28,6 +28,8 @@ class RapierPeer:
 
     @staticmethod
     def check(scene: Scene) -> None:
+        refuse_shapes("rapier", scene, lambda shape: missing_shape(shape, Ellipsoid))
+        refuse_surfaces("rapier", scene)
         refuse_joints("rapier", scene, tuple(JointKind), limits=True)
         check_rotations("the peer rapier", scene)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...arrays import rotation
 from ...errors import LapjointError
-from ...scene import Box, Capsule, Compound, ConvexHull, Cylinder, Sphere, TriangleMesh
+from ...scene import Box, Capsule, Compound, Cone, ConvexHull, Cylinder, Ellipsoid, HeightField, Sphere, TriangleMesh
 from ...scene.shapes import StaticShape, hull_faces
 from .hidden import without_hidden
 from .simplify import simplify
@@ -42,16 +42,20 @@ def model_of(shape: StaticShape) -> Model:
     """The model of any shape but a plane, which has no end."""
     if isinstance(shape, Sphere):
         # Discs are far quicker to draw, and exact unless the sphere cuts into something: that shows only when large.
-        sizes = [TOLERANCE / (1 - np.cos(np.radians(31.72) / cuts)) for cuts in _SPHERE_CUTS]
         levels = [disc(), *(sphere(cuts) for cuts in _SPHERE_CUTS)]
         r = shape.radius
-        return _levels("sphere", levels, [_DISC_SIZE, *sizes], (r, r, r))
+        return _levels("sphere", levels, [_DISC_SIZE, *_sphere_sizes()], (r, r, r))
     if isinstance(shape, Box):
         return Model("box", (box(),), (np.inf,), shape.size)
     sizes = [TOLERANCE / (1 - np.cos(np.pi / segments)) for segments in _TUBE_SEGMENTS]
     if isinstance(shape, Cylinder):
         scale = (shape.radius, shape.radius, shape.length)
         return _levels("cylinder", [cylinder(segments) for segments in _TUBE_SEGMENTS], sizes, scale)
+    if isinstance(shape, Cone):
+        scale = (shape.radius, shape.radius, shape.length)
+        return _levels("cone", [cone(segments) for segments in _TUBE_SEGMENTS], sizes, scale)
+    if isinstance(shape, Ellipsoid):
+        return _levels(shape, [ellipsoid(shape, cuts) for cuts in _SPHERE_CUTS], _sphere_sizes())
     if isinstance(shape, Capsule):
         r = shape.radius
         tubes = [capsule(shape.length / r, segments) for segments in _TUBE_SEGMENTS]
@@ -60,7 +64,7 @@ def model_of(shape: StaticShape) -> Model:
         return Model(shape, (compound(shape),), (np.inf,))
     if isinstance(shape, ConvexHull):
         return Model(shape, (hull(shape.points),), (np.inf,))
-    if isinstance(shape, TriangleMesh):
+    if isinstance(shape, (TriangleMesh, HeightField)):
         whole = with_normals(shape.vertices, shape.triangles.astype(np.int64))
         if len(whole.triangles) == 0:
             raise LapjointError("TriangleMesh: no triangle has an area, nothing to draw")
@@ -68,7 +72,13 @@ def model_of(shape: StaticShape) -> Model:
     raise LapjointError(f"a {type(shape).__name__} has no surface to tessellate")
 
 
-def _levels(key: Hashable, levels: list[Surface], sizes: list[float], scale: tuple[float, float, float]) -> Model:
+def _sphere_sizes() -> list[float]:
+    return [float(TOLERANCE / (1 - np.cos(np.radians(31.72) / cuts))) for cuts in _SPHERE_CUTS]
+
+
+def _levels(
+    key: Hashable, levels: list[Surface], sizes: list[float], scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+) -> Model:
     return Model(key, tuple(levels), (*map(float, sizes[:-1]), np.inf), scale)
 
 
@@ -123,6 +133,32 @@ def cylinder(segments: int) -> Surface:
     angles = 2 * np.pi * np.arange(segments) / segments
     ring = np.stack([np.cos(angles), np.sin(angles), np.full(segments, 0.5)], axis=1)
     return hull(np.concatenate([ring, ring * [1, 1, -1]]))
+
+
+@cache
+def cone(segments: int) -> Surface:
+    """A cone of radius 1 and length 1, about its centre of mass."""
+    angles = 2 * np.pi * np.arange(segments) / segments
+    tilt = np.hypot(1.0, 1.0)
+    rim = np.stack([np.cos(angles), np.sin(angles), np.full(segments, -0.25)], axis=1)
+    # Every side of the tip has its own normal, half way between those of its rim.
+    middle = angles + np.pi / segments
+    out = [np.stack([np.cos(turn), np.sin(turn), np.ones(segments)], axis=1) / tilt for turn in (angles, middle)]
+    tips = np.tile([0.0, 0.0, 0.75], (segments, 1))
+    side, base = np.arange(segments), 2 * segments + np.arange(segments)
+    triangles = [
+        np.stack([side, np.roll(side, -1), segments + side], axis=1),
+        np.stack([base[:1].repeat(segments - 2), base[2:], base[1:-1]], axis=1),
+    ]
+    down = np.tile([0.0, 0.0, -1.0], (segments, 1))
+    return Surface(np.concatenate([rim, tips, rim]), np.concatenate([*out, down]), np.concatenate(triangles))
+
+
+def ellipsoid(shape: Ellipsoid, cuts: int) -> Surface:
+    """A sphere that is stretched; its normals are not stretched but turned."""
+    ball, radii = sphere(cuts), np.asarray(shape.radii)
+    normals = ball.normals / radii
+    return Surface(ball.vertices * radii, normals / np.linalg.norm(normals, axis=1, keepdims=True), ball.triangles)
 
 
 def capsule(length: float, segments: int) -> Surface:

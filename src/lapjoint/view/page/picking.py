@@ -13,7 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import rotation
-from ...scene import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
+from ...scene import (
+    Box,
+    Capsule,
+    Compound,
+    Cone,
+    ConvexHull,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Scene,
+    Sphere,
+    TriangleMesh,
+)
 from ...scene.shapes import StaticShape
 
 Array = NDArray[np.float64]
@@ -81,6 +94,13 @@ class Picker:
             side = _tube_span(starts, directions, shape.radius)
             ends = _slab_span(starts[:, 2:], directions[:, 2:], np.array([shape.length / 2]))
             return _entry(np.maximum(side[0], ends[0]), np.minimum(side[1], ends[1]))
+        if isinstance(shape, Ellipsoid):
+            radii = np.asarray(shape.radii)
+            start, ahead = starts / radii, directions / radii
+            a, half_b, c = (np.einsum("ij,ij->i", *two) for two in ((ahead, ahead), (start, ahead), (start, start)))
+            return _entry(*_roots(half_b, c - 1, a))
+        if isinstance(shape, Cone):
+            return _cone_distances(starts, directions, shape)
         if isinstance(shape, Capsule):
             half = np.array([0.0, 0.0, shape.length / 2])
             tube = self._shape_distances(Cylinder(shape.radius, shape.length), starts, directions)
@@ -99,7 +119,7 @@ class Picker:
             with np.errstate(divide="ignore", invalid="ignore"):
                 reach = -starts[:, 2] / directions[:, 2]
             return np.where(np.isfinite(reach) & (reach >= 0), reach, FAR)
-        assert isinstance(shape, TriangleMesh)
+        assert isinstance(shape, (TriangleMesh, HeightField))
         return np.array([_mesh_distance(shape, *ray) for ray in zip(starts, directions, strict=True)])
 
 
@@ -144,6 +164,27 @@ def _tube_span(starts: Array, directions: Array, radius: float) -> tuple[Array, 
     return enter, np.where(along_axis, np.where(c <= 0, FAR, -FAR), leave)
 
 
+def _cone_distances(starts: Array, directions: Array, cone: Cone) -> Array:
+    """The nearest of where rays cross the side and the base, or 0 for those that begin inside."""
+    base, slope = -cone.length / 4, cone.radius / cone.length
+    flat = np.array([1.0, 1.0, -(slope**2)])
+    from_tip = starts - [0.0, 0.0, 0.75 * cone.length]
+    a, half_b, c = (
+        np.einsum("ij,ij,j->i", *two, flat)
+        for two in ((directions, directions), (from_tip, directions), (from_tip, from_tip))
+    )
+    inside = (c <= 0) & (starts[:, 2] >= base) & (from_tip[:, 2] <= 0)
+    found = np.where(inside, 0.0, FAR)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for reach in _roots(half_b, c, a):
+            height = starts[:, 2] + reach * directions[:, 2]
+            on_side = (reach >= 0) & (height >= base) & (height <= 0.75 * cone.length)
+            found = np.where(on_side, np.minimum(found, reach), found)
+        reach = (base - starts[:, 2]) / directions[:, 2]
+        across = np.linalg.norm(starts[:, :2] + reach[:, None] * directions[:, :2], axis=1)
+        return np.where((reach >= 0) & (across <= cone.radius), np.minimum(found, reach), found)
+
+
 def _slab_span(starts: Array, directions: Array, half: Array) -> tuple[Array, Array]:
     with np.errstate(divide="ignore", invalid="ignore"):
         one, other = (-half - starts) / directions, (half - starts) / directions
@@ -172,9 +213,10 @@ def _face_span(starts: Array, directions: Array, faces: Array) -> tuple[Array, A
     return enter, np.where(rise > 0, cross, FAR).min(axis=1)
 
 
-def _mesh_distance(mesh: TriangleMesh, start: Array, ahead: Array) -> float:
+def _mesh_distance(mesh: TriangleMesh | HeightField, start: Array, ahead: Array) -> float:
     """The nearest triangle of a mesh, from either side."""
-    a, b, c = (mesh.vertices[mesh.triangles[:, k]] for k in range(3))
+    vertices, triangles = mesh.vertices, mesh.triangles
+    a, b, c = (vertices[triangles[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.einsum("ij,ij->i", a - start, normals) / (normals @ ahead)
