@@ -160,6 +160,8 @@ class Simulation:
             self._note_breaks(coupling.breaks(now))
         if any(len(reply.hit_step) for reply in now.replies):
             self._hits.add(coupling.hits(now), now.step_count)
+        if any(len(reply.turned) for reply in now.replies):
+            now.commands.drives.note_turned(now.replies)
         self._frozen.put_back(runtime, now.commands)
         self._recovery.contain_runaways(now.step_count)
         profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
@@ -463,11 +465,11 @@ class Simulation:
         with self._adding("add_bodies") as scene:
             return scene.add_bodies(shape, positions, quaternions, **options)
 
-    def add_joint(self, joint: Joint, body_a: int, body_b: int, anchor: ArrayLike, *, collide: bool = False) -> int:
-        """Join two bodies as they stand now, as Scene.add_joint does, before the next step. Returns the joint's
-        number."""
+    def add_joint(self, joint: Joint, body_a: int, body_b: int, anchor: ArrayLike, **options: Any) -> int:
+        """Join two bodies as they stand now, with the options of Scene.add_joint, before the next step. Returns the
+        joint's number."""
         with self._adding("add_joint") as scene:
-            return scene.add_joint(joint, body_a, body_b, anchor, collide=collide)
+            return scene.add_joint(joint, body_a, body_b, anchor, **options)
 
     def add_joints(
         self, joint: Joint, bodies_a: ArrayLike, bodies_b: ArrayLike, anchors: ArrayLike, **options: Any
@@ -507,6 +509,24 @@ class Simulation:
         self._check_open()
         self._kinematic.move_to(static_ids, positions, quaternions, self.step_count)
         self._now.commands.set_motions(self._kinematic.message())
+
+    def set_drive_targets(
+        self,
+        joint_ids: ArrayLike,
+        positions: ArrayLike | None = None,
+        velocities: ArrayLike | None = None,
+        axis: ArrayLike | None = None,
+    ) -> None:
+        """Have drives go for these positions [m or rad] and velocities [m/s or rad/s], from the next step on, until
+        they are set again: one for all joints or one for each. What is not given stays as it was; a Motor has a
+        velocity alone. `axis` is needed for joints that are driven on several."""
+        self._check_open()
+        self._require_engine("drives", "set_drive_targets: targets stay")
+        self._now.commands.drives.set_targets(joint_ids, positions, velocities, axis)
+
+    def drive_targets(self, joint_ids: ArrayLike, axis: ArrayLike | None = None) -> Array:
+        """What drives are to do now, (number of joints, 2): positions and velocities."""
+        return self._now.commands.drives.targets(joint_ids, axis)
 
     def set_growth_depth(self, growth_depth: int) -> None:
         """Set how far overlap grows, from the next step on: the worker of largest weight keeps a body, and overlap
@@ -686,6 +706,7 @@ class Simulation:
             self._breaks.restore(parts["breaks"])
             self._hits.restore(parts["hits"])
             self._kinematic.restore(parts["kinematic"])
+            self._now.commands.drives.restore(parts["drives"])
             self._recovery.restore_without_workers(parts["recovery"])
         if self._kinematic.changed:
             self._now.commands.set_motions(self._kinematic.message())
@@ -716,6 +737,7 @@ class Simulation:
             "life": LifePart(now.scene),
             "hits": self._hits,
             "kinematic": self._kinematic,
+            "drives": now.commands.drives,
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),
         }

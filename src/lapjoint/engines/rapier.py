@@ -16,7 +16,7 @@ from .checked import CheckedEngine
 from .rapier_mapping import RapierMapping, check_rotations, spring_of
 from .rapier_probe import RapierProbe
 from .rapier_states import StateReader
-from .support import FEATURES, Support
+from .support import FEATURES, OF_SUBSTEPS, Support
 
 SWEEPS = 5
 """A substep of Rapier's costs about as much as so many sweeps of Bullet's: `Params.iterations` are sweeps."""
@@ -24,7 +24,15 @@ SWEEPS = 5
 
 MANY_POINTS = (Compound, TriangleMesh)
 """Shapes that a sphere can touch in several points."""
-LACKING = {"breaks", "hits", "kinematic bodies", "rolling friction", "residual", "contact cache", "direct solvers"}
+LACKING = {
+    *OF_SUBSTEPS,
+    "hits",
+    "kinematic bodies",
+    "rolling friction",
+    "residual",
+    "contact cache",
+    "direct solvers",
+}
 """Features that it does not have."""
 
 

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from .joints import FREE, LOCKED, WORLD, Ball, Breaks, Fixed, Hinge, Motor, SixAxis, Slider, Spring
+from .joints import (
+    FREE,
+    LOCKED,
+    WORLD,
+    Ball,
+    Breaks,
+    Distance,
+    Drive,
+    Fixed,
+    Gear,
+    Hinge,
+    Motor,
+    SixAxis,
+    Slider,
+    Spring,
+)
 from .materials import Material
 from .motions import ConstantVelocity, Keyframes, Oscillation, Rotation
 from .scene import Scene
@@ -22,7 +37,10 @@ __all__ = [
     "ConstantVelocity",
     "ConvexHull",
     "Cylinder",
+    "Distance",
+    "Drive",
     "Fixed",
+    "Gear",
     "Hinge",
     "Keyframes",
     "Material",

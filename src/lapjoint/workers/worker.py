@@ -15,6 +15,7 @@ from ..engines import (
     STEP_MEASURES,
     BreakingEngine,
     DirectEngine,
+    DrivingEngine,
     EngineState,
     GrowingEngine,
     HitEngine,
@@ -50,6 +51,7 @@ Ids = NDArray[np.int32]
 UNKNOWN = np.array([-1], np.int32)
 """An overlap that no command can have: in the next step, a worker finds again which bodies it alone has."""
 
+NOBODY = np.empty(0, np.int32)
 NOT_MEASURED = np.empty((0, len(STEP_MEASURES)))
 
 
@@ -68,6 +70,7 @@ class Worker:
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
         self._hitting = self._engine if isinstance(self._engine, HitEngine) else None
         self._kinematic = self._engine if scene.motions and isinstance(self._engine, KinematicEngine) else None
+        self._driving = self._engine if isinstance(self._engine, DrivingEngine) else None
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)
@@ -151,6 +154,9 @@ class Worker:
             if command.motions is not None:
                 self._kinematic.set_motions(unpack_motions(vars(command.motions)))
             self._kinematic.set_step(command.first_step)
+        if self._driving is not None and (told := command.joint_targets) is not None:
+            self._driving.set_drive_targets(told.axes // 6, told.axes % 6, told.targets)
+            self._driving.set_half_turns(told.turned, told.half_turns)
         if command.forgets:
             self._engine.clear_contacts()
         self._change_members(command)
@@ -206,6 +212,7 @@ class Worker:
         contacts = engine.contacts()
         broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
         hits = self._hitting.hits() if self._hitting else Hits.none()
+        turned, half_turns = self._driving.turned() if self._driving else (NOBODY, NOBODY)
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
             contacts.bodies,
@@ -220,6 +227,8 @@ class Worker:
             substeps=self._in_substeps.substep_count() if self._in_substeps else 0,
             **broke.named("broke"),
             **hits.named("hit"),
+            turned=turned,
+            half_turns=half_turns,
             step_measures=self._in_substeps.step_measures() if self._in_substeps else NOT_MEASURED,
             prepare_cpu_s=self._prepare_cpu_s,
             waited_s=self._waited_s,
