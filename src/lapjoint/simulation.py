@@ -46,7 +46,7 @@ from .server.recovery import Recovery, StepPlan
 from .server.redistribute import redistribute
 from .server.repartition import Repartition
 from .server.step_log import StepLog
-from .workers.messages import StepReply
+from .workers.messages import JointTargets, StepReply
 from .workers.runtimes import make_runtime
 
 Array = NDArray[np.float64]
@@ -298,6 +298,12 @@ class Simulation:
     def motions(self) -> dict[int, GivenMotion]:
         """How each kinematic body moves now, by its number; a copy."""
         return self._kinematic.motions
+
+    @property
+    def joint_targets(self) -> JointTargets | None:
+        """Targets of drives that were set, and half turns of counted angles now, as workers are told; None if there are
+        none."""
+        return self._now.commands.drives.all_targets()
 
     @property
     def static_poses(self) -> Array:

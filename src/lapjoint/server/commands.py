@@ -154,6 +154,7 @@ class CommandBuilder:
         targets = self.drives.all_targets() if self._tells_all_drives else self.drives.changed_targets()
         if targets is not None:
             told["joint_targets"] = targets
+        self.drives.note_told()
         self._tells_all_drives = False
         self._breaks, self._released, self._tells_all_broken, self._tells_motions = [], [], False, False
         return told

@@ -34,7 +34,9 @@ class Drives:
         self._axes = self._counted = np.empty(
             0, np.int32
         )  # driven axes, and joints whose angles are counted; ascending
-        self._targets = np.empty((0, 2))
+        self._first_row = np.zeros(1, np.int32)  # of each joint, and one past the last
+        self._targets = np.empty((2, 0))  # positions and velocities
+        self._can = np.empty((2, 0), bool)  # whether one does anything
         self._is_set = self._is_changed = np.empty(0, bool)  # ever; since workers were told
         self._half_turns = np.empty(0, np.int32)
         self._has_turned = np.empty(0, bool)  # since workers were told
@@ -47,10 +49,14 @@ class Drives:
         driven = (joints.drive_max_force[rows] > 0) | (joints.motor_max_force[rows] > 0)
         motor = joints.motor_max_force[rows] > 0
         velocity = np.where(motor, joints.motor_velocity[rows], joints.drive_velocity[rows])
-        targets = np.stack([joints.drive_position[rows][driven], velocity[driven]], axis=1)
+        targets = np.stack([joints.drive_position[rows][driven], velocity[driven]])
         axes = np.flatnonzero(driven) + AXES * first
         self._axes = np.concatenate([self._axes, axes]).astype(np.int32)
-        self._targets = np.concatenate([self._targets, targets])
+        self._targets = np.concatenate([self._targets, targets], axis=1)
+        can = [joints.drive_stiffness[rows][driven] > 0, (motor | (joints.drive_damping[rows] > 0))[driven]]
+        self._can = np.concatenate([self._can, np.stack(can)], axis=1)
+        ends = self._first_row[-1] + np.cumsum(driven.sum(axis=1))
+        self._first_row = np.concatenate([self._first_row, ends]).astype(np.int32)
         counted = np.flatnonzero(counts_turns(joints, first)) + first
         self._counted = np.concatenate([self._counted, counted]).astype(np.int32)
         self._is_set, self._is_changed = (
@@ -69,34 +75,33 @@ class Drives:
         ids, rows = self._find(joint_ids, axis, what)
         if positions is None and velocities is None:
             raise LapjointError(f"{what}: neither positions nor velocities are given")
-        joints, targets = self._scene.joints, self._targets[rows]
+        checked: list[Array | None] = []
         given = (("position", positions, "stiffness"), ("velocity", velocities, "damping"))
-        for column, (name, values, factor) in enumerate(given):
+        for can, (name, values, factor) in zip(self._can, given, strict=True):
+            checked.append(None)
             if values is None:
                 continue
-            targets[:, column] = as_rows(name, values, len(ids), (), lambda row: f"{what}: joint {ids[row]}")
-            where = np.divmod(self._axes[rows], AXES)
-            useless = getattr(joints, f"drive_{factor}")[where] == 0
-            if factor == "damping":
-                useless &= joints.motor_max_force[where] == 0
-            for row in np.flatnonzero(useless):
-                raise LapjointError(f"{what}: joint {ids[row]} has no {factor}, so a {name} could do nothing")
-        # The last one counts where a joint is named twice.
-        before = self._targets[rows].copy()
-        self._targets[rows] = targets
-        self._is_changed[rows] |= (self._targets[rows] != before).any(axis=1)
+            if not (able := can[rows]).all():
+                joint = ids[np.argmin(able)]
+                raise LapjointError(f"{what}: joint {joint} has no {factor}, so a {name} could do nothing")
+            checked[-1] = as_rows(name, values, len(ids), (), lambda row: f"{what}: joint {ids[row]}")
+        for column, new in zip(self._targets, checked, strict=True):
+            if new is not None:
+                before = column[rows]
+                column[rows] = new  # the last one, where a joint is named twice
+                self._is_changed[rows[column[rows] != before]] = True
         self._is_set[rows] = True
 
     def targets(self, joint_ids: ArrayLike, axis: ArrayLike | None) -> Array:
         """Positions and velocities, (n, 2)."""
-        return np.asarray(self._targets[self._find(joint_ids, axis, "drive_targets")[1]])
+        return np.ascontiguousarray(self._targets[:, self._find(joint_ids, axis, "drive_targets")[1]].T)
 
-    def _find(self, joint_ids: ArrayLike, axis: ArrayLike | None, what: str) -> tuple[Ids, NDArray[np.intp]]:
+    def _find(self, joint_ids: ArrayLike, axis: ArrayLike | None, what: str) -> tuple[Ids, NDArray[np.integer]]:
         """Joints that hold, and their rows."""
         self._look()
         ids = self._scene.checked_joint_ids(joint_ids, what)
         if axis is None:
-            first, last = (np.searchsorted(self._axes, AXES * ids.astype(np.int64) + end) for end in (0, AXES))
+            first, last = self._first_row[ids], self._first_row[ids + 1]
             for row in np.flatnonzero(last == first):
                 raise LapjointError(f"{what}: joint {ids[row]} has no drive and no motor")
             for row in np.flatnonzero(last > first + 1):
@@ -106,10 +111,9 @@ class Drives:
                 )
             return ids, first
         axes = integer_rows("axis", axis, len(ids), lambda row: f"{what}: joint {ids[row]}", 0, AXES - 1)
-        wanted = AXES * ids.astype(np.int64) + axes
+        wanted = AXES * ids + axes.astype(np.int32)
         rows = np.searchsorted(self._axes, wanted)
-        found = np.append(self._axes, -1)[rows]
-        for row in np.flatnonzero(found != wanted):
+        for row in np.flatnonzero(np.append(self._axes, -1)[rows] != wanted):
             raise LapjointError(f"{what}: joint {ids[row]} has no drive and no motor on axis {axes[row]}")
         return ids, rows
 
@@ -136,7 +140,7 @@ class Drives:
     # ---- messages ----------------------------------------------------------------------------------------------------
 
     def changed_targets(self) -> JointTargets | None:
-        """What workers have not been told yet; they are told with it."""
+        """What workers have not been told yet: see `note_told`."""
         if self._joint_count == 0 or not (self._is_changed.any() or self._has_turned.any()):
             return None
         return self._message(self._is_changed, self._has_turned)
@@ -150,8 +154,13 @@ class Drives:
 
     def _message(self, axes: NDArray[np.bool_], joints: NDArray[np.bool_]) -> JointTargets:
         rows, turned = np.flatnonzero(axes), np.flatnonzero(joints)
+        return JointTargets(
+            self._axes[rows], self._targets[:, rows].T.copy(), self._counted[turned], self._half_turns[turned]
+        )
+
+    def note_told(self) -> None:
+        """All workers have been told what has changed."""
         self._is_changed[:], self._has_turned[:] = False, False
-        return JointTargets(self._axes[rows], self._targets[rows], self._counted[turned], self._half_turns[turned])
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
@@ -161,7 +170,7 @@ class Drives:
         return PartState(
             {
                 "axes": self._axes[rows],
-                "targets": self._targets[rows],
+                "targets": self._targets[:, rows].T.copy(),
                 "turned": self._counted[turned],
                 "half_turns": self._half_turns[turned],
             }
@@ -174,7 +183,7 @@ class Drives:
             for wrong in np.setdiff1d(state.arrays[name], known):
                 raise ValueError(f"drives/{name} has {wrong}, which the scene does not have")
         rows = np.searchsorted(self._axes, state.arrays["axes"])
-        self._targets[rows], self._is_set[rows] = state.arrays["targets"], True
+        self._targets[:, rows], self._is_set[rows] = state.arrays["targets"].T, True
         self._half_turns[np.searchsorted(self._counted, state.arrays["turned"])] = state.arrays["half_turns"]
 
 
