@@ -10,6 +10,9 @@ constexpr double kFastest = 1;  // of a spring: its frequency times the substep
 // The same of a drive, and its decay. Beyond, what it does to a body that others hold too would not be what it should:
 // at a quarter, its damping is too little by a fifth then.
 constexpr double kFastestDrive = 0.25;
+// rad that a drive may turn its bodies by in a substep to get where it should be: beyond, what is held at a distance is
+// not where it was thought to be.
+constexpr double kMostTurn = 0.1;
 
 // (1 + exp(-2 d) - trace) of the exact motion over a substep, from decay and frequency times the substep.
 double way_back(double decay, double omega) {
@@ -44,14 +47,16 @@ DriveResponse DriveResponse::of_spring(double stiffness, double damping, double 
   return out;
 }
 
-DriveResponse DriveResponse::of_drive(double stiffness, double damping, double inertia, double h) {
+DriveResponse DriveResponse::of_drive(double stiffness, double damping, double inertia, double h, bool is_angular) {
   DriveResponse out;
   const double omega_h = std::sqrt(stiffness * inertia) * h, decay_h = 0.5 * damping * inertia * h;
   if (omega_h <= kFastestDrive && decay_h <= kFastestDrive) {
     const double back = way_back(decay_h, omega_h);
+    const double share = omega_h > 0 ? back / (omega_h * omega_h) : -std::expm1(-2 * decay_h) / (2 * decay_h);
     out.kept_share = Real(std::exp(-2 * decay_h));
+    out.load_share = Real(share);
     out.rate = Real(back / h);
-    out.gain = Real(stiffness > 0 ? back / h * (damping / stiffness) : -std::expm1(-2 * decay_h));
+    out.gain = Real(2 * decay_h * share);
     return out;
   }
   // Force at the end of the substep: h (k (p - q - h v) + c (w - v)).
@@ -62,6 +67,7 @@ DriveResponse DriveResponse::of_drive(double stiffness, double damping, double i
   out.mass = Real(softness * scale);
   out.rate = Real(h * stiffness * scale);
   out.gain = Real(h * damping * scale);
+  out.most = Real(is_angular ? kMostTurn / (h * inertia) : 1e30);
   return out;
 }
 

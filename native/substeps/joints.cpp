@@ -454,7 +454,7 @@ void JointSweeps::prepare_axes(const Bodies& bodies) {
       if (axis.kind == AxisDefinition::kSpring)
         own.response = DriveResponse::of_spring(axis.stiffness, axis.damping, inertia, h);
       if (axis.kind == AxisDefinition::kDrive)
-        own.response = DriveResponse::of_drive(axis.stiffness, axis.damping, inertia, h);
+        own.response = DriveResponse::of_drive(axis.stiffness, axis.damping, inertia, h, axis.is_angular());
     }
   }
 }
@@ -636,12 +636,13 @@ void JointSweeps::update_axes(const Bodies& bodies) {
         if (drive.is_implicit) {
           kept = drive.kept_share;
           mass = drive.mass;
-          extra = drive.rate * error - drive.gain * axis.velocity;
+          const Real held = (kept - 1) * row.impulse[lane];
+          extra = std::clamp(drive.rate * error, held - drive.most, held + drive.most) - drive.gain * axis.velocity;
         } else {
-          const Real half = (1 - drive.kept_share) / 2;
-          kept = half;
-          mass = half * response;
-          extra = response * (half * before[lane] + drive.rate * error - drive.gain * axis.velocity);
+          kept = 1 - drive.load_share;
+          mass = kept * response;
+          extra = response * ((drive.load_share - drive.kept_share) * before[lane] + drive.rate * error -
+                              drive.gain * axis.velocity);
         }
       } else if (axis.kind == AxisDefinition::kEqual) {
         if constexpr (kBias) {

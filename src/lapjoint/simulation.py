@@ -528,6 +528,8 @@ class Simulation:
         velocity alone. `axis` is needed for joints that are driven on several."""
         self._check_open()
         self._require_engine("drives", "set_drive_targets: targets stay")
+        if self.params.solver != "substeps":
+            raise LapjointError(f"set_drive_targets: the solver is {self.params.solver}, expected substeps")
         self._now.commands.drives.set_targets(joint_ids, positions, velocities, axis)
 
     def drive_targets(self, joint_ids: ArrayLike, axis: ArrayLike | None = None) -> Array:

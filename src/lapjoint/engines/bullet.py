@@ -366,6 +366,8 @@ class BulletEngine:
 
     def set_drive_targets(self, joint_ids: ArrayLike, axes: ArrayLike, targets: ArrayLike) -> None:
         ids = as_ids(joint_ids)
+        if len(ids) and self.params.solver != "substeps":
+            raise LapjointError(f"set_drive_targets: the solver is {self.params.solver}, expected substeps")
         rows = as_rows("drive target", np.asarray(targets, float), len(ids), (2,), "set_drive_targets")
         numbers = np.broadcast_to(as_ids(axes), len(ids))
         self._call(self._world.set_drive_targets, ids, np.ascontiguousarray(numbers), np.ascontiguousarray(rows))
@@ -380,6 +382,8 @@ class BulletEngine:
         ids, numbers = as_ids(joint_ids), as_ids(half_turns)
         if len(ids) != len(numbers):
             raise LapjointError(f"set_half_turns: {len(numbers)} numbers for {len(ids)} joints")
+        if len(ids) and self.params.solver != "substeps":
+            raise LapjointError(f"joint {ids[0]} counts no turns")
         self._call(self._world.set_half_turns, ids, numbers)
 
     def turned(self) -> tuple[Ids, Ids]:

@@ -681,6 +681,8 @@ class Scene:
         as_rows("gear ratio", joints.gear_ratio[:, None], len(joints), (1,))
         if (joints.body_b[joints.kind == JointKind.GEAR] == WORLD).any():
             raise ValueError("gears")
+        if not (joints.upper[joints.kind == JointKind.DISTANCE, 0] > 0).all():
+            raise ValueError("distances")
         as_rows("surface velocity", self.statics.surface_velocity, self.static_count, (6,))
         if not set(self.motions) <= set(range(self.static_count)):
             raise ValueError("kinematic bodies")

@@ -72,9 +72,9 @@ class Drives:
         self, joint_ids: ArrayLike, positions: ArrayLike | None, velocities: ArrayLike | None, axis: ArrayLike | None
     ) -> None:
         what = "set_drive_targets"
-        ids, rows = self._find(joint_ids, axis, what)
         if positions is None and velocities is None:
             raise LapjointError(f"{what}: neither positions nor velocities are given")
+        ids, rows = self._find(joint_ids, axis, what)
         checked: list[Array | None] = []
         given = (("position", positions, "stiffness"), ("velocity", velocities, "damping"))
         for can, (name, values, factor) in zip(self._can, given, strict=True):
@@ -94,7 +94,8 @@ class Drives:
 
     def targets(self, joint_ids: ArrayLike, axis: ArrayLike | None) -> Array:
         """Positions and velocities, (n, 2)."""
-        return np.ascontiguousarray(self._targets[:, self._find(joint_ids, axis, "drive_targets")[1]].T)
+        rows = self._find(joint_ids, axis, "drive_targets")[1]
+        return np.ascontiguousarray(self._targets[:, rows].T)
 
     def _find(self, joint_ids: ArrayLike, axis: ArrayLike | None, what: str) -> tuple[Ids, NDArray[np.integer]]:
         """Joints that hold, and their rows."""
