@@ -7,10 +7,11 @@ from typing import Any
 
 from ...engines.rapier_mapping import RapierMapping, check_rotations
 from ...engines.rapier_states import read_slowly
+from ...engines.support import SIX_AXES
 from ...params import Params
 from ...params.params import typical_length
 from ...scene import WORLD, Scene
-from ...scene.joints import JointKind
+from ...scene.joints import KINDS
 from .base import Array, Setting, refuse_joints, rolling_note
 
 LADDER = ((4, False), (8, False), (4, True), (8, True), (16, True))
@@ -28,7 +29,7 @@ class RapierPeer:
 
     @staticmethod
     def check(scene: Scene) -> None:
-        refuse_joints("rapier", scene, tuple(JointKind), limits=True)
+        refuse_joints("rapier", scene, [KINDS[joint] for joint in SIX_AXES], limits=True)
         check_rotations("the peer rapier", scene)
 
     @staticmethod
