@@ -94,6 +94,13 @@ JointColumns joint_columns(const nb::dict& table, int count) {
   c.spring_stiffness = column<double>(table, "spring_stiffness");
   c.spring_damping = column<double>(table, "spring_damping");
   c.spring_rest = column<double>(table, "spring_rest");
+  c.drive_position = column<double>(table, "drive_position");
+  c.drive_velocity = column<double>(table, "drive_velocity");
+  c.drive_stiffness = column<double>(table, "drive_stiffness");
+  c.drive_damping = column<double>(table, "drive_damping");
+  c.drive_max_force = column<double>(table, "drive_max_force");
+  c.friction = column<double>(table, "friction");
+  c.gear_ratio = column<double>(table, "gear_ratio");
   c.collide = column<bool>(table, "collide");
   c.break_force = column<double>(table, "break_force");
   c.break_torque = column<double>(table, "break_torque");
@@ -445,6 +452,25 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.merge_joint_cache(joint_ids.data(), impulses.data(), rows(joint_ids));
           },
           "joint_ids"_a, "impulses"_a, Unlocked())
+      .def(
+          "set_drive_targets",
+          [](BulletWorld& w, Input<int> joint_ids, Input<int> axes, Input<double> targets) {
+            w.set_drive_targets(joint_ids.data(), axes.data(), targets.data(), rows(joint_ids));
+          },
+          "joint_ids"_a, "axes"_a, "targets"_a, Unlocked())
+      .def(
+          "half_turns",
+          [](const BulletWorld& w, Input<int> joint_ids, Output<int> half_turns) {
+            w.read_half_turns(joint_ids.data(), rows(joint_ids), half_turns.data());
+          },
+          "joint_ids"_a, "half_turns"_a.noconvert())
+      .def(
+          "set_half_turns",
+          [](BulletWorld& w, Input<int> joint_ids, Input<int> half_turns) {
+            w.set_half_turns(joint_ids.data(), rows(joint_ids), half_turns.data());
+          },
+          "joint_ids"_a, "half_turns"_a)
+      .def("take_turned", &BulletWorld::take_turned)
       // Whether joints break by themselves, or only are reported; those that are broken, and no others.
       .def("set_breaks", &BulletWorld::set_breaks, "breaks"_a)
       .def(

@@ -12,7 +12,7 @@ constexpr int kWorld = -1;
 
 // The scene's joint table, column by column; owned by the scene.
 struct JointColumns {
-  enum Kind { kBall, kHinge, kSlider, kFixed, kSixAxis };
+  enum Kind { kBall, kHinge, kSlider, kFixed, kSixAxis, kDistance, kGear };
   int count = 0;
   const int* kind = nullptr;
   const int* body_a = nullptr;
@@ -26,9 +26,16 @@ struct JointColumns {
   const double* spring_stiffness = nullptr;
   const double* spring_damping = nullptr;
   const double* spring_rest = nullptr;
-  const bool* collide = nullptr;         // whether its bodies may touch
-  const double* break_force = nullptr;   // N, infinite where it does not break
-  const double* break_torque = nullptr;  // N m
+  const double* drive_position = nullptr;
+  const double* drive_velocity = nullptr;
+  const double* drive_stiffness = nullptr;
+  const double* drive_damping = nullptr;
+  const double* drive_max_force = nullptr;  // 0: no drive
+  const double* friction = nullptr;         // N or N m, at most; of a ball joint its fourth, about any axis
+  const double* gear_ratio = nullptr;       // count
+  const bool* collide = nullptr;            // whether its bodies may touch
+  const double* break_force = nullptr;      // N, infinite where it does not break
+  const double* break_torque = nullptr;     // N m
 
   bool breaks(int joint) const { return !std::isinf(break_force[joint]) || !std::isinf(break_torque[joint]); }
 };

@@ -217,7 +217,10 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
   for (int i = 0; i < dispatcher_.getNumManifolds(); ++i) dispatcher_.getManifoldByIndexInternal(i)->clearManifold();
 
   merge_contact_cache(point_count, point_bodies, point_numbers, points);
-  if (substeps_) substeps_->forget_joints();
+  if (substeps_) {
+    substeps_->forget_joints();
+    substeps_->forget_kept();
+  }
 
   std::vector<btRigidBody*> done;
   for (int i = 0; i < count; ++i) {

@@ -68,7 +68,13 @@ void SubstepWorld::measure_joints(StepMeasures& into) const {
     anchor(b, joint.place_b, on_b);
     double apart[3], sum = 0;
     for (int k = 0; k < 3; ++k) apart[k] = on_a[k] - on_b[k];
-    if (joint.is_point()) {
+    if (columns_.kind[joint.id] == JointColumns::kDistance) {
+      const std::size_t at = 6 * static_cast<std::size_t>(joint.id);
+      const double length = std::hypot(apart[0], apart[1], apart[2]);
+      const double gap =
+          length - std::clamp(length, columns_.lower[at] / length_unit_, columns_.upper[at] / length_unit_);
+      sum = gap * gap;
+    } else if (joint.is_point()) {
       for (int k = 0; k < 3; ++k) sum += apart[k] * apart[k];
     } else {
       // In b's joint frame; what is within the limits is no gap, and a spring has none.
@@ -104,7 +110,7 @@ std::vector<SubstepWorld::Overload> SubstepWorld::overloads(btScalar timestep) c
     for (int axis = 0; axis < 6; ++axis) squares[axis / 3] += double(sums[axis]) * double(sums[axis]);
     for (int k = 0; k < joint.axis_count; ++k) {
       const double impulse = sums[6 + k];
-      squares[axes_[joint.first_axis + k].axis / 3] += impulse * impulse;
+      squares[axes_[joint.first_axis + k].is_angular()] += impulse * impulse;
     }
     const double force = std::sqrt(squares[0]) * force_unit, torque = std::sqrt(squares[1]) * torque_unit;
     if (force > columns_.break_force[joint.id] || torque > columns_.break_torque[joint.id])

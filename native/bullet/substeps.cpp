@@ -56,38 +56,11 @@ SubstepWorld::SubstepWorld(const SubstepSettings& settings, double length_unit, 
 void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
   columns_ = joints;
   for (int j = static_cast<int>(locked_.size()); j < joints.count; ++j) {
-    std::uint8_t locked = 0;
-    for (int axis = 0; axis < 6; ++axis) {
-      const int at = 6 * j + axis;
-      const bool angular = axis >= 3;
-      const double lower = joints.lower[at], upper = joints.upper[at];
-      if (lower == 0 && upper == 0) {
-        locked = static_cast<std::uint8_t>(locked | 1 << axis);
-        continue;
-      }
-      const double length = angular ? 1 : length_unit_;
-      const double force = mass_unit_ * (angular ? length_unit_ * length_unit_ : length_unit_);
-      const double stiffness = mass_unit_ * (angular ? length_unit_ * length_unit_ : 1);
-      const auto add = [&](int kind, double value) -> AxisDefinition& {
-        AxisDefinition& made = axes_.emplace_back();
-        made.kind = kind;
-        made.axis = axis;
-        made.value = Real(value / length);
-        return made;
-      };
-      if (joints.spring_stiffness[at] > 0) {
-        AxisDefinition& spring = add(AxisDefinition::kSpring, joints.spring_rest[at]);
-        spring.stiffness = Real(joints.spring_stiffness[at] / stiffness);
-        spring.damping = Real(joints.spring_damping[at] / stiffness);
-      }
-      if (joints.motor_max_force[at] > 0)
-        add(AxisDefinition::kMotor, joints.motor_velocity[at]).force = Real(joints.motor_max_force[at] / force);
-      if (!std::isinf(lower)) add(AxisDefinition::kLower, lower);
-      if (!std::isinf(upper)) add(AxisDefinition::kUpper, upper);
-    }
-    locked_.push_back(locked);
+    add_axes(j);
     first_axis_.push_back(static_cast<int>(axes_.size()));
-    first_impulse_.push_back(6 * (j + 1) + first_axis_.back());
+    const bool keeps = counts_turns(j) || joints.kind[j] == JointColumns::kGear;
+    first_impulse_.push_back(first_impulse_.back() + 6 + first_axis_[j + 1] - first_axis_[j] + keeps);
+    if (counts_turns(j)) counted_.push_back({j, first_impulse_.back() - 1, 0});
   }
   solver_.joint_impulses.resize(first_impulse_.back(), 0);
   if (static_cast<int>(structures_.joint_count()) == joints.count) {
@@ -130,6 +103,8 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
     joint.first_axis = first_axis_[from.id];
     joint.axis_count = first_axis_[from.id + 1] - joint.first_axis;
     joint.first_impulse = first_impulse_[from.id];
+    joint.keeps = first_impulse_[from.id + 1] > joint.kept_place();
+    joint.ratio = Real(columns_.gear_ratio[from.id]);
   }
   measured_joints_ = own;
   for (std::size_t n = 0; n < between.size(); ++n)
@@ -388,12 +363,14 @@ void SubstepWorld::set_joint_impulses(const int* joint_ids, const btScalar* impu
   }
 }
 
+// What a joint keeps is no warm-start data, and stays.
 void SubstepWorld::forget_joint(int id) {
-  std::fill(solver_.joint_impulses.begin() + first_impulse_[id],
-            solver_.joint_impulses.begin() + first_impulse_[id + 1], Real(0));
+  std::fill_n(solver_.joint_impulses.begin() + first_impulse_[id], 6 + first_axis_[id + 1] - first_axis_[id], Real(0));
 }
 
-void SubstepWorld::forget_joints() { std::fill(solver_.joint_impulses.begin(), solver_.joint_impulses.end(), Real(0)); }
+void SubstepWorld::forget_joints() {
+  for (int id = 0; id < columns_.count; ++id) forget_joint(id);
+}
 
 // ---- a step --------------------------------------------------------------------------------------------------------
 

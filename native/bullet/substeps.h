@@ -133,6 +133,16 @@ class SubstepWorld {
   void set_joint_impulses(const int* joint_ids, const btScalar* impulses, int count);
   void forget_joint(int joint_id);
   void forget_joints();
+  void forget_kept();  // what joints keep besides: turns, and how far gears have slipped
+
+  // What drives are to do from the next step on (bullet/drives.cpp): `axes` are those of the joints' six, `targets` two
+  // for each, a position and a velocity. One that is not driven is an error.
+  void set_drive_targets(const int* joint_ids, const int* axes, const double* targets, int count);
+  // Half turns that joints' counted angles are next to; 0 of others.
+  void read_half_turns(const int* joint_ids, int count, int* half_turns) const;
+  void set_half_turns(const int* joint_ids, int count, const int* half_turns);
+  // Joints that are here whose half turns are others than when this was last asked for, or set, ascending.
+  std::vector<int> take_turned();
 
   // Of every step since `forget_measures`, without a limit.
   const std::vector<StepMeasures>& measures() const { return measures_; }
@@ -200,6 +210,8 @@ class SubstepWorld {
   void set_joints(const std::vector<LiveJoint>& joints, int self, std::vector<Neighbour> neighbours,
                   const std::vector<int>& whole, bool stale);
   int place_of(int number) const;
+  void add_axes(int joint);
+  bool counts_turns(int joint) const;
   void read_contacts();
   void measure_contacts(StepMeasures& into);
   void measure_joints(StepMeasures& into) const;
@@ -219,6 +231,12 @@ class SubstepWorld {
   std::vector<AxisDefinition> axes_;
   std::vector<int> first_axis_ = {0};
   std::vector<std::uint8_t> locked_;
+  struct Counted {
+    int joint, place;  // of its half turns
+    Real known;        // to whoever asks for them
+  };
+  std::vector<Counted> counted_;  // by joint
+  Counted* find_counted(int joint);
   Structures structures_;
   std::vector<btRigidBody*> bodies_;
   struct Watched {

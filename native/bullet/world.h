@@ -177,6 +177,18 @@ class BulletWorld {
   void read_joint_impulses(int* joint_ids, btScalar* impulses) const;
   void merge_joint_cache(const int* joint_ids, const btScalar* impulses, int count);
 
+  // Drives and counted angles, in substeps; others have none. See SubstepWorld.
+  void set_drive_targets(const int* joint_ids, const int* axes, const double* targets, int count) {
+    if (substeps_) substeps_->set_drive_targets(joint_ids, axes, targets, count);
+  }
+  void read_half_turns(const int* joint_ids, int count, int* half_turns) const {
+    if (substeps_) substeps_->read_half_turns(joint_ids, count, half_turns);
+  }
+  void set_half_turns(const int* joint_ids, int count, const int* half_turns) {
+    if (substeps_) substeps_->set_half_turns(joint_ids, count, half_turns);
+  }
+  std::vector<int> take_turned() { return substeps_ ? substeps_->take_turned() : std::vector<int>(); }
+
   // Joints that are broken, and no others: they hold nothing, and their bodies may touch. A joint that breaks does so
   // by itself after the step that was too much for it, unless `set_breaks` says otherwise: then it is only reported.
   void set_broken(const std::vector<int>& joint_ids);

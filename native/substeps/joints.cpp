@@ -2,106 +2,14 @@
 
 #include <cstring>
 
+#include "substeps/drive_response.h"
+#include "substeps/stance.h"
+
 namespace lapjoint {
 
 namespace {
 
-constexpr double kSteep = 0.1;  // cosine of the middle angle, at least: beyond, the outer two cannot be told apart
 constexpr Real kFar = Real(1e30);
-constexpr double kFastest = 1;  // of a spring: its frequency times the substep
-
-struct Vector {
-  double x, y, z;
-};
-
-Vector operator-(const Vector& a, const Vector& b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-Vector operator+(const Vector& a, const Vector& b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-Vector operator*(double a, const Vector& b) { return {a * b.x, a * b.y, a * b.z}; }
-double dot(const Vector& a, const Vector& b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-Vector cross(const Vector& a, const Vector& b) {
-  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
-template <typename Number>
-Vector vector(const Number* from) {
-  return {double(from[0]), double(from[1]), double(from[2])};
-}
-Vector column(const Real* matrix, int k) { return {double(matrix[k]), double(matrix[3 + k]), double(matrix[6 + k])}; }
-Vector times(const double* matrix, const Vector& v) {
-  return {matrix[0] * v.x + matrix[1] * v.y + matrix[2] * v.z, matrix[3] * v.x + matrix[4] * v.y + matrix[5] * v.z,
-          matrix[6] * v.x + matrix[7] * v.y + matrix[8] * v.z};
-}
-
-// Into a body's own coordinates.
-void put_own(const Frame& frame, const Vector& world, Real* out) {
-  for (int k = 0; k < 3; ++k)
-    out[k] = Real(frame.rows[k][0] * world.x + frame.rows[k][1] * world.y + frame.rows[k][2] * world.z);
-}
-
-// Where a joint stands: anchors, and the axes of both frames.
-struct Stance {
-  const Pose &a, &b;
-  Vector anchor_a, anchor_b, axes_a[3], axes_b[3];
-
-  Stance(const JointDefinition& joint, const Bodies& bodies) : a(bodies.pose[joint.a]), b(bodies.pose[joint.b]) {
-    anchor_a = vector(a.position) + times(a.axes, vector(joint.place_a));
-    anchor_b = vector(b.position) + times(b.axes, vector(joint.place_b));
-    if (joint.locked == 7 && joint.axis_count == 0) return;  // a ball
-    for (int k = 0; k < 3; ++k) {
-      axes_a[k] = times(a.axes, column(joint.axes_a, k));
-      axes_b[k] = times(b.axes, column(joint.axes_b, k));
-    }
-  }
-
-  // Row along an axis, of a relative to b. A point has the world's axes and its own anchors; else forces act where a's
-  // anchor is.
-  void put_along(const JointDefinition& joint, const Bodies& bodies, int axis, bool of_point, JointRow& row) const {
-    const Vector world[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    const Vector& direction = of_point ? world[axis] : axes_b[axis];
-    row.along[0] = Real(direction.x);
-    row.along[1] = Real(direction.y);
-    row.along[2] = Real(direction.z);
-    put_own(bodies.frame[joint.a], cross(anchor_a - vector(a.position), direction), row.own_a);
-    put_own(bodies.frame[joint.b], cross((of_point ? anchor_b : anchor_a) - vector(b.position), direction), row.own_b);
-    row.error = Real(dot(direction, anchor_a - anchor_b));
-  }
-
-  void put_about(const JointDefinition& joint, const Bodies& bodies, const Vector& direction, double error,
-                 JointRow& row) const {
-    row.along[0] = row.along[1] = row.along[2] = 0;
-    put_own(bodies.frame[joint.a], direction, row.own_a);
-    put_own(bodies.frame[joint.b], direction, row.own_b);
-    row.error = Real(error);
-  }
-
-  // Row of a locked axis. Locked angles hold two axes, one of each frame, at right angles; which two depends on what is
-  // free, so that this is possible however far it turns.
-  void put_locked(const JointDefinition& joint, const Bodies& bodies, int axis, JointRow& row) const {
-    if (axis < 3) return put_along(joint, bodies, axis, joint.is_point(), row);
-    const Vector *x = axes_a, *y = axes_b;
-    if (axis == 3) return put_about(joint, bodies, cross(x[1], y[2]), dot(x[1], y[2]), row);
-    if (axis == 4) return put_about(joint, bodies, cross(y[2], x[0]), -dot(y[2], x[0]), row);
-    if ((joint.locked >> 3) == 5) return put_about(joint, bodies, cross(y[0], x[1]), -dot(y[0], x[1]), row);
-    put_about(joint, bodies, cross(x[0], y[1]), dot(x[0], y[1]), row);
-  }
-
-  // Row of an axis that is free, limited or driven. Angles: a's frame in b's is a turn about z after one about y after
-  // one about x.
-  void put_free(const JointDefinition& joint, const Bodies& bodies, int axis, JointRow& row) const {
-    if (axis < 3) return put_along(joint, bodies, axis, false, row);
-    const Vector *x = axes_a, *y = axes_b;
-    Vector middle = cross(y[2], x[0]);
-    const double length = std::sqrt(dot(middle, middle));
-    middle = length > 1e-6 ? (1 / length) * middle : y[1];
-    // Each direction is across the other two, so that it tells one angle's change alone.
-    const double steep = 1 / std::max(length, kSteep);
-    if (axis == 3)
-      put_about(joint, bodies, steep * cross(middle, y[2]), std::atan2(dot(y[2], x[1]), dot(y[2], x[2])), row);
-    else if (axis == 4)
-      put_about(joint, bodies, middle, std::asin(std::clamp(-dot(y[2], x[0]), -1.0, 1.0)), row);
-    else
-      put_about(joint, bodies, steep * cross(x[0], middle), std::atan2(dot(y[1], x[0]), dot(y[0], x[0])), row);
-  }
-};
 
 void put(const Real* from, Lanes3& into, int lane) {
   into.x[lane] = from[0];
@@ -132,6 +40,55 @@ LAPJOINT_INLINE Lanes3 times(const Lanes* m, const Lanes3& v) {
           m[2] * v.x + m[4] * v.y + m[5] * v.z};
 }
 
+// What a row gives way by for an impulse, with its joint's locked axes held: they answer after it, and would take back
+// most of what it does to the bodies alone.
+class HeldRows {
+ public:
+  HeldRows(const JointDefinition& joint, const Bodies& bodies)
+      : root_a_(bodies.frame[joint.a].root[0]), root_b_(bodies.frame[joint.b].root[0]) {
+    const Stance stance(joint, bodies);
+    for (int locked = 0; locked < 6; ++locked) {
+      if (!(joint.locked >> locked & 1)) continue;
+      JointRow row;
+      stance.put_locked(joint, bodies, locked, row);
+      const auto [whole, left] = reduce(row);
+      if (!(left > 1e-9 * whole)) continue;
+      reach_[count_] = 1 / left;
+      ++count_;
+    }
+  }
+
+  // Gram and Schmidt: a row without what the locked ones hold. Its square before and after.
+  std::pair<double, double> reduce(const JointRow& row) {
+    double* own = rows_[count_];
+    for (int k = 0; k < 3; ++k) {
+      own[k] = root_a_ * row.along[k];
+      own[3 + k] = row.own_a[k];
+      own[6 + k] = -root_b_ * row.along[k];
+      own[9 + k] = -row.own_b[k];
+    }
+    const double whole = product(own, own);
+    for (int i = 0; i < count_; ++i) {
+      const double share = product(own, rows_[i]) * reach_[i];
+      for (int at = 0; at < 12; ++at) own[at] -= share * rows_[i][at];
+    }
+    return {whole, product(own, own)};
+  }
+
+  const double* last() const { return rows_[count_]; }
+
+  static double product(const double* a, const double* b) {
+    double sum = 0;
+    for (int at = 0; at < 12; ++at) sum += a[at] * b[at];
+    return sum;
+  }
+
+ private:
+  double root_a_, root_b_;
+  double rows_[7][12], reach_[6];
+  int count_ = 0;
+};
+
 }  // namespace
 
 int JointSweeps::rows_of(const JointDefinition& joint, const Bodies& bodies, JointRow* rows) {
@@ -143,15 +100,19 @@ int JointSweeps::rows_of(const JointDefinition& joint, const Bodies& bodies, Joi
 }
 
 JointRow JointSweeps::row_of_axis(const JointDefinition& joint, const AxisDefinition& axis, const Bodies& bodies) {
-  JointRow row;
-  Stance(joint, bodies).put_free(joint, bodies, axis.axis, row);
-  const Real sign = axis.kind == AxisDefinition::kUpper ? -1 : 1;  // an upper limit is a lower one of the opposite
-  for (int k = 0; k < 3; ++k) {
-    row.along[k] *= sign;
-    row.own_a[k] *= sign;
-    row.own_b[k] *= sign;
+  JointRow row{};
+  if (axis.kind == AxisDefinition::kDrag) {  // about the world's axes
+    const Vector world[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    put_own(bodies.frame[joint.a], world[axis.axis - 3], row.own_a);
+    put_own(bodies.frame[joint.b], world[axis.axis - 3], row.own_b);
+    return row;
   }
-  row.error = axis.kind == AxisDefinition::kMotor ? 0 : sign * (row.error - axis.value);
+  Stance(joint, bodies).put_free(joint, bodies, axis.axis, row);
+  for (int k = 0; k < 3; ++k) {
+    row.along[k] *= axis.sign();
+    row.own_a[k] *= axis.sign();
+    row.own_b[k] *= axis.sign();
+  }
   return row;
 }
 
@@ -167,9 +128,10 @@ void JointSweeps::define_blocks(const Colours& colours, const std::vector<int>& 
     if (colours.members()[i] != Colours::kEmpty) lanes[i] = joint_of[colours.members()[i]];
 }
 
-void JointSweeps::define(std::vector<JointDefinition> joints, std::vector<AxisDefinition> axes, int fixed) {
+void JointSweeps::define(std::vector<JointDefinition> joints, const std::vector<AxisDefinition>& axes, int fixed) {
   joints_ = std::move(joints);
-  axes_ = std::move(axes);
+  axes_ = &axes;
+  kept_.assign(joints_.size(), 0);
   // Scattered: see Colours.
   std::vector<std::pair<std::uint64_t, int>> order;
   for (std::size_t i = 0; i < joints_.size(); ++i)
@@ -217,6 +179,7 @@ void JointSweeps::define(std::vector<JointDefinition> joints, std::vector<AxisDe
   std::vector<Axis> all_axes;
   for (const auto& [key, i] : order) {
     for (int k = 0; k < joints_[i].axis_count; ++k) {
+      if (axes[joints_[i].first_axis + k].kind == AxisDefinition::kDrag) continue;
       axis_ends.push_back({joints_[i].a, joints_[i].b});
       Axis axis;
       axis.joint = i;
@@ -230,6 +193,15 @@ void JointSweeps::define(std::vector<JointDefinition> joints, std::vector<AxisDe
   for (std::size_t i = 0; i < axis_lanes_.size(); ++i)
     if (colours.members()[i] != Colours::kEmpty) axis_lanes_[i] = all_axes[colours.members()[i]];
   row_count_ += static_cast<long>(all_axes.size());
+
+  collect([&](const JointDefinition& joint) {
+    return joint.axis_count > 0 && axes[joint.first_axis].kind == AxisDefinition::kDrag;
+  });
+  drags_.resize(colours.group_count());
+  drag_lanes_.assign(colours.members().size(), -1);
+  for (std::size_t i = 0; i < drag_lanes_.size(); ++i)
+    if (colours.members()[i] != Colours::kEmpty) drag_lanes_[i] = joint_of[colours.members()[i]];
+  row_count_ += 3 * static_cast<long>(joint_of.size());
 }
 
 // ---- a step's rows -------------------------------------------------------------------------------------------------
@@ -252,7 +224,10 @@ void JointSweeps::prepare(const Bodies& bodies, const JointSettings& settings, c
   load(points_, point_lanes_, 0);
   load(turns_, turn_lanes_, 3);
   load(slides_, slide_lanes_, 0);
+  for (std::size_t j = 0; j < joints_.size(); ++j)
+    if (joints_[j].keeps) kept_[j] = impulses[joints_[j].kept_place()];
   prepare_axes(bodies);
+  prepare_drags(bodies, impulses);
   for (std::size_t i = 0; i < axis_rows_.size(); ++i)
     for (int lane = 0; lane < kLanes; ++lane) {
       const Axis& axis = axis_lanes_[kLanes * i + lane];
@@ -282,11 +257,16 @@ void JointSweeps::each_impulse(Visit&& visit) const {
       const JointDefinition& joint = joints_[axis.joint];
       visit(joint.first_impulse + 6 + axis.axis - joint.first_axis, axis_rows_[i].impulse[lane]);
     }
+  for (std::size_t i = 0; i < drag_lanes_.size(); ++i)
+    for (int k = 0; drag_lanes_[i] >= 0 && k < 3; ++k)
+      visit(joints_[drag_lanes_[i]].first_impulse + 6 + k, drags_[i / kLanes].impulse[k][i % kLanes]);
 }
 
 void JointSweeps::store(std::vector<Real>& impulses) const {
   const Real in_step = Real(settings_.substeps);
   each_impulse([&](int place, Real impulse) { impulses[place] = impulse * in_step; });
+  for (std::size_t j = 0; j < joints_.size(); ++j)
+    if (joints_[j].keeps) impulses[joints_[j].kept_place()] = kept_[j];
 }
 
 void JointSweeps::add_impulses(std::vector<Real>& sums) const {
@@ -400,57 +380,51 @@ void JointSweeps::prepare_blocks(std::vector<Block>& blocks, const std::vector<i
   }
 }
 
-void JointSweeps::put_axis_row(AxisRow& out, int lane, const Axis& own, const Bodies& bodies) const {
-  const JointRow row = row_of_axis(joints_[own.joint], axes_[own.axis], bodies);
+void JointSweeps::put_axis_row(AxisRow& out, int lane, Axis& own, const Bodies& bodies) {
+  const JointDefinition& joint = joints_[own.joint];
+  const AxisDefinition& axis = (*axes_)[own.axis];
+  const JointRow row = row_of_axis(joint, axis, bodies);
+  const Real sign = axis.sign();
   put(row.along, out.along, lane);
   put(row.own_a, out.own_a, lane);
   put(row.own_b, out.own_b, lane);
-  out.error[lane] = row.error;
+  if (axis.counted) {
+    // Half turns are those next to it, and of a quarter more both give the same angle: they need not be the same in all
+    // workers.
+    const double angle = counted_angle(row.error, kept_[own.joint]);
+    kept_[own.joint] = Real(std::round(angle / std::numbers::pi));
+    out.error[lane] = axis.kind == AxisDefinition::kMotor ? 0 : Real(double(sign) * (angle - double(axis.value)));
+    return;
+  }
+  if (axis.axis == AxisDefinition::kGear) {
+    for (int k = 0; k < 3; ++k) {
+      own.turned_a[k] = bodies.motion[joint.a].turned[k];
+      own.turned_b[k] = bodies.motion[joint.b].turned[k];
+    }
+    out.error[lane] = kept_[own.joint];
+    return;
+  }
+  out.error[lane] = axis.kind == AxisDefinition::kMotor ? 0 : sign * (row.error - axis.value);
 }
 
-// What an axis gives way by for an impulse, with its joint's locked axes held: they answer after it, and would take
-// back most of what it does to the bodies alone.
+// Gears: by how much one has turned too far, since the row was made.
+void JointSweeps::slip(const AxisRow& row, int lane, Axis& own, const Bodies& bodies) {
+  const JointDefinition& joint = joints_[own.joint];
+  const Lanes &a = bodies.motion[joint.a].turned, &b = bodies.motion[joint.b].turned;
+  const Real of_a[3] = {row.own_a.x[lane], row.own_a.y[lane], row.own_a.z[lane]};
+  const Real of_b[3] = {row.own_b.x[lane], row.own_b.y[lane], row.own_b.z[lane]};
+  double slipped = kept_[own.joint];
+  for (int k = 0; k < 3; ++k)
+    slipped += double(of_a[k]) * (double(a[k]) - double(own.turned_a[k])) -
+               double(of_b[k]) * (double(b[k]) - double(own.turned_b[k]));
+  kept_[own.joint] = Real(slipped);
+}
+
 double JointSweeps::held_inertia(const JointDefinition& joint, int axis, const Bodies& bodies) const {
-  const Stance stance(joint, bodies);
-  const double root_a = bodies.frame[joint.a].root[0], root_b = bodies.frame[joint.b].root[0];
-  double rows[6][12], reach[6];
-  int count = 0;
-  const auto put_row = [&](const JointRow& row) {
-    for (int k = 0; k < 3; ++k) {
-      rows[count][k] = root_a * row.along[k];
-      rows[count][3 + k] = row.own_a[k];
-      rows[count][6 + k] = -root_b * row.along[k];
-      rows[count][9 + k] = -row.own_b[k];
-    }
-  };
-  const auto product = [&](int i, int k) {
-    double sum = 0;
-    for (int at = 0; at < 12; ++at) sum += rows[i][at] * rows[k][at];
-    return sum;
-  };
-  // Gram and Schmidt: each locked row without what those before it hold, then the axis without all of them.
-  const auto reduce = [&] {
-    const double whole = product(count, count);
-    for (int i = 0; i < count; ++i) {
-      const double share = product(count, i) * reach[i];
-      for (int at = 0; at < 12; ++at) rows[count][at] -= share * rows[i][at];
-    }
-    return std::pair(whole, product(count, count));
-  };
-  for (int locked = 0; locked < 6; ++locked) {
-    if (!(joint.locked >> locked & 1)) continue;
-    JointRow row;
-    stance.put_locked(joint, bodies, locked, row);
-    put_row(row);
-    const auto [whole, left] = reduce();
-    if (!(left > 1e-9 * whole)) continue;
-    reach[count] = 1 / left;
-    ++count;
-  }
+  HeldRows rows(joint, bodies);
   JointRow row;
-  stance.put_free(joint, bodies, axis, row);
-  put_row(row);
-  const auto [whole, left] = reduce();
+  Stance(joint, bodies).put_free(joint, bodies, axis, row);
+  const auto [whole, left] = rows.reduce(row);
   return std::max(left, 1e-6 * whole);
 }
 
@@ -467,7 +441,7 @@ void JointSweeps::prepare_axes(const Bodies& bodies) {
       out.a[lane] = out.b[lane] = bodies.fixed();
       if (own.joint < 0) continue;
       const JointDefinition& joint = joints_[own.joint];
-      const AxisDefinition& axis = axes_[own.axis];
+      const AxisDefinition& axis = (*axes_)[own.axis];
       out.a[lane] = joint.a;
       out.b[lane] = joint.b;
       out.root_a[lane] = bodies.frame[joint.a].root[0];
@@ -475,30 +449,64 @@ void JointSweeps::prepare_axes(const Bodies& bodies) {
       put_axis_row(out, lane, own, bodies);
       const double inertia = held_inertia(joint, axis.axis, bodies);
       out.response[lane] = inertia > 0 ? Real(1 / inertia) : 0;
-      out.low[lane] = axis.kind == AxisDefinition::kMotor    ? -axis.force * h
-                      : axis.kind == AxisDefinition::kSpring ? -kFar
-                                                             : 0;
-      out.high[lane] = axis.kind == AxisDefinition::kMotor ? axis.force * h : kFar;
-      if (axis.kind == AxisDefinition::kSpring) {
-        // The row alone is an oscillator. Its velocity after a substep is kept_share of what it was, less rate times
-        // how far it is out: so chosen that the two together have the oscillator's own frequency and decay. What else
-        // changes its velocity counts half, as if it came in the middle of the substep: so it gives way to a load as
-        // far as it should.
-        const double square = double(axis.stiffness) * inertia, decay = 0.5 * double(axis.damping) * inertia;
-        const double omega_h = std::sqrt(square) * h;
-        const double under = square - decay * decay;
-        if (omega_h <= kFastest || under <= 0) {
-          const double left = std::exp(-2 * decay * h), root = std::sqrt(std::abs(under)) * h;
-          const double trace = 2 * std::exp(-decay * h) * (under > 0 ? std::cos(root) : std::cosh(root));
-          own.kept_share = Real(left);
-          own.rate = Real((1 + left - trace) / h);
-        } else {  // too fast to be seen
-          const double scale = 1 / (1 + 2 * decay * h + square * h * h);
-          own.kept_share = Real(scale);
-          own.rate = Real(square * h * scale);
-        }
+      switch (axis.kind) {
+        case AxisDefinition::kMotor:
+        case AxisDefinition::kDrive:
+          out.low[lane] = std::max(-axis.force * h, -kFar);
+          out.high[lane] = std::min(axis.force * h, kFar);
+          break;
+        case AxisDefinition::kSpring:
+        case AxisDefinition::kEqual:
+          out.low[lane] = -kFar;
+          [[fallthrough]];
+        default:
+          out.high[lane] = kFar;
       }
+      if (axis.kind == AxisDefinition::kSpring)
+        own.response = DriveResponse::of_spring(axis.stiffness, axis.damping, inertia, h);
+      if (axis.kind == AxisDefinition::kDrive)
+        own.response = DriveResponse::of_drive(axis.stiffness, axis.damping, inertia, h, axis.is_angular());
     }
+  }
+}
+
+void JointSweeps::prepare_drags(const Bodies& bodies, const std::vector<Real>& impulses) {
+  const Lanes zero = all(0);
+  const Real per_substep = 1 / Real(settings_.substeps);
+  for (std::size_t i = 0; i < drags_.size(); ++i) {
+    Drag& out = drags_[i];
+    out.most = zero;
+    for (int k = 0; k < 3; ++k) {
+      out.own_a[k] = out.own_b[k] = {zero, zero, zero};
+      out.impulse[k] = zero;
+    }
+    Lanes matrix[6] = {zero, zero, zero, zero, zero, zero};
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int number = drag_lanes_[kLanes * i + lane];
+      out.a[lane] = out.b[lane] = bodies.fixed();
+      if (number < 0) continue;
+      const JointDefinition& joint = joints_[number];
+      out.a[lane] = joint.a;
+      out.b[lane] = joint.b;
+      out.most[lane] = std::min((*axes_)[joint.first_axis].force * settings_.h, kFar);
+      HeldRows rows(joint, bodies);
+      const Vector world[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+      double held[3][12];
+      for (int k = 0; k < 3; ++k) {
+        JointRow row{};
+        put_own(bodies.frame[joint.a], world[k], row.own_a);
+        put_own(bodies.frame[joint.b], world[k], row.own_b);
+        put(row.own_a, out.own_a[k], lane);
+        put(row.own_b, out.own_b[k], lane);
+        rows.reduce(row);
+        std::copy_n(rows.last(), 12, held[k]);
+        out.impulse[k][lane] = impulses[joint.first_impulse + 6 + k] * per_substep;
+      }
+      int at = 0;
+      for (int r = 0; r < 3; ++r)
+        for (int c = r; c < 3; ++c, ++at) matrix[at][lane] = Real(HeldRows::product(held[r], held[c]));
+    }
+    invert(matrix, out.inverse);
   }
 }
 
@@ -545,8 +553,12 @@ void JointSweeps::turn(Bodies& bodies) {
   for (std::size_t i = 0; i < axis_rows_.size(); ++i) {
     AxisRow& row = axis_rows_[i];
     const Lanes3 own_a = row.own_a, own_b = row.own_b, along = row.along;
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (axis_lanes_[kLanes * i + lane].joint >= 0) put_axis_row(row, lane, axis_lanes_[kLanes * i + lane], bodies);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      Axis& own = axis_lanes_[kLanes * i + lane];
+      if (own.joint < 0) continue;
+      if ((*axes_)[own.axis].axis == AxisDefinition::kGear) slip(row, lane, own, bodies);
+      put_axis_row(row, lane, own, bodies);
+    }
     Lanes3 turn_a = gather<&Bodies::Twist::angular>(more, row.a), turn_b = gather<&Bodies::Twist::angular>(more, row.b);
     Lanes3 linear_a = gather<&Bodies::Twist::linear>(more, row.a),
            linear_b = gather<&Bodies::Twist::linear>(more, row.b);
@@ -578,6 +590,9 @@ void JointSweeps::warm_start(Bodies& bodies) const {
     scatter<&Motion::turned>(turn_a, motion, a);
     scatter<&Motion::turned>(turn_b, motion, b);
   };
+  const Lanes none = all(0);
+  for (const Drag& drag : drags_)
+    apply(drag.a, drag.b, none, none, {none, none, none}, drag.own_a, drag.own_b, drag.impulse, 3);
   for (const AxisRow& row : axis_rows_)
     apply(row.a, row.b, row.root_a, row.root_b, row.impulse * row.along, &row.own_a, &row.own_b, &row.impulse, 1);
   for (const std::vector<Block>* blocks : {&turns_, &slides_, &points_}) {
@@ -613,17 +628,39 @@ void JointSweeps::update_axes(const Bodies& bodies) {
     for (int lane = 0; lane < kLanes; ++lane) {
       const Axis& own = axis_lanes_[kLanes * i + lane];
       if (own.joint < 0) continue;
-      const AxisDefinition& axis = axes_[own.axis];
+      const AxisDefinition& axis = (*axes_)[own.axis];
       const Real response = row.response[lane], error = row.error[lane];
       Real kept = 1, mass = response, extra = 0;
       if (axis.kind == AxisDefinition::kMotor) {
         extra = -response * axis.value;
       } else if (axis.kind == AxisDefinition::kSpring) {
         if constexpr (!kBias) continue;  // as it was before bodies moved
-        const Real half = (1 - own.kept_share) / 2;
+        // What else changes its velocity counts half, as if it came in the middle of the substep: so it gives way to a
+        // load as far as it should.
+        const Real half = (1 - own.response.kept_share) / 2;
         kept = half;
         mass = half * response;
-        extra = response * (half * before[lane] + own.rate * error);
+        extra = response * (half * before[lane] + own.response.rate * error);
+      } else if (axis.kind == AxisDefinition::kDrive) {
+        if constexpr (!kBias) continue;
+        const DriveResponse& drive = own.response;
+        if (drive.is_implicit) {
+          kept = drive.kept_share;
+          mass = drive.mass;
+          const Real held = (kept - 1) * row.impulse[lane];
+          extra = std::clamp(drive.rate * error, held - drive.most, held + drive.most) - drive.gain * axis.velocity;
+        } else {
+          kept = 1 - drive.load_share;
+          mass = kept * response;
+          extra = response * ((drive.load_share - drive.kept_share) * before[lane] + drive.rate * error -
+                              drive.gain * axis.velocity);
+        }
+      } else if (axis.kind == AxisDefinition::kEqual) {
+        if constexpr (kBias) {
+          kept = 1 - settings_.soft.impulse_scale;
+          mass = response * settings_.soft.mass_scale;
+          extra = mass * settings_.soft.rate * error;
+        }
       } else if (error > 0) {
         extra = response * error / h;
       } else if constexpr (kBias) {
@@ -658,6 +695,34 @@ Real JointSweeps::sweep_axes(Bodies& bodies) {
     scatter<&Motion::linear>(linear_b, motion, row.b);
     scatter<&Motion::angular>(turn_a, motion, row.a);
     scatter<&Motion::angular>(turn_b, motion, row.b);
+  }
+  return largest(worst);
+}
+
+// Of all torques that are not too large, the one that stops its bodies against each other.
+Real JointSweeps::sweep_drags(Bodies& bodies) {
+  Motion* motion = bodies.motion.data();
+  Lanes worst = all(0);
+  for (Drag& drag : drags_) {
+    Lanes3 turn_a = gather<&Motion::angular>(motion, drag.a), turn_b = gather<&Motion::angular>(motion, drag.b);
+    Lanes speed[3];
+    for (int k = 0; k < 3; ++k) speed[k] = lapjoint::dot(drag.own_a[k], turn_a) - lapjoint::dot(drag.own_b[k], turn_b);
+    const Lanes3 wanted = times(drag.inverse, {speed[0], speed[1], speed[2]});
+    const Lanes3 asked = {drag.impulse[0] - wanted.x, drag.impulse[1] - wanted.y, drag.impulse[2] - wanted.z};
+    const Lanes length = root(lapjoint::dot(asked, asked));
+    const Lanes share = lesser(drag.most * inverse_or_zero(length), all(1));
+    const Lanes3 after = share * asked;
+    const Lanes change[3] = {after.x - drag.impulse[0], after.y - drag.impulse[1], after.z - drag.impulse[2]};
+    drag.impulse[0] = after.x;
+    drag.impulse[1] = after.y;
+    drag.impulse[2] = after.z;
+    for (int k = 0; k < 3; ++k) {
+      add(change[k], drag.own_a[k], turn_a);
+      add(-change[k], drag.own_b[k], turn_b);
+      worst = greater(worst, where_positive(drag.most - length, absolute(speed[k]), all(0)));
+    }
+    scatter<&Motion::angular>(turn_a, motion, drag.a);
+    scatter<&Motion::angular>(turn_b, motion, drag.b);
   }
   return largest(worst);
 }
@@ -719,7 +784,7 @@ Real JointSweeps::sweep_blocks(std::vector<Block>& blocks, Bodies& bodies) {
 template <bool kBias>
 Real JointSweeps::sweep(Bodies& bodies) {
   if (!axis_rows_.empty()) update_axes<kBias>(bodies);
-  Real worst = sweep_axes(bodies);
+  Real worst = std::max(sweep_axes(bodies), sweep_drags(bodies));
   worst = std::max(worst, sweep_blocks<kBias>(turns_, bodies));
   worst = std::max(worst, sweep_blocks<kBias>(slides_, bodies));
   return std::max(worst, sweep_blocks<kBias>(points_, bodies));

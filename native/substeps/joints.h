@@ -1,4 +1,4 @@
-// Joints in substeps: locked axes in blocks of up to three rows, and rows for limits, motors and springs.
+// Joints in substeps: locked axes in blocks of up to three rows, and rows for limits, drives, springs and friction.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,32 @@
 #include "substeps/bodies.h"
 #include "substeps/colours.h"
 #include "substeps/contacts.h"
+#include "substeps/drive_response.h"
 
 namespace lapjoint {
 
-// Something on one of a joint's six axes that is not locked.
+// Something on one of a joint's six axes that is not locked, or between its bodies.
 struct AxisDefinition {
-  enum Kind { kLower, kUpper, kMotor, kSpring };
+  enum Kind {
+    kLower,
+    kUpper,
+    kMotor,  // also the friction of one axis: a motor that stands still
+    kSpring,
+    kDrive,
+    kEqual,  // as a locked axis
+    kDrag    // friction about any axis; a joint has three such, solved together
+  };
+  // In place of an axis: angles of a ball joint's two x axes, the distance of anchors, how far gears have slipped.
+  enum Coordinate { kTwist = 6, kSwing, kGear, kLength };
   int kind, axis;
-  Real value;      // the limit, the motor's velocity, the spring's rest
-  Real force = 0;  // of a motor, at most
+  Real value;      // the limit, the motor's velocity, the spring's rest, the drive's target
+  Real force = 0;  // of a motor, drive or friction, at most
   Real stiffness = 0, damping = 0;
+  Real velocity = 0;     // a drive's second target
+  bool counted = false;  // an angle over several turns
+
+  bool is_angular() const { return axis >= 3 && axis != kLength; }
+  Real sign() const { return kind == kUpper ? -1 : 1; }  // an upper limit is a lower one of the opposite
 };
 
 struct JointDefinition {
@@ -27,9 +43,14 @@ struct JointDefinition {
   // The joint's frame in each body's.
   Real place_a[3], axes_a[9], place_b[3], axes_b[9];
   int first_axis = 0, axis_count = 0;  // in the list of axes
-  int first_impulse = 0;               // in the list of impulses: six for the locked axes, one for each axis
+  int first_impulse = 0;  // in the list of impulses: six for the locked axes, one for each axis, and what is kept
+  // Whether a number is kept with the impulses: half turns that its angle is next to, or by how much a gear has
+  // slipped.
+  bool keeps = false;
+  Real ratio = 0;  // of a gear
 
   bool is_point() const { return (locked & 7) == 7; }
+  int kept_place() const { return first_impulse + 6 + axis_count; }
 };
 
 // A row of a joint for where its bodies are, with a Jacobian in their own coordinates.
@@ -48,12 +69,12 @@ struct JointSettings {
 
 class JointSweeps {
  public:
-  // Anew whenever joints or places of bodies change.
-  void define(std::vector<JointDefinition> joints, std::vector<AxisDefinition> axes, int fixed);
+  // Anew whenever joints or places of bodies change. `axes` are read in every step: targets may have changed.
+  void define(std::vector<JointDefinition> joints, const std::vector<AxisDefinition>& axes, int fixed);
   const std::vector<JointDefinition>& joints() const { return joints_; }
   bool empty() const { return joints_.empty(); }
   // Whether rows are made from `Bodies::pose`; points are not.
-  bool needs_poses() const { return !turns_.empty() || !slides_.empty() || !axis_rows_.empty(); }
+  bool needs_poses() const { return !turns_.empty() || !slides_.empty() || !axis_rows_.empty() || !drags_.empty(); }
 
   // `impulses`: of the last step, sums over its substeps.
   void prepare(const Bodies& bodies, const JointSettings& settings, const std::vector<Real>& impulses);
@@ -71,7 +92,7 @@ class JointSweeps {
 
   // Rows of a joint's locked axes, in their order, for where bodies are.
   static int rows_of(const JointDefinition& joint, const Bodies& bodies, JointRow* rows);
-  // The row of one of its other axes, in the direction that its impulses have.
+  // The row of one of its other axes, in the direction that its impulses have; its error is the coordinate itself.
   static JointRow row_of_axis(const JointDefinition& joint, const AxisDefinition& axis, const Bodies& bodies);
 
  private:
@@ -96,7 +117,14 @@ class JointSweeps {
   };
   struct Axis {  // of a lane
     int joint = -1, axis = -1;
-    Real rate = 0, kept_share = 0;  // of a spring: see prepare_axes
+    DriveResponse response;                                 // of a spring or drive
+    Real turned_a[3] = {0, 0, 0}, turned_b[3] = {0, 0, 0};  // of a gear: as its bodies were when it was last looked at
+  };
+  // Friction of four ball joints, about the world's axes.
+  struct alignas(64) Drag {
+    int a[kLanes], b[kLanes];
+    Lanes3 own_a[3], own_b[3];
+    Lanes inverse[6], impulse[3], most;
   };
 
   static void define_blocks(const Colours& colours, const std::vector<int>& joint_of, bool is_point,
@@ -104,7 +132,9 @@ class JointSweeps {
   void prepare_points(const Bodies& bodies);
   void prepare_blocks(std::vector<Block>& blocks, const std::vector<int>& lanes, int first_axis, const Bodies& bodies);
   void prepare_axes(const Bodies& bodies);
-  void put_axis_row(AxisRow& row, int lane, const Axis& axis, const Bodies& bodies) const;
+  void prepare_drags(const Bodies& bodies, const std::vector<Real>& impulses);
+  void put_axis_row(AxisRow& row, int lane, Axis& axis, const Bodies& bodies);
+  void slip(const AxisRow& row, int lane, Axis& axis, const Bodies& bodies);
   void put_block_rows(Block& block, int lane, int number, int first_axis, const Bodies& bodies) const;
   double held_inertia(const JointDefinition& joint, int axis, const Bodies& bodies) const;
   static void turn_points(Block& block, const Bodies& bodies);
@@ -116,17 +146,21 @@ class JointSweeps {
   template <bool kBias>
   Real sweep_blocks(std::vector<Block>& blocks, Bodies& bodies);
   Real sweep_axes(Bodies& bodies);
+  Real sweep_drags(Bodies& bodies);
   template <bool kBias>
   Real sweep(Bodies& bodies);
 
   JointSettings settings_;
   std::vector<JointDefinition> joints_;
-  std::vector<AxisDefinition> axes_;
+  const std::vector<AxisDefinition>* axes_ = nullptr;
+  std::vector<Real> kept_;  // of each joint, where it keeps something
   // Blocks that turn, blocks along some axes, points; each with the joint of every lane.
   std::vector<Block> turns_, slides_, points_;
   std::vector<int> turn_lanes_, slide_lanes_, point_lanes_;
   std::vector<AxisRow> axis_rows_;
   std::vector<Axis> axis_lanes_;
+  std::vector<Drag> drags_;
+  std::vector<int> drag_lanes_;  // their joints
   long row_count_ = 0;
 };
 

@@ -62,7 +62,7 @@ from .server.repartition import Repartition
 from .server.sensing import Sensing
 from .server.step_log import StepLog
 from .server.touches import Touches, TouchLog
-from .workers.messages import StepReply
+from .workers.messages import JointTargets, StepReply
 from .workers.runtimes import make_runtime
 
 Array = NDArray[np.float64]
@@ -184,6 +184,8 @@ class Simulation:
             self._hits.add(coupling.hits(now), now.step_count)
         if len(self._touches.touching) or any(len(reply.touch_step) for reply in now.replies):
             self._touches.add(coupling.touches(now), self.scene.bodies, now.step_count)
+        if any(len(reply.turned) for reply in now.replies):
+            now.commands.drives.note_turned(now.replies)
         self._frozen.put_back(runtime, now.commands)
         if self._sensing.is_used:
             self._sensing.end_step(profile.steps)
@@ -325,6 +327,12 @@ class Simulation:
     def motions(self) -> dict[int, GivenMotion]:
         """How each kinematic body moves now, by its number; a copy."""
         return self._kinematic.motions
+
+    @property
+    def joint_targets(self) -> JointTargets | None:
+        """Targets of drives that were set, and half turns of counted angles now, as workers are told; None if there are
+        none."""
+        return self._now.commands.drives.all_targets()
 
     @property
     def static_poses(self) -> Array:
@@ -626,11 +634,11 @@ class Simulation:
         with self._adding("add_bodies") as scene:
             return scene.add_bodies(shape, positions, quaternions, **options)
 
-    def add_joint(self, joint: Joint, body_a: int, body_b: int, anchor: ArrayLike, *, collide: bool = False) -> int:
-        """Join two bodies as they stand now, as Scene.add_joint does, before the next step. Returns the joint's
-        number."""
+    def add_joint(self, joint: Joint, body_a: int, body_b: int, anchor: ArrayLike, **options: Any) -> int:
+        """Join two bodies as they stand now, with the options of Scene.add_joint, before the next step. Returns the
+        joint's number."""
         with self._adding("add_joint") as scene:
-            return scene.add_joint(joint, body_a, body_b, anchor, collide=collide)
+            return scene.add_joint(joint, body_a, body_b, anchor, **options)
 
     def add_joints(
         self, joint: Joint, bodies_a: ArrayLike, bodies_b: ArrayLike, anchors: ArrayLike, **options: Any
@@ -670,6 +678,26 @@ class Simulation:
         self._check_open()
         self._kinematic.move_to(static_ids, positions, quaternions, self.step_count)
         self._now.commands.set_motions(self._kinematic.message())
+
+    def set_drive_targets(
+        self,
+        joint_ids: ArrayLike,
+        positions: ArrayLike | None = None,
+        velocities: ArrayLike | None = None,
+        axis: ArrayLike | None = None,
+    ) -> None:
+        """Have drives go for these positions [m or rad] and velocities [m/s or rad/s], from the next step on, until
+        they are set again: one for all joints or one for each. What is not given stays as it was; a Motor has a
+        velocity alone. `axis` is needed for joints that are driven on several."""
+        self._check_open()
+        self._require_engine("drives", "set_drive_targets: targets stay")
+        if self.params.solver != "substeps":
+            raise LapjointError(f"set_drive_targets: the solver is {self.params.solver}, expected substeps")
+        self._now.commands.drives.set_targets(joint_ids, positions, velocities, axis)
+
+    def drive_targets(self, joint_ids: ArrayLike, axis: ArrayLike | None = None) -> Array:
+        """What drives are to do now, (number of joints, 2): positions and velocities."""
+        return self._now.commands.drives.targets(joint_ids, axis)
 
     def set_growth_depth(self, growth_depth: int) -> None:
         """Set how far overlap grows, from the next step on: the worker of largest weight keeps a body, and overlap
@@ -854,6 +882,7 @@ class Simulation:
             self._kinematic.restore(parts["kinematic"])
             if self._sensing.is_used:
                 self._sensing.restore(parts["sensing"])
+            self._now.commands.drives.restore(parts["drives"])
             self._recovery.restore_without_workers(parts["recovery"])
         if self._kinematic.changed:
             self._now.commands.set_motions(self._kinematic.message())
@@ -886,6 +915,7 @@ class Simulation:
             "touches": self._touches,
             "kinematic": self._kinematic,
             **({"sensing": self._sensing} if self._sensing.is_used else {}),
+            "drives": now.commands.drives,
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),
         }

@@ -419,6 +419,8 @@ PARTS = {
         "_tells_motions",
         "change_count",
         "inside",
+        "drives",
+        "_tells_all_drives",
     ),
     "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
     "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),
@@ -429,6 +431,11 @@ PARTS = {
     "hits": ("_kind", "_tables"),
     "touches": ("_log", "_touching"),
     "kinematic": ("_scene", "_timestep", "changed"),
+    "drives": (
+        *("_scene", "_joint_count", "_axes", "_counted", "_first_row", "_can"),  # of the scene
+        *("_targets", "_is_set", "_half_turns"),
+        *("_is_changed", "_has_turned"),  # workers are told all anew
+    ),
     "detection": (
         *("_scene", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
         *("_knows_joints", "_knows_bodies", "is_unchanged"),

@@ -23,8 +23,10 @@ from lapjoint import (
     Box,
     Capsule,
     Compound,
+    Drive,
     EngineWarning,
     Fixed,
+    Gear,
     Hinge,
     LapjointError,
     Motor,
@@ -148,6 +150,38 @@ REFUSED = {
     "too many": (scenes.build("two-way-bridge", 2200), MUJOCO, "the engine mujoco takes at most 2,000"),
     "precision": (Scene(), Params(engine="mujoco"), "the engine mujoco computes in float64: --engine mujoco:float64"),
     "angles": (jointed(TWO_FREE), RAPIER, "joint 0 is a SixAxis with limits on one of several free rotations"),
+    "drive": (
+        jointed(Hinge(drive=Drive(stiffness=1))),
+        RAPIER,
+        "joint 0 is a Hinge with drives, which the engine rapier",
+    ),
+    "friction": (
+        jointed(Slider(friction=1)),
+        RAPIER,
+        "joint 0 is a Slider with joint friction, which the engine rapier",
+    ),
+    "cone": (jointed(Ball(swing=1)), RAPIER, "joint 0 is a Ball with ball limits, which the engine rapier"),
+    "turns": (
+        jointed(Hinge(limits=(-9, 9))),
+        RAPIER,
+        "joint 0 is a Hinge with counted angles, which the engine rapier",
+    ),
+    "gear": (jointed(Gear(2.0)), RAPIER, "joint 0 is a Gear, which the engine rapier does not have; it has Ball"),
+    "ball limits": (
+        jointed(Ball(twist=(-1, 1))),
+        MUJOCO,
+        "joint 0 is a Ball with ball limits, which the engine mujoco",
+    ),
+    "sequential": (
+        jointed(Hinge(drive=Drive(damping=1))),
+        Params(solver="sequential"),
+        "joint 0 is a Hinge with drives, which only the solver substeps has, and solver is sequential",
+    ),
+    "sequential gear": (
+        jointed(Gear(2.0)),
+        Params(solver="sequential"),
+        "joint 0 is a Gear, which only the solver substeps has, and solver is sequential",
+    ),
     "motor and spring": (jointed(BOTH), RAPIER, "joint 0 is a SixAxis with a motor and a spring on one axis"),
     "threshold": (
         Scene(),
@@ -368,7 +402,7 @@ def test_engines_are_listed_with_what_they_can_do(monkeypatch: pytest.MonkeyPatc
     assert re.search(
         r"0\.1\.0 +float64 +blend +Sphere, Plane +Ball +groups, iterations, exact clearances", rows["springs"]
     )
-    assert re.search(r"all but Ellipsoid +all +limits, motors, springs, groups, restitution", rows["rapier"])
+    assert re.search(r"all but Ellipsoid +all but Distance, Gear +limits, motors, springs, groups", rows["rapier"])
     assert "all but Cone, TriangleMesh" in rows["mujoco"]
 
 

@@ -347,7 +347,11 @@ JOINT_MISTAKES: dict[str, tuple[tuple[Any, ...], str]] = {
     "limits NaN": ((Slider(limits=(NAN, 1.0)), 0, 1, AT), "Slider: limits"),
     "limits of one": ((Hinge(limits=1.0), 0, 1, AT), "Hinge: limits are 1.0"),  # type: ignore[arg-type]
     "limits beyond all": ((Slider(limits=(INF, INF)), 0, 1, AT), "Slider: limits"),
-    "limits beyond half a turn": ((Hinge(limits=(-10.0, 10.0)), 0, 1, AT), "expected angles from -pi to pi"),
+    "limits beyond half a turn": (
+        (SixAxis(angular=((-10.0, 10.0), FREE, LOCKED)), 0, 1, AT),
+        "axis 3: limits are (-10.0, 10.0), expected angles from -pi to pi",
+    ),
+    "limits beyond count": ((Hinge(limits=(-1e9, 10.0)), 0, 1, AT), "expected at most 100000 rad"),
     "motor number": ((Hinge(motor=3.0), 0, 1, AT), "Hinge: axis 3 has 3.0, expected a Motor"),  # type: ignore[arg-type]
     "two linear axes": ((SixAxis(linear=(FREE, FREE)), 0, 1, AT), "need three (lower, upper) pairs"),
     "axis limits upside down": ((SixAxis(angular=((1, 0), FREE, FREE)), 0, 1, AT), "SixAxis: axis 3: limits"),

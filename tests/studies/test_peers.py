@@ -22,7 +22,9 @@ from lapjoint import (
     Compound,
     ConvexHull,
     Cylinder,
+    Drive,
     Fixed,
+    Gear,
     Hinge,
     LapjointError,
     Material,
@@ -402,6 +404,13 @@ def test_box3d_simplifies_hulls_of_many_corners_and_says_so() -> None:
 # ---- refusals ----------------------------------------------------------------------------------------------------
 
 
+def geared() -> Scene:
+    scene = Scene("gears")
+    scene.add_bodies(Sphere(0.1), [(0, 0, 0), (1, 0, 0)])
+    scene.add_joint(Gear(2.0), 0, 1, (0, 0, 0))
+    return scene
+
+
 def jointed(joint: Any) -> Scene:
     scene = Scene("jointed")
     scene.add_body(Sphere(0.1))
@@ -455,6 +464,15 @@ REFUSED = {
         jointed(Hinge(motor=Motor(1, 1))),
         "joint 0 is a Hinge with a motor, which the peer box3d",
     ),
+    "rapier drive": (
+        "rapier",
+        jointed(Hinge(drive=Drive(damping=1))),
+        "joint 0 is a Hinge with a drive, which the peer",
+    ),
+    "rapier gear": ("rapier", geared(), "joint 0 is a Gear, which the peer rapier does not have"),
+    "box3d friction": ("box3d", jointed(Slider(friction=1)), "joint 0 is a Slider with friction, which the peer box3d"),
+    "box3d cone": ("box3d", jointed(Ball(swing=1)), "joint 0 is a Ball with limits, which the peer box3d"),
+    "box3d turns": ("box3d", jointed(Hinge(limits=(-9, 9))), "joint 0 is a Hinge with an angle counted over turns"),
     "rapier angles": ("rapier", jointed(HALF), "joint 0 is a SixAxis with limits on one of several free rotations"),
 }
 

@@ -110,6 +110,12 @@ ARRAYS: dict[str, dict[str, Rule]] = {
         "counts": Rule("int32", ("motions",), 0),
         "values": Rule("float64", ("motion values",)),
     },
+    "drives": {
+        "axes": Rule("int32", ("set axes",), 0, "joint axes", is_ascending=True),
+        "targets": Rule("float64", ("set axes", 2)),
+        "turned": Rule("int32", ("turned",), 0, "joints", is_ascending=True),
+        "half_turns": Rule("int32", ("turned",)),
+    },
     "breaks": {
         "step": Rule("int32", ("breaks",), 0),
         "joint": Rule("int32", ("breaks",), 0, "joints"),
@@ -167,6 +173,7 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
         "statics": -len(scene.statics),
         "static bodies": len(scene.statics),
         "joints": scene.joint_count,
+        "joint axes": 6 * scene.joint_count,
     }
     sensing = {"sensing": SENSING} if len(scene.sensors) else {}
     for name, rules in {**ARRAYS, **sensing, "coupling": COUPLINGS[coupling]}.items():

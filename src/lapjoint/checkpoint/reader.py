@@ -17,6 +17,7 @@ from ..recording.origin import versions
 from ..scene import Scene
 from ..scene.living import NEVER, STEPS, Life
 from ..scene.motions import pack_motions
+from ..server.drives import NOTHING
 from ..server.step_log import StepLog
 from ..server.touches import TouchLog
 from ..simulation import OF_RUNTIME, Simulation
@@ -67,6 +68,7 @@ class Checkpoint:
                 self._parts["hits"] = StepLog(Hits).state()
             self._parts.setdefault("touches", TouchLog().state())  # the same
             self._parts.setdefault("kinematic", PartState(pack_motions({})))  # of before bodies could be
+            self._parts.setdefault("drives", PartState(dict(NOTHING)))  # of before there were
             self.params = Params.stored(description["params"])
             self._was_in_rounds = is_in_rounds(self._parts)
             if self._was_in_rounds:

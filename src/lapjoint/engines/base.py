@@ -249,6 +249,30 @@ class KinematicEngine(Protocol):
 
 
 @runtime_checkable
+class DrivingEngine(Protocol):
+    """What an engine offers besides whose drives have targets (feature "drives") and that counts angles over turns
+    (feature "counted angles")."""
+
+    def set_drive_targets(self, joint_ids: ArrayLike, axes: ArrayLike, targets: ArrayLike) -> None:
+        """Give drives and motors, on these axes of these joints, other targets from the next step on: a row each with a
+        position and a velocity. One that is not driven: LapjointError, nothing changes."""
+        ...
+
+    def joint_turns(self, joint_ids: ArrayLike) -> Ids:
+        """Half turns that the angle of each joint is next to, which is known up to whole turns without: see
+        scene.joints.counted_angles. 0 for joints whose angles are not counted (scene.joints.counts_turns)."""
+        ...
+
+    def set_half_turns(self, joint_ids: ArrayLike, half_turns: ArrayLike) -> None:
+        """Have the angles of these joints, which are counted, be next to so many half turns."""
+        ...
+
+    def turned(self) -> tuple[Ids, Ids]:
+        """Joints whose half turns are others than when this was last asked for, or set; and the half turns."""
+        ...
+
+
+@runtime_checkable
 class HitEngine(Protocol):
     """What an engine offers besides that reports hits (feature "hits")."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays.checks import as_rows
 from ..errors import LapjointError, NotFiniteError
 from ..params import Params
 from ..scene import (
@@ -38,7 +39,14 @@ from .readings import ContactPoints
 from .springs import check_springs
 from .state import EngineState
 from .step_tables import Hits, JointBreaks, SensorEvents, TouchReports
-from .support import Support, check_nothing_moves, first_with_hits, first_with_touches, joint_features, joint_title
+from .support import (
+    ALL_JOINTS,
+    Support,
+    check_joints_of_solver,
+    check_nothing_moves,
+    first_with_hits,
+    first_with_touches,
+)
 
 if TYPE_CHECKING:
     from .. import _bullet_float32 as compiled
@@ -59,7 +67,9 @@ SHAPE_KINDS = {kind: number for number, kind in enumerate(KINDS_IN_ORDER)}
 class BulletEngine:
     """Bullet 3.26 with bodies that come and go, in float32 or float64."""
 
-    supports = Support("lapjoint", ("float32", "float64"), couplings=("blend", "tight"), version="3.26")
+    supports = Support(
+        "lapjoint", ("float32", "float64"), joints=ALL_JOINTS, couplings=("blend", "tight"), version="3.26"
+    )
 
     @staticmethod
     def check(scene: Scene, params: Params) -> None:
@@ -72,12 +82,9 @@ class BulletEngine:
             check_nothing_moves(scene, f"only the solver substeps has, and solver is {params.solver}")
         if params.solver == "substeps":
             check_springs(scene, params)
-        elif "breaks" in (used := dict(joint_features(scene))):
-            raise LapjointError(
-                f"{joint_title(scene, used['breaks'])} that breaks, which only the solver substeps has, and solver is "
-                f"{params.solver}"
-            )
-        elif (body := first_with_hits(scene)) is not None:
+        else:
+            check_joints_of_solver(scene, params.solver)
+        if params.solver != "substeps" and (body := first_with_hits(scene)) is not None:
             raise LapjointError(
                 f"{body} has a hit_impulse, which only the solver substeps has, and solver is {params.solver}"
             )
@@ -402,6 +409,32 @@ class BulletEngine:
 
     def set_step(self, step_count: int) -> None:
         self._world.set_step(step_count, self._timestep)
+
+    def set_drive_targets(self, joint_ids: ArrayLike, axes: ArrayLike, targets: ArrayLike) -> None:
+        ids = as_ids(joint_ids)
+        if len(ids) and self.params.solver != "substeps":
+            raise LapjointError(f"set_drive_targets: the solver is {self.params.solver}, expected substeps")
+        rows = as_rows("drive target", np.asarray(targets, float), len(ids), (2,), "set_drive_targets")
+        numbers = np.broadcast_to(as_ids(axes), len(ids))
+        self._call(self._world.set_drive_targets, ids, np.ascontiguousarray(numbers), np.ascontiguousarray(rows))
+
+    def joint_turns(self, joint_ids: ArrayLike) -> Ids:
+        ids = as_ids(joint_ids)
+        half_turns = np.zeros(len(ids), np.int32)
+        self._world.half_turns(ids, half_turns)
+        return half_turns
+
+    def set_half_turns(self, joint_ids: ArrayLike, half_turns: ArrayLike) -> None:
+        ids, numbers = as_ids(joint_ids), as_ids(half_turns)
+        if len(ids) != len(numbers):
+            raise LapjointError(f"set_half_turns: {len(numbers)} numbers for {len(ids)} joints")
+        if len(ids) and self.params.solver != "substeps":
+            raise LapjointError(f"joint {ids[0]} counts no turns")
+        self._call(self._world.set_half_turns, ids, numbers)
+
+    def turned(self) -> tuple[Ids, Ids]:
+        ids = np.array(self._world.take_turned(), np.int32)
+        return ids, self.joint_turns(ids)
 
     def set_broken(self, joint_ids: ArrayLike) -> None:
         self._call(self._world.set_broken, as_ids(joint_ids))

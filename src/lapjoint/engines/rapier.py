@@ -16,7 +16,7 @@ from .checked import CheckedEngine
 from .rapier_mapping import RapierMapping, check_rotations, spring_of
 from .rapier_probe import RapierProbe
 from .rapier_states import StateReader
-from .support import ALL_SHAPES, FEATURES, Support
+from .support import ALL_SHAPES, FEATURES, OF_SUBSTEPS, Support
 
 SWEEPS = 5
 """A substep of Rapier's costs about as much as so many sweeps of Bullet's: `Params.iterations` are sweeps."""
@@ -25,7 +25,8 @@ SWEEPS = 5
 MANY_POINTS = (Compound, TriangleMesh, HeightField)
 """Shapes that a sphere can touch in several points."""
 LACKING = {
-    *("breaks", "hits", "touches", "sensors", "joint forces", "contact impulses", "kinematic bodies"),
+    *OF_SUBSTEPS,
+    *("hits", "touches", "sensors", "joint forces", "contact impulses", "kinematic bodies"),
     *("rolling friction", "residual", "contact cache", "direct solvers"),
     *("part groups", "part materials", "combine rules", "added bodies"),
 }

@@ -19,8 +19,10 @@ from ..scene import (
     Cone,
     ConvexHull,
     Cylinder,
+    Distance,
     Ellipsoid,
     Fixed,
+    Gear,
     HeightField,
     Hinge,
     Plane,
@@ -31,7 +33,7 @@ from ..scene import (
     TriangleMesh,
 )
 from ..scene.filters import ALL_GROUPS
-from ..scene.joints import KINDS, JointKind
+from ..scene.joints import KINDS, JointKind, counts_turns
 from ..scene.materials import COMBINE_RULES
 from ..scene.shapes import StaticShape
 
@@ -39,8 +41,20 @@ ALL_SHAPES = (
     *(Sphere, Box, Capsule, Cylinder, ConvexHull, Ellipsoid, Cone, Compound),
     *(Plane, TriangleMesh, HeightField),
 )
-ALL_JOINTS = (Ball, Hinge, Slider, Fixed, SixAxis)
-JOINT_FEATURES = ("limits", "motors", "springs", "breaks")
+SIX_AXES = (Ball, Hinge, Slider, Fixed, SixAxis)
+ALL_JOINTS = (*SIX_AXES, Distance, Gear)
+JOINT_FEATURES = (
+    "limits",
+    "motors",
+    "springs",
+    "breaks",
+    "drives",  # DrivingEngine
+    "joint friction",
+    "ball limits",  # swing and twist
+    "counted angles",  # limits and targets beyond half a turn
+)
+OF_SUBSTEPS = ("breaks", "drives", "joint friction", "ball limits", "counted angles")
+"""Features of joints that, of Bullet's solvers, only that in substeps has."""
 FEATURES = (
     *JOINT_FEATURES,
     "hits",  # HitEngine: strong contacts of bodies with a hit_impulse are reported
@@ -76,7 +90,7 @@ class Support:
     """The distribution that brings it; its version is the engine's."""
     precisions: tuple[str, ...]
     shapes: tuple[type, ...] = ALL_SHAPES
-    joints: tuple[type, ...] = ALL_JOINTS
+    joints: tuple[type, ...] = SIX_AXES
     features: tuple[str, ...] = FEATURES
     couplings: tuple[str, ...] = ("blend",)
     version: str | None = None
@@ -172,11 +186,34 @@ def joint_features(scene: Scene) -> Iterator[tuple[str, int]]:
     joints = scene.joints
     limited = (joints.lower < joints.upper) & (np.isfinite(joints.lower) | np.isfinite(joints.upper))
     breaks = np.isfinite(np.stack([joints.break_force, joints.break_torque], axis=1))
-    tables = (limited, joints.motor_max_force > 0, joints.spring_stiffness > 0, breaks)
+    is_ball, driven = joints.kind == JointKind.BALL, joints.drive_max_force > 0
+    tables = (
+        limited & ~is_ball[:, None],
+        joints.motor_max_force > 0,
+        joints.spring_stiffness > 0,
+        breaks,
+        driven,
+        joints.friction > 0,
+        limited & is_ball[:, None],
+        (counts_turns(joints) & ~driven.any(axis=1)).reshape(-1, 1),
+    )
     for feature, table in zip(JOINT_FEATURES, tables, strict=True):
         using = np.flatnonzero(table.any(axis=1))
         if len(using):
             yield feature, int(using[0])
+
+
+def check_joints_of_solver(scene: Scene, solver: str) -> None:
+    """Refuse joints that, of Bullet's solvers, only that in substeps has."""
+    what = f"which only the solver substeps has, and solver is {solver}"
+    known = [KINDS[joint] for joint in SIX_AXES]
+    for joint in np.flatnonzero(~np.isin(scene.joints.kind, known)):
+        raise LapjointError(f"{joint_title(scene, int(joint))}, {what}")
+    used = dict(joint_features(scene))
+    for feature in OF_SUBSTEPS:
+        if feature in used:
+            how = "that breaks" if feature == "breaks" else f"with {feature}"
+            raise LapjointError(f"{joint_title(scene, used[feature])} {how}, {what}")
 
 
 def first_with_hits(scene: Scene) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import KinematicEngine, make_engine
+from ..engines import DrivingEngine, KinematicEngine, make_engine
 from ..engines.follow import follow
 from ..errors import LapjointError
 from ..simulation import Simulation
@@ -44,6 +44,7 @@ class OneStep:
         if -(simulation.step_count + 1) % self._every <= WARM_STEPS:
             self._start = simulation.states
             self._forces, self._motions = simulation.forces, simulation.motions
+            self._targets = simulation.joint_targets
             self._follow(simulation, self._start)
 
     def after_step(self, simulation: Simulation, states: Array) -> tuple[float, float]:
@@ -75,6 +76,9 @@ class OneStep:
         if self._motions and isinstance(engine, KinematicEngine):
             engine.set_motions(self._motions)
             engine.set_step(simulation.step_count - 1)
+        if (told := self._targets) is not None and isinstance(engine, DrivingEngine):
+            engine.set_drive_targets(told.axes // 6, told.axes % 6, told.targets)
+            engine.set_half_turns(told.turned, told.half_turns)
         # Setting a state rounds it to the engine's precision. Bodies that are where the run has them stay untouched:
         # with one worker, all.
         moved = bodies[(engine.get_states(bodies) != start[bodies]).any(axis=1)]

@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from .height_field import HeightField
-from .joints import FREE, LOCKED, WORLD, Ball, Breaks, Fixed, Hinge, Motor, SixAxis, Slider, Spring
+from .joints import (
+    FREE,
+    LOCKED,
+    WORLD,
+    Ball,
+    Breaks,
+    Distance,
+    Drive,
+    Fixed,
+    Gear,
+    Hinge,
+    Motor,
+    SixAxis,
+    Slider,
+    Spring,
+)
 from .materials import Material
 from .motions import ConstantVelocity, Keyframes, Oscillation, Rotation
 from .scene import Scene
@@ -25,8 +40,11 @@ __all__ = [
     "ConstantVelocity",
     "ConvexHull",
     "Cylinder",
+    "Distance",
+    "Drive",
     "Ellipsoid",
     "Fixed",
+    "Gear",
     "HeightField",
     "Hinge",
     "Keyframes",

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _measures
+from ..arrays import rotation
 from ..errors import LapjointError
+from .joints import WORLD, JointKind
 from .scene import Scene
 from .states import STATE_SIZE
 
@@ -42,7 +44,20 @@ def joint_gaps(scene: Scene, states: ArrayLike, joint_ids: ArrayLike | None = No
         joints.spring_stiffness,
         gaps,
     )
+    if (apart := joints.kind[ids] == JointKind.DISTANCE).any():
+        gaps[apart] = _distance_gaps(scene, _rows(scene, states), np.asarray(ids)[apart])
     return gaps
+
+
+def _distance_gaps(scene: Scene, states: Array, ids: Ids) -> Array:
+    """By how much the anchors of these joints are too near or too far [m]."""
+    joints, anchors = scene.joints, []
+    for frame, bodies in ((joints.frame_a, joints.body_a), (joints.frame_b, joints.body_b)):
+        local, rows = frame[ids, :3], states[np.maximum(bodies[ids], 0)]
+        placed = rows[:, :3] + rotation.rotate(rows[:, 3:7], local)
+        anchors.append(np.where((bodies[ids] == WORLD)[:, None], local, placed))
+    length = np.linalg.norm(anchors[0] - anchors[1], axis=1)
+    return np.asarray(np.abs(length - np.clip(length, joints.lower[ids, 0], joints.upper[ids, 0])))
 
 
 def kinetic_energy(scene: Scene, states: ArrayLike) -> float:

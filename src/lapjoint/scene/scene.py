@@ -32,7 +32,7 @@ from ..arrays.packing import pack_arrays, unpack_arrays
 from ..errors import LapjointError
 from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
 from .filters import ALL_GROUPS, filter_rows
-from .joints import KINDS, WORLD, Ball, Breaks, Fixed, Joint, axes_of, strengths
+from .joints import KINDS, WORLD, Breaks, Distance, Gear, Joint, JointKind, axes_of, frame_axes, strengths
 from .materials import COMBINE_RULES, Material, surface_of
 from .motions import MOTION_ARRAYS, ZERO, GivenMotion, Motion, pack_motions, surface_velocities, unpack_motions
 from .part_filters import widest_filters
@@ -52,7 +52,6 @@ from .tables import BODY_LAYOUT, JOINT_LAYOUT, MAY_BE_MISSING, STATIC_LAYOUT
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 SINGULAR = {"linear_velocity": "linear_velocities", "angular_velocity": "angular_velocities", "label": "labels"}
-COMBINE_COLUMNS = ("bodies/friction_combine", "bodies/restitution_combine")
 BODY_OPTIONS = (
     *SINGULAR.values(),
     *("mass", "density", "inertia", "material", "group", "mask"),
@@ -465,14 +464,26 @@ class Scene:
 
     # ---- joints --------------------------------------------------------------------------------------------------
 
-    def add_joint(self, joint: Joint, body_a: int, body_b: int, anchor: ArrayLike, *, collide: bool = False) -> int:
+    def add_joint(
+        self,
+        joint: Joint,
+        body_a: int,
+        body_b: int,
+        anchor: ArrayLike,
+        *,
+        anchor_b: ArrayLike | None = None,
+        collide: bool = False,
+    ) -> int:
         """Join body a to body b, or to the WORLD, at `anchor` (in the world, as the bodies stand now).
 
-        Limits, motors and springs speak of the motion of a relative to b. Jointed bodies do not touch each other
-        unless `collide` is true. Returns the joint's number.
+        Limits, drives, motors and springs speak of the motion of a relative to b. A Distance has a second anchor,
+        `anchor_b` on body b; for others it is where `anchor` is. Jointed bodies do not touch each other unless
+        `collide` is true. Returns the joint's number.
         """
-        place = as_rows("anchor", anchor, 1, (3,), f"joint {self.joint_count}")
-        return self.add_joints(joint, [body_a], [body_b], place, collide=collide)[0]
+        title = f"joint {self.joint_count}"
+        place = as_rows("anchor", anchor, 1, (3,), title)
+        second = None if anchor_b is None else as_rows("anchor_b", anchor_b, 1, (3,), title)
+        return self.add_joints(joint, [body_a], [body_b], place, anchors_b=second, collide=collide)[0]
 
     def add_joints(
         self,
@@ -481,12 +492,14 @@ class Scene:
         bodies_b: ArrayLike,
         anchors: ArrayLike,
         *,
+        anchors_b: ArrayLike | None = None,
         axes: ArrayLike | None = None,
         collide: bool = False,
         breaks: Breaks | Sequence[Breaks] | None = None,
     ) -> range:
-        """Add many joints of one kind. `axes`, one per joint, replaces the joint's own axis, and `breaks`, one for all
-        or one per joint, what it can bear. Returns their numbers."""
+        """Add many joints of one kind. `axes`, one per joint, replaces the joint's own axis (those of a Gear are its
+        own), and `breaks`, one for all or one per joint, what it can bear. `anchors_b` are those of a Distance on
+        bodies b. Returns their numbers."""
 
         def title(row: int) -> str:
             return f"joint {self.joint_count + row}"
@@ -502,15 +515,22 @@ class Scene:
         body_b = integer_rows("body b", bodies_b, count, title)
         self._check_joint_bodies(body_a, body_b, title)
         anchors = as_rows("anchor", anchors, count, (3,), title)
-        if axes is None:
-            axes = (1.0, 0.0, 0.0) if isinstance(joint, (Ball, Fixed)) else joint.axis
-        turns = rotation.between([1.0, 0.0, 0.0], unit_vectors("axis", axes, count, title))
+        if isinstance(joint, Distance) != (anchors_b is not None):
+            needs = "needs" if isinstance(joint, Distance) else "has no"
+            raise LapjointError(f"{title(0)}: a {type(joint).__name__} {needs} anchor_b")
+        anchors_b = anchors if anchors_b is None else as_rows("anchor_b", anchors_b, count, (3,), title)
+        if isinstance(joint, Gear) and (body_b == WORLD).any():
+            raise LapjointError(f"{title(int(np.argmax(body_b == WORLD)))}: a Gear couples two bodies, not the WORLD")
+        if isinstance(joint, Gear) and axes is not None:
+            raise LapjointError(f"{title(0)}: axes are given, and those of a Gear are its own")
+        both = frame_axes(joint) if axes is None else (axes, axes)
+        turns, turns_b = (rotation.between([1.0, 0.0, 0.0], unit_vectors("axis", axis, count, title)) for axis in both)
         values = {
             "kind": KINDS[type(joint)],
             "body_a": body_a,
             "body_b": body_b,
             "frame_a": self._in_body_frame(body_a, anchors, turns),
-            "frame_b": self._in_body_frame(body_b, anchors, turns),
+            "frame_b": self._in_body_frame(body_b, anchors_b, turns_b),
             **vars(moves),
             "collide": collide,
             "break_force": bears[:, 0],
@@ -662,10 +682,9 @@ class Scene:
         names = {str(i): self.body_names[i] for i in range(bodies, self.body_count) if i in self.body_names}
         for table_name, first in (("bodies", bodies), ("joints", joints)):
             for name, column in self._table(table_name).views().items():
-                arrays[f"{table_name}/{name}"] = column[first:]
-        for name in COMBINE_COLUMNS:
-            if not arrays[name].any():
-                del arrays[name]
+                value = MAY_BE_MISSING.get(f"{table_name}/{name}")
+                if value is None or (column[first:] != value).any():
+                    arrays[f"{table_name}/{name}"] = column[first:]
         packed = pack_arrays(arrays, {"extent": extent, "shapes": added, "body_names": names})
         return np.frombuffer(b"".join(packed), np.uint8)
 
@@ -700,12 +719,11 @@ class Scene:
         for table_name, first in zip(("bodies", "joints"), firsts, strict=True):
             columns = self._table(table_name)
             there = len(columns) - first
-            given = {name: arrays.get(f"{table_name}/{name}") for name in columns}
-            rows = {
-                name: MAY_BE_MISSING[f"{table_name}/{name}"] if column is None else column[there:]
-                for name, column in given.items()
-            }
-            columns.append(len(arrays[f"{table_name}/{next(iter(columns))}"]) - there, rows)
+            rows: dict[str, Any] = {}
+            for name in columns:
+                column = arrays.get(f"{table_name}/{name}")
+                rows[name] = MAY_BE_MISSING[f"{table_name}/{name}"] if column is None else column[there:]
+            columns.append(len(next(iter(rows.values()))), rows)
         self.body_names |= {int(body_id): name for body_id, name in description["body_names"].items()}
         self._body_ids |= {name: int(body_id) for body_id, name in description["body_names"].items()}
 
@@ -741,6 +759,15 @@ class Scene:
             unit_quaternions(frame[:, 3:], len(joints), lambda row: f"joint {row}")
         if not ((joints.break_force > 0).all() and (joints.break_torque > 0).all()):
             raise ValueError("break strengths")
+        pushes = np.stack([joints.drive_stiffness, joints.drive_damping, joints.drive_max_force, joints.friction])
+        if (pushes < 0).any() or np.isinf(pushes[[0, 1, 3]]).any():
+            raise ValueError("drives or friction")
+        as_rows("drive", np.concatenate([joints.drive_position, joints.drive_velocity], 1), len(joints), (12,))
+        as_rows("gear ratio", joints.gear_ratio[:, None], len(joints), (1,))
+        if (joints.body_b[joints.kind == JointKind.GEAR] == WORLD).any():
+            raise ValueError("gears")
+        if not (joints.upper[joints.kind == JointKind.DISTANCE, 0] > 0).all():
+            raise ValueError("distances")
         as_rows("surface velocity", self.statics.surface_velocity, self.static_count, (6,))
         self._check_sensors()
         if not set(self.motions) <= set(range(self.static_count)):

@@ -51,11 +51,25 @@ JOINT_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     "spring_stiffness": ((6,), float),
     "spring_damping": ((6,), float),
     "spring_rest": ((6,), float),
+    "drive_position": ((6,), float),
+    "drive_velocity": ((6,), float),
+    "drive_stiffness": ((6,), float),
+    "drive_damping": ((6,), float),
+    "drive_max_force": ((6,), float),  # 0: no drive; infinite: without a limit
+    "friction": ((6,), float),  # N or N m, at most
+    "gear_ratio": ((), float),
     "collide": ((), bool),
     "break_force": ((), float),  # N; infinite: does not break
     "break_torque": ((), float),  # N m
 }
 MAY_BE_MISSING = {
+    "joints/drive_position": 0.0,
+    "joints/drive_velocity": 0.0,
+    "joints/drive_stiffness": 0.0,
+    "joints/drive_damping": 0.0,
+    "joints/drive_max_force": 0.0,
+    "joints/friction": 0.0,
+    "joints/gear_ratio": 0.0,
     "joints/break_force": np.inf,
     "joints/break_torque": np.inf,
     "bodies/hit_impulse": np.inf,

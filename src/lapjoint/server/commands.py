@@ -19,6 +19,7 @@ from ..scene import STATE_SIZE, Scene
 from ..scene.living import LivingScene
 from ..workers.codec import array_bytes
 from ..workers.messages import Motions, StepCommand, StepReply
+from .drives import Drives
 from .weights import OverlapWeights
 
 Ids = NDArray[np.int32]
@@ -43,6 +44,9 @@ class CommandBuilder:
         self._tells_motions = False
         self.inside: Ids | None = None
         """Who is inside of sensors before the next step, where workers find who enters and leaves in it."""
+        self.drives = Drives(scene)
+        """What drives are to do, and turns of counted angles."""
+        self._tells_all_drives = False
         self.forces: dict[int, NDArray[np.float64]] = {}
         """Force and torque of the next step on each body that has any."""
         self._reset = NOBODY
@@ -55,7 +59,7 @@ class CommandBuilder:
         """Add workers, which have acted on nothing, or drop the last ones."""
         self.known = resized(self.known, worker_count)
         self.change_count += 1
-        self._tells_all_broken = self._tells_motions = True
+        self._tells_all_broken = self._tells_motions = self._tells_all_drives = True
 
     @property
     def broken(self) -> Ids:
@@ -148,8 +152,8 @@ class CommandBuilder:
         return commands
 
     def _told(self) -> dict[str, Any]:
-        """What all workers are told: what the scene has more, which joints have broken, and which motions were set,
-        since they were told."""
+        """What all workers are told: what the scene has more, which joints have broken, and which motions and targets
+        were set, since they were told."""
         told: dict[str, Any] = {}
         if self._extent != self._scene.extent:
             told["added"], self._extent = self._scene.since(self._extent), self._scene.extent
@@ -163,6 +167,11 @@ class CommandBuilder:
             told["released"] = np.array(self._released, np.int32)
         if self._tells_motions:
             told["motions"] = self.motions
+        targets = self.drives.all_targets() if self._tells_all_drives else self.drives.changed_targets()
+        if targets is not None:
+            told["joint_targets"] = targets
+        self.drives.note_told()
+        self._tells_all_drives = False
         self._breaks, self._released, self._tells_all_broken, self._tells_motions = [], [], False, False
         return told
 
@@ -188,7 +197,12 @@ class CommandBuilder:
     def _all_told(self) -> dict[str, Any]:
         """What a command has for a worker that is fresh, or may know of other joints that broke: in steps that it takes
         again."""
-        return {"broken": self.broken, "sets_broken": True, "motions": self.motions}
+        return {
+            "broken": self.broken,
+            "sets_broken": True,
+            "motions": self.motions,
+            "joint_targets": self.drives.all_targets(),
+        }
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
@@ -211,7 +225,7 @@ class CommandBuilder:
 
     def restore_without_workers(self, state: PartState) -> None:
         """Restore what does not depend on the number of workers."""
-        self._iterations, self._tells_all_broken = state.values["iterations"], True
+        self._iterations, self._tells_all_broken, self._tells_all_drives = state.values["iterations"], True, True
         ids, rows = state.arrays["force_ids"], state.array("forces")
         self.forces = dict(zip(ids.tolist(), rows, strict=True))
 

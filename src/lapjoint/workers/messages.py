@@ -39,6 +39,19 @@ class Motions:
     values: Array = _array(np.float64)
 
 
+@dataclass
+class JointTargets:
+    """What drives are to do, and half turns that counted angles are next to."""
+
+    axes: Ids = _array(np.int32)
+    """Six times the joint's number, and the axis."""
+    targets: Array = _array(np.float64, 2)
+    """Position and velocity of each."""
+    turned: Ids = _array(np.int32)
+    """Joints whose angles are counted."""
+    half_turns: Ids = _array(np.int32)
+
+
 # ---- a step --------------------------------------------------------------------------------------------------------
 
 
@@ -85,6 +98,8 @@ class StepCommand:
     """Whether to find who enters sensors and leaves them."""
     inside: Ids = _array(np.int32, 2)
     """Who is inside then: sensors and bodies, ascending; also those of other workers."""
+    joint_targets: JointTargets | None = None
+    """Of drives and counted angles that are others than before; None: none."""
 
 
 @dataclass
@@ -138,6 +153,9 @@ class StepReply:
     """Joints that broke, as in engines.JointBreaks."""
     broke_joint: Ids = _array(np.int32)
     broke_load: Array = _array(np.float64, 2)
+    turned: Ids = _array(np.int32)
+    """Joints whose counted angles are next to other half turns than before."""
+    half_turns: Ids = _array(np.int32)
     hit_step: Ids = _array(np.int32)
     """Contacts that hit, as in engines.Hits."""
     hit_bodies: Ids = _array(np.int32, 2)
@@ -339,7 +357,7 @@ Command = StepCommand | NeighbourCommand | ReadState | WriteState | Migrate | As
 """What a worker executes."""
 Reply = StepReply | StatePart | AnswerPart
 """What it answers."""
-Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply | Motions
+Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply | Motions | JointTargets
 
 
 def steps_of(commands: Iterable[Command | None]) -> int:
@@ -349,6 +367,7 @@ def steps_of(commands: Iterable[Command | None]) -> int:
 
 MESSAGES: tuple[type[Any], ...] = (
     Motions,
+    JointTargets,
     StepCommand,
     NeighbourCommand,
     StepReply,

@@ -15,6 +15,7 @@ from ..engines import (
     STEP_MEASURES,
     BreakingEngine,
     DirectEngine,
+    DrivingEngine,
     EngineState,
     GrowingEngine,
     HitEngine,
@@ -57,6 +58,7 @@ Ids = NDArray[np.int32]
 UNKNOWN = np.array([-1], np.int32)
 """An overlap that no command can have: in the next step, a worker finds again which bodies it alone has."""
 
+NOBODY = np.empty(0, np.int32)
 NOT_MEASURED = np.empty((0, len(STEP_MEASURES)))
 
 
@@ -77,6 +79,7 @@ class Worker:
         self._hitting = self._engine if isinstance(self._engine, HitEngine) else None
         self._touching = self._engine if isinstance(self._engine, TouchEngine) else None
         self._kinematic = self._engine if scene.motions and isinstance(self._engine, KinematicEngine) else None
+        self._driving = self._engine if isinstance(self._engine, DrivingEngine) else None
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)
@@ -168,6 +171,9 @@ class Worker:
         if self._sensing is not None and (command.senses or self._senses):
             self._sensing.watch_sensors(command.inside if command.senses else None)
             self._senses = command.senses
+        if self._driving is not None and (told := command.joint_targets) is not None:
+            self._driving.set_drive_targets(told.axes // 6, told.axes % 6, told.targets)
+            self._driving.set_half_turns(told.turned, told.half_turns)
         if command.forgets:
             self._engine.clear_contacts()
         self._change_members(command)
@@ -225,6 +231,7 @@ class Worker:
         hits = self._hitting.hits() if self._hitting else Hits.none()
         touches = self._touching.touches() if self._touching else TouchReports.none()
         sensed = self._sensing.sensor_events() if self._sensing and self._senses else SensorEvents.none()
+        turned, half_turns = self._driving.turned() if self._driving else (NOBODY, NOBODY)
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
             contacts.bodies,
@@ -241,6 +248,8 @@ class Worker:
             **hits.named("hit"),
             **touches.named("touch"),
             **sensed.named("sensed"),
+            turned=turned,
+            half_turns=half_turns,
             step_measures=self._in_substeps.step_measures() if self._in_substeps else NOT_MEASURED,
             prepare_cpu_s=self._prepare_cpu_s,
             waited_s=self._waited_s,

@@ -21,7 +21,7 @@ from ...engines.support import surface_features
 from ...errors import LapjointError, did_you_mean
 from ...params import Params
 from ...scene import Scene
-from ...scene.joints import JointKind
+from ...scene.joints import JointKind, counts_turns
 from ...scene.shapes import StaticShape
 
 Array = NDArray[np.float64]
@@ -132,7 +132,7 @@ def refuse_surfaces(peer: str, scene: Scene) -> None:
 
 def refuse_joints(peer: str, scene: Scene, kinds: Collection[JointKind], limits: bool = False) -> None:
     """Refuse the first joint that is of another kind, or has a motor, a spring or (unless `limits`) limits."""
-    joints = scene.joints
+    joints, counted = scene.joints, counts_turns(scene.joints)
     known = ", ".join(joint_title(kind) for kind in kinds)
     for joint in range(scene.joint_count):
         kind = JointKind(joints.kind[joint])
@@ -144,6 +144,10 @@ def refuse_joints(peer: str, scene: Scene, kinds: Collection[JointKind], limits:
         for has, what in (
             ((joints.motor_max_force[joint] > 0).any(), "a motor"),
             ((joints.spring_stiffness[joint] > 0).any(), "a spring"),
+            ((joints.drive_max_force[joint] > 0).any(), "a drive"),
+            ((joints.friction[joint] > 0).any(), "friction"),
+            (kind is JointKind.BALL and limited.any(), "limits"),
+            (counted[joint], "an angle counted over turns"),
             (not limits and limited.any(), "limits"),
         ):
             if has:

@@ -7,10 +7,11 @@ from typing import Any
 
 from ...engines.rapier_mapping import RapierMapping, check_rotations
 from ...engines.rapier_states import read_slowly
+from ...engines.support import SIX_AXES
 from ...params import Params
 from ...params.params import typical_length
 from ...scene import WORLD, Ellipsoid, Scene
-from ...scene.joints import JointKind
+from ...scene.joints import KINDS
 from .base import Array, Setting, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces, rolling_note
 
 LADDER = ((4, False), (8, False), (4, True), (8, True), (16, True))
@@ -30,7 +31,7 @@ class RapierPeer:
     def check(scene: Scene) -> None:
         refuse_shapes("rapier", scene, lambda shape: missing_shape(shape, Ellipsoid))
         refuse_surfaces("rapier", scene)
-        refuse_joints("rapier", scene, tuple(JointKind), limits=True)
+        refuse_joints("rapier", scene, [KINDS[joint] for joint in SIX_AXES], limits=True)
         check_rotations("the peer rapier", scene)
 
     @staticmethod
