@@ -193,6 +193,46 @@ def hits(start: Start) -> None:
     assert engine.hits().bodies.tolist()[0] == [0, -1]
 
 
+def touches(start: Start) -> None:
+    scene = ground()
+    scene.add_body(Sphere(0.5), (0.0, 0.0, 0.51), touch_events=True)
+    engine: Any = start(scene)
+    engine.step(50)
+    assert len(engine.touches().bodies)
+
+
+def joint_forces(start: Start) -> None:
+    """A ball that hangs in the air: its joint bears its weight."""
+    scene = Scene()
+    scene.add_body(Sphere(0.25), (0.0, 0.0, 0.0), mass=2.0)
+    scene.add_joint(Ball(), 0, WORLD, (0.0, 0.0, 0.0))
+    engine: Any = start(scene, keep_forces=True)
+    engine.step(50)
+    np.testing.assert_allclose(np.linalg.norm(engine.joint_forces([0])[0, :3]), 2.0 * 9.81, rtol=0.01)
+
+
+def contact_impulses(start: Start) -> None:
+    scene = balls(mass=2.0)
+    engine: Any = start(scene, keep_forces=True)
+    engine.step(50)
+    np.testing.assert_allclose(engine.contact_points().normal_impulse.sum(), 2.0 * 9.81 * scene.timestep, rtol=0.01)
+
+
+def sensors(start: Start) -> None:
+    scene = Scene()
+    scene.add_sensor(Box((2.0, 2.0, 0.4)), (0.0, 0.0, -1.0))
+    scene.add_body(Sphere(0.2), (0.0, 0.0, 0.0))
+    engine: Any = start(scene)
+    engine.watch_sensors(np.empty((0, 2), np.int32))
+    engine.step(300)
+    assert engine.sensor_events().pair.tolist()[0] == [0, 0]
+
+
+def no_sensors(start: Start) -> None:
+    """The server looks in its place."""
+    assert not hasattr(start(balls()), "watch_sensors")
+
+
 def kinematic(start: Start) -> None:
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     scene.add_kinematic(Sphere(0.5), (-1.0, 0.0, 0.0), motion=ConstantVelocity((1.0, 0.0, 0.0)))
@@ -403,6 +443,10 @@ CASES: dict[str, Case] = {
     "springs": Case(springs),
     "breaks": Case(breaks),
     "hits": Case(hits),
+    "touches": Case(touches),
+    "joint forces": Case(joint_forces),
+    "contact impulses": Case(contact_impulses),
+    "sensors": Case(sensors, no_sensors),
     "groups": Case(groups),
     "part groups": Case(part_groups),
     "part materials": Case(part_materials),

@@ -25,12 +25,12 @@ from .params.partition_choice import checked_partition
 from .queries import ClosestPoints, Inside, Overlaps, RayHits
 from .queries.checks import checked_mask, checked_places, checked_points, checked_rays
 from .scene import Scene
+from .scene.filters import ALL_GROUPS
 from .scene.joint_motion import JointMotion, of_axis, with_turns
 from .scene.joints import Joint
 from .scene.living import Life, LivingScene
 from .scene.measures import joint_gaps, state_hash
 from .scene.motions import GivenMotion, Motion
-from .scene.scene import ALL_GROUPS
 from .scene.shapes import MovingShape
 from .scene.states import checked_states
 from .server.asking import Asking

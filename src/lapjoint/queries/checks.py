@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.checks import as_rows, integer_rows, table, unit_quaternions, unit_vectors
 from ..errors import LapjointError
-from ..scene.scene import ALL_GROUPS
+from ..scene.filters import ALL_GROUPS
 from ..scene.shapes import STATIC_ONLY, MovingShape, check_shape
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import _queries
 from ..errors import LapjointError
-from ..scene import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, TriangleMesh
+from ..scene import Box, Capsule, Compound, ConvexHull, Cylinder, HeightField, Plane, Sphere, TriangleMesh
 from ..scene.file import describe_shape, restore_shape
 from ..scene.shapes import StaticShape
 
@@ -18,6 +18,7 @@ KINDS = {
     kind: number
     for number, kind in enumerate((Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh))
 }
+KINDS[HeightField] = KINDS[TriangleMesh]  # whose triangles are known
 NO_POINTS = np.empty((0, 3))
 NO_TRIANGLES = np.empty((0, 3), np.int32)
 
@@ -39,7 +40,7 @@ def native_shape(shape: StaticShape) -> _queries.Shape:
         size[:2] = shape.radius, shape.length
     elif isinstance(shape, ConvexHull):
         points = np.ascontiguousarray(shape.points)
-    elif isinstance(shape, TriangleMesh):
+    elif isinstance(shape, TriangleMesh | HeightField):
         points, triangles = np.ascontiguousarray(shape.vertices), np.ascontiguousarray(shape.triangles)
     elif isinstance(shape, Compound):
         parts = [native_shape(part.shape) for part in shape.parts]

@@ -32,6 +32,7 @@ from ..arrays.packing import pack_arrays, unpack_arrays
 from ..errors import LapjointError
 from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
 from .filters import ALL_GROUPS, filter_rows
+from .height_field import HeightField
 from .joints import KINDS, WORLD, Breaks, Distance, Gear, Joint, JointKind, axes_of, frame_axes, strengths
 from .materials import COMBINE_RULES, Material, surface_of
 from .motions import MOTION_ARRAYS, ZERO, GivenMotion, Motion, pack_motions, surface_velocities, unpack_motions
@@ -397,15 +398,15 @@ class Scene:
         `mask`. Returns its number.
 
         It stays where it is, or moves with a body, in whose frame its place is then: with `body`, which it does not
-        sense, or with the kinematic body s if that is -1 - s. Any shape but a triangle mesh; of a plane it is all that
-        is below.
+        sense, or with the kinematic body s if that is -1 - s. Any shape but a mesh or a height field; of a plane it
+        is all that is below.
         """
         self._require_unlocked()
         number = len(self.sensors)
         title = f"sensor {number} ({name!r})" if name else f"sensor {number}"
         check_shape(shape, title)
-        if isinstance(shape, TriangleMesh):
-            raise LapjointError(f"{title}: shape is a TriangleMesh, expected one that has an inside")
+        if isinstance(shape, TriangleMesh | HeightField):
+            raise LapjointError(f"{title}: shape is a {type(shape).__name__}, expected one that has an inside")
         if name is not None and (not isinstance(name, str) or not name):
             raise LapjointError(f"{title}: name is {name!r}, expected a text")
         if name in self.sensors.names.values():
@@ -781,7 +782,7 @@ class Scene:
         as_rows("position", sensors.position, count, (3,), sensors.title)
         unit_quaternions(sensors.quaternion, count, sensors.title)
         for number in range(count):
-            if isinstance(self.shapes[sensors.shape_id[number]], TriangleMesh):
+            if isinstance(self.shapes[sensors.shape_id[number]], TriangleMesh | HeightField):
                 raise ValueError("a sensor that is a mesh")
             if sensors.body[number] != IN_WORLD:
                 self._check_sensor_body(int(sensors.body[number]), sensors.title(number))
