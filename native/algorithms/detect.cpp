@@ -12,6 +12,7 @@ constexpr double kBodiesPerCell = 1.75;                // edge of a cell, in typ
 constexpr double kLeastSkin = 0.04, kMostSkin = 0.25;  // how much larger boxes are, in typical bodies
 constexpr int kAllTogether = 8;     // once one in so many bodies was refit, it is cheaper to look up all at once
 constexpr double kWayAhead = 1.5;   // of the last step: what a body may move in the next
+constexpr double kFastShare = 0.4;  // less than a world's own (bullet/ahead.h): rounding decides nothing
 constexpr double kStepsInSkin = 5;  // a moving body's box holds about so many steps
 
 double typical_extent(const BodyBounds& bodies, double margin) {
@@ -32,13 +33,17 @@ double square_distance(const double* p, const double* q) {
 
 }  // namespace
 
-PairFinder::PairFinder(const BodyBounds& bodies, double margin)
+PairFinder::PairFinder(const BodyBounds& bodies, double margin, double timestep, double fall)
     : bodies_(bodies),
       margin_(margin),
+      timestep_(timestep),
+      fall_(fall),
       typical_(typical_extent(bodies, margin)),
       grid_(bodies.body_count, kBodiesPerCell * typical_),
       turn_reach_(bodies.body_count),
       last_(bodies.body_count),
+      is_fast_(bodies.body_count, 0),
+      moves_(timestep > 0 ? bodies.body_count : 0),
       turned_(bodies.body_count),
       way_(bodies.body_count),
       fits_(bodies.body_count),
@@ -56,6 +61,18 @@ PairFinder::PairFinder(const BodyBounds& bodies, double margin)
 // The box of a body along the world's axes.
 PairFinder::Box PairFinder::box_at(const double* s, int body) const {
   Box box;
+  if (is_fast_[body]) {  // however it turns
+    const auto& moves = moves_[body];
+    const double way = std::hypot(moves[0], moves[1], moves[2]);
+    const double reach = bodies_.radius[body] + margin_ + fall_ + 1e-6 * (std::abs(s[0]) + std::abs(s[1]) + std::abs(s[2]) + way);
+    box.radius = static_cast<float>(reach + way);
+    for (int i = 0; i < 3; ++i) {
+      box.position[i] = static_cast<float>(s[i]);
+      box.low[i] = static_cast<float>(s[i] + std::min(moves[i], 0.0) - reach);
+      box.high[i] = static_cast<float>(s[i] + std::max(moves[i], 0.0) + reach);
+    }
+    return box;
+  }
   const double far = std::abs(s[0]) + std::abs(s[1]) + std::abs(s[2]);
   box.radius = static_cast<float>(bodies_.radius[body] + margin_ + 1e-6 * far);
   if (turn_reach_[body] == 0) {  // a ball
@@ -95,9 +112,21 @@ const PairFinder::Box& PairFinder::box(int body) {
   return boxes_[body];
 }
 
+void PairFinder::look_ahead(int body, const double* state) {
+  const double *v = state + 7, *w = state + 10;
+  const double limit = kFastShare * bodies_.thickness[body] / timestep_, radius = bodies_.radius[body];
+  const double linear = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+  const double angular = radius * radius * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]);
+  is_fast_[body] = 2 * (linear + angular) > limit * limit && std::sqrt(linear) + std::sqrt(angular) > limit;
+  if (!is_fast_[body]) return;
+  for (int i = 0; i < 3; ++i) moves_[body][i] = timestep_ * v[i];
+  mark(body);
+}
+
 void PairFinder::track(const double* states) {
   for (int b = 0; b < bodies_.body_count; ++b) {
     const double* s = states + 13 * static_cast<std::size_t>(b);
+    if (timestep_ > 0) look_ahead(b, s);
     auto& last = last_[b];
     double way = std::sqrt(square_distance(s, last.data()));
     if (turn_reach_[b] > 0) {
@@ -248,7 +277,8 @@ void PairFinder::set_apart(Candidate& pair, double distance) {
 }
 
 bool PairFinder::near(Candidate& pair) {
-  if (still_apart(pair)) return false;
+  const bool is_fast = is_fast_[pair.a] || is_fast_[pair.b];  // what it is apart from now says nothing of later
+  if (!is_fast && still_apart(pair)) return false;
   const Box &p = box(pair.a), &q = box(pair.b);
   float square = 0, apart = 0;
   for (int i = 0; i < 3; ++i) {
@@ -257,7 +287,7 @@ bool PairFinder::near(Candidate& pair) {
   }
   const float reach = p.radius + q.radius;
   if (square > reach * reach) apart = std::max(apart, std::sqrt(square) - reach);
-  if (apart > 0) set_apart(pair, 0.999 * apart);
+  if (apart > 0 && !is_fast) set_apart(pair, 0.999 * apart);
   return !(apart > 0);
 }
 
@@ -312,7 +342,8 @@ void PairFinder::prepare(const Membership& membership) {
 
 void PairFinder::keep_apart(const double* gaps, int count) {
   for (int i = 0; i < count && i < static_cast<int>(asked_.size()); ++i) {
-    if (gaps[i] > 0) set_apart(candidates_[asked_[i]], gaps[i]);
+    Candidate& pair = candidates_[asked_[i]];
+    if (gaps[i] > 0 && !is_fast_[pair.a] && !is_fast_[pair.b]) set_apart(pair, gaps[i]);
   }
 }
 

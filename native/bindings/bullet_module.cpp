@@ -249,7 +249,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("sleeping", &WorldSettings::sleeping)
       .def_rw("margin", &WorldSettings::margin)
       .def_rw("exact_shapes", &WorldSettings::exact_shapes)
-      .def_rw("has_neighbours", &WorldSettings::has_neighbours);
+      .def_rw("has_neighbours", &WorldSettings::has_neighbours)
+      .def_rw("timestep", &WorldSettings::timestep);
 
   nb::class_<ShapeDefinition>(m, "ShapeDefinition")
       .def(nb::init<>())
@@ -258,7 +259,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("points", &ShapeDefinition::points)
       .def_rw("triangles", &ShapeDefinition::triangles)
       .def_rw("parts", &ShapeDefinition::parts)
-      .def_rw("place", &ShapeDefinition::place);
+      .def_rw("place", &ShapeDefinition::place)
+      .def_rw("thickness", &ShapeDefinition::thickness);
 
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<BulletWorld>(m, "BulletWorld")

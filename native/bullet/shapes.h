@@ -22,6 +22,7 @@ struct ShapeDefinition {
   std::vector<int> triangles;    // mesh: three vertex numbers ...
   std::vector<ShapeDefinition> parts;
   std::array<double, 7> place{0, 0, 0, 1, 0, 0, 0};  // of a part: position, quaternion w x y z
+  double thickness = 0;                              // half of its least extent; infinite for a plane
 };
 
 class ShapeLibrary {
@@ -30,6 +31,8 @@ class ShapeLibrary {
   ShapeLibrary(double length_unit, double margin, bool exact) : unit_(length_unit), margin_(margin), exact_(exact) {}
 
   int define(ShapeDefinition definition);
+  // Of a shape, in length units.
+  btScalar thickness(int shape_id) const { return btScalar(definitions_[shape_id].thickness / unit_); }
 
   // The shape seen from a frame turned by `turn` (the body's principal axes). Balanced by release().
   btCollisionShape* acquire(int shape_id, const btQuaternion& turn);

@@ -82,6 +82,8 @@ BulletWorld::BulletWorld(const WorldSettings& settings)
   world_ = std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_, settings.sleeping,
                                           settings.exact_shapes);
   world_->setGravity(length(settings.gravity));
+  ahead_ = std::make_unique<AheadFinder>(dispatcher_, broadphase_, filter_, world_->getDispatchInfo());
+  if (substeps_) substeps_->set_ahead(ahead_.get(), world_->getGravity());
   btContactSolverInfo& info = world_->getSolverInfo();
   const double threshold = settings.residual_threshold / settings.length_unit;
   info.m_numIterations = settings.iterations;
@@ -180,6 +182,7 @@ void BulletWorld::add_static(const StaticBody& item) {
   info.m_rollingFriction = btScalar(item.rolling_friction / settings_.length_unit);
   auto body = std::make_unique<btRigidBody>(info);
   body->setActivationState(ISLAND_SLEEPING);
+  body->setCcdSweptSphereRadius(shapes_.thickness(item.shape_id));
   const int number = kStaticBase + static_cast<int>(statics_.size());
   enter_broadphase(*body, number, item.group, item.mask);
   statics_.push_back({std::move(body), item.shape_id});
@@ -215,6 +218,7 @@ std::unique_ptr<BulletWorld::Slot> BulletWorld::make_body(int id) const {
   btRigidBody& body = made->body;
   body.setUserIndex(id);
   body.setGravity(world_->getGravity());
+  body.setCcdSweptSphereRadius(shapes_.thickness(table.shape_id[id]));
   if (!settings_.sleeping) body.setActivationState(DISABLE_DEACTIVATION);
   // Where all moments are equal there is no gyroscopic torque to compute.
   if (moments.x() == moments.y() && moments.y() == moments.z()) body.setFlags(0);
@@ -592,7 +596,7 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   substeps_->solve(dispatcher_, btScalar(timestep));
   if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
-  ghosts_are_due_ = mailboxes.finish_step(substeps_->have_moved_far());
+  ghosts_are_due_ = mailboxes.finish_step(substeps_->have_moved_far(btScalar(timestep)));
   substeps_->write_back();
   end_kinematic_step();
   substeps_->measure_mail(mailboxes);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bullet/ahead.h"
 #include "bullet/exact.h"
 #include "bullet/joints.h"
 #include "bullet/motions.h"
@@ -47,6 +48,7 @@ struct WorldSettings {
   double margin = 0.04;         // in length units
   bool exact_shapes = false;    // boxes and hulls end where they are drawn, whatever the margin
   bool has_neighbours = false;  // steps are taken together with other workers
+  double timestep = 0;          // s, of the steps that `clearances` look ahead by; 0: they do not
 };
 
 // The scene's body table, column by column; owned by the scene.
@@ -151,7 +153,7 @@ class BulletWorld {
   // What the next step can do already if, of the active bodies, only these are moved before it.
   void prepare(const int* moving, int count);
   // How far pairs of bodies, active or not, are from a contact at the given states (one row per body of the scene):
-  // 0 where they have one, else at least so much [m].
+  // 0 where they have one, or fast bodies come to one within a step; else at least so much [m].
   void clearances(const int* pairs, int count, const double* states, double* clearance);
 
   // The state that the next step depends on, to the last bit, between two steps: what Bullet holds of each active body,
@@ -226,6 +228,7 @@ class BulletWorld {
   void merge_manifolds(const std::vector<CachedManifold>& given);
   void take_step_with_neighbours(double timestep, Mailboxes& mailboxes);
   bool is_reported(const ContactKey& key) const;
+  bool meet_ahead(const int* pair, const double* states, btCollisionObject* objects);  // at these states
   void check_finite() const;
   void bounds(const btRigidBody& body, btVector3& low, btVector3& high) const;
   struct Kinematic;
@@ -265,6 +268,7 @@ class BulletWorld {
   bool ghosts_are_stale_ = false;        // own bodies have come or gone since
   std::vector<CachedManifold> waiting_;  // for ghosts to be chosen
   std::unique_ptr<OrderedWorld> world_;
+  std::unique_ptr<AheadFinder> ahead_;
   std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to
 
   struct Static {

@@ -82,6 +82,7 @@ class WorldSettings:
     margin: float
     exact_shapes: bool
     has_neighbours: bool
+    timestep: float
     def __init__(self) -> None: ...
 
 class ShapeDefinition:
@@ -91,6 +92,7 @@ class ShapeDefinition:
     triangles: Sequence[int]
     parts: Sequence[ShapeDefinition]
     place: Sequence[float]
+    thickness: float
     def __init__(self) -> None: ...
 
 class BulletWorld:

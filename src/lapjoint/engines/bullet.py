@@ -16,6 +16,7 @@ from ..scene import STATE_SIZE, Box, Capsule, Compound, ConvexHull, Cylinder, Pl
 from ..scene.measures import joint_gaps
 from ..scene.motions import POSE_SIZE, GivenMotion
 from ..scene.shapes import StaticShape
+from ..scene.thickness import thickness
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids, Mail
@@ -135,12 +136,14 @@ class BulletEngine:
         settings.two_friction_directions = params.friction_directions == 2
         settings.sleeping = params.sleeping
         settings.exact_shapes = params.solver == "substeps"
+        settings.timestep = self._timestep
         settings.has_neighbours = params.coupling == "tight" and params.solver == "substeps"
         return settings
 
     def _shape(self, shape: StaticShape) -> compiled.ShapeDefinition:
         definition = self._native.ShapeDefinition()
         definition.kind = SHAPE_KINDS[type(shape)]
+        definition.thickness = thickness(shape)
         if isinstance(shape, Sphere):
             definition.size = [shape.radius, 0.0, 0.0]
         elif isinstance(shape, Box):

@@ -24,8 +24,8 @@ from ..workers.runtimes import Runtime
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-FinderMaker = Callable[[Scene, float], NearPairFinder]
-"""Makes one for a scene as it is and a margin."""
+FinderMaker = Callable[[Scene, float, float], NearPairFinder]
+"""Makes one for a scene as it is, a margin, and how far to look ahead for fast bodies [s]."""
 DEEP = 0.1
 """Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
 
@@ -107,7 +107,8 @@ class WorkerDetector:
 
     def __init__(self, scene: Scene, params: Params, make_finder: FinderMaker) -> None:
         self._scene, self._engine = scene, make_engine(scene, params)
-        self._make_finder = partial(make_finder, scene, CONTACT_MARGIN * (params.length_unit or 1.0))
+        ahead = (params.timestep or 0.0) if params.solver == "substeps" else 0.0
+        self._make_finder = partial(make_finder, scene, CONTACT_MARGIN * (params.length_unit or 1.0), ahead)
         self._finder = self._make_finder()
         self._states = scene.states
 
