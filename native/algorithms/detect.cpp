@@ -64,7 +64,8 @@ PairFinder::Box PairFinder::box_at(const double* s, int body) const {
   if (is_fast_[body]) {  // however it turns
     const auto& moves = moves_[body];
     const double way = std::hypot(moves[0], moves[1], moves[2]);
-    const double reach = bodies_.radius[body] + margin_ + fall_ + 1e-6 * (std::abs(s[0]) + std::abs(s[1]) + std::abs(s[2]) + way);
+    const double reach =
+        bodies_.radius[body] + margin_ + fall_ + 1e-6 * (std::abs(s[0]) + std::abs(s[1]) + std::abs(s[2]) + way);
     box.radius = static_cast<float>(reach + way);
     for (int i = 0; i < 3; ++i) {
       box.position[i] = static_cast<float>(s[i]);
@@ -117,10 +118,11 @@ void PairFinder::look_ahead(int body, const double* state) {
   const double limit = kFastShare * bodies_.thickness[body] / timestep_, radius = bodies_.radius[body];
   const double linear = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
   const double angular = radius * radius * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]);
+  const bool was_fast = is_fast_[body];
   is_fast_[body] = 2 * (linear + angular) > limit * limit && std::sqrt(linear) + std::sqrt(angular) > limit;
-  if (!is_fast_[body]) return;
-  for (int i = 0; i < 3; ++i) moves_[body][i] = timestep_ * v[i];
-  mark(body);
+  if (is_fast_[body])
+    for (int i = 0; i < 3; ++i) moves_[body][i] = timestep_ * v[i];
+  if (is_fast_[body] || was_fast) mark(body);  // for what is looked for with it
 }
 
 void PairFinder::track(const double* states) {
@@ -183,9 +185,16 @@ bool PairFinder::may_touch(int a, int b) const {
   return !std::binary_search(bodies_.ignored, bodies_.ignored + bodies_.ignored_count, key);
 }
 
+// Whether all is seen of two bodies that has to be: some worker has both. Of a fast body all its workers have to see
+// what it meets, or it goes through that in some.
+bool PairFinder::is_seen(int a, int b, const Membership& membership) const {
+  if (!is_fast_[a] && !is_fast_[b]) return membership.share(a, b);
+  return std::equal(membership.row(a), membership.row(a) + membership.words, membership.row(b));
+}
+
 void PairFinder::meet(int a, int b, const Membership& membership) {
   if (is_marked_[b] && b < a) return;  // b's turn
-  if (membership.share(a, b)) return;
+  if (is_seen(a, b, membership)) return;
   const Box &p = larger_[a], &q = larger_[b];
   for (int i = 0; i < 3; ++i)
     if (p.low[i] > q.high[i] || q.low[i] > p.high[i]) return;
@@ -246,11 +255,19 @@ void PairFinder::look_up_all(const Membership& membership) {
     if (std::any_of(common.begin(), common.end(), [](Word word) { return word != 0; })) return;
     for (std::size_t i = 0; i < bodies.size(); ++i)
       for (std::size_t j = i + 1; j < bodies.size(); ++j)
-        if (!membership.share(bodies[i], bodies[j]) && share_first_cell(i, j)) meet(bodies[i], bodies[j], membership);
+        if (!membership.share(bodies[i], bodies[j]) && !is_fast_[bodies[i]] && !is_fast_[bodies[j]] &&
+            share_first_cell(i, j))
+          meet(bodies[i], bodies[j], membership);
   });
-  for (const int body : grid_.large()) is_marked_[body] = true;
-  for (const int body : grid_.large()) grid_.each_near(body, [&](int other) { meet(body, other, membership); });
-  for (const int body : grid_.large()) is_marked_[body] = false;
+  std::vector<int> apart = grid_.large();  // and fast ones: pairs that a bucket has not
+  for (const int body : apart) is_marked_[body] = true;
+  for (int b = 0; timestep_ > 0 && b < bodies_.body_count; ++b) {
+    if (!is_fast_[b] || is_marked_[b]) continue;
+    is_marked_[b] = true;
+    apart.push_back(b);
+  }
+  for (const int body : apart) grid_.each_near(body, [&](int other) { meet(body, other, membership); });
+  for (const int body : apart) is_marked_[body] = false;
   recall(0);
 }
 

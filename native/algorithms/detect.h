@@ -14,9 +14,9 @@ namespace lapjoint {
 // What never changes about the bodies.
 struct BodyBounds {
   int body_count = 0;
-  const double* center = nullptr;  // x 3, of each body's box, in its own frame [m]
-  const double* half = nullptr;    // x 3, half edges of that box [m]
-  const double* radius = nullptr;  // of each body's sphere about its position [m]
+  const double* center = nullptr;     // x 3, of each body's box, in its own frame [m]
+  const double* half = nullptr;       // x 3, half edges of that box [m]
+  const double* radius = nullptr;     // of each body's sphere about its position [m]
   const double* thickness = nullptr;  // half of each body's least extent [m]
   const std::uint32_t* group = nullptr;
   const std::uint32_t* mask = nullptr;
@@ -37,7 +37,8 @@ class PairFinder {
   // `timestep`: of steps that fast bodies are looked ahead by [s]; 0: none are. `fall`: what gravity adds to a way [m].
   PairFinder(const BodyBounds& bodies, double margin, double timestep = 0, double fall = 0);
 
-  // All near pairs a < b that share no worker, ascending; without those known to be apart.
+  // All near pairs a < b that share no worker, or do not have the same workers if one is fast, ascending; without those
+  // known to be apart.
   std::vector<Pair> find(const double* states, const Membership& membership);
 
   // At the states of the last find: those that share no worker now and have one of these bodies, ascending.
@@ -76,6 +77,7 @@ class PairFinder {
   std::size_t look_up(const Membership& membership);
   void look_up_all(const Membership& membership);
   void recall(std::size_t first);
+  bool is_seen(int a, int b, const Membership& membership) const;
   void meet(int a, int b, const Membership& membership);
   bool may_touch(int a, int b) const;
   bool near(Candidate& pair);
@@ -86,13 +88,13 @@ class PairFinder {
   BodyBounds bodies_;
   double margin_, timestep_, fall_, typical_;
   Grid grid_;
-  std::vector<double> turn_reach_;           // of the farthest corner: how far a turn can move it
-  std::vector<std::array<double, 7>> last_;  // position and quaternion at the last find
-  std::vector<char> is_fast_;                // moves far in the next step
+  std::vector<double> turn_reach_;            // of the farthest corner: how far a turn can move it
+  std::vector<std::array<double, 7>> last_;   // position and quaternion at the last find
+  std::vector<char> is_fast_;                 // moves far in the next step
   std::vector<std::array<double, 3>> moves_;  // in the next step, of those that are fast [m]
-  std::vector<double> turned_;               // how far turns have moved the farthest corner so far, at most [m]
-  std::vector<double> way_;                  // how far it moved in the last step, at most [m]
-  struct Fit {                               // the larger box
+  std::vector<double> turned_;                // how far turns have moved the farthest corner so far, at most [m]
+  std::vector<double> way_;                   // how far it moved in the last step, at most [m]
+  struct Fit {                                // the larger box
     double position[3], turned;
     double skin = -1;  // how much larger it is; negative before the first
   };

@@ -118,8 +118,8 @@ bool BulletWorld::meet_ahead(const int* pair, const double* states, btCollisionO
   }
   if (!fast) return false;
   const auto way = [&](int side) {
-    return way_of(objects[side], pair[side], length(velocity(side)), angular(side), world_->getGravity(), radius(side), 1,
-                  timestep, settings_.substeps);
+    return way_of(objects[side], pair[side], length(velocity(side)), angular(side), world_->getGravity(), radius(side),
+                  1, timestep, settings_.substeps);
   };
   const int first = pair[0] < pair[1] ? 0 : 1;
   return ahead_->meet(way(first), way(1 - first));

@@ -12,7 +12,7 @@ namespace lapjoint {
 namespace {
 
 constexpr int kPartsAhead = 1 << 8;  // from which a manifold's parts are of a contact that comes within the step
-constexpr int kWasThere = 1 << 8;  // flag of a manifold's point: its contact was there in the last step
+constexpr int kWasThere = 1 << 8;    // flag of a manifold's point: its contact was there in the last step
 constexpr btScalar kSameNormal = btScalar(0.9998);  // cosine: points whose normals differ by less are one contact
 
 void put(const btVector3& from, Real* into) {

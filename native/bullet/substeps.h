@@ -191,12 +191,12 @@ class SubstepWorld {
   std::vector<int> fast_;                // places of fast bodies, ascending
   std::vector<Real> radii_, thickness_;  // by place
   Real slow_square_ = 0;                 // of the fastest of the others
-  std::vector<Watched> watched_;  // by place
+  std::vector<Watched> watched_;         // by place
   struct Member {
     int place;
     Real rolling;
   };
-  std::vector<Member> members_;               // by body number
+  std::vector<Member> members_;  // by body number
   std::vector<const btRigidBody*> moving_statics_;
   std::vector<int> surface_of_;               // by number of a static body; may be too short
   std::vector<int> ghost_of_;                 // by place: the neighbour whose body it is, or kOwn

@@ -31,7 +31,8 @@ class NearPairFinder(Protocol):
     in the next step."""
 
     def find(self, states: Array, membership: Membership) -> Ids:
-        """All near pairs a < b that share no worker, ascending, but for those known to be apart."""
+        """All near pairs a < b that share no worker, or do not have the same workers if one is fast, ascending, but for
+        those known to be apart."""
         ...
 
     def find_again(self, changed: ArrayLike, membership: Membership) -> Ids:
@@ -40,6 +41,10 @@ class NearPairFinder(Protocol):
 
     def prepare(self, membership: Membership) -> None:
         """Do now what the next find would have to do anyway, as far as it can be foreseen."""
+        ...
+
+    def have_fast(self, pairs: Ids, states: Array) -> NDArray[np.bool_]:
+        """Which of these pairs have a fast body."""
         ...
 
     def keep_apart(self, clearances: Array) -> None:
@@ -70,6 +75,7 @@ class PairFinder:
         self.thickness = body_thickness(scene)[there] if timestep > 0 else np.empty(0)
         self.fall = float(np.linalg.norm(scene.gravity)) * timestep**2
         self._near: list[tuple[int, int]] = []
+        self._fast_now: set[int] = set()
 
     def find(self, states: Array, membership: Membership) -> Ids:
         return self._all_numbers(self._find(*self._there(states, membership)))
@@ -82,6 +88,12 @@ class PairFinder:
 
     def prepare(self, membership: Membership) -> None:
         self._prepare(self._part(membership))
+
+    def have_fast(self, pairs: Ids, states: Array) -> NDArray[np.bool_]:
+        if not (self.timestep > 0 and len(pairs)):
+            return np.zeros(len(pairs), bool)
+        places = pairs if self._bodies is None else np.searchsorted(self._bodies, pairs)
+        return np.asarray(self._are_fast(states[pairs.ravel()], places.ravel()).reshape(-1, 2).any(axis=1))
 
     def keep_apart(self, clearances: Array) -> None:
         pass
@@ -104,7 +116,8 @@ class PairFinder:
         reach = np.minimum(np.einsum("nij,nj->ni", np.abs(turn), self.half), self.radius[:, None] + offset)
         reach += self.margin
         low, high, radius = middle - reach, middle + reach, self.radius + self.margin
-        fast = self._fast(states)
+        fast = np.flatnonzero(self._are_fast(states, slice(None))) if self.timestep > 0 else np.empty(0, np.intp)
+        self._fast_now = set(fast.tolist())
         moves = self.timestep * states[fast, 7:10]
         radius[fast] += self.fall
         for box, end in ((low, np.minimum), (high, np.maximum)):
@@ -120,12 +133,11 @@ class PairFinder:
             self._near += [(a, b) for b in others if self._may_touch(a, b)]
         return self._apart(self._near, membership)
 
-    def _fast(self, states: Array) -> Ids:
-        """Bodies that move far in the next step."""
-        if not self.timestep > 0:
-            return np.empty(0, np.int32)
-        speed = np.linalg.norm(states[:, 7:10], axis=1) + self.radius * np.linalg.norm(states[:, 10:], axis=1)
-        return np.flatnonzero(speed * self.timestep > SOON_FAST * self.thickness).astype(np.int32)
+    def _are_fast(self, states: Array, places: Ids | slice) -> NDArray[np.bool_]:
+        """Which of the bodies at these places move far in the next step."""
+        linear, angular = (np.linalg.norm(states[:, k : k + 3], axis=1) for k in (7, 10))
+        moves = (linear + self.radius[places] * angular) * self.timestep
+        return np.asarray(moves > SOON_FAST * self.thickness[places])
 
     def _find_again(self, changed: Ids, membership: Membership) -> Ids:
         bodies = set(changed.tolist())
@@ -135,7 +147,11 @@ class PairFinder:
         pass
 
     def _apart(self, pairs: list[tuple[int, int]], membership: Membership) -> Ids:
-        found = [pair for pair in pairs if not membership.workers(pair[0]) & membership.workers(pair[1])]
+        def is_seen(a: int, b: int) -> bool:
+            first, second = membership.workers(a), membership.workers(b)
+            return first == second if a in self._fast_now or b in self._fast_now else bool(first & second)
+
+        found = [pair for pair in pairs if not is_seen(*pair)]
         return np.array(found, np.int32).reshape(-1, 2)
 
     def _may_touch(self, a: int, b: int) -> bool:

@@ -26,6 +26,7 @@ Ids = NDArray[np.int32]
 
 FinderMaker = Callable[[Scene, float, float], NearPairFinder]
 """Makes one for a scene as it is, a margin, and how far to look ahead for fast bodies [s]."""
+NO_PAIRS: Ids = np.empty((0, 2), np.int32)
 DEEP = 0.1
 """Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
 
@@ -35,6 +36,9 @@ class Detector(Protocol):
 
     needs_all_states: ClassVar[bool]
     """Whether it looks at bodies far from any of another worker too."""
+
+    met: Ids
+    """Of the last `find`: pairs of a fast body and what it comes to within the step, if their workers differ, (n, 2)."""
 
     def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
         """Contacts of the present states, in any order, perhaps twice, perhaps with static bodies (negative); `last`
@@ -69,6 +73,7 @@ class ServerDetector:
         """`states` are those of all bodies now; the scene's, unless given."""
         self._scene, self._engine = scene, make_engine(scene, params)
         self._there = np.flatnonzero(scene.alive).astype(np.int32)
+        self.met = NO_PAIRS
         self._engine.activate(self._there, (scene.states if states is None else states)[self._there])
 
     def contacts(self, states: Array) -> Contacts:
@@ -110,11 +115,13 @@ class WorkerDetector:
         ahead = (params.timestep or 0.0) if params.solver == "substeps" else 0.0
         self._make_finder = partial(make_finder, scene, CONTACT_MARGIN * (params.length_unit or 1.0), ahead)
         self._finder = self._make_finder()
+        self.met = NO_PAIRS
         self._states = scene.states
 
     def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
         self._states = states
         between = self._touching(self._finder.find(states, membership))
+        self.met = between[self._finder.have_fast(between, states)]
         return [*(reply.contact_bodies for reply in last), between]
 
     def find_lost(self, changed: Ids, membership: Membership) -> Ids:
