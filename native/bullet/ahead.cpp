@@ -194,11 +194,49 @@ class AheadFinder::Probe {
         point.m_lifeTime = 0;
         made.manifold->addManifoldPoint(point);
       }
-      if (made.manifold->getNumContacts() > 0) into.push_back(std::move(made));
+      const int count = made.manifold->getNumContacts();
+      if (count == 0) continue;
+      into.push_back(std::move(made));
+      if (count < 3) keep_core(from, into);
     }
   }
 
  private:
+  // A body that is met by a corner begins to turn, and may turn by more in the rest of the step than its contact knows
+  // of. Its core, a ball as thick as it is, stays on its side: a contact without arms and friction.
+  void keep_core(const btPersistentManifold& from, std::vector<AheadContact>& into) const {
+    const AheadContact& whole = into.back();
+    int deepest = 0;
+    for (int p = 1; p < from.getNumContacts(); ++p)
+      if (from.getContactPoint(p).getDistance() < from.getContactPoint(deepest).getDistance()) deepest = p;
+    const Way &first = *ways_[side_of(from.getBody0())], &second = *ways_[side_of(from.getBody1())];
+    const bool is_first = !first.is_static() && (second.is_static() || first.moves.length2() >= second.moves.length2());
+    btManifoldPoint point = from.getContactPoint(deepest);
+    const btVector3& normal = point.m_normalWorldOnB;
+    const btCollisionObject* object = is_first ? from.getBody0() : from.getBody1();
+    if (object->getCollisionShape()->getShapeType() == SPHERE_SHAPE_PROXYTYPE) return;  // it is its own core
+    const btVector3& middle = object->getWorldTransform().getOrigin();
+    const btScalar thick = thickness_of(*(is_first ? first : second).body),
+                   side = is_first ? btScalar(1) : btScalar(-1);
+    const btScalar away = std::max(side * normal.dot(middle - point.m_positionWorldOnB) - thick, btScalar(0));
+    point.m_positionWorldOnA = point.m_positionWorldOnB = middle - side * thick * normal;
+    point.m_distance1 = away;
+    point.m_distance1 = gap(from, point);
+    point.m_positionWorldOnA -= whole.met;
+    point.m_positionWorldOnB -= whole.met;
+    point.m_appliedImpulse = point.m_combinedFriction = point.m_combinedRestitution = 0;
+    point.m_lifeTime = 0;
+    AheadContact made;
+    made.manifold = std::make_unique<btPersistentManifold>(first.body, second.body, 0, gContactBreakingThreshold,
+                                                           gContactBreakingThreshold);
+    made.manifold->m_companionIdA = first.number + 1;
+    made.manifold->m_companionIdB = second.number + 1;
+    made.met = whole.met;
+    made.shift = whole.shift;
+    made.manifold->addManifoldPoint(point);
+    into.push_back(std::move(made));
+  }
+
   btCollisionObjectWrapper wrapper(int side) const {
     const btCollisionObject& object = objects_[side];
     return {nullptr, object.getCollisionShape(), &object, object.getWorldTransform(), -1, -1};

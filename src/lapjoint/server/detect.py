@@ -38,7 +38,7 @@ class Detector(Protocol):
     """Whether it looks at bodies far from any of another worker too."""
 
     met: Ids
-    """Of the last `find`: pairs of a fast body and what it comes to within the step, if their workers differ, (n, 2)."""
+    """Of the last `find`: pairs of a fast body and what it comes to within the step, whose workers differ, (n, 2)."""
 
     def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
         """Contacts of the present states, in any order, perhaps twice, perhaps with static bodies (negative); `last`
