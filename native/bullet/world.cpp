@@ -503,6 +503,7 @@ void BulletWorld::step(double timestep, int count) {
   for (int i = 0; i < count; ++i) {
     if (!substeps_) {
       world_->step_once(btScalar(timestep));
+      ++step_;
       continue;
     }
     const auto start = std::chrono::steady_clock::now();

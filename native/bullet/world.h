@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@
 #include "bullet/order.h"
 #include "bullet/shapes.h"
 #include "bullet/substeps.h"
+#include "fields/fields.h"
 #include "solver/direct.h"
 #include "solver/open_solver.h"
 
@@ -129,6 +131,14 @@ class BulletWorld {
   // The i-th state goes to row rows[i], or i where there are no rows.
   void get_states(const int* ids, int count, double* states, const int* rows = nullptr) const;
   void add_forces(const int* ids, int count, const double* forces, const double* torques);
+
+  // Force fields, which push active bodies in every step (bullet/world_fields.cpp). What `call` does comes before: it
+  // may add forces, and is given how many steps have been taken. Shapes are those that buoyancy is to know.
+  void set_fields(std::vector<FieldDefinition> fields);
+  void set_field_shape(int shape_id, FieldShape shape);
+  void set_before_step(std::function<void(std::int64_t)> call);
+  void field_force(int id, double timestep, double* force, double* torque) const;
+
   void clear_contacts();  // empty the contact cache and that of joint impulses
 
   void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
@@ -231,6 +241,8 @@ class BulletWorld {
   bool meet_ahead(const int* pair, const double* states, btCollisionObject* objects);  // at these states
   void check_finite() const;
   void bounds(const btRigidBody& body, btVector3& low, btVector3& high) const;
+  void watch_forces();
+  void add_field_forces(double timestep);
   struct Kinematic;
   Kinematic& kinematic(int number);
   void place_kinematic(Kinematic& body, const Place& place);
@@ -284,6 +296,9 @@ class BulletWorld {
     std::array<double, 6> surface_velocity{};
   };
   std::vector<Kinematic> kinematic_;          // ascending
+  Fields fields_;
+  std::map<int, FieldShape> field_shapes_;  // by shape number
+  std::function<void(std::int64_t)> before_step_;
   std::int64_t step_ = 0;                     // that have been taken
   std::vector<std::unique_ptr<Slot>> slots_;  // by body number; empty: not active
   std::vector<int> bodies_;                   // active body numbers, ascending

@@ -21,6 +21,7 @@ from .params import Params
 from .params.engine_choice import EngineChoice
 from .params.partition_choice import checked_partition
 from .scene import Scene
+from .scene.fields import check_functions
 from .scene.joints import Joint
 from .scene.living import Life, LivingScene
 from .scene.measures import joint_gaps, state_hash
@@ -87,6 +88,7 @@ class Simulation:
 
     def _start(self, began_with: Scene, life: Life | None = None) -> None:
         """Begin with the scene as it is, and start the workers."""
+        check_functions(began_with)
         own = weakref.proxy(self)  # so that nothing here keeps the simulation once nobody else does
         scene = LivingScene(began_with, lambda: own._runtime.states, life)
         states = scene.states if life is None else life.states

@@ -133,7 +133,7 @@ class PairFinder:
             self._near += [(a, b) for b in others if self._may_touch(a, b)]
         return self._apart(self._near, membership)
 
-    def _are_fast(self, states: Array, places: Ids | slice) -> NDArray[np.bool_]:
+    def _are_fast(self, states: Array, places: NDArray[np.integer] | slice) -> NDArray[np.bool_]:
         """Which of the bodies at these places move far in the next step."""
         linear, angular = (np.linalg.norm(states[:, k : k + 3], axis=1) for k in (7, 10))
         moves = (linear + self.radius[places] * angular) * self.timestep

@@ -34,7 +34,7 @@ class MujocoEngine(CheckedEngine):
         ("float64",),
         shapes=tuple(shape for shape in ALL_SHAPES if shape is not TriangleMesh),
         joints=(Ball, Hinge, Fixed),
-        features=("groups",),
+        features=("fields", "groups"),
         extra="mujoco",
     )
 

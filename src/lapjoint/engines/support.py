@@ -26,6 +26,7 @@ from ..scene import (
     Sphere,
     TriangleMesh,
 )
+from ..scene.fields import field_title
 from ..scene.joints import KINDS, JointKind
 from ..scene.scene import ALL_GROUPS
 from ..scene.shapes import StaticShape
@@ -37,6 +38,7 @@ FEATURES = (
     *JOINT_FEATURES,
     "hits",  # HitEngine: strong contacts of bodies with a hit_impulse are reported
     "groups",  # groups and masks
+    "fields",  # force fields of the scene: engines.FieldEngine
     "kinematic bodies",  # static bodies that move, or whose surfaces do: engines.KinematicEngine
     "restitution",
     "rolling friction",
@@ -107,6 +109,8 @@ def check_support(name: str, support: Support, scene: Scene, params: Params) -> 
         raise LapjointError(f"{body} has a hit_impulse, which the engine {name} does not have")
     if "kinematic bodies" not in support.features:
         check_nothing_moves(scene, f"the engine {name} does not have")
+    if "fields" not in support.features:
+        check_no_fields(scene, f"the engine {name} does not have")
     if has_groups(scene) and "groups" not in support.features:
         raise LapjointError(f"scene {scene.name!r} has groups and masks, which the engine {name} does not have")
 
@@ -168,6 +172,12 @@ def check_nothing_moves(scene: Scene, what: str) -> None:
         raise LapjointError(f"scene {scene.name!r}: static body {number} is kinematic, which {what}")
     for number in np.flatnonzero(scene.statics.surface_velocity.any(axis=1)):
         raise LapjointError(f"scene {scene.name!r}: static body {number} has a surface velocity, which {what}")
+
+
+def check_no_fields(scene: Scene, what: str) -> None:
+    """Refuse a scene with force fields, which `what`."""
+    for number, one in enumerate(scene.fields):
+        raise LapjointError(f"scene {scene.name!r} has {field_title(number, one)}, which {what}")
 
 
 def has_groups(scene: Scene) -> bool:

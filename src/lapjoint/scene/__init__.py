@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .fields import Attractor, BoxRegion, Buoyancy, Drag, Field, Gravity, SphereRegion, Wind
 from .joints import FREE, LOCKED, WORLD, Ball, Breaks, Fixed, Hinge, Motor, SixAxis, Slider, Spring
 from .materials import Material
 from .motions import ConstantVelocity, Keyframes, Oscillation, Rotation
@@ -14,15 +15,21 @@ __all__ = [
     "LOCKED",
     "STATE_SIZE",
     "WORLD",
+    "Attractor",
     "Ball",
     "Box",
+    "BoxRegion",
     "Breaks",
+    "Buoyancy",
     "Capsule",
     "Compound",
     "ConstantVelocity",
     "ConvexHull",
     "Cylinder",
+    "Drag",
+    "Field",
     "Fixed",
+    "Gravity",
     "Hinge",
     "Keyframes",
     "Material",
@@ -35,6 +42,8 @@ __all__ = [
     "SixAxis",
     "Slider",
     "Sphere",
+    "SphereRegion",
     "Spring",
     "TriangleMesh",
+    "Wind",
 ]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import LapjointError
 from .archive import read_archive
+from .fields import FIELD_ARRAYS
 from .motions import MOTION_ARRAYS
 from .shapes import (
     Box,
@@ -39,7 +40,10 @@ VERSION = 1
 TABLES = {"bodies": BODY_LAYOUT, "statics": STATIC_LAYOUT, "joints": JOINT_LAYOUT}
 _COLUMNS = "|".join(f"{table}/{column}" for table, layout in TABLES.items() for column in layout)
 _MOTIONS = "|".join(f"motions/{name}" for name in MOTION_ARRAYS)
-_MEMBER = re.compile(rf"description|gravity|ignored|{_COLUMNS}|{_MOTIONS}|shape(/\d+)+/(points|vertices|triangles)")
+_FIELDS = "|".join(f"fields/{name}" for name in FIELD_ARRAYS)
+_MEMBER = re.compile(
+    rf"description|gravity|ignored|{_COLUMNS}|{_MOTIONS}|{_FIELDS}|shape(/\d+)+/(points|vertices|triangles)"
+)
 """Names of arrays that a scene can have."""
 PLAIN_SHAPES = {kind.__name__: kind for kind in (Sphere, Box, Capsule, Cylinder, Plane)}
 

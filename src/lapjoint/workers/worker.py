@@ -16,6 +16,7 @@ from ..engines import (
     BreakingEngine,
     DirectEngine,
     EngineState,
+    FieldEngine,
     GrowingEngine,
     HitEngine,
     Hits,
@@ -70,6 +71,7 @@ class Worker:
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
         self._hitting = self._engine if isinstance(self._engine, HitEngine) else None
         self._kinematic = self._engine if scene.motions and isinstance(self._engine, KinematicEngine) else None
+        self._in_fields = self._engine if scene.fields and isinstance(self._engine, FieldEngine) else None
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)
@@ -157,6 +159,8 @@ class Worker:
             if command.motions is not None:
                 self._kinematic.set_motions(unpack_motions(vars(command.motions)))
             self._kinematic.set_step(command.first_step)
+        if self._in_fields is not None:
+            self._in_fields.set_step(command.first_step)
         if command.forgets:
             self._engine.clear_contacts()
         self._change_members(command)
