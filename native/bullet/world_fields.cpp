@@ -48,6 +48,9 @@ void BulletWorld::field_force(int id, double timestep, double* force, double* to
   const Slot& from = slot(id);
   const btRigidBody& body = from.body;
   const double length_unit = settings_.length_unit, mass_unit = settings_.mass_unit;
+  // Where it is looked at, so that orbits keep their energy: algorithms/field_forces.py, ahead_share.
+  const int substeps = substeps_ ? settings_.substeps : 1;
+  const double ahead = timestep * (substeps - 1) / (2 * substeps);
   FieldBody state;
   state.mass = body_columns_.mass[id];
   const btMatrix3x3& basis = body.getWorldTransform().getBasis();
@@ -55,8 +58,8 @@ void BulletWorld::field_force(int id, double timestep, double* force, double* to
   for (int k = 0; k < 3; ++k) {
     const double inverse = body.getInvInertiaDiagLocal()[k];
     state.inertia[k] = mass_unit * length_unit * length_unit / inverse;
-    state.position[k] = body.getWorldTransform().getOrigin()[k] * length_unit;
     state.linear[k] = body.getLinearVelocity()[k] * length_unit;
+    state.position[k] = body.getWorldTransform().getOrigin()[k] * length_unit + ahead * state.linear[k];
     state.angular[k] = body.getAngularVelocity()[k];
     state.others[k] = body.getTotalForce()[k] * (mass_unit * length_unit);
     for (int i = 0; i < 3; ++i) {

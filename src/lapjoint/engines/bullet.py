@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.field_forces import BUOYANCY, FieldShapes, function_forces
+from ..algorithms.field_forces import BUOYANCY, FieldShapes, ahead_share, function_forces
 from ..errors import LapjointError, NotFiniteError
 from ..params import Params
 from ..scene import STATE_SIZE, Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
@@ -159,7 +159,10 @@ class BulletEngine:
     def _add_function_forces(self, step: int) -> None:
         """Within a step, before anything moves."""
         ids = self.active_ids
-        found = function_forces(self._fields, ids, self.get_states(ids), step * self._timestep)
+        states = self.get_states(ids)
+        if self.params.solver == "substeps":
+            states[:, :3] += ahead_share(self.params.substeps) * self._timestep * states[:, 7:10]
+        found = function_forces(self._fields, ids, states, step * self._timestep)
         if found is not None and len(ids):
             self.add_forces(ids, found[:, :3], found[:, 3:])
 
