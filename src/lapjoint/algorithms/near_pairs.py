@@ -43,6 +43,10 @@ class NearPairFinder(Protocol):
         """Do now what the next find would have to do anyway, as far as it can be foreseen."""
         ...
 
+    def has_fast(self, states: Array) -> bool:
+        """Whether any body is fast."""
+        ...
+
     def have_fast(self, pairs: Ids, states: Array) -> NDArray[np.bool_]:
         """Which of these pairs have a fast body."""
         ...
@@ -88,6 +92,10 @@ class PairFinder:
 
     def prepare(self, membership: Membership) -> None:
         self._prepare(self._part(membership))
+
+    def has_fast(self, states: Array) -> bool:
+        there = states if self._bodies is None else states[self._bodies]
+        return self.timestep > 0 and bool(self._are_fast(there, slice(None)).any())
 
     def have_fast(self, pairs: Ids, states: Array) -> NDArray[np.bool_]:
         if not (self.timestep > 0 and len(pairs)):
