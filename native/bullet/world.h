@@ -295,7 +295,7 @@ class BulletWorld {
     Place now, next;  // at the begin of a step, and at its end
     std::array<double, 6> surface_velocity{};
   };
-  std::vector<Kinematic> kinematic_;          // ascending
+  std::vector<Kinematic> kinematic_;  // ascending
   Fields fields_;
   std::map<int, FieldShape> field_shapes_;  // by shape number
   std::function<void(std::int64_t)> before_step_;
