@@ -102,7 +102,7 @@ LAYERS = [
 
 # The same within a folder, where its members build on each other.
 MEMBERS = {
-    "workers": ["messages", "codec", "engine_states", "questions", "worker", "runtimes"],
+    "workers": ["messages", "codec", "engine_states", "readings", "questions", "worker", "runtimes"],
     "view": ["draw", "page", "export"],
     "studies": ["titles", "step_values", "bench", "peers", "compare", "report", "reproduce"],
 }

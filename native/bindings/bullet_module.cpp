@@ -73,6 +73,7 @@ BodyColumns body_columns(const nb::dict& table, int count) {
   c.group = column<std::uint32_t>(table, "group");
   c.mask = column<std::uint32_t>(table, "mask");
   c.hit_impulse = column<double>(table, "hit_impulse");
+  c.touches = {column<double>(table, "hit_speed"), column<bool>(table, "touch_events")};
   return c;
 }
 
@@ -250,7 +251,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("margin", &WorldSettings::margin)
       .def_rw("exact_shapes", &WorldSettings::exact_shapes)
       .def_rw("has_neighbours", &WorldSettings::has_neighbours)
-      .def_rw("timestep", &WorldSettings::timestep);
+      .def_rw("timestep", &WorldSettings::timestep)
+      .def_rw("keep_forces", &WorldSettings::keep_forces);
 
   nb::class_<ShapeDefinition>(m, "ShapeDefinition")
       .def(nb::init<>())
@@ -509,6 +511,16 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("step_measures", [](const BulletWorld& w) { return table_of(w.step_measures()); })
       // Of the last call: step, two bodies, impulse, point, normal.
       .def("hits", [](const BulletWorld& w) { return table_of(w.hits()); })
+      // Of the last call: step, two bodies, kind, speed.
+      .def("touches", [](const BulletWorld& w) { return table_of(w.touches()); })
+      // Of the last step: two bodies, point, normal, depth, impulses along the normal, of friction, and about it.
+      .def("contact_points", [](const BulletWorld& w) { return table_of(w.contact_points()); })
+      .def(
+          "joint_forces",
+          [](const BulletWorld& w, Input<int> joint_ids, Output<double> forces) {
+            w.joint_forces(joint_ids.data(), rows(joint_ids), forces.data());
+          },
+          "joint_ids"_a, "forces"_a.noconvert(), Unlocked())
       .def("substep_profile", &BulletWorld::substep_profile)
       .def("residual", &BulletWorld::residual)
       .def("substep_count", &BulletWorld::substep_count)

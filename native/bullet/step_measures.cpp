@@ -1,7 +1,6 @@
 // What is measured of every step, where it happens: nobody has to stop the workers to look.
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include "bullet/substeps.h"
 
@@ -115,21 +114,17 @@ std::vector<SubstepWorld::Overload> SubstepWorld::overloads(btScalar timestep) c
 }
 
 void SubstepWorld::find_hits(const double* thresholds, std::vector<Hit>& into) {
-  if (!solver_.sums_contacts) return;
+  if (!finds_hits_) return;
   const auto threshold = [&](std::uint64_t bodies) {
     const std::uint64_t a = bodies >> 32, b = bodies & 0xFFFFFFFFu;  // the second may be static
     return b < kStaticBase ? std::min(thresholds[a], thresholds[b]) : thresholds[a];
   };
-  std::vector<int>& wanted = hit_sources_;
+  std::vector<int>& wanted = wanted_sources_;
   wanted.clear();
   for (std::size_t i = 0; i < sources_.size(); ++i)
     if (is_reported(sources_[i].owner) && !std::isinf(threshold(sources_[i].name.bodies)))
       wanted.push_back(static_cast<int>(i));
-  const auto rank = [this](int source) {
-    const Name& name = sources_[source].name;
-    return std::tie(name.bodies, name.parts, name.part);
-  };
-  std::sort(wanted.begin(), wanted.end(), [&](int x, int y) { return rank(x) < rank(y); });
+  sort_by_bodies(wanted);
   // Bodies touch with several parts and normals: they are one contact.
   for (std::size_t i = 0; i < wanted.size();) {
     const std::uint64_t bodies = sources_[wanted[i]].name.bodies;
@@ -151,10 +146,8 @@ void SubstepWorld::find_hits(const double* thresholds, std::vector<Hit>& into) {
 // Its impulse, and times that its points and normal.
 void SubstepWorld::add_to_hit(int source, Hit& hit) const {
   const Contact& contact = solver_.contacts[source];
-  const auto [number_a, number_b] = manifold_bodies(*sources_[source].manifold);
-  const double side = number_a < number_b ? 1 : -1;  // a normal pushes the manifold's first body
-  const int ahead = sources_[source].ahead;
-  const btVector3 met = ahead == Source::kThere ? btVector3(0, 0, 0) : ahead_->contacts[ahead].met;
+  const double side = first_side(source);
+  const btVector3 met = met_of(source);
   for (int p = 0; p < contact.point_count; ++p) {
     const double impulse = double(solver_.contact_sums[source][p]) * mass_unit_ * length_unit_;
     hit.impulse += impulse;

@@ -135,6 +135,7 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   measured_joints_ = own;
   for (std::size_t n = 0; n < between.size(); ++n)
     if (is_first_[n]) measured_joints_.insert(measured_joints_.end(), between[n].begin(), between[n].end());
+  if (solver_.settings.keep_forces) solver_.wrenches.define(measured_joints_, axes_);
   breakable_.clear();
   const auto collect_breakable = [&](const std::vector<JointDefinition>& from, bool is_reported) {
     for (const JointDefinition& joint : from)
@@ -581,7 +582,7 @@ void SubstepWorld::find_ahead(btScalar timestep) {
   for (const AheadContact& contact : ahead_->contacts) put(contact.shift, solver_.shifts.emplace_back().by);
 }
 
-void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep) {
+void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep, bool is_last) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   read_bodies(timestep);
@@ -592,10 +593,14 @@ void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep) {
   measure_contacts(measures);
   measure_joints(measures);
   ordering_ = std::chrono::duration<double>(Clock::now() - start).count();
+  const bool keeps = is_last && solver_.settings.keep_forces;
+  set_sums(keeps);
   solver_.step(timestep);
   measures.residual = double(solver_.residual()) * length_unit_;
   measures.substeps = solver_.substeps();
   measures_.push_back(measures);
+  find_touches();
+  if (keeps) keep_forces(timestep);
 }
 
 }  // namespace lapjoint

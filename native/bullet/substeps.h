@@ -5,6 +5,7 @@
 // rolls, the pair goes on with it.
 #pragma once
 
+#include <cmath>
 #include <compare>
 #include <optional>
 #include <utility>
@@ -48,6 +49,38 @@ struct Hit {
   double normal[3];       // the direction in which the first body is pushed: the mean in the same way
 };
 
+// What a joint did in a step, in the mean: force [N] and torque about its anchor [N m] on its first body, in the frame
+// of the joint on the second one.
+struct JointReading {
+  int joint;
+  double wrench[6];
+};
+
+// A point of a contact in a step. The friction of a contact is shared evenly by its points.
+struct PointReading {
+  double body_a, body_b;              // the second may be static: -1 - s
+  double point[3], normal[3], depth;  // m, as the step began; the normal pushes the first body
+  double normal_impulse;              // N s, over the step
+  double friction_impulse[3];         // N s, on the first body
+  double angular_impulse[3];          // N m s, on the first body: of twist and rolling friction
+};
+
+// Who touches whom: of the first of some steps, all who do, later what changes.
+struct Touch {
+  enum Kind { kBegin, kEnd, kNear };  // near: does not touch, but goes on to if it did in the step before
+  double step;                        // of those taken at once
+  double body_a, body_b;              // the second may be static: -1 - s
+  double kind;
+  double speed;  // m/s: of what begins, that bodies came nearer with, along the normal
+};
+
+// Columns of bodies whose touches are reported.
+struct WatchedTouches {
+  const double* hit_speed = nullptr;   // m/s; infinite: none
+  const bool* touch_events = nullptr;  // whether begin and end are
+  bool watches(std::uint64_t body) const { return touch_events[body] || !std::isinf(hit_speed[body]); }
+};
+
 class SubstepWorld {
  public:
   SubstepWorld(const SubstepSettings& settings, double length_unit, double mass_unit);
@@ -74,7 +107,8 @@ class SubstepWorld {
   void set_ahead(AheadFinder* ahead, const btVector3& gravity) { ahead_ = ahead, gravity_ = gravity; }
 
   // From contacts as the dispatcher has them: computes a step, and writes it into the world's bodies and contacts.
-  void solve(btDispatcher& dispatcher, btScalar timestep);
+  // `is_last`: of those taken at once; its forces are kept, if any are.
+  void solve(btDispatcher& dispatcher, btScalar timestep, bool is_last);
   void write_back();
 
   // Together with other workers. Before contacts are looked for, they send each other where their bodies are.
@@ -113,7 +147,10 @@ class SubstepWorld {
 
   // Of every step since `forget_measures`, without a limit.
   const std::vector<StepMeasures>& measures() const { return measures_; }
-  void forget_measures() { measures_.clear(); }
+  void forget_measures() {
+    measures_.clear();
+    touches_.clear();
+  }
   void measure_mail(const Mailboxes& mailboxes);  // after the step
 
   // After `solve`: joints that did more than they can bear, ascending. Both workers find one that is between them, from
@@ -126,8 +163,18 @@ class SubstepWorld {
 
   // After `solve`: adds contacts that did as much as the lower of their bodies' thresholds [N s], in the order of
   // bodies. One between two workers is found by the first of them. Only where it was set before.
-  void set_finds_hits(bool finds) { solver_.sums_contacts = finds; }
+  void set_finds_hits(bool finds) { finds_hits_ = finds; }
   void find_hits(const double* thresholds, std::vector<Hit>& into);
+
+  // Of steps from now on, whether touches of these bodies are found; those since `forget_measures`, in the order of
+  // steps and bodies. One between two workers is found by the first of them.
+  void set_finds_touches(bool finds) { finds_touches_ = finds; }
+  void watch_touches(const WatchedTouches& bodies) { watched_touches_ = bodies; }
+  const std::vector<Touch>& touches() const { return touches_; }
+  // What the last of the steps has left to be read: joints ascending, points in the order of
+  // bodies. What is between two workers is kept by the first of them.
+  const std::vector<JointReading>& kept_joints() const { return kept_joints_; }
+  const std::vector<PointReading>& kept_points() const { return kept_points_; }
 
   const SubstepSolver& solver() const { return solver_; }
   // Of the last step: to take contacts in, order them, and give them back [s].
@@ -170,6 +217,13 @@ class SubstepWorld {
   void measure_contacts(StepMeasures& into);
   void measure_joints(StepMeasures& into) const;
   void add_to_hit(int source, Hit& hit) const;
+  void set_sums(bool keeps);
+  void keep_forces(btScalar timestep);
+  void find_touches();
+  double approach(int source) const;
+  double first_side(int source) const;
+  btVector3 met_of(int source) const;
+  void sort_by_bodies(std::vector<int>& sources);
   void read_body(int place);
   void read_bodies(btScalar timestep);
 
@@ -215,7 +269,18 @@ class SubstepWorld {
     double depth;
   };
   std::vector<MeasuredPair> pairs_;  // scratch
-  std::vector<int> hit_sources_;     // the same
+  std::vector<int> wanted_sources_;  // the same
+  std::vector<std::pair<std::uint64_t, int>> keyed_sources_;
+  bool finds_hits_ = false, finds_touches_ = false;
+  WatchedTouches watched_touches_;
+  struct Touching {
+    std::uint64_t bodies;
+    bool is_sure;  // or only so if it was before the first of the steps
+  };
+  std::vector<Touching> touching_;  // in the order of bodies
+  std::vector<Touch> touches_;
+  std::vector<JointReading> kept_joints_;
+  std::vector<PointReading> kept_points_;
   std::vector<Source> sources_;
   std::vector<std::pair<std::uint64_t, int>> sorted_, scratch_;
   std::vector<Kept> kept_;  // in the order of names

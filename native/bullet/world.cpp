@@ -68,6 +68,7 @@ BulletWorld::BulletWorld(const WorldSettings& settings)
     own.joints = settings.joints == "direct"  ? JointChoice::kDirect
                  : settings.joints == "swept" ? JointChoice::kSwept
                                               : JointChoice::kAuto;
+    own.keep_forces = settings.keep_forces;
     own.push_speed /= Real(settings.length_unit);
     own.bounce_speed /= Real(settings.length_unit);
     substeps_ = std::make_unique<SubstepWorld>(own, settings.length_unit, settings.mass_unit);
@@ -109,7 +110,10 @@ void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& join
   joint_live_.resize(joints.count, 0);
   joint_broken_.resize(joints.count, 0);
   next_end_.resize(2 * joints.count, -1);
-  if (substeps_) substeps_->set_tables(bodies.count, joints);
+  if (substeps_) {
+    substeps_->set_tables(bodies.count, joints);
+    substeps_->watch_touches(bodies.touches);
+  }
   std::vector<int> joined;
   for (int j = first; j < joints.count; ++j) {
     const int a = joints.body_a[j], b = joints.body_b[j];
@@ -395,6 +399,8 @@ void BulletWorld::commit() {
     substeps_->set_members(movers_, live, self_, places_of_neighbours(), whole_, ghosts_are_stale_);
     const auto reports_hits = [this](int id) { return !std::isinf(body_columns_.hit_impulse[id]); };
     substeps_->set_finds_hits(std::any_of(bodies_.begin(), bodies_.end(), reports_hits));
+    const auto reports_touches = [this](int id) { return body_columns_.touches.watches(id); };
+    substeps_->set_finds_touches(std::any_of(bodies_.begin(), bodies_.end(), reports_touches));
   }
   members_changed_ = false;
 }
@@ -510,7 +516,7 @@ void BulletWorld::step(double timestep, int count) {
     begin_kinematic_step(timestep);
     world_->begin_own_step(btScalar(timestep));
     detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    substeps_->solve(dispatcher_, btScalar(timestep));
+    substeps_->solve(dispatcher_, btScalar(timestep), i + 1 == count);
     substeps_->write_back();
     end_kinematic_step();
     world_->clearForces();
@@ -572,7 +578,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
   try {
     for (int step = 0; step < count; ++step) {
       mailboxes.begin_step(attempt + static_cast<std::uint64_t>(step), step == 0);
-      take_step_with_neighbours(timestep, mailboxes);
+      take_step_with_neighbours(timestep, mailboxes, step + 1 == count);
     }
   } catch (const StepAbandoned&) {
     commit();  // bodies may have left since the last step: the world must not touch them
@@ -587,7 +593,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
   return true;
 }
 
-void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxes) {
+void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_last) {
   if (ghosts_are_due_) choose_ghosts(mailboxes, timestep);
   commit();
   substeps_->exchange_states();
@@ -595,7 +601,7 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   begin_kinematic_step(timestep);
   world_->begin_own_step(btScalar(timestep));
   detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  substeps_->solve(dispatcher_, btScalar(timestep));
+  substeps_->solve(dispatcher_, btScalar(timestep), is_last);
   if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
   ghosts_are_due_ = mailboxes.finish_step(substeps_->have_moved_far(btScalar(timestep)));
   substeps_->write_back();
@@ -604,6 +610,30 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   world_->clearForces();
   substeps_->find_hits(body_columns_.hit_impulse, hits_);
   break_overloaded(timestep);
+}
+
+// ---- what can be read of a step ------------------------------------------------------------------------------------
+
+const std::vector<Touch>& BulletWorld::touches() const {
+  static const std::vector<Touch> none;
+  return substeps_ ? substeps_->touches() : none;
+}
+
+void BulletWorld::joint_forces(const int* joint_ids, int count, double* forces) const {
+  std::fill(forces, forces + 6 * static_cast<std::size_t>(count), 0.0);
+  if (!substeps_) return;
+  const std::vector<JointReading>& kept = substeps_->kept_joints();
+  for (int i = 0; i < count; ++i) {
+    const auto found = std::lower_bound(kept.begin(), kept.end(), joint_ids[i],
+                                        [](const JointReading& one, int joint) { return one.joint < joint; });
+    if (found != kept.end() && found->joint == joint_ids[i])
+      std::copy(found->wrench, found->wrench + 6, forces + 6 * i);
+  }
+}
+
+const std::vector<PointReading>& BulletWorld::contact_points() const {
+  static const std::vector<PointReading> none;
+  return substeps_ ? substeps_->kept_points() : none;
 }
 
 // ---- joints that break ---------------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ struct WorldSettings {
   bool exact_shapes = false;    // boxes and hulls end where they are drawn, whatever the margin
   bool has_neighbours = false;  // steps are taken together with other workers
   double timestep = 0;          // s, of the steps that `clearances` look ahead by; 0: they do not
+  bool keep_forces = false;     // of the last step of a call, to be read; with the substep solver
 };
 
 // The scene's body table, column by column; owned by the scene.
@@ -67,6 +68,7 @@ struct BodyColumns {
   const std::uint32_t* group = nullptr;
   const std::uint32_t* mask = nullptr;
   const double* hit_impulse = nullptr;  // N s, infinite where no hit is reported
+  WatchedTouches touches;
 };
 
 struct StaticBody {
@@ -190,6 +192,11 @@ class BulletWorld {
   // In all steps of the last call.
   const std::vector<JointBreak>& breaks() const { return broke_; }
   const std::vector<Hit>& hits() const { return hits_; }
+  const std::vector<Touch>& touches() const;
+  // Of the last step, with `keep_forces`; of a joint that is not here or did not exist in it, zeros. `forces` is
+  // count x 6.
+  void joint_forces(const int* joint_ids, int count, double* forces) const;
+  const std::vector<PointReading>& contact_points() const;
 
   int active_count() const;
   void active_ids(int* ids) const;
@@ -236,7 +243,7 @@ class BulletWorld {
   int other_end(int joint, int body) const;
   bool has_points(const std::array<int, 2>& bodies);
   void merge_manifolds(const std::vector<CachedManifold>& given);
-  void take_step_with_neighbours(double timestep, Mailboxes& mailboxes);
+  void take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_last);
   bool is_reported(const ContactKey& key) const;
   bool meet_ahead(const int* pair, const double* states, btCollisionObject* objects);  // at these states
   void check_finite() const;

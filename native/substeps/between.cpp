@@ -201,4 +201,8 @@ void Between::add_impulses(std::vector<PointImpulses>& sums) const {
   for (const Rows& rows : rows_) rows.contacts.add_impulses(sums);
 }
 
+void Between::add_impulses(std::vector<FrictionImpulses>& sums) const {
+  for (const Rows& rows : rows_) rows.contacts.add_impulses(sums);
+}
+
 }  // namespace lapjoint

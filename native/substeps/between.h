@@ -68,6 +68,7 @@ class Between {
   void store(std::vector<Contact>& contacts, std::vector<Real>& joint_impulses) const;
   void add_impulses(std::vector<Real>& sums) const;           // of joints, as JointSweeps does
   void add_impulses(std::vector<PointImpulses>& sums) const;  // of contacts, as ContactSweeps does
+  void add_impulses(std::vector<FrictionImpulses>& sums) const;
   long row_count() const;
 
  private:

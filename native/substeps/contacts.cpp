@@ -502,24 +502,48 @@ void ContactSweeps::add_impulses(std::vector<PointImpulses>& sums) const {
   }
 }
 
+ContactSweeps::Friction ContactSweeps::friction_of(const Group& group) const {
+  const Lanes3 second = cross(group.normal, group.tangent);
+  Friction friction{group.slide.impulse[0] * group.tangent, group.twist * group.normal};
+  add(group.slide.impulse[1], second, friction.tangential);
+  if (group.rolling >= 0) {
+    const Across& roll = rolling_[group.rolling].across;
+    add(roll.impulse[0], group.tangent, friction.angular);
+    add(roll.impulse[1], second, friction.angular);
+  }
+  return friction;
+}
+
+void ContactSweeps::add_impulses(std::vector<FrictionImpulses>& sums) const {
+  const int* members = lanes_.data();
+  for (const Group& group : groups_) {
+    const Friction friction = friction_of(group);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (members[lane] == Colours::kEmpty) continue;
+      FrictionImpulses& sum = sums[members[lane]];
+      const auto add_to = [lane](const Lanes3& from, Real* into) {
+        into[0] += from.x[lane];
+        into[1] += from.y[lane];
+        into[2] += from.z[lane];
+      };
+      add_to(friction.tangential, sum.tangential);
+      add_to(friction.angular, sum.angular);
+    }
+    members += kLanes;
+  }
+}
+
 void ContactSweeps::store(std::vector<Contact>& contacts) const {
   const int* members = lanes_.data();
   const Real in_step = Real(settings_.substeps);
   for (const Group& group : groups_) {
-    const Lanes3 second = cross(group.normal, group.tangent);
-    Lanes3 tangential = group.slide.impulse[0] * group.tangent, angular = group.twist * group.normal;
-    add(group.slide.impulse[1], second, tangential);
-    if (group.rolling >= 0) {
-      const Across& roll = rolling_[group.rolling].across;
-      add(roll.impulse[0], group.tangent, angular);
-      add(roll.impulse[1], second, angular);
-    }
+    const Friction friction = friction_of(group);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (members[lane] == Colours::kEmpty) continue;
       Contact& contact = contacts[members[lane]];
       for (int p = 0; p < contact.point_count; ++p)
         contact.impulse[p] = in_step * points_[group.first_point + p].impulse[lane];
-      const Lanes3* parts[2] = {&tangential, &angular};
+      const Lanes3* parts[2] = {&friction.tangential, &friction.angular};
       Real* out[2] = {contact.tangential, contact.angular};
       for (int k = 0; k < 2; ++k) {
         out[k][0] = in_step * parts[k]->x[lane];

@@ -51,6 +51,11 @@ struct Contact {
 // What the normal rows of a contact have done, by point.
 using PointImpulses = std::array<Real, Contact::kPoints>;
 
+// What friction of a contact has done: at the middle of its points, and about it (twist and rolling friction).
+struct FrictionImpulses {
+  Real tangential[3] = {0, 0, 0}, angular[3] = {0, 0, 0};
+};
+
 struct ContactSettings {
   Softness soft, soft_fixed;  // between bodies; with one that cannot move
   Real push_speed = 0;        // most that an overlap is taken back by [length/s]
@@ -80,6 +85,7 @@ class ContactSweeps {
   void store(std::vector<Contact>& contacts) const;
   // Of this substep, to those of each contact.
   void add_impulses(std::vector<PointImpulses>& sums) const;
+  void add_impulses(std::vector<FrictionImpulses>& sums) const;
   long row_count() const { return row_count_; }
 
  private:
@@ -117,6 +123,11 @@ class ContactSweeps {
     Lanes normal[Contact::kPoints], slide[2], twist, roll[2];
   };
   struct Velocities;
+  // Of a group's friction, in the world.
+  struct Friction {
+    Lanes3 tangential, angular;
+  };
+  Friction friction_of(const Group& group) const;
 
   void prepare_group(Group& group, const std::vector<Contact>& contacts, const int* members, const Bodies& bodies);
   void prepare_drift(Group& group, const std::vector<Contact>& contacts, const int* members, const Lanes3* place,

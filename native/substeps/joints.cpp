@@ -142,6 +142,19 @@ int JointSweeps::rows_of(const JointDefinition& joint, const Bodies& bodies, Joi
   return count;
 }
 
+JointRow JointSweeps::row_of_axis(const JointDefinition& joint, const AxisDefinition& axis, const Bodies& bodies) {
+  JointRow row;
+  Stance(joint, bodies).put_free(joint, bodies, axis.axis, row);
+  const Real sign = axis.kind == AxisDefinition::kUpper ? -1 : 1;  // an upper limit is a lower one of the opposite
+  for (int k = 0; k < 3; ++k) {
+    row.along[k] *= sign;
+    row.own_a[k] *= sign;
+    row.own_b[k] *= sign;
+  }
+  row.error = axis.kind == AxisDefinition::kMotor ? 0 : sign * (row.error - axis.value);
+  return row;
+}
+
 // ---- what there is -------------------------------------------------------------------------------------------------
 
 // Blocks of the groups that joints were put in.
@@ -388,20 +401,11 @@ void JointSweeps::prepare_blocks(std::vector<Block>& blocks, const std::vector<i
 }
 
 void JointSweeps::put_axis_row(AxisRow& out, int lane, const Axis& own, const Bodies& bodies) const {
-  const JointDefinition& joint = joints_[own.joint];
-  const AxisDefinition& axis = axes_[own.axis];
-  JointRow row;
-  Stance(joint, bodies).put_free(joint, bodies, axis.axis, row);
-  const Real sign = axis.kind == AxisDefinition::kUpper ? -1 : 1;  // an upper limit is a lower one of the opposite
-  for (int k = 0; k < 3; ++k) {
-    row.along[k] *= sign;
-    row.own_a[k] *= sign;
-    row.own_b[k] *= sign;
-  }
+  const JointRow row = row_of_axis(joints_[own.joint], axes_[own.axis], bodies);
   put(row.along, out.along, lane);
   put(row.own_a, out.own_a, lane);
   put(row.own_b, out.own_b, lane);
-  out.error[lane] = axis.kind == AxisDefinition::kMotor ? 0 : sign * (row.error - axis.value);
+  out.error[lane] = row.error;
 }
 
 // What an axis gives way by for an impulse, with its joint's locked axes held: they answer after it, and would take

@@ -71,6 +71,8 @@ class JointSweeps {
 
   // Rows of a joint's locked axes, in their order, for where bodies are.
   static int rows_of(const JointDefinition& joint, const Bodies& bodies, JointRow* rows);
+  // The row of one of its other axes, in the direction that its impulses have.
+  static JointRow row_of_axis(const JointDefinition& joint, const AxisDefinition& axis, const Bodies& bodies);
 
  private:
   struct alignas(64) Block {

@@ -63,7 +63,8 @@ void SubstepSolver::step(Real timestep) {
 void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& clock) {
   const Real h = timestep / Real(substeps);
   bodies.begin(timestep, substeps);
-  const bool poses = joints.needs_poses() || !direct_joints.empty() || between.needs_poses();
+  const bool sums_wrenches = sums_forces && !wrenches.empty();
+  const bool poses = joints.needs_poses() || !direct_joints.empty() || between.needs_poses() || sums_wrenches;
   if (poses) bodies.find_poses();
   ContactSettings of_contacts;
   of_contacts.soft = Softness::of(settings.contact_share, settings.contact_damping, h);
@@ -96,6 +97,8 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
   clock.lap(times_.preparing);
   if (sums_joints) joint_sums.assign(joint_impulses.size(), 0);
   if (sums_contacts) contact_sums.assign(contacts.size(), {});
+  if (sums_forces) friction_sums.assign(contacts.size(), {});
+  if (sums_wrenches) wrenches.clear();
 
   for (int substep = 0; substep < substeps; ++substep) {
     bodies.begin_substep();
@@ -132,6 +135,7 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
       direct_joints.add_impulses(joint_sums);
       between.add_impulses(joint_sums);
     }
+    if (sums_wrenches) add_wrenches();
     if (sums_contacts && substep + 1 < substeps) add_contacts();
     bodies.end_substep();
     clock.lap(times_.moving);
@@ -143,6 +147,17 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
 void SubstepSolver::add_contacts() {
   sweeps_.add_impulses(contact_sums);
   between.add_impulses(contact_sums);
+  if (!sums_forces) return;
+  sweeps_.add_impulses(friction_sums);
+  between.add_impulses(friction_sums);
+}
+
+void SubstepSolver::add_wrenches() {
+  row_impulses_.assign(joint_impulses.size(), 0);
+  joints.add_impulses(row_impulses_);
+  direct_joints.add_impulses(row_impulses_);
+  between.add_impulses(row_impulses_);
+  wrenches.add(bodies, row_impulses_);
 }
 
 // The same in all workers: what they decide by it has to be.

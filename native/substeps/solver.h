@@ -12,6 +12,7 @@
 #include "substeps/bodies.h"
 #include "substeps/contacts.h"
 #include "substeps/direct_joints.h"
+#include "substeps/joint_wrenches.h"
 #include "substeps/joints.h"
 
 namespace lapjoint {
@@ -21,6 +22,7 @@ struct SubstepSettings {
   Real tolerance = 0;     // deepest overlap that a step may leave without being solved with more substeps; 0: any
   int max_substeps = 64;  // with a tolerance
   JointChoice joints = JointChoice::kAuto;
+  bool keep_forces = false;  // somebody reads what joints and contacts did
   // Springs: frequency as a share of 1 / substep, and damping ratio.
   Real contact_share = Real(0.25), contact_damping = 1;
   Real joint_share = Real(0.25), joint_damping = 2;
@@ -51,6 +53,10 @@ class SubstepSolver {
   // The same of contacts, of their normal rows.
   std::vector<PointImpulses> contact_sums;
   bool sums_contacts = false;
+  // Forces of joints, and what friction has done: summed up in steps that somebody will read.
+  JointWrenches wrenches;
+  std::vector<FrictionImpulses> friction_sums;
+  bool sums_forces = false;
 
   // With as many substeps as `settings` has. With a tolerance: twice as many, and so on, always from where the step
   // begins, until no contact overlaps by more.
@@ -72,8 +78,10 @@ class SubstepSolver {
   void solve(Real timestep, int substeps, int sweep_count, Clock& clock);
   Real find_overlap(Clock& clock);
   void add_contacts();
+  void add_wrenches();
 
   ContactSweeps sweeps_;
+  std::vector<Real> row_impulses_;  // scratch, of joints in a substep
   int substeps_ = 0;
   Real residual_ = 0, overlap_ = 0;
   SubstepTimes times_;

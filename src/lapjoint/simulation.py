@@ -13,15 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import ConstraintGraph, Membership, load_algorithms
+from .arrays.checks import as_rows
 from .arrays.pages import trim
 from .arrays.state import PartState, Stateful
-from .engines import Contacts, Hits, JointBreaks, check_engines, supports
+from .engines import ContactPoints, Contacts, Hits, JointBreaks, check_engines, supports
+from .engines.support import first_with_touches
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
 from .params.engine_choice import EngineChoice
 from .params.partition_choice import checked_partition
 from .scene import Scene
 from .scene.fields import check_functions
+from .scene.joint_motion import JointMotion, of_axis, with_turns
 from .scene.joints import Joint
 from .scene.living import Life, LivingScene
 from .scene.measures import joint_gaps, state_hash
@@ -43,10 +46,18 @@ from .server.newcomers import nearest_workers
 from .server.partition import check_partition, make_partition
 from .server.parts import CouplingPart, LastStepPart, LifePart, TablePart, WorkerEnginesPart
 from .server.profile import StepProfile
+from .server.readings import (
+    Groups,
+    checked_numbers,
+    read_contact_forces,
+    read_contact_points,
+    read_joint_forces,
+)
 from .server.recovery import Recovery, StepPlan
 from .server.redistribute import redistribute
 from .server.repartition import Repartition
 from .server.step_log import StepLog
+from .server.touches import Touches, TouchLog
 from .workers.messages import StepReply
 from .workers.runtimes import make_runtime
 
@@ -57,8 +68,8 @@ TOGETHER_MS = 500.0
 """What steps that workers take by themselves may take, about: so long nobody is asked, not by Ctrl-C either."""
 OF_RUNTIME = ("address", "placement", "send")
 """Parameters that another runtime has no use for."""
-ELSEWHERE = ("workers", "runtime", *OF_RUNTIME)
-"""Parameters of where bodies are simulated, not how."""
+ELSEWHERE = ("workers", "runtime", *OF_RUNTIME, "keep_forces")
+"""Parameters of where bodies are simulated and what is kept of it, not how."""
 
 
 class Simulation:
@@ -116,6 +127,8 @@ class Simulation:
         self._coupling = make_coupling(now)
         self._elastic = Elastic(params, scene.body_count)
         self._frozen, self._breaks, self._hits = Frozen(), StepLog(JointBreaks), StepLog(Hits)
+        self._touches = TouchLog()
+        self._has_stepped = False
         self._kinematic = KinematicBodies(scene, params)
         # Workers have no use for the partition, which may be as long as the scene.
         self._runtime = make_runtime(
@@ -162,6 +175,8 @@ class Simulation:
             self._note_breaks(coupling.breaks(now))
         if any(len(reply.hit_step) for reply in now.replies):
             self._hits.add(coupling.hits(now), now.step_count)
+        if len(self._touches.touching) or any(len(reply.touch_step) for reply in now.replies):
+            self._touches.add(coupling.touches(now), self.scene.bodies, now.step_count)
         self._frozen.put_back(runtime, now.commands)
         self._recovery.contain_runaways(now.step_count)
         profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
@@ -169,6 +184,7 @@ class Simulation:
         self._last_step_ms = profile.step_ms
         now.loads.measure(profile.worker_cpu_ms, profile.steps)
         now.step_count += profile.steps
+        self._has_stepped = True
         if self._elastic.is_time_to_look(now.step_count):
             self._follow_load()
         for callback in self._callbacks:
@@ -353,6 +369,77 @@ class Simulation:
     def hits(self) -> Hits:
         """Contacts so far that did as much in a step (from 0) as one of their bodies wants to have reported."""
         return self._hits.all
+
+    @property
+    def touches(self) -> Touches:
+        """Touches so far of bodies with `touch_events` or a `hit_speed`: in which step (from 0), who, and whether they
+        began to touch, ceased to, or hit."""
+        return self._touches.all
+
+    @property
+    def touching(self) -> Ids:
+        """Pairs that touch now, (n, 2), of bodies whose touches are reported; the second is -1 - s where it is the
+        static body s."""
+        return self._touches.touching
+
+    def joint_positions(self, joint_ids: ArrayLike, axis: int | str | None = None) -> Array:
+        """Where joints stand now, body a relative to body b [m, rad]: (n, 6), or (n,) on one axis, by its number or
+        "free" for the only one that each of them leaves free. Not a number where a body was removed."""
+        ids, motion = self._joint_motion(joint_ids, "joint_positions")
+        return of_axis(self.scene, with_turns(motion.positions()), ids, axis, "joint_positions")
+
+    def joint_velocities(self, joint_ids: ArrayLike, axis: int | str | None = None) -> Array:
+        """How fast they move now [m/s, rad/s]: rates of the positions, in the same shape."""
+        ids, motion = self._joint_motion(joint_ids, "joint_velocities")
+        return of_axis(self.scene, motion.velocities(), ids, axis, "joint_velocities")
+
+    def joint_forces(self, joint_ids: ArrayLike) -> Array:
+        """Force [N] and torque about the anchor [N m] that each joint applied to its body a in the last step, in the
+        mean, (n, 6): in the joint's frame on body b, locked axes, limits, motors and springs together. Zeros for one
+        that did not hold in it. With Params.keep_forces."""
+        self._require_kept("joint_forces")
+        ids = self.scene.known_joint_ids(joint_ids, "joint_forces")
+        return read_joint_forces(self._now, self._coupling.weights, self._runtime.step, ids)
+
+    def contact_points(self, body_ids: ArrayLike | None = None) -> ContactPoints:
+        """Contact points of the last step with their impulses, of all bodies or of these (-1 - s for the static body
+        s), in the order of bodies. With Params.keep_forces."""
+        self._require_kept("contact_points")
+        numbers = None if body_ids is None else checked_numbers(self.scene, body_ids, "contact_points")
+        return read_contact_points(self._now, self._coupling.weights, self._runtime.step, numbers)
+
+    def contact_forces(
+        self,
+        bodies_a: ArrayLike | None = None,
+        bodies_b: ArrayLike | None = None,
+        *,
+        between: Groups | None = None,
+        about: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> tuple[Array, Array]:
+        """Force [N] and torque about a point [N m] that bodies a had from all their contacts with bodies b in the last
+        step, in the mean: (3,) and (3,). A body is a number, or -1 - s for the static body s; b is all that are not in
+        a unless given. `between` has many such pairs in place of one: (n, 3) and (n, 3). With Params.keep_forces."""
+        self._require_kept("contact_forces")
+        if (between is None) == (bodies_a is None):
+            raise LapjointError("contact_forces: expected either bodies_a or between")
+        groups: Groups = [(bodies_a, bodies_b)] if bodies_a is not None else list(between or ())
+        sums = read_contact_forces(self._now, self._coupling.weights, self._runtime.step, groups)
+        forces = sums / self.timestep
+        torques = forces[:, 3:] - np.cross(as_rows("about", about, 1, (3,), "contact_forces"), forces[:, :3])
+        return (forces[:, :3], torques) if between is not None else (forces[0, :3], torques[0])
+
+    def _joint_motion(self, joint_ids: ArrayLike, what: str) -> tuple[Ids, JointMotion]:
+        self._check_open()
+        scene = self.scene
+        ids = scene.known_joint_ids(joint_ids, what)
+        return ids, JointMotion(scene, self._runtime.states, ids)
+
+    def _require_kept(self, what: str) -> None:
+        self._check_open()
+        if not self.params.keep_forces:
+            raise LapjointError(f"{what}: forces are not kept, expected Params(keep_forces=True)")
+        if not self._has_stepped:
+            raise LapjointError(f"{what}: no step has been taken yet, or none since the simulation goes on")
 
     @property
     def broken_joint_ids(self) -> Ids:
@@ -595,7 +682,8 @@ class Simulation:
         _, first, first_joint = scene.extent
         with scene.open(self.step_count):
             yield scene
-            if scene.joint_count > first_joint or np.isfinite(scene.bodies.hit_impulse[first:]).any():
+            has_reports = np.isfinite(scene.bodies.hit_impulse[first:]).any() or first_with_touches(scene, first)
+            if scene.joint_count > first_joint or has_reports:
                 check_engines(scene, self.params, warn=False)
         if scene.extent[1:] == (first, first_joint):
             return
@@ -613,6 +701,7 @@ class Simulation:
     def _remove(self, body_ids: Ids) -> None:
         now = self._now
         self._frozen.release(body_ids.tolist())
+        self._touches.remove(body_ids, self.scene.bodies, self.step_count)
         self._runtime.states[body_ids] = 0.0
         self.scene.remove(body_ids, self.step_count)
         now.membership.remove(body_ids)
@@ -687,6 +776,7 @@ class Simulation:
             self._frozen.restore(parts["frozen"])
             self._breaks.restore(parts["breaks"])
             self._hits.restore(parts["hits"])
+            self._touches.restore(parts["touches"])
             self._kinematic.restore(parts["kinematic"])
             self._recovery.restore_without_workers(parts["recovery"])
         if self._kinematic.changed:
@@ -717,6 +807,7 @@ class Simulation:
             "breaks": self._breaks,
             "life": LifePart(now.scene),
             "hits": self._hits,
+            "touches": self._touches,
             "kinematic": self._kinematic,
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),

@@ -381,11 +381,23 @@ def test_contacts_of_the_last_step_can_be_read(tmp_path: Path) -> None:
 
 
 KEPT = {
-    *("_now", "_coupling", "_elastic", "_frozen", "_breaks", "_hits", "_kinematic", "_runtime", "_recovery"),
+    *(
+        "_now",
+        "_coupling",
+        "_elastic",
+        "_frozen",
+        "_breaks",
+        "_hits",
+        "_touches",
+        "_kinematic",
+        "_runtime",
+        "_recovery",
+    ),
     *("profile",),  # its contacts
 }
 MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
 MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
+MADE_ANEW |= {"_has_stepped"}  # since it was made: forces of a step before that are not kept
 """Of the scene and the parameters, or of what was, for those who look."""
 PARTS = {
     "loads": ("_scene", "_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
@@ -411,6 +423,7 @@ PARTS = {
     "life": ("scene",),
     "breaks": ("_kind", "_tables"),
     "hits": ("_kind", "_tables"),
+    "touches": ("_log", "_touching"),
     "kinematic": ("_scene", "_timestep", "changed"),
     "detection": (
         *("_scene", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),

@@ -43,7 +43,16 @@ def wrong(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     yield array.astype(np.int16)
 
 
-OF_ANY_LENGTH = ("contact_bodies", "loads/cpu_ms", "/contacts", "/set", "/removed", "/broken", "/requested")
+OF_ANY_LENGTH = (
+    "contact_bodies",
+    "loads/cpu_ms",
+    "/contacts",
+    "/set",
+    "/removed",
+    "/broken",
+    "/requested",
+    "/touching",
+)
 """What may be longer by a row and make sense."""
 
 

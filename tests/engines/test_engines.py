@@ -368,7 +368,7 @@ def test_engines_are_listed_with_what_they_can_do(monkeypatch: pytest.MonkeyPatc
     assert re.search(
         r"0\.1\.0 +float64 +blend +Sphere, Plane +Ball +groups, iterations, exact clearances", rows["springs"]
     )
-    assert "all but breaks, hits, kinematic bodies, rolling friction, residual" in rows["rapier"]
+    assert "limits, motors, springs, groups, restitution, sleeping, iterations" in rows["rapier"]
     assert "all but TriangleMesh" in rows["mujoco"]
 
 

@@ -86,6 +86,14 @@ def integer_rows(
     return rows.astype(np.int64)
 
 
+def flag_rows(name: str, value: ArrayLike, count: int, title: Title) -> NDArray[np.bool_]:
+    """`value` as `count` flags: true or false."""
+    given = np.asarray(value)
+    if given.dtype != bool or given.shape not in ((), (1,), (count,)):
+        raise LapjointError(f"{title(0)}: {name} is {short(value)}, expected true or false")
+    return np.broadcast_to(given, (count,))
+
+
 def positive_rows(name: str, value: ArrayLike, count: int, title: Title, infinite: bool = False) -> Array:
     """`value` as `count` positive numbers, which may be infinite if that is said."""
     rows = as_rows(name, value, count, (), title, infinite)

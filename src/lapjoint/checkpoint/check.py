@@ -20,6 +20,7 @@ from ..engines import EngineState
 from ..scene import STATE_SIZE, Scene
 from ..scene.motions import POSE_SIZE
 from ..server.coupling.turns import check_turns
+from ..server.touches import TOUCH_KINDS
 from ..workers.engine_states import from_bytes, to_bytes
 
 Symbol = str | int
@@ -125,6 +126,13 @@ ARRAYS: dict[str, dict[str, Rule]] = {
         "impulse": Rule("float64", ("hits",)),
         "point": Rule("float64", ("hits", 3)),
         "normal": Rule("float64", ("hits", 3)),
+    },
+    "touches": {
+        "step": Rule("int32", ("touches",), 0),
+        "bodies": Rule("int32", ("touches", 2), "statics", "bodies"),
+        "kind": Rule("uint8", ("touches",), 0, len(TOUCH_KINDS)),
+        "speed": Rule("float64", ("touches",)),
+        "touching": Rule("int32", ("touching pairs", 2), "statics", "bodies"),
     },
 }
 COUPLINGS: dict[str, dict[str, Rule]] = {

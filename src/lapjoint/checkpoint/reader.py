@@ -20,6 +20,7 @@ from ..scene.field_functions import FieldFunction
 from ..scene.living import NEVER, STEPS, Life
 from ..scene.motions import pack_motions
 from ..server.step_log import StepLog
+from ..server.touches import TouchLog
 from ..simulation import OF_RUNTIME, Simulation
 from .check import check_parts
 from .in_rounds import is_in_rounds, params_of_rounds, parts_of_rounds
@@ -66,6 +67,7 @@ class Checkpoint:
                 self._parts["commands"].arrays["broken"] = np.empty(0, np.int32)
             if "hits" not in self._parts:  # of before they were reported
                 self._parts["hits"] = StepLog(Hits).state()
+            self._parts.setdefault("touches", TouchLog().state())  # the same
             self._parts.setdefault("kinematic", PartState(pack_motions({})))  # of before bodies could be
             self.params = Params.stored(description["params"])
             self._was_in_rounds = is_in_rounds(self._parts)

@@ -17,15 +17,17 @@ from .base import (
     NeighbourEngine,
     SubstepEngine,
 )
+from .readings import ContactPoints, ReadingEngine, TouchEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .state import EngineState, join_states
-from .step_tables import Hits, JointBreaks, StepTable
+from .step_tables import Hits, JointBreaks, StepTable, TouchReports
 from .support import Support
 
 __all__ = [
     "CONTACT_MARGIN",
     "STEP_MEASURES",
     "BreakingEngine",
+    "ContactPoints",
     "Contacts",
     "DirectEngine",
     "Engine",
@@ -38,9 +40,12 @@ __all__ = [
     "KinematicEngine",
     "Mail",
     "NeighbourEngine",
+    "ReadingEngine",
     "StepTable",
     "SubstepEngine",
     "Support",
+    "TouchEngine",
+    "TouchReports",
     "check_engines",
     "engine_names",
     "engine_version",

@@ -24,10 +24,19 @@ from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids, Mail
 from .bullet_module import load_bullet
+from .readings import ContactPoints
 from .springs import check_springs
 from .state import EngineState
-from .step_tables import Hits, JointBreaks
-from .support import Support, check_no_fields, check_nothing_moves, first_with_hits, joint_features, joint_title
+from .step_tables import Hits, JointBreaks, TouchReports
+from .support import (
+    Support,
+    check_no_fields,
+    check_nothing_moves,
+    first_with_hits,
+    first_with_touches,
+    joint_features,
+    joint_title,
+)
 
 if TYPE_CHECKING:
     from .. import _bullet_float32 as compiled
@@ -69,6 +78,10 @@ class BulletEngine:
             raise LapjointError(
                 f"{body} has a hit_impulse, which only the solver substeps has, and solver is {params.solver}"
             )
+        elif (body := first_with_touches(scene)) is not None:
+            raise LapjointError(f"{body}, which only the solver substeps has, and solver is {params.solver}")
+        elif params.keep_forces:
+            raise LapjointError(f"keep_forces is on, which only the solver substeps has, and solver is {params.solver}")
         if params.sleeping:
             check_no_fields(scene, "sleeping bodies do not feel, and sleeping is on")
         if params.coupling == "tight" and params.sleeping:
@@ -198,6 +211,7 @@ class BulletEngine:
         settings.sleeping = params.sleeping
         settings.exact_shapes = params.solver == "substeps"
         settings.timestep = self._timestep
+        settings.keep_forces = params.keep_forces
         settings.has_neighbours = params.coupling == "tight" and params.solver == "substeps"
         return settings
 
@@ -445,6 +459,22 @@ class BulletEngine:
         rows = self._world.hits()
         step, bodies = rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32)
         return Hits(step, bodies, rows[:, 3].copy(), rows[:, 4:7].copy(), rows[:, 7:].copy())
+
+    def touches(self) -> TouchReports:
+        rows = self._world.touches()
+        step, bodies, kind = rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32), rows[:, 3].astype(np.uint8)
+        return TouchReports(step, bodies, kind, rows[:, 4].copy())
+
+    def contact_points(self) -> ContactPoints:
+        rows = self._world.contact_points()
+        columns = (rows[:, 2:5], rows[:, 5:8], rows[:, 8], rows[:, 9], rows[:, 10:13], rows[:, 13:])
+        return ContactPoints(rows[:, :2].astype(np.int32), *(column.copy() for column in columns))
+
+    def joint_forces(self, joint_ids: ArrayLike) -> Array:
+        ids = as_ids(joint_ids)
+        forces = np.empty((len(ids), 6))
+        self._world.joint_forces(ids, forces)
+        return forces
 
     def substep_overlap(self) -> float:
         """The deepest overlap of a contact that the last step left in any worker [m]; 0 without a tolerance."""

@@ -1,4 +1,5 @@
-"""What is reported of single steps: joints that broke, contacts that hit. One table each, a row for each of them."""
+"""What is reported of single steps: joints that broke, contacts that hit, bodies that touch. One table each, a row for
+each of them."""
 
 from __future__ import annotations
 
@@ -87,3 +88,24 @@ class Hits(StepTable):
     @classmethod
     def none(cls) -> Hits:
         return cls(np.empty(0, np.int32), np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 3)), np.empty((0, 3)))
+
+
+BEGIN, END, NEAR = range(3)
+
+
+@dataclass(frozen=True)
+class TouchReports(StepTable):
+    """Pairs of bodies that touch in the first of some steps, and what changes in the later ones, in the order of steps
+    and bodies. Who was touching before the first one is for the reader to know."""
+
+    bodies: Ids
+    """(n, 2). The second is -1 - s where it is the static body s."""
+    kind: NDArray[np.uint8]
+    """BEGIN: they touch, and may not have before. END: they do no more. NEAR, of the first step alone: they do not, but
+    are so near that a touch of before goes on."""
+    speed: Array
+    """(n,) of BEGIN: with which they came nearer along the normal, as the step began [m/s]."""
+
+    @classmethod
+    def none(cls) -> TouchReports:
+        return cls(np.empty(0, np.int32), np.empty((0, 2), np.int32), np.empty(0, np.uint8), np.empty(0))

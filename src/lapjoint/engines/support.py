@@ -37,6 +37,9 @@ JOINT_FEATURES = ("limits", "motors", "springs", "breaks")
 FEATURES = (
     *JOINT_FEATURES,
     "hits",  # HitEngine: strong contacts of bodies with a hit_impulse are reported
+    "touches",  # TouchEngine: begin and end of touches, and hits above a speed, are reported
+    "joint forces",  # ReadingEngine: Params.keep_forces keeps what joints did in a step
+    "contact impulses",  # and what contacts did
     "groups",  # groups and masks
     "fields",  # force fields of the scene: engines.FieldEngine
     "kinematic bodies",  # static bodies that move, or whose surfaces do: engines.KinematicEngine
@@ -107,6 +110,8 @@ def check_support(name: str, support: Support, scene: Scene, params: Params) -> 
             )
     if "hits" not in support.features and (body := first_with_hits(scene)) is not None:
         raise LapjointError(f"{body} has a hit_impulse, which the engine {name} does not have")
+    if "touches" not in support.features and (body := first_with_touches(scene)) is not None:
+        raise LapjointError(f"{body}, which the engine {name} does not have")
     if "kinematic bodies" not in support.features:
         check_nothing_moves(scene, f"the engine {name} does not have")
     if "fields" not in support.features:
@@ -129,6 +134,9 @@ def _check_params(name: str, support: Support, params: Params) -> None:
         )
     if params.sleeping and "sleeping" not in support.features:
         raise LapjointError(f"sleeping is on, which the engine {name} does not have")
+    for feature in ("joint forces", "contact impulses"):
+        if params.keep_forces and feature not in support.features:
+            raise LapjointError(f"keep_forces is on, and the engine {name} has no {feature}")
     if params.solver != "sequential" and "direct solvers" not in support.features:
         raise LapjointError(f"solver is {params.solver}, which the engine {name} does not have; it has its own")
     if params.residual_threshold > 0 and "residual" not in support.features:
@@ -164,6 +172,17 @@ def first_with_hits(scene: Scene) -> str | None:
     """How messages call the first body whose hits are reported, if there is one."""
     bodies = np.flatnonzero(np.isfinite(scene.bodies.hit_impulse))
     return f"scene {scene.name!r}: {scene.body_title(int(bodies[0]))}" if len(bodies) else None
+
+
+def first_with_touches(scene: Scene, first: int = 0) -> str | None:
+    """How messages call the first body, from a number on, whose touches are reported, and why, if there is one."""
+    bodies = scene.bodies
+    found = np.flatnonzero(bodies.touch_events[first:] | np.isfinite(bodies.hit_speed[first:]))
+    if len(found) == 0:
+        return None
+    body = first + int(found[0])
+    option = "touch_events" if bodies.touch_events[body] else "a hit_speed"
+    return f"scene {scene.name!r}: {scene.body_title(body)} has {option}"
 
 
 def check_nothing_moves(scene: Scene, what: str) -> None:

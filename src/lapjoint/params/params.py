@@ -202,6 +202,8 @@ class Params:
     a third faster per sweep, and lets resting bodies creep on slopes."""
     sleeping: Annotated[bool, SOLVER, InPythonOnly()] = False
     """Let resting bodies sleep. Saves time; results then depend on the order of arrival."""
+    keep_forces: Annotated[bool, SOLVER, InPythonOnly()] = False
+    """Keep what joints and contacts did in the last step, so that it can be read (docs/reading.md)."""
 
     max_workers: Annotated[int | None, WORKERS, InPythonOnly(), Count(1, 1024)] = None
     """With this, the number of workers follows the load, from `workers` to this (see elastic.py). None: it stays. On

@@ -27,7 +27,7 @@ KINEMATIC_POSES = "kinematic_poses"
 
 # Rows of all frames one after the other; those of frame i are offset[i] to offset[i + 1].
 OVERLAP_OFFSET, INTERFACE_OFFSET, CONTACT_OFFSET = "overlap_offset", "interface_offset", "contact_offset"
-BREAK_OFFSET, HIT_OFFSET = "break_offset", "hit_offset"
+BREAK_OFFSET, HIT_OFFSET, TOUCH_OFFSET = "break_offset", "hit_offset", "touch_offset"
 OVERLAP_ARRAYS = {"overlap_body": "int32", "overlap_worker": "int32", "overlap_weight": "float64"}
 INTERFACE_ARRAYS = {"interface_body": "int32"}
 BREAK_ARRAYS = {"break_step": "int32", "break_joint": "int32", "break_force": "float64", "break_torque": "float64"}
@@ -40,6 +40,8 @@ HIT_ARRAYS = {
     "hit_normal": "float64",
 }
 """Contacts that hit since the frame before: only of scenes with bodies that have such reported."""
+TOUCH_ARRAYS = {"touch_step": "int32", "touch_bodies": "int32", "touch_kind": "uint8", "touch_speed": "float64"}
+"""Touches that began, ended or hit since the frame before: the same."""
 LIFE_OFFSET, GROWTH_OFFSET = "life_offset", "growth_offset"
 LIFE_ARRAYS = {"life_step": "int32", "life_kind": "uint8", "life_number": "int32"}
 """Bodies and joints that came and went since the frame before, but for joints that broke: only where any did."""
@@ -51,6 +53,7 @@ CONTACT_ARRAYS = {"contact_bodies": "int32", "contact_point_count": "int32", "co
 LIST_ROWS = {
     "contact_bodies": {"side": 2},
     "hit_bodies": {"side": 2},
+    "touch_bodies": {"side": 2},
     "hit_point": {"axis": 3},
     "hit_normal": {"axis": 3},
 }

@@ -18,6 +18,7 @@ from ..scene import STATE_SIZE, Scene
 from ..scene.motions import POSE_SIZE
 from ..server.events import Events, order_events
 from ..server.frame import Frame
+from ..server.touches import TOUCH_KINDS, Touches
 from .attributes import MOST_BODIES, MOST_WORKERS, Attributes
 from .description import check_array
 from .layout import (
@@ -35,6 +36,7 @@ from .layout import (
     LIFE_OFFSET,
     OVERLAP_OFFSET,
     ROOT,
+    TOUCH_OFFSET,
     chunk_file,
 )
 from .lives import Lives, Rows
@@ -81,6 +83,8 @@ class Recording:
         """Whether joints of the scene can break."""
         self.has_hits = found.flag("hits", missing=False)
         """Whether bodies of the scene have hits reported."""
+        self.has_touches = found.flag("touches", missing=False)
+        """The same of touches."""
         self.has_changes = found.flag("changes", missing=False)
         """Whether bodies or joints were added or removed while it ran."""
         self.kinematic_count = found.count("kinematic_count", 0, MOST_BODIES, missing=0)
@@ -227,6 +231,17 @@ class Recording:
         bodies = self._numbers("hit_bodies", 0, stop, self.body_count, -MOST_BODIES)
         step, *rest = (self.read(name, 0, stop) for name in HIT_ARRAYS if name != "hit_bodies")
         return Hits(step, bodies, *rest)
+
+    def touches(self, i: int = -1) -> Touches:
+        """Touches that began, ended or hit up to a frame, the last one unless given: see Simulation.touches."""
+        i = self._index(i)
+        if not self.has_touches:
+            return Touches.none()
+        stop = int(self.read(TOUCH_OFFSET, i + 1, i + 2)[0])
+        bodies = self._numbers("touch_bodies", 0, stop, self.body_count, -MOST_BODIES)
+        kind = self._numbers("touch_kind", 0, stop, len(TOUCH_KINDS)).astype(np.uint8)
+        step, speed = (self.read(name, 0, stop) for name in ("touch_step", "touch_speed"))
+        return Touches(step, bodies, kind, speed)
 
     def static_poses(self, i: int) -> Array:
         """Positions and quaternions of all static bodies, (static_count, 7); only those of kinematic ones change."""

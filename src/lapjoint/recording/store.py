@@ -16,6 +16,7 @@ from ..scene import STATE_SIZE
 from ..scene.motions import POSE_SIZE
 from ..server.incidents import Incident
 from ..server.profile import PHASES
+from ..server.touches import Touches
 from .changes import Changes
 from .growing import GrowingArray, write_group
 from .layout import (
@@ -40,6 +41,8 @@ from .layout import (
     OVERLAP_ARRAYS,
     OVERLAP_OFFSET,
     PROFILE_ARRAYS,
+    TOUCH_ARRAYS,
+    TOUCH_OFFSET,
     block_size,
     is_of_workers,
 )
@@ -67,6 +70,8 @@ class FrameSample:
     """Since the last frame, where joints can break."""
     hits: Hits | None = None
     """Since the last frame, where bodies have such reported."""
+    touches: Touches | None = None
+    """The same."""
     changes: Changes | None = None
     """Since the last frame, where there were any."""
     kinematic_poses: NDArray[np.float64] | None = None
@@ -197,6 +202,8 @@ class RecordingStore:
             self._add_list(BREAK_OFFSET, BREAK_ARRAYS, (frame.breaks.step, frame.breaks.joint, *frame.breaks.load.T))
         if frame.hits is not None:
             self._add_list(HIT_OFFSET, HIT_ARRAYS, tuple(vars(frame.hits).values()))
+        if frame.touches is not None:
+            self._add_list(TOUCH_OFFSET, TOUCH_ARRAYS, tuple(vars(frame.touches).values()))
         if frame.changes is not None:
             rows, growth = frame.changes, frame.changes.growth
             self._add_list(LIFE_OFFSET, LIFE_ARRAYS, (rows.step, rows.kind, rows.number))
@@ -229,6 +236,8 @@ class RecordingStore:
         counts |= {"worker_count": self._worker_count, "body_count": self._body_count}
         self._attributes |= counts | {"complete": complete, "breaks": BREAK_OFFSET in self._list_sizes}
         self._attributes["hits"] = HIT_OFFSET in self._list_sizes
+        if TOUCH_OFFSET in self._list_sizes:
+            self._attributes["touches"] = True
         if LIFE_OFFSET in self._list_sizes:
             self._attributes |= {"version": CHANGING_VERSION, "changes": True}
         self._attributes["events"] = [incident.to_dict() for incident in tuple(self.incidents)]

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..engines import StepTable
+from ..engines.support import first_with_touches
 from ..errors import LapjointError
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
@@ -75,7 +76,7 @@ class RecordingWriter:
         self._measures = _checked_measures(measures)
         self._contacts = contacts
         self._has_interface = traits(simulation.params.coupling).exchanges
-        self._looked_at, self._has_breaks, self._has_hits = (0, 0, 0), False, False
+        self._looked_at, self._has_breaks, self._has_hits, self._has_touches = (0, 0, 0), False, False, False
         self._look_for_reports(simulation.scene)
         self._row_counts: dict[type, int] = {}  # of what is reported of single steps, up to the last frame
         self._worker_count = simulation.membership.worker_count
@@ -166,6 +167,7 @@ class RecordingWriter:
                 simulation.profile.contacts if self._contacts else None,
                 breaks,
                 self._new_rows(simulation.hits) if self._has_hits else None,
+                self._new_rows(simulation.touches) if self._has_touches else None,
                 self._changes.find(simulation.scene, NOTHING if breaks is None else breaks.joint),
                 simulation.kinematic_states[:, :POSE_SIZE] if simulation.scene.motions else None,
             )
@@ -174,12 +176,13 @@ class RecordingWriter:
             self._queue.put(StepSample((*row, *own), frame if number == len(values) else None))
 
     def _look_for_reports(self, scene: LivingScene) -> None:
-        """Note whether any joint can break and any body wants hits reported, those added since the last look included:
-        a simulation may add the first one."""
+        """Note whether any joint can break and any body wants hits or touches reported, those added since the last look
+        included: a simulation may add the first one."""
         (_, body, joint), self._looked_at = self._looked_at, scene.extent
         strengths = [scene.joints.break_force[joint:], scene.joints.break_torque[joint:]]
         self._has_breaks = self._has_breaks or bool(np.isfinite(strengths).any())
         self._has_hits = self._has_hits or bool(np.isfinite(scene.bodies.hit_impulse[body:]).any())
+        self._has_touches = self._has_touches or first_with_touches(scene, body) is not None
 
     def _new_rows(self, every: Table) -> Table:
         """Of a table, the rows since the last frame; in the first one, all."""

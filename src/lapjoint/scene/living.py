@@ -160,11 +160,16 @@ class LivingScene(Scene):
             raise LapjointError(f"{what}: {self.body_title(body)} was removed")
         return ids
 
-    def checked_joint_ids(self, joint_ids: ArrayLike, what: str) -> Ids:
-        """Numbers of joints that hold; any other raises a LapjointError that begins with `what`."""
+    def known_joint_ids(self, joint_ids: ArrayLike, what: str) -> Ids:
+        """Numbers of joints that hold or ever did; any other raises a LapjointError that begins with `what`."""
         ids = integer_rows("joint", joint_ids, np.size(joint_ids), what).astype(np.int32)
         for joint in ids[(ids < 0) | (ids >= self.joint_count)]:
             raise LapjointError(f"{what}: joint {joint} does not exist, the scene has {self.joint_count} joints")
+        return ids
+
+    def checked_joint_ids(self, joint_ids: ArrayLike, what: str) -> Ids:
+        """Numbers of joints that hold; any other raises a LapjointError that begins with `what`."""
+        ids = self.known_joint_ids(joint_ids, what)
         for joint in ids[~self._joint_alive[ids]]:
             raise LapjointError(f"{what}: joint {joint} has broken or was removed before")
         return ids

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import rotation
 from ..arrays.checks import (
     as_rows,
+    flag_rows,
     inertia_rows,
     integer_rows,
     is_finite,
@@ -43,7 +44,11 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 ALL_GROUPS = 0xFFFFFFFF
 SINGULAR = {"linear_velocity": "linear_velocities", "angular_velocity": "angular_velocities", "label": "labels"}
-BODY_OPTIONS = (*SINGULAR.values(), "mass", "density", "inertia", "material", "group", "mask", "hit_impulse")
+BODY_OPTIONS = (
+    *SINGULAR.values(),
+    *("mass", "density", "inertia", "material", "group", "mask"),
+    *("hit_impulse", "hit_speed", "touch_events"),
+)
 
 
 class Scene:
@@ -208,6 +213,8 @@ class Scene:
         mask: int = ALL_GROUPS,
         labels: ArrayLike | None = None,
         hit_impulse: ArrayLike = np.inf,
+        hit_speed: ArrayLike = np.inf,
+        touch_events: ArrayLike = False,
         names: Sequence[str] | None = None,
         **options: Any,
     ) -> range:
@@ -217,7 +224,9 @@ class Scene:
         (1000 if neither is given). Inertia is computed for a solid of even density unless given: three principal
         moments [kg m^2], or a 3x3 tensor in the body's frame. Two bodies may touch when each one's group has a bit in
         the other's mask. Bodies of one label belong together in the first partition. A contact that does `hit_impulse`
-        [N s] or more within a step is reported as a hit (docs/breaking.md). Returns the new bodies' numbers.
+        [N s] or more within a step is reported as a hit (docs/breaking.md); a touch that begins at `hit_speed` [m/s] or
+        more, and with `touch_events` begin and end of every touch, as docs/reading.md has it. Returns the new bodies'
+        numbers.
         """
 
         def title(row: int) -> str:
@@ -263,6 +272,8 @@ class Scene:
             "mask": integer_rows("mask", mask, count, title, 0, ALL_GROUPS),
             "label": integer_rows("label", given.get("labels", 0), count, title),
             "hit_impulse": positive_rows("hit_impulse", hit_impulse, count, title, infinite=True),
+            "hit_speed": positive_rows("hit_speed", hit_speed, count, title, infinite=True),
+            "touch_events": flag_rows("touch_events", touch_events, count, title),
         }
         # Nothing is wrong: only now does the scene change.
         ids = self.bodies.append(count, {**values, "shape_id": [self._shape_id(one) for one in shapes if count]})
@@ -669,7 +680,8 @@ class Scene:
         self.bounding_radii()  # every body's shape can move
         positive_rows("mass", bodies.mass, len(bodies), self.body_title)
         inertia_rows(bodies.inertia, len(bodies), self.body_title)
-        positive_rows("hit_impulse", bodies.hit_impulse, len(bodies), self.body_title, infinite=True)
+        for name in ("hit_impulse", "hit_speed"):
+            positive_rows(name, getattr(bodies, name), len(bodies), self.body_title, infinite=True)
         as_rows("velocity", np.concatenate([bodies.linear_velocity, bodies.angular_velocity], 1), len(bodies), (6,))
         integer_rows("joint kind", joints.kind, len(joints), None, 0, len(KINDS) - 1)
         self._check_joint_bodies(joints.body_a, joints.body_b, lambda row: f"joint {row}")

@@ -21,6 +21,8 @@ BODY_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     **_FILTER,
     "label": ((), np.int32),
     "hit_impulse": ((), float),  # N s; infinite: no contact of it is reported
+    "hit_speed": ((), float),  # m/s; infinite: the same
+    "touch_events": ((), bool),  # whether begin and end of its touches are reported
 }
 STATIC_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     **_PLACE,
@@ -49,6 +51,8 @@ MAY_BE_MISSING = {
     "joints/break_force": np.inf,
     "joints/break_torque": np.inf,
     "bodies/hit_impulse": np.inf,
+    "bodies/hit_speed": np.inf,
+    "bodies/touch_events": False,
     "statics/surface_velocity": 0.0,
 }
 """Columns that are left out of a file where all rows have this value, as in files of before there were such columns."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import STEP_MEASURES, Contacts, Hits, JointBreaks
+from ..engines import STEP_MEASURES, Contacts, Hits, JointBreaks, TouchReports
 from ..scene.motions import POSE_SIZE
 
 Ids = NDArray[np.int32]
@@ -140,6 +140,11 @@ class StepReply:
     hit_impulse: Array = _array(np.float64)
     hit_point: Array = _array(np.float64, 3)
     hit_normal: Array = _array(np.float64, 3)
+    touch_step: Ids = _array(np.int32)
+    """Bodies that touch, as in engines.TouchReports."""
+    touch_bodies: Ids = _array(np.int32, 2)
+    touch_kind: Bytes = _array(np.uint8)
+    touch_speed: Array = _array(np.float64)
     fallback_count: int = 0
     """Groups of bodies that a direct solver left to sweeps."""
     substeps: int = 0
@@ -162,6 +167,10 @@ class StepReply:
     @property
     def hits(self) -> Hits:
         return Hits.within(self, "hit")
+
+    @property
+    def touches(self) -> TouchReports:
+        return TouchReports.within(self, "touch")
 
     @staticmethod
     def of(contacts: Contacts) -> StepReply:

@@ -18,12 +18,13 @@ from ..engines import Engine
 from ..errors import WorkerError
 from .engine_states import Send, part_size
 from .messages import AnswerPart, Ask, Bytes, Ids, WorkerFailure
+from .readings import ANSWERS as READINGS
 
 Arrays = dict[str, NDArray[Any]]
 Answer = Callable[[Engine, Arrays], Arrays]
 """What a worker's engine answers to the arrays of a question."""
 
-ANSWERS: dict[str, Answer] = {}
+ANSWERS: dict[str, Answer] = {**READINGS}
 """Every question that a worker can answer, by name."""
 
 

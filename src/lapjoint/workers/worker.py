@@ -24,6 +24,8 @@ from ..engines import (
     KinematicEngine,
     NeighbourEngine,
     SubstepEngine,
+    TouchEngine,
+    TouchReports,
     make_engine,
 )
 from ..engines.mailboxes import abandon
@@ -70,6 +72,7 @@ class Worker:
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
         self._hitting = self._engine if isinstance(self._engine, HitEngine) else None
+        self._touching = self._engine if isinstance(self._engine, TouchEngine) else None
         self._kinematic = self._engine if scene.motions and isinstance(self._engine, KinematicEngine) else None
         self._in_fields = self._engine if scene.fields and isinstance(self._engine, FieldEngine) else None
         self._states = states
@@ -216,6 +219,7 @@ class Worker:
         contacts = engine.contacts()
         broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
         hits = self._hitting.hits() if self._hitting else Hits.none()
+        touches = self._touching.touches() if self._touching else TouchReports.none()
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
             contacts.bodies,
@@ -230,6 +234,7 @@ class Worker:
             substeps=self._in_substeps.substep_count() if self._in_substeps else 0,
             **broke.named("broke"),
             **hits.named("hit"),
+            **touches.named("touch"),
             step_measures=self._in_substeps.step_measures() if self._in_substeps else NOT_MEASURED,
             prepare_cpu_s=self._prepare_cpu_s,
             waited_s=self._waited_s,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...algorithms import Algorithms, ConstraintGraph, Membership
 from ...arrays.state import PartState
-from ...engines import EngineState, Hits, JointBreaks
+from ...engines import EngineState, Hits, JointBreaks, TouchReports
 from ...params import Params
 from ...scene.living import LivingScene
 from ...workers.messages import StepCommand, StepReply, WorkerFailure
@@ -169,6 +169,10 @@ class Coupling(Protocol):
 
     def hits(self, now: Situation) -> Hits:
         """Contacts that hit in the last steps, each once in a step."""
+        ...
+
+    def touches(self, now: Situation) -> TouchReports:
+        """What is reported of touches in the last steps, each once in a step."""
         ...
 
     def invalidate(self) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...algorithms import Balance, ConstraintGraph, Membership
 from ...algorithms.membership import WORD, resized, validate_weights
 from ...arrays.state import PartState
-from ...engines import EngineState, Hits, JointBreaks, StepTable, join_states
+from ...engines import EngineState, Hits, JointBreaks, StepTable, TouchReports, join_states
 from ...params import Params
 from ...workers.messages import StepCommand
 from ...workers.runtimes import Runtime
@@ -163,6 +163,10 @@ class Blend:
     def hits(self, now: Situation) -> Hits:
         reported = [reply.hits for reply in now.replies]
         return Hits.joined(self._decided(now, reported, [one.bodies for one in reported]))
+
+    def touches(self, now: Situation) -> TouchReports:
+        reported = [reply.touches for reply in now.replies]
+        return TouchReports.joined(self._decided(now, reported, [one.bodies for one in reported]))
 
     def _decided(self, now: Situation, reported: Sequence[Table], ends: Sequence[Ids]) -> Sequence[Table]:
         """Of a constraint that several workers have, what the one of largest weight reports; of several such, the

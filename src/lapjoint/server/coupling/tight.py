@@ -15,7 +15,7 @@ from ...algorithms.membership import column_of
 from ...algorithms.ownership import choose_migrations, cut_share
 from ...arrays.growing import grown
 from ...arrays.state import PartState
-from ...engines import EngineState, Hits, JointBreaks, join_states
+from ...engines import EngineState, Hits, JointBreaks, TouchReports, join_states
 from ...engines.bullet import BulletEngine
 from ...params import Params
 from ...workers.messages import NeighbourCommand, StepCommand, WorkerFailure
@@ -231,6 +231,9 @@ class Tight:
 
     def hits(self, now: Situation) -> Hits:
         return Hits.joined(reply.hits for reply in now.replies)
+
+    def touches(self, now: Situation) -> TouchReports:
+        return TouchReports.joined(reply.touches for reply in now.replies)
 
     def add_bodies(self, workers: Ids) -> None:
         first = len(self._owner)

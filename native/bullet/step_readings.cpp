@@ -1,0 +1,165 @@
+// What can be read of a step after it: forces of joints, contact points with their impulses, and who touches whom.
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "bullet/substeps.h"
+
+namespace lapjoint {
+
+namespace {
+
+constexpr double kStillTouching = 0.005;  // in length units: a touch does not end while bodies are nearer than that
+
+}  // namespace
+
+// ---- forces --------------------------------------------------------------------------------------------------------
+
+void SubstepWorld::set_sums(bool keeps) {
+  solver_.sums_forces = keeps;
+  solver_.sums_contacts = finds_hits_ || finds_touches_ || keeps;
+}
+
+void SubstepWorld::keep_forces(btScalar timestep) {
+  const double force_unit = mass_unit_ * length_unit_ / double(timestep);
+  kept_joints_.clear();
+  const std::vector<JointDefinition>& joints = solver_.wrenches.joints();
+  for (std::size_t i = 0; i < joints.size(); ++i) {
+    JointReading& reading = kept_joints_.emplace_back();
+    reading.joint = joints[i].id;
+    for (int k = 0; k < 6; ++k)
+      reading.wrench[k] = solver_.wrenches.sums()[i][k] * (k < 3 ? force_unit : force_unit * length_unit_);
+  }
+  std::sort(kept_joints_.begin(), kept_joints_.end(),
+            [](const JointReading& x, const JointReading& y) { return x.joint < y.joint; });
+
+  std::vector<int>& wanted = wanted_sources_;
+  wanted.clear();
+  for (std::size_t i = 0; i < sources_.size(); ++i)
+    if (is_reported(sources_[i].owner)) wanted.push_back(static_cast<int>(i));
+  sort_by_bodies(wanted);
+  kept_points_.clear();
+  const double impulse_unit = mass_unit_ * length_unit_;
+  for (const int source : wanted) {
+    const Contact& contact = solver_.contacts[source];
+    const FrictionImpulses& friction = solver_.friction_sums[source];
+    const double side = first_side(source), share = 1.0 / contact.point_count;
+    PointReading reading;
+    reading.body_a = scene_number(sources_[source].name.bodies >> 32);
+    reading.body_b = scene_number(sources_[source].name.bodies & 0xFFFFFFFFu);
+    for (int k = 0; k < 3; ++k) {
+      reading.normal[k] = side * double(contact.normal[k]);
+      reading.friction_impulse[k] = side * share * impulse_unit * double(friction.tangential[k]);
+      reading.angular_impulse[k] = side * share * impulse_unit * length_unit_ * double(friction.angular[k]);
+    }
+    const bool is_ahead = sources_[source].ahead != Source::kThere;
+    const btVector3 met = met_of(source);
+    for (int p = 0; p < contact.point_count; ++p) {
+      for (int k = 0; k < 3; ++k) reading.point[k] = double(contact.place[p][k] + met[k]) * length_unit_;
+      reading.depth = is_ahead ? 0 : -double(contact.distance[p]) * length_unit_;
+      reading.normal_impulse = double(solver_.contact_sums[source][p]) * impulse_unit;
+      if (is_ahead && reading.normal_impulse == 0) continue;  // nothing has come of it
+      kept_points_.push_back(reading);
+    }
+  }
+}
+
+void SubstepWorld::sort_by_bodies(std::vector<int>& sources) {
+  std::vector<std::pair<std::uint64_t, int>>& keyed = keyed_sources_;  // in one piece: names lie far apart
+  keyed.clear();
+  for (const int source : sources) keyed.emplace_back(sources_[source].name.bodies, source);
+  const auto rest = [this](int source) { return std::tie(sources_[source].name.parts, sources_[source].name.part); };
+  std::sort(keyed.begin(), keyed.end(), [&](const auto& x, const auto& y) {
+    return x.first != y.first ? x.first < y.first : rest(x.second) < rest(y.second);
+  });
+  for (std::size_t i = 0; i < keyed.size(); ++i) sources[i] = keyed[i].second;
+}
+
+// From a contact's places to where they are when its bodies meet: nothing, but for those that come within the step.
+btVector3 SubstepWorld::met_of(int source) const {
+  const int ahead = sources_[source].ahead;
+  return ahead == Source::kThere ? btVector3(0, 0, 0) : ahead_->contacts[ahead].met;
+}
+
+// A contact's normal pushes the manifold's first body: 1 where that is the first of its bodies' numbers, else -1.
+double SubstepWorld::first_side(int source) const {
+  const auto [number_a, number_b] = manifold_bodies(*sources_[source].manifold);
+  return number_a < number_b ? 1 : -1;
+}
+
+// ---- touches -------------------------------------------------------------------------------------------------------
+
+static btVector3 vector_of(const Real* from) { return {from[0], from[1], from[2]}; }
+
+// Bodies still have the velocities that the step began with.
+double SubstepWorld::approach(int source) const {
+  const Contact& contact = solver_.contacts[source];
+  double fastest = 0;
+  for (int p = 0; p < contact.point_count; ++p) {
+    const btVector3 place(contact.place[p][0], contact.place[p][1], contact.place[p][2]);
+    const btVector3 shift =
+        contact.shift == Contact::kHere ? btVector3(0, 0, 0) : vector_of(solver_.shifts[contact.shift].by);
+    const auto velocity = [&](int at) -> btVector3 {
+      if (at < static_cast<int>(bodies_.size())) {
+        const btVector3 from = bodies_[at]->getCenterOfMassPosition();
+        return bodies_[at]->getVelocityInLocalPoint(place - (at == contact.a ? from + shift : from));
+      }
+      if (contact.surface == Contact::kStill) return {0, 0, 0};
+      const Surface& surface = solver_.surfaces[contact.surface];
+      return vector_of(surface.linear) + vector_of(surface.angular).cross(place - vector_of(surface.position));
+    };
+    const btVector3 normal(contact.normal[0], contact.normal[1], contact.normal[2]);
+    fastest = std::max(fastest, -double(normal.dot(velocity(contact.a) - velocity(contact.b))));
+  }
+  return fastest * length_unit_;
+}
+
+void SubstepWorld::find_touches() {
+  const bool is_first = measures_.size() == 1;
+  if (is_first) touching_.clear();
+  if (!finds_touches_) return;
+  std::vector<int>& wanted = wanted_sources_;
+  wanted.clear();
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const std::uint64_t a = sources_[i].name.bodies >> 32, b = sources_[i].name.bodies & 0xFFFFFFFFu;
+    const bool watched = watched_touches_.watches(a) || (b < kStaticBase && watched_touches_.watches(b));
+    if (watched && is_reported(sources_[i].owner)) wanted.push_back(static_cast<int>(i));
+  }
+  sort_by_bodies(wanted);
+  std::vector<Touching> now;
+  std::size_t before = 0;
+  const double step = static_cast<double>(measures_.size() - 1);
+  const auto report = [&](std::uint64_t bodies, int kind, double speed) {
+    touches_.push_back(
+        {step, double(scene_number(bodies >> 32)), double(scene_number(bodies & 0xFFFFFFFFu)), double(kind), speed});
+  };
+  const auto end_up_to = [&](std::uint64_t bodies) {
+    for (; before < touching_.size() && touching_[before].bodies < bodies; ++before)
+      report(touching_[before].bodies, Touch::kEnd, 0);
+  };
+  for (std::size_t i = 0; i < wanted.size();) {
+    const std::uint64_t bodies = sources_[wanted[i]].name.bodies;
+    double impulse = 0, depth = -kStillTouching - 1, speed = 0;
+    for (; i < wanted.size() && sources_[wanted[i]].name.bodies == bodies; ++i) {
+      const Contact& contact = solver_.contacts[wanted[i]];
+      for (int p = 0; p < contact.point_count; ++p) {
+        impulse += double(solver_.contact_sums[wanted[i]][p]);
+        depth = std::max(depth, -double(contact.distance[p]));
+      }
+      speed = std::max(speed, approach(wanted[i]));
+    }
+    const bool touches = impulse > 0 || depth >= 0;
+    if (!touches && depth < -kStillTouching) continue;
+    end_up_to(bodies);
+    const bool known = before < touching_.size() && touching_[before].bodies == bodies;
+    const bool is_sure = known && touching_[before].is_sure;
+    before += known;
+    if (touches && !is_sure) report(bodies, Touch::kBegin, speed);
+    if (!touches && is_first) report(bodies, Touch::kNear, 0);
+    if (touches || known || is_first) now.push_back({bodies, touches || is_sure});
+  }
+  end_up_to(~std::uint64_t(0));
+  touching_.swap(now);
+}
+
+}  // namespace lapjoint
