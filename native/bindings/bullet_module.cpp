@@ -521,6 +521,32 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.joint_forces(joint_ids.data(), rows(joint_ids), forces.data());
           },
           "joint_ids"_a, "forces"_a.noconvert(), Unlocked())
+      .def(
+          "add_sensor",
+          [](BulletWorld& w, int shape_id, std::array<double, 7> place, std::uint32_t mask, int on) {
+            w.add_sensor(shape_id, place.data(), mask, on);
+          },
+          "shape_id"_a, "place"_a, "mask"_a, "on"_a)
+      // Of the steps of the next call, find who enters and leaves; these pairs are inside already. Or do not.
+      .def(
+          "watch_sensors",
+          [](BulletWorld& w, const Input<int>& inside) {
+            if (!w.sensors()) return;
+            std::vector<lapjoint::queries::Sensors::Pair> pairs(inside.size() / 2);
+            if (!pairs.empty()) std::memcpy(pairs.data(), inside.data(), 2 * sizeof(int) * pairs.size());
+            w.sensors()->watch(std::move(pairs));
+          },
+          "inside"_a)
+      .def("ignore_sensors",
+           [](BulletWorld& w) {
+             if (w.sensors()) w.sensors()->rest();
+           })
+      // Of the last call: step, sensor, body, and 1 if it leaves.
+      .def("sensor_events",
+           [](BulletWorld& w) {
+             static const std::vector<lapjoint::SensorEvent> none;
+             return table_of(w.sensors() && w.sensors()->watches() ? w.sensors()->events() : none);
+           })
       .def("substep_profile", &BulletWorld::substep_profile)
       .def("residual", &BulletWorld::residual)
       .def("substep_count", &BulletWorld::substep_count)

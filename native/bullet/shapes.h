@@ -33,6 +33,7 @@ class ShapeLibrary {
   int define(ShapeDefinition definition);
   // Of a shape, in length units.
   btScalar thickness(int shape_id) const { return btScalar(definitions_[shape_id].thickness / unit_); }
+  const ShapeDefinition& definition(int shape_id) const { return definitions_.at(shape_id); }
 
   // The shape seen from a frame turned by `turn` (the body's principal axes). Balanced by release().
   btCollisionShape* acquire(int shape_id, const btQuaternion& turn);

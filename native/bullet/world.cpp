@@ -510,6 +510,7 @@ void BulletWorld::step(double timestep, int count) {
     if (!substeps_) {
       world_->step_once(btScalar(timestep));
       ++step_;
+      look_at_sensors();
       continue;
     }
     const auto start = std::chrono::steady_clock::now();
@@ -522,6 +523,7 @@ void BulletWorld::step(double timestep, int count) {
     world_->clearForces();
     substeps_->find_hits(body_columns_.hit_impulse, hits_);
     break_overloaded(timestep);
+    look_at_sensors();
     commit();
   }
   contacts_solved_ = count > 0 && !settings_.sleeping && !substeps_;
@@ -610,6 +612,7 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   world_->clearForces();
   substeps_->find_hits(body_columns_.hit_impulse, hits_);
   break_overloaded(timestep);
+  look_at_sensors();
 }
 
 // ---- what can be read of a step ------------------------------------------------------------------------------------

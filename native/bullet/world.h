@@ -17,6 +17,7 @@
 #include "bullet/joints.h"
 #include "bullet/motions.h"
 #include "bullet/order.h"
+#include "bullet/sensors.h"
 #include "bullet/shapes.h"
 #include "bullet/substeps.h"
 #include "fields/fields.h"
@@ -198,6 +199,10 @@ class BulletWorld {
   void joint_forces(const int* joint_ids, int count, double* forces) const;
   const std::vector<PointReading>& contact_points() const;
 
+  // Volumes that sense bodies: see bullet/sensors.h. What one is on is nothing, or the static body s if it is -1 - s.
+  void add_sensor(int shape_id, const double* place, std::uint32_t mask, int on);
+  SensorWatch* sensors() { return sensors_.get(); }
+
   int active_count() const;
   void active_ids(int* ids) const;
   int live_joint_count() const { return static_cast<int>(joints_.size()); }
@@ -255,6 +260,7 @@ class BulletWorld {
   void place_kinematic(Kinematic& body, const Place& place);
   void begin_kinematic_step(double timestep);
   void end_kinematic_step();
+  void look_at_sensors();
   void break_overloaded(double timestep);
   void break_joint(int joint);
   void remove_pair(int body_a, int body_b);
@@ -319,6 +325,7 @@ class BulletWorld {
   bool breaks_ = true;
   std::vector<JointBreak> broke_;
   std::vector<Hit> hits_;
+  std::unique_ptr<SensorWatch> sensors_;
   std::vector<char> mark_;  // scratch, by body number, all zero between calls
   std::vector<ContactKey> contact_keys_;
   std::vector<ContactPair> contacts_;

@@ -12,10 +12,11 @@ __version__ = "0.1.0"
 
 _PLACES = {
     ".checkpoint": ["Checkpoint", "CheckpointWriter"],
-    ".engines": ["Contacts", "Engine", "engine_names", "make_engine"],
+    ".engines": ["Contacts", "Engine", "SensorEvents", "engine_names", "make_engine"],
     ".errors": ["EngineWarning", "LapjointError", "PenetrationWarning", "SimulationStopped"],
     ".measures.step": ["Measures"],
     ".params": ["Params"],
+    ".queries": ["NO_BODY", "ClosestPoints", "Inside", "Overlaps", "RayHits"],
     ".recording": ["Recording", "RecordingWriter"],
     ".scene": [
         "FREE",

@@ -2,10 +2,11 @@
 
 from . import fracture, scenes
 from .checkpoint import Checkpoint, CheckpointWriter
-from .engines import Contacts, Engine, engine_names, make_engine
+from .engines import Contacts, Engine, SensorEvents, engine_names, make_engine
 from .errors import EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
 from .measures.step import Measures
 from .params import Params
+from .queries import NO_BODY, ClosestPoints, Inside, Overlaps, RayHits
 from .recording import Recording, RecordingWriter
 from .scene import (
     FREE,
@@ -52,6 +53,7 @@ __version__: str
 __all__ = [
     "FREE",
     "LOCKED",
+    "NO_BODY",
     "WORLD",
     "Attractor",
     "Ball",
@@ -62,6 +64,7 @@ __all__ = [
     "Capsule",
     "Checkpoint",
     "CheckpointWriter",
+    "ClosestPoints",
     "Compound",
     "ConstantVelocity",
     "Contacts",
@@ -76,20 +79,24 @@ __all__ = [
     "Gravity",
     "Hinge",
     "Incident",
+    "Inside",
     "Keyframes",
     "LapjointError",
     "Material",
     "Measures",
     "Motor",
     "Oscillation",
+    "Overlaps",
     "Params",
     "Part",
     "PenetrationWarning",
     "Plane",
+    "RayHits",
     "Recording",
     "RecordingWriter",
     "Rotation",
     "Scene",
+    "SensorEvents",
     "Simulation",
     "SimulationStopped",
     "SixAxis",

@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import ConstraintGraph, Membership, load_algorithms
-from .arrays.checks import as_rows
+from .arrays.checks import as_rows, integer_rows
 from .arrays.pages import trim
 from .arrays.state import PartState, Stateful
-from .engines import ContactPoints, Contacts, Hits, JointBreaks, check_engines, supports
+from .engines import ContactPoints, Contacts, Hits, JointBreaks, SensorEvents, check_engines, supports
 from .engines.support import first_with_touches
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
 from .params.engine_choice import EngineChoice
 from .params.partition_choice import checked_partition
+from .queries import ClosestPoints, Inside, Overlaps, RayHits
+from .queries.checks import checked_mask, checked_places, checked_points, checked_rays
 from .scene import Scene
 from .scene.fields import check_functions
 from .scene.joint_motion import JointMotion, of_axis, with_turns
@@ -29,8 +31,10 @@ from .scene.joints import Joint
 from .scene.living import Life, LivingScene
 from .scene.measures import joint_gaps, state_hash
 from .scene.motions import GivenMotion, Motion
+from .scene.scene import ALL_GROUPS
 from .scene.shapes import MovingShape
 from .scene.states import checked_states
+from .server.asking import Asking
 from .server.commands import CommandBuilder
 from .server.coupling import Decision, Situation, coupling_type, make_coupling
 from .server.detect import Detection, warn_of_penetration
@@ -56,6 +60,7 @@ from .server.readings import (
 from .server.recovery import Recovery, StepPlan
 from .server.redistribute import redistribute
 from .server.repartition import Repartition
+from .server.sensing import Sensing
 from .server.step_log import StepLog
 from .server.touches import Touches, TouchLog
 from .workers.messages import StepReply
@@ -138,6 +143,8 @@ class Simulation:
             self._mail_room(),
         )
         self._runtime.states[:] = states
+        self._asking = Asking(now, self._runtime, self._kinematic)
+        self._sensing = Sensing(now, self._runtime, self._kinematic, lambda: own._frozen.is_used)
         self._recovery = Recovery(
             scene, params, self._runtime, now.commands, self._frozen, self.incidents, lambda bodies: own._remove(bodies)
         )
@@ -168,6 +175,8 @@ class Simulation:
         start = time.thread_time()
         if now.membership.worker_count > 1:
             self._carry_out(coupling.decide(now, runtime, profile))  # lines 7 to 15
+        if self._sensing.is_used:
+            self._sensing.begin_step()
         with profile.phase("step"):  # lines 16 and 17
             profile.steps = self._step_workers(self._most_steps(most))
         coupling.merge(now, runtime, profile)  # lines 18 to 20
@@ -178,6 +187,8 @@ class Simulation:
         if len(self._touches.touching) or any(len(reply.touch_step) for reply in now.replies):
             self._touches.add(coupling.touches(now), self.scene.bodies, now.step_count)
         self._frozen.put_back(runtime, now.commands)
+        if self._sensing.is_used:
+            self._sensing.end_step(profile.steps)
         self._recovery.contain_runaways(now.step_count)
         profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
         profile.divide_times()
@@ -195,7 +206,9 @@ class Simulation:
         """How many of the steps that are left the workers take by themselves: as many as nobody looks into, decides
         about or changes anything in. Results do not depend on it."""
         now, one_worker = self._now, self._now.membership.worker_count == 1
-        if self._callbacks or now.params.validate or now.commands.forces or len(self._frozen.ids):
+        if self._callbacks or now.params.validate or now.commands.forces or self._frozen.is_used:
+            return 1
+        if self._sensing.one_by_one:
             return 1
         limits = [left, self._recovery.most_steps(now.step_count), self._elastic.most_steps(now.step_count)]
         if not one_worker:
@@ -506,6 +519,69 @@ class Simulation:
         """Bodies that are held, ascending."""
         return self._frozen.ids
 
+    # ---- what a user asks ------------------------------------------------------------------------------------------
+
+    def cast_rays(
+        self,
+        origins: ArrayLike,
+        directions: ArrayLike,
+        max_distance: ArrayLike = np.inf,
+        *,
+        all_hits: bool = False,
+        mask: int = ALL_GROUPS,
+        statics: bool = True,
+    ) -> RayHits:
+        """What rays meet, of bodies whose group has a bit in `mask`: the closest of each ray, or with `all_hits` every
+        body that it meets, each where it enters it first. Directions may have any length but 0; `max_distance` [m] is
+        one for all or one per ray. Without `statics` rays pass through static bodies."""
+        self._check_open()
+        rays, groups = checked_rays(origins, directions, max_distance), checked_mask(mask, "cast_rays")
+        cast = self._asking.cast_all if all_hits else self._asking.cast_closest
+        return cast(*rays, groups, statics)
+
+    def overlapping(
+        self,
+        shape: MovingShape,
+        positions: ArrayLike,
+        quaternions: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        *,
+        mask: int = ALL_GROUPS,
+        statics: bool = True,
+    ) -> Overlaps:
+        """Which bodies overlap a shape at each of these places, of those whose group has a bit in `mask`. Touching is
+        overlapping."""
+        self._check_open()
+        places, groups = checked_places(shape, positions, quaternions), checked_mask(mask, "overlapping")
+        return self._asking.overlapping(shape, places, groups, statics)
+
+    def closest_points(
+        self, points: ArrayLike, max_distance: ArrayLike = np.inf, *, mask: int = ALL_GROUPS, statics: bool = True
+    ) -> ClosestPoints:
+        """The surface nearest to each point, of bodies whose group has a bit in `mask`, no farther away than
+        `max_distance` [m]. Inside of bodies, that of the body which the point is deepest in."""
+        self._check_open()
+        rows, groups = checked_points(points, max_distance), checked_mask(mask, "closest_points")
+        return self._asking.closest_points(*rows, groups, statics)
+
+    def inside(self, sensor_ids: ArrayLike | None = None) -> Inside:
+        """Which bodies are inside of these sensors now, or of all of them."""
+        self._check_open()
+        pairs = self._sensing.inside
+        if sensor_ids is not None:
+            known = len(self.scene.sensors)
+            ids = integer_rows("sensor", sensor_ids, np.size(sensor_ids), "inside")
+            for sensor in ids[(ids < 0) | (ids >= known)]:
+                raise LapjointError(f"inside: sensor {sensor} does not exist, the scene has {known} sensors")
+            pairs = pairs[np.isin(pairs[:, 0], ids)]
+        return Inside(pairs[:, 0].copy(), pairs[:, 1].copy())
+
+    @property
+    def sensor_events(self) -> SensorEvents:
+        """Bodies that have entered sensors so far and left them: in which step (from 0), which, and which of both.
+        Those that were inside from the start have entered in step 0."""
+        self._check_open()
+        return self._sensing.events
+
     # ---- what a user does ------------------------------------------------------------------------------------------
 
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
@@ -778,6 +854,8 @@ class Simulation:
             self._hits.restore(parts["hits"])
             self._touches.restore(parts["touches"])
             self._kinematic.restore(parts["kinematic"])
+            if self._sensing.is_used:
+                self._sensing.restore(parts["sensing"])
             self._recovery.restore_without_workers(parts["recovery"])
         if self._kinematic.changed:
             self._now.commands.set_motions(self._kinematic.message())
@@ -809,6 +887,7 @@ class Simulation:
             "hits": self._hits,
             "touches": self._touches,
             "kinematic": self._kinematic,
+            **({"sensing": self._sensing} if self._sensing.is_used else {}),
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),
         }

@@ -394,8 +394,10 @@ KEPT = {
         "_recovery",
     ),
     *("profile",),  # its contacts
+    "_sensing",
 }
 MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
+MADE_ANEW |= {"_asking"}  # changes nothing
 MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
 MADE_ANEW |= {"_has_stepped"}  # since it was made: forces of a step before that are not kept
 """Of the scene and the parameters, or of what was, for those who look."""
@@ -415,6 +417,8 @@ PARTS = {
         "_released",
         "motions",
         "_tells_motions",
+        "change_count",
+        "inside",
     ),
     "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
     "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),

@@ -13,7 +13,7 @@ import pytest
 
 import lapjoint
 
-MODULES = ["_algorithms", "_bullet_float32", "_bullet_float64", "_measures"]
+MODULES = ["_algorithms", "_bullet_float32", "_bullet_float64", "_measures", "_queries"]
 DTYPES = {
     "Ids": {"int32"},
     "Array": {"float64"},

@@ -91,6 +91,25 @@ def test_the_same_bits_as_in_one_process(cluster: None) -> None:
     assert len(set(found)) == 1, found
 
 
+@pytest.mark.parametrize("coupling", ["blend", "tight"])
+def test_what_is_asked_is_answered_as_in_one_process(cluster: None, coupling: str) -> None:
+    random = np.random.default_rng(0)
+    rays = random.uniform(-6, 6, (200, 3)), random.normal(size=(200, 3))
+    found = []
+    for kind in ("inline", "ray"):
+        params = Params(workers=3, runtime=kind, timestep=0.005, coupling=coupling)
+        with Simulation(scenes.build("bridge", 106), params) as simulation:
+            answers = []
+            for _ in range(3):
+                answers += [
+                    simulation.cast_rays(*rays, all_hits=True).distance,
+                    simulation.closest_points(rays[0]).body,
+                ]
+                simulation.step(3)
+            found.append([*(answer.tolist() for answer in answers), simulation.state_hash])
+    assert found[0] == found[1]
+
+
 def test_states_lie_in_memory_that_server_and_actors_share(runtime: object) -> None:
     assert [actor.is_shared for actor in runtime._actors] == [True] * 3  # type: ignore[attr-defined]
 

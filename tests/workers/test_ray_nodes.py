@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapjoint import Params, Simulation, Sphere, scenes
+from lapjoint import Box, Params, Simulation, Sphere, scenes
 from ray_support import ADDRESS, HEAD, LIMIT_S, OTHER, TwoNodes, two_nodes, why_not
 
 pytest.importorskip("ray")
@@ -143,6 +143,56 @@ def test_bodies_come_and_go_as_on_one_machine(nodes: TwoNodes) -> None:
             simulation.on_step(feed["feed"])
             simulation.step(20)
             assert one["hash"] == simulation.state_hash
+
+
+ASK = """
+def ask(simulation):
+    \"\"\"What rays meet, what is nearest, and what is sensed, while bodies come, go and are set.\"\"\"
+    random = np.random.default_rng(0)
+    origins, directions = random.uniform(-6, 6, (300, 3)), random.normal(size=(300, 3))
+    answers = []
+    for turn in range(6):
+        if turn == 2:
+            simulation.add_bodies(Sphere(0.2), [(0, 0, 3), (1, 0, 3.5)])
+            simulation.remove_bodies([5, 40])
+            states = simulation.states_of([8])
+            states[:, 2] += 0.25
+            simulation.set_states([8], states)
+        hits = simulation.cast_rays(origins, directions, all_hits=True)
+        near = simulation.closest_points(origins)
+        found = simulation.inside()
+        rows = [hits.ray, hits.body, hits.distance, near.body, near.distance, found.sensor, found.body]
+        answers += [np.asarray(row).tolist() for row in rows]
+        simulation.step(3)
+    events = simulation.sensor_events
+    return [*answers, events.step.tolist(), events.pair.tolist(), events.kind.tolist(), simulation.state_hash]
+"""
+ASK_RUN = f"""
+import json, sys
+import numpy as np
+from lapjoint import Box, Params, Simulation, Sphere, scenes
+{ASK}
+for params in json.loads(sys.argv[1]):
+    scene = scenes.build("bowl", 120)
+    scene.add_sensor(Box((2, 2, 2)), (0, 0, 1))
+    with Simulation(scene, Params(runtime="ray", address="{ADDRESS}", workers=3, **params)) as simulation:
+        print(json.dumps(ask(simulation)))
+"""
+
+
+def test_what_is_asked_is_answered_as_on_one_machine(nodes: TwoNodes) -> None:
+    ways: list[dict[str, Any]] = [{"coupling": "tight"}, {"coupling": "blend", "send": "border", "growth_depth": 1}]
+    lines = [line for line in nodes.run(ASK_RUN, json.dumps(ways)).splitlines() if line.startswith("[")]
+    ask: dict[str, Any] = {"np": np, "Sphere": Sphere}
+    exec(ASK, ask)
+    for line, way in zip(lines, ways, strict=True):
+        way.pop("send", None)
+        scene = scenes.build("bowl", 120)
+        scene.add_sensor(Box((2, 2, 2)), (0, 0, 1))
+        with Simulation(scene, Params(runtime="inline", workers=3, **way)) as simulation:
+            wanted = ask["ask"](simulation)
+        assert json.loads(line) == json.loads(json.dumps(wanted))
+        assert len(wanted[-4]) > 0
 
 
 def test_a_slower_node_has_fewer_bodies(nodes: TwoNodes) -> None:

@@ -135,6 +135,13 @@ ARRAYS: dict[str, dict[str, Rule]] = {
         "touching": Rule("int32", ("touching pairs", 2), "statics", "bodies"),
     },
 }
+SENSING = {
+    "inside": Rule("int32", ("inside", 2), 0),
+    "step": Rule("int32", ("sensed",), 0),
+    "pair": Rule("int32", ("sensed", 2), 0),
+    "kind": Rule("uint8", ("sensed",), 0, 2),
+}
+"""Of scenes with sensors."""
 COUPLINGS: dict[str, dict[str, Rule]] = {
     "blend": {
         "bodies": _ids("overlap bodies", is_ascending=True),
@@ -161,7 +168,8 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
         "static bodies": len(scene.statics),
         "joints": scene.joint_count,
     }
-    for name, rules in {**ARRAYS, "coupling": COUPLINGS[coupling]}.items():
+    sensing = {"sensing": SENSING} if len(scene.sensors) else {}
+    for name, rules in {**ARRAYS, **sensing, "coupling": COUPLINGS[coupling]}.items():
         _check_arrays(name, parts[name].arrays, rules, sizes)
     for name, bits in (("membership", "bits"), ("commands", "known"), ("repartition", "bits")):
         if bits in parts[name].arrays:

@@ -15,16 +15,18 @@ from .base import (
     KinematicEngine,
     Mail,
     NeighbourEngine,
+    SensorEngine,
     SubstepEngine,
 )
 from .readings import ContactPoints, ReadingEngine, TouchEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, supports
 from .state import EngineState, join_states
-from .step_tables import Hits, JointBreaks, StepTable, TouchReports
+from .step_tables import SENSOR_KINDS, Hits, JointBreaks, SensorEvents, StepTable, TouchReports
 from .support import Support
 
 __all__ = [
     "CONTACT_MARGIN",
+    "SENSOR_KINDS",
     "STEP_MEASURES",
     "BreakingEngine",
     "ContactPoints",
@@ -41,6 +43,8 @@ __all__ = [
     "Mail",
     "NeighbourEngine",
     "ReadingEngine",
+    "SensorEngine",
+    "SensorEvents",
     "StepTable",
     "SubstepEngine",
     "Support",

@@ -20,7 +20,7 @@ from ..scene import Scene
 from ..scene.fields import GivenField
 from ..scene.motions import GivenMotion
 from .state import EngineState
-from .step_tables import Hits, JointBreaks
+from .step_tables import Hits, JointBreaks, SensorEvents
 from .support import Support
 
 Array = NDArray[np.float64]
@@ -271,6 +271,22 @@ class HitEngine(Protocol):
     def hits(self) -> Hits:
         """Contacts that did as much as the lower of their bodies' `hit_impulse`, in the steps of the last call. One
         between two workers is reported by the first of them."""
+        ...
+
+
+@runtime_checkable
+class SensorEngine(Protocol):
+    """What an engine offers besides that finds who enters sensors (feature "sensors"). Without it the server looks
+    after every step, and workers take steps one by one."""
+
+    def watch_sensors(self, inside: ArrayLike | None) -> None:
+        """In the next call of `step`, find who enters and leaves; these pairs of a sensor and a body, (n, 2), are
+        inside already, ascending. Those of bodies that are not active are left alone. None: find nothing."""
+        ...
+
+    def sensor_events(self) -> SensorEvents:
+        """Of active bodies in the steps of the last call: who overlaps a sensor at the end of a step and did not at the
+        end of the one before, and the other way round."""
         ...
 
 

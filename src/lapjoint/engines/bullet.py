@@ -27,7 +27,7 @@ from .bullet_module import load_bullet
 from .readings import ContactPoints
 from .springs import check_springs
 from .state import EngineState
-from .step_tables import Hits, JointBreaks, TouchReports
+from .step_tables import Hits, JointBreaks, SensorEvents, TouchReports
 from .support import (
     Support,
     check_no_fields,
@@ -124,6 +124,13 @@ class BulletEngine:
         if scene.fields:
             self.set_fields(scene.fields)
         self.set_step(0)
+        sensors = scene.sensors
+        for place, shape_id, mask, on in zip(
+            np.concatenate([sensors.position, sensors.quaternion], axis=1).tolist(),
+            *(column.tolist() for column in (sensors.shape_id, sensors.mask, sensors.body)),
+            strict=True,
+        ):
+            self._world.add_sensor(shape_id, place, mask, on)
 
     def grow(self) -> None:
         scene = self.scene
@@ -475,6 +482,16 @@ class BulletEngine:
         forces = np.empty((len(ids), 6))
         self._world.joint_forces(ids, forces)
         return forces
+
+    def watch_sensors(self, inside: ArrayLike | None) -> None:
+        if inside is None:
+            self._world.ignore_sensors()
+        else:
+            self._world.watch_sensors(np.ascontiguousarray(inside, np.int32).reshape(-1, 2))
+
+    def sensor_events(self) -> SensorEvents:
+        rows = self._world.sensor_events()
+        return SensorEvents(rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32), rows[:, 3].astype(np.uint8))
 
     def substep_overlap(self) -> float:
         """The deepest overlap of a contact that the last step left in any worker [m]; 0 without a tolerance."""

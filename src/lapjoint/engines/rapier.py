@@ -25,8 +25,8 @@ SWEEPS = 5
 MANY_POINTS = (Compound, TriangleMesh)
 """Shapes that a sphere can touch in several points."""
 LACKING = {
-    *("breaks", "hits", "touches", "joint forces", "contact impulses", "kinematic bodies", "rolling friction"),
-    *("residual", "contact cache", "direct solvers"),
+    *("breaks", "hits", "touches", "sensors", "joint forces", "contact impulses", "kinematic bodies"),
+    *("rolling friction", "residual", "contact cache", "direct solvers"),
 }
 """Features that it does not have."""
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
+SENSOR_KINDS = ("enter", "leave")
+
 
 @dataclass(frozen=True)
 class StepTable:
@@ -69,6 +71,28 @@ class JointBreaks(StepTable):
     @classmethod
     def none(cls) -> JointBreaks:
         return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, 2)))
+
+
+@dataclass(frozen=True)
+class SensorEvents(StepTable):
+    """Bodies that came into sensors and left them, in the order of steps, sensors and bodies."""
+
+    pair: Ids
+    """(n, 2) a sensor and a body."""
+    kind: NDArray[np.uint8]
+    """(n,) its place in SENSOR_KINDS: the body enters, or leaves."""
+
+    @property
+    def sensor(self) -> Ids:
+        return self.pair[:, 0]
+
+    @property
+    def body(self) -> Ids:
+        return self.pair[:, 1]
+
+    @classmethod
+    def none(cls) -> SensorEvents:
+        return cls(np.empty(0, np.int32), np.empty((0, 2), np.int32), np.empty(0, np.uint8))
 
 
 @dataclass(frozen=True)

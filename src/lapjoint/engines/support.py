@@ -40,6 +40,7 @@ FEATURES = (
     "touches",  # TouchEngine: begin and end of touches, and hits above a speed, are reported
     "joint forces",  # ReadingEngine: Params.keep_forces keeps what joints did in a step
     "contact impulses",  # and what contacts did
+    "sensors",  # SensorEngine: who enters sensors is found in every step of many that are taken at once
     "groups",  # groups and masks
     "fields",  # force fields of the scene: engines.FieldEngine
     "kinematic bodies",  # static bodies that move, or whose surfaces do: engines.KinematicEngine

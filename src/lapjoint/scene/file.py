@@ -33,12 +33,14 @@ from .shapes import (
     StaticShape,
     TriangleMesh,
 )
-from .tables import BODY_LAYOUT, JOINT_LAYOUT, STATIC_LAYOUT
+from .tables import BODY_LAYOUT, JOINT_LAYOUT, SENSOR_LAYOUT, STATIC_LAYOUT
 
 FORMAT = "lapjoint scene"
 VERSION = 1
 TABLES = {"bodies": BODY_LAYOUT, "statics": STATIC_LAYOUT, "joints": JOINT_LAYOUT}
-_COLUMNS = "|".join(f"{table}/{column}" for table, layout in TABLES.items() for column in layout)
+_COLUMNS = "|".join(
+    f"{table}/{column}" for table, layout in {**TABLES, "sensors": SENSOR_LAYOUT}.items() for column in layout
+)
 _MOTIONS = "|".join(f"motions/{name}" for name in MOTION_ARRAYS)
 _FIELDS = "|".join(f"fields/{name}" for name in FIELD_ARRAYS)
 _MEMBER = re.compile(

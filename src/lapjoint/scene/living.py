@@ -292,7 +292,7 @@ def _share(mine: Scene, theirs: Scene) -> None:
     """Let an empty scene have all that another has, in the same memory."""
     mine.camera = theirs.camera
     mine.shapes, mine._shape_ids = list(theirs.shapes), dict(theirs._shape_ids)
-    for name in ("bodies", "statics", "joints"):
+    for name in ("bodies", "statics", "joints", "sensors"):
         getattr(mine, name).share(getattr(theirs, name))
     mine.motions = dict(theirs.motions)
     mine.fields = list(theirs.fields)

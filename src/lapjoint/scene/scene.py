@@ -36,7 +36,16 @@ from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, 
 from .joints import KINDS, WORLD, Ball, Breaks, Fixed, Joint, axes_of, strengths
 from .materials import Material, surface_of
 from .motions import MOTION_ARRAYS, ZERO, GivenMotion, Motion, pack_motions, surface_velocities, unpack_motions
-from .shapes import STATIC_ONLY, MovingShape, StaticShape, bounding_radius, check_shape, mass_properties
+from .sensors import IN_WORLD, SensorTable
+from .shapes import (
+    STATIC_ONLY,
+    MovingShape,
+    StaticShape,
+    TriangleMesh,
+    bounding_radius,
+    check_shape,
+    mass_properties,
+)
 from .states import checked_states
 from .tables import BODY_LAYOUT, JOINT_LAYOUT, MAY_BE_MISSING, STATIC_LAYOUT
 
@@ -82,6 +91,7 @@ class Scene:
         self.bodies = Columns(BODY_LAYOUT)
         self.statics = Columns(STATIC_LAYOUT)
         self.joints = Columns(JOINT_LAYOUT)
+        self.sensors = SensorTable()
         self.motions: dict[int, GivenMotion] = {}
         """Of static bodies that are kinematic, by number: how they move from the start."""
         self.fields: list[GivenField] = []
@@ -373,6 +383,63 @@ class Scene:
         }
         return self.statics.append(count, {**values, "shape_id": [self._shape_id(one) for one in shapes if count]})
 
+    # ---- sensors -------------------------------------------------------------------------------------------------
+
+    def add_sensor(
+        self,
+        shape: StaticShape,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        quaternion: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        *,
+        body: int | None = None,
+        mask: int = ALL_GROUPS,
+        name: str | None = None,
+    ) -> int:
+        """Add a volume that touches nothing and reports which bodies overlap it, of those whose group has a bit in
+        `mask`. Returns its number.
+
+        It stays where it is, or moves with a body, in whose frame its place is then: with `body`, which it does not
+        sense, or with the kinematic body s if that is -1 - s. Any shape but a triangle mesh; of a plane it is all that
+        is below.
+        """
+        self._require_unlocked()
+        number = len(self.sensors)
+        title = f"sensor {number} ({name!r})" if name else f"sensor {number}"
+        check_shape(shape, title)
+        if isinstance(shape, TriangleMesh):
+            raise LapjointError(f"{title}: shape is a TriangleMesh, expected one that has an inside")
+        if name is not None and (not isinstance(name, str) or not name):
+            raise LapjointError(f"{title}: name is {name!r}, expected a text")
+        if name in self.sensors.names.values():
+            raise LapjointError(f"{title}: the name is already taken by sensor {self.sensor_id(str(name))}")
+        on = IN_WORLD
+        if body is not None:
+            on = int(integer_rows("body", body, 1, title)[0])
+            self._check_sensor_body(on, title)
+        values = {
+            "position": as_rows("position", position, 1, (3,), title),
+            "quaternion": unit_quaternions(quaternion, 1, lambda _: title),
+            "body": on,
+            "mask": integer_rows("mask", mask, 1, title, 0, ALL_GROUPS),
+        }
+        self.sensors.append(1, {**values, "shape_id": self._shape_id(shape)})
+        if name is not None:
+            self.sensors.names[number] = name
+        return number
+
+    def sensor_id(self, name: str) -> int:
+        """The number of the sensor with that name."""
+        for number, known in self.sensors.names.items():
+            if known == name:
+                return number
+        raise LapjointError(f"scene {self.name!r} has no sensor named {name!r}")
+
+    def _check_sensor_body(self, body: int, title: str) -> None:
+        if body < 0 and -1 - body not in self.motions:
+            raise LapjointError(f"{title}: static body {-1 - body} is not kinematic; without `body` it stays in place")
+        if body >= self.body_count:
+            raise LapjointError(f"{title}: body {body} does not exist, the scene has {self.body_count} bodies")
+
     # ---- states --------------------------------------------------------------------------------------------------
 
     def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
@@ -548,6 +615,7 @@ class Scene:
         for name, value in MAY_BE_MISSING.items():
             if (arrays[name] == value).all():
                 del arrays[name]
+        self.sensors.describe(description, arrays)
         if self.motions:
             arrays |= {f"motions/{name}": array for name, array in pack_motions(self.motions).items()}
         if self.fields:
@@ -590,6 +658,7 @@ class Scene:
                 description["field_names"],
                 lambda i: None if references is None else find_function(references[i]),
             )
+        scene.sensors.restore(description, arrays)
         if len(arrays["ignored"]):
             scene.ignore(arrays["ignored"][:, 0], arrays["ignored"][:, 1])
         return scene
@@ -698,10 +767,24 @@ class Scene:
                 and not 0 <= one.bodies.min() <= one.bodies.max() < len(bodies)
             ):
                 raise ValueError("bodies of a field")
+        self._check_sensors()
         if not set(self.motions) <= set(range(self.static_count)):
             raise ValueError("kinematic bodies")
         if (joints.lower > joints.upper).any() or not set(self.body_names) <= set(range(len(bodies))):
             raise ValueError("limits or names")
+
+    def _check_sensors(self) -> None:
+        sensors, count = self.sensors, len(self.sensors)
+        integer_rows("shape number", sensors.shape_id, count, sensors.title, 0, len(self.shapes) - 1)
+        as_rows("position", sensors.position, count, (3,), sensors.title)
+        unit_quaternions(sensors.quaternion, count, sensors.title)
+        for number in range(count):
+            if isinstance(self.shapes[sensors.shape_id[number]], TriangleMesh):
+                raise ValueError("a sensor that is a mesh")
+            if sensors.body[number] != IN_WORLD:
+                self._check_sensor_body(int(sensors.body[number]), sensors.title(number))
+        if not set(sensors.names) <= set(range(count)) or len(set(sensors.names.values())) < len(sensors.names):
+            raise ValueError("names of sensors")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scene) and self.to_bytes() == other.to_bytes()

@@ -30,6 +30,11 @@ STATIC_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     **_FILTER,
     "surface_velocity": ((6,), float),  # relative to the body, in its frame: linear [m/s], angular [rad/s]
 }
+SENSOR_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
+    **_PLACE,  # in the world, or in the frame of the body
+    "body": ((), np.int32),  # that it is on: -1 - s for the static body s, sensors.IN_WORLD for none
+    "mask": ((), np.uint32),  # groups that it senses
+}
 JOINT_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     "kind": ((), np.int32),
     "body_a": ((), np.int32),

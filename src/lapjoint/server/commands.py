@@ -41,15 +41,20 @@ class CommandBuilder:
         self.motions: Motions | None = None
         """Of kinematic bodies that move otherwise than the scene has it."""
         self._tells_motions = False
+        self.inside: Ids | None = None
+        """Who is inside of sensors before the next step, where workers find who enters and leaves in it."""
         self.forces: dict[int, NDArray[np.float64]] = {}
         """Force and torque of the next step on each body that has any."""
         self._reset = NOBODY
         self._set: set[int] = set()
         self._iterations: int | None = None
+        self.change_count = 0
+        """Grows with every step, and with everything between two steps that changes who is where."""
 
     def set_worker_count(self, worker_count: int) -> None:
         """Add workers, which have acted on nothing, or drop the last ones."""
         self.known = resized(self.known, worker_count)
+        self.change_count += 1
         self._tells_all_broken = self._tells_motions = True
 
     @property
@@ -64,6 +69,7 @@ class CommandBuilder:
     def add_bodies(self) -> None:
         """The scene has more bodies, which no worker knows of yet."""
         self.known = grown(self.known, self._scene.body_count)
+        self.change_count += 1
 
     def release(self, rows: slice) -> None:
         """Have the workers give back the memory of bodies that are gone."""
@@ -75,6 +81,7 @@ class CommandBuilder:
 
     def remove(self, body_ids: Ids) -> None:
         """Of these bodies, which are gone, nothing is asked any more."""
+        self.change_count += 1
         gone = set(body_ids.tolist())
         self._set -= gone
         for body in gone & self.forces.keys():
@@ -87,6 +94,12 @@ class CommandBuilder:
     def set_from_table(self, body_ids: Ids) -> None:
         """Have these bodies start from their states in the table, which were changed."""
         self._set.update(body_ids.tolist())
+        self.change_count += 1
+
+    @property
+    def set_ids(self) -> Ids:
+        """Bodies whose states were changed since the last step, ascending."""
+        return np.array(sorted(self._set), np.int32)
 
     def set_iterations(self, iterations: int) -> None:
         """Send the workers another number of sweeps with their next commands."""
@@ -113,6 +126,7 @@ class CommandBuilder:
     ) -> list[StepCommand]:
         """One command per worker. A body's slot for a worker is its place in the list of weights."""
         reset = self._reset
+        self.change_count += 1
         if self._set:
             reset = np.union1d(reset, sorted(self._set)).astype(np.int32)
         lists = self._command_lists(membership, self.known, reset, weights.worker)
@@ -143,6 +157,8 @@ class CommandBuilder:
             told |= {"broken": self.broken, "sets_broken": True}
         elif self._breaks:
             told["broken"] = np.concatenate(self._breaks)
+        if self.inside is not None:
+            told |= {"senses": True, "inside": self.inside}
         if self._released:
             told["released"] = np.array(self._released, np.int32)
         if self._tells_motions:
@@ -191,6 +207,7 @@ class CommandBuilder:
         self.restore_without_workers(state)
         self.known = state.array("known")
         self._set = set(state.arrays["set"].tolist())
+        self.change_count += 1
 
     def restore_without_workers(self, state: PartState) -> None:
         """Restore what does not depend on the number of workers."""

@@ -28,6 +28,11 @@ class Frozen:
         """Bodies that are held, ascending."""
         return np.array(sorted(self._states), np.int32)
 
+    @property
+    def is_used(self) -> bool:
+        """Whether any are held."""
+        return bool(self._states)
+
     def hold(self, bodies: Iterable[int], states: Array) -> None:
         """Hold bodies where the table of states has them, at rest."""
         for body in bodies:

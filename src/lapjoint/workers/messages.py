@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import STEP_MEASURES, Contacts, Hits, JointBreaks, TouchReports
+from ..engines import STEP_MEASURES, Contacts, Hits, JointBreaks, SensorEvents, TouchReports
 from ..scene.motions import POSE_SIZE
 
 Ids = NDArray[np.int32]
@@ -81,6 +81,10 @@ class StepCommand:
     """How many steps were taken before: kinematic bodies are where they are then."""
     motions: Motions | None = None
     """Of kinematic bodies that move otherwise than the scene has it; None: as before."""
+    senses: bool = False
+    """Whether to find who enters sensors and leaves them."""
+    inside: Ids = _array(np.int32, 2)
+    """Who is inside then: sensors and bodies, ascending; also those of other workers."""
 
 
 @dataclass
@@ -145,6 +149,10 @@ class StepReply:
     touch_bodies: Ids = _array(np.int32, 2)
     touch_kind: Bytes = _array(np.uint8)
     touch_speed: Array = _array(np.float64)
+    sensed_step: Ids = _array(np.int32)
+    """Bodies that entered sensors and left them, as in engines.SensorEvents."""
+    sensed_pair: Ids = _array(np.int32, 2)
+    sensed_kind: Bytes = _array(np.uint8)
     fallback_count: int = 0
     """Groups of bodies that a direct solver left to sweeps."""
     substeps: int = 0
@@ -171,6 +179,10 @@ class StepReply:
     @property
     def touches(self) -> TouchReports:
         return TouchReports.within(self, "touch")
+
+    @property
+    def sensed(self) -> SensorEvents:
+        return SensorEvents.within(self, "sensed")
 
     @staticmethod
     def of(contacts: Contacts) -> StepReply:

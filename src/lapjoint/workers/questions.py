@@ -6,7 +6,7 @@ on the server's side. Nothing of the next step depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,8 +35,9 @@ def _to_bytes(arrays: Arrays) -> Bytes:
 class Answers:
     """The worker's side: joins a question that arrives in parts, and returns its answer part by part."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, own: Mapping[str, Callable[[Arrays], Arrays]] | None = None) -> None:
+        """`own`: what the worker answers by itself, by name."""
+        self._engine, self._own = engine, own or {}
         self._question = self._answer = np.empty(0, np.uint8)
 
     def part(self, command: Ask) -> AnswerPart:
@@ -47,7 +48,8 @@ class Answers:
             if not command.is_last:
                 return AnswerPart()
             arrays, _ = unpack_arrays(self._question)
-            self._answer = _to_bytes(ANSWERS[command.what](self._engine, arrays))
+            own = self._own.get(command.what)
+            self._answer = _to_bytes(own(arrays) if own else ANSWERS[command.what](self._engine, arrays))
             self._question = self._question[:0]
         size, part = len(self._answer), self._answer[command.answer_start : command.answer_stop]
         if command.answer_stop >= size:

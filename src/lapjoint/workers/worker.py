@@ -23,6 +23,8 @@ from ..engines import (
     JointBreaks,
     KinematicEngine,
     NeighbourEngine,
+    SensorEngine,
+    SensorEvents,
     SubstepEngine,
     TouchEngine,
     TouchReports,
@@ -34,6 +36,7 @@ from ..params import Params
 from ..scene import Scene
 from ..scene.motions import unpack_motions
 from .engine_states import StateParts
+from .looks import LookAnswers
 from .messages import (
     Ask,
     Command,
@@ -70,6 +73,7 @@ class Worker:
         self._scene, self._engine = scene, make_engine(scene, params, index)
         self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
+        self._sensing = self._engine if isinstance(self._engine, SensorEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
         self._hitting = self._engine if isinstance(self._engine, HitEngine) else None
         self._touching = self._engine if isinstance(self._engine, TouchEngine) else None
@@ -80,9 +84,10 @@ class Worker:
         self._active = np.zeros(scene.body_count, bool)
         self._active_count = 0
         self._overlap = self._own = np.empty(0, np.int32)
-        self._parts, self._answers = StateParts(), Answers(self._engine)
+        looks = LookAnswers(scene, lambda: (self._active, self._states))
+        self._parts, self._answers = StateParts(), Answers(self._engine, looks.by_name)
         self._command = StepCommand()
-        self._has_stepped = False
+        self._has_stepped = self._senses = False
         self._prepare_cpu_s = self._spent_cpu_s = self._reset_s = self._waited_s = 0.0
         self._between_meetings_s: Array = np.empty(0)
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
@@ -164,6 +169,9 @@ class Worker:
             self._kinematic.set_step(command.first_step)
         if self._in_fields is not None:
             self._in_fields.set_step(command.first_step)
+        if self._sensing is not None and (command.senses or self._senses):
+            self._sensing.watch_sensors(command.inside if command.senses else None)
+            self._senses = command.senses
         if command.forgets:
             self._engine.clear_contacts()
         self._change_members(command)
@@ -220,6 +228,7 @@ class Worker:
         broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
         hits = self._hitting.hits() if self._hitting else Hits.none()
         touches = self._touching.touches() if self._touching else TouchReports.none()
+        sensed = self._sensing.sensor_events() if self._sensing and self._senses else SensorEvents.none()
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
             contacts.bodies,
@@ -235,6 +244,7 @@ class Worker:
             **broke.named("broke"),
             **hits.named("hit"),
             **touches.named("touch"),
+            **sensed.named("sensed"),
             step_measures=self._in_substeps.step_measures() if self._in_substeps else NOT_MEASURED,
             prepare_cpu_s=self._prepare_cpu_s,
             waited_s=self._waited_s,
