@@ -12,6 +12,7 @@ constexpr double kBodiesPerCell = 1.75;                // edge of a cell, in typ
 constexpr double kLeastSkin = 0.04, kMostSkin = 0.25;  // how much larger boxes are, in typical bodies
 constexpr int kAllTogether = 8;     // once one in so many bodies was refit, it is cheaper to look up all at once
 constexpr double kWayAhead = 1.5;   // of the last step: what a body may move in the next
+constexpr double kFastShare = 0.4;  // less than a world's own (bullet/ahead.h): rounding decides nothing
 constexpr double kStepsInSkin = 5;  // a moving body's box holds about so many steps
 
 double typical_extent(const BodyBounds& bodies, double margin) {
@@ -32,13 +33,17 @@ double square_distance(const double* p, const double* q) {
 
 }  // namespace
 
-PairFinder::PairFinder(const BodyBounds& bodies, double margin)
+PairFinder::PairFinder(const BodyBounds& bodies, double margin, double timestep, double fall)
     : bodies_(bodies),
       margin_(margin),
+      timestep_(timestep),
+      fall_(fall),
       typical_(typical_extent(bodies, margin)),
       grid_(bodies.body_count, kBodiesPerCell * typical_),
       turn_reach_(bodies.body_count),
       last_(bodies.body_count),
+      is_fast_(bodies.body_count, 0),
+      moves_(timestep > 0 ? bodies.body_count : 0),
       turned_(bodies.body_count),
       way_(bodies.body_count),
       fits_(bodies.body_count),
@@ -56,6 +61,19 @@ PairFinder::PairFinder(const BodyBounds& bodies, double margin)
 // The box of a body along the world's axes.
 PairFinder::Box PairFinder::box_at(const double* s, int body) const {
   Box box;
+  if (is_fast_[body]) {  // however it turns
+    const auto& moves = moves_[body];
+    const double way = std::hypot(moves[0], moves[1], moves[2]);
+    const double reach =
+        bodies_.radius[body] + margin_ + fall_ + 1e-6 * (std::abs(s[0]) + std::abs(s[1]) + std::abs(s[2]) + way);
+    box.radius = static_cast<float>(reach + way);
+    for (int i = 0; i < 3; ++i) {
+      box.position[i] = static_cast<float>(s[i]);
+      box.low[i] = static_cast<float>(s[i] + std::min(moves[i], 0.0) - reach);
+      box.high[i] = static_cast<float>(s[i] + std::max(moves[i], 0.0) + reach);
+    }
+    return box;
+  }
   const double far = std::abs(s[0]) + std::abs(s[1]) + std::abs(s[2]);
   box.radius = static_cast<float>(bodies_.radius[body] + margin_ + 1e-6 * far);
   if (turn_reach_[body] == 0) {  // a ball
@@ -95,9 +113,22 @@ const PairFinder::Box& PairFinder::box(int body) {
   return boxes_[body];
 }
 
+void PairFinder::look_ahead(int body, const double* state) {
+  const double *v = state + 7, *w = state + 10;
+  const double limit = kFastShare * bodies_.thickness[body] / timestep_, radius = bodies_.radius[body];
+  const double linear = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+  const double angular = radius * radius * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]);
+  const bool was_fast = is_fast_[body];
+  is_fast_[body] = 2 * (linear + angular) > limit * limit && std::sqrt(linear) + std::sqrt(angular) > limit;
+  if (is_fast_[body])
+    for (int i = 0; i < 3; ++i) moves_[body][i] = timestep_ * v[i];
+  if (is_fast_[body] || was_fast) mark(body);  // for what is looked for with it
+}
+
 void PairFinder::track(const double* states) {
   for (int b = 0; b < bodies_.body_count; ++b) {
     const double* s = states + 13 * static_cast<std::size_t>(b);
+    if (timestep_ > 0) look_ahead(b, s);
     auto& last = last_[b];
     double way = std::sqrt(square_distance(s, last.data()));
     if (turn_reach_[b] > 0) {
@@ -154,9 +185,16 @@ bool PairFinder::may_touch(int a, int b) const {
   return !std::binary_search(bodies_.ignored, bodies_.ignored + bodies_.ignored_count, key);
 }
 
+// Whether all is seen of two bodies that has to be: some worker has both. Of a fast body all its workers have to see
+// what it meets, or it goes through that in some.
+bool PairFinder::is_seen(int a, int b, const Membership& membership) const {
+  if (!is_fast_[a] && !is_fast_[b]) return membership.share(a, b);
+  return std::equal(membership.row(a), membership.row(a) + membership.words, membership.row(b));
+}
+
 void PairFinder::meet(int a, int b, const Membership& membership) {
   if (is_marked_[b] && b < a) return;  // b's turn
-  if (membership.share(a, b)) return;
+  if (is_seen(a, b, membership)) return;
   const Box &p = larger_[a], &q = larger_[b];
   for (int i = 0; i < 3; ++i)
     if (p.low[i] > q.high[i] || q.low[i] > p.high[i]) return;
@@ -217,11 +255,19 @@ void PairFinder::look_up_all(const Membership& membership) {
     if (std::any_of(common.begin(), common.end(), [](Word word) { return word != 0; })) return;
     for (std::size_t i = 0; i < bodies.size(); ++i)
       for (std::size_t j = i + 1; j < bodies.size(); ++j)
-        if (!membership.share(bodies[i], bodies[j]) && share_first_cell(i, j)) meet(bodies[i], bodies[j], membership);
+        if (!membership.share(bodies[i], bodies[j]) && !is_fast_[bodies[i]] && !is_fast_[bodies[j]] &&
+            share_first_cell(i, j))
+          meet(bodies[i], bodies[j], membership);
   });
-  for (const int body : grid_.large()) is_marked_[body] = true;
-  for (const int body : grid_.large()) grid_.each_near(body, [&](int other) { meet(body, other, membership); });
-  for (const int body : grid_.large()) is_marked_[body] = false;
+  std::vector<int> apart = grid_.large();  // and fast ones: pairs that a bucket has not
+  for (const int body : apart) is_marked_[body] = true;
+  for (int b = 0; timestep_ > 0 && b < bodies_.body_count; ++b) {
+    if (!is_fast_[b] || is_marked_[b]) continue;
+    is_marked_[b] = true;
+    apart.push_back(b);
+  }
+  for (const int body : apart) grid_.each_near(body, [&](int other) { meet(body, other, membership); });
+  for (const int body : apart) is_marked_[body] = false;
   recall(0);
 }
 
@@ -248,7 +294,8 @@ void PairFinder::set_apart(Candidate& pair, double distance) {
 }
 
 bool PairFinder::near(Candidate& pair) {
-  if (still_apart(pair)) return false;
+  const bool is_fast = is_fast_[pair.a] || is_fast_[pair.b];  // what it is apart from now says nothing of later
+  if (!is_fast && still_apart(pair)) return false;
   const Box &p = box(pair.a), &q = box(pair.b);
   float square = 0, apart = 0;
   for (int i = 0; i < 3; ++i) {
@@ -257,7 +304,7 @@ bool PairFinder::near(Candidate& pair) {
   }
   const float reach = p.radius + q.radius;
   if (square > reach * reach) apart = std::max(apart, std::sqrt(square) - reach);
-  if (apart > 0) set_apart(pair, 0.999 * apart);
+  if (apart > 0 && !is_fast) set_apart(pair, 0.999 * apart);
   return !(apart > 0);
 }
 
@@ -312,7 +359,8 @@ void PairFinder::prepare(const Membership& membership) {
 
 void PairFinder::keep_apart(const double* gaps, int count) {
   for (int i = 0; i < count && i < static_cast<int>(asked_.size()); ++i) {
-    if (gaps[i] > 0) set_apart(candidates_[asked_[i]], gaps[i]);
+    Candidate& pair = candidates_[asked_[i]];
+    if (gaps[i] > 0 && !is_fast_[pair.a] && !is_fast_[pair.b]) set_apart(pair, gaps[i]);
   }
 }
 

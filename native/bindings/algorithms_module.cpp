@@ -233,21 +233,23 @@ NB_MODULE(_algorithms, m) {
       .def(
           "__init__",
           [](lapjoint::PairFinder* self, Input<double> center, Input<double> half, Input<double> radius,
-             Input<std::uint32_t> group, Input<std::uint32_t> mask, Input<std::int64_t> ignored, double margin) {
+             Input<double> thickness, Input<std::uint32_t> group, Input<std::uint32_t> mask,
+             Input<std::int64_t> ignored, double margin, double timestep, double fall) {
             lapjoint::BodyBounds bodies;
             bodies.body_count = static_cast<int>(half.shape(0));
             bodies.center = center.data();
             bodies.half = half.data();
             bodies.radius = radius.data();
+            bodies.thickness = thickness.data();
             bodies.group = group.data();
             bodies.mask = mask.data();
             bodies.ignored = ignored.data();
             bodies.ignored_count = static_cast<int>(ignored.shape(0));
-            new (self) lapjoint::PairFinder(bodies, margin);
+            new (self) lapjoint::PairFinder(bodies, margin, timestep, fall);
           },
-          "center"_a, "half"_a, "radius"_a, "group"_a, "mask"_a, "ignored"_a, "margin"_a, nb::keep_alive<1, 2>(),
-          nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(),
-          nb::keep_alive<1, 7>())
+          "center"_a, "half"_a, "radius"_a, "thickness"_a, "group"_a, "mask"_a, "ignored"_a, "margin"_a, "timestep"_a,
+          "fall"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
+          nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>())
       .def(
           "find",
           [](lapjoint::PairFinder& finder, Input<double> states, Bits bits) {

@@ -260,6 +260,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("margin", &WorldSettings::margin)
       .def_rw("exact_shapes", &WorldSettings::exact_shapes)
       .def_rw("has_neighbours", &WorldSettings::has_neighbours)
+      .def_rw("timestep", &WorldSettings::timestep)
       .def_rw("keep_forces", &WorldSettings::keep_forces);
 
   nb::class_<ShapeDefinition>(m, "ShapeDefinition")
@@ -272,7 +273,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("place", &ShapeDefinition::place)
       .def_rw("surface", &ShapeDefinition::surface)
       .def_rw("group", &ShapeDefinition::group)
-      .def_rw("mask", &ShapeDefinition::mask);
+      .def_rw("mask", &ShapeDefinition::mask)
+      .def_rw("thickness", &ShapeDefinition::thickness);
 
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<BulletWorld>(m, "BulletWorld")
@@ -367,6 +369,52 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.add_forces(ids.data(), rows(ids), forces.data(), torques.data());
           },
           "ids"_a, "forces"_a, "torques"_a, Unlocked())
+      // Rows as scene/fields.py packs them.
+      .def(
+          "set_fields",
+          [](BulletWorld& w, Input<int> kinds, Input<int> value_counts, Input<double> values, Input<int> body_counts,
+             Input<int> bodies) {
+            std::vector<lapjoint::FieldDefinition> fields(kinds.shape(0));
+            const double* value = values.data();
+            const int* body = bodies.data();
+            for (std::size_t i = 0; i < fields.size(); ++i) {
+              fields[i].kind = kinds.data()[i];
+              fields[i].values.assign(value, value + value_counts.data()[i]);
+              value += value_counts.data()[i];
+              fields[i].acts_on_all = body_counts.data()[i] < 0;
+              const int count = std::max(body_counts.data()[i], 0);
+              fields[i].bodies.assign(body, body + count);
+              body += count;
+            }
+            w.set_fields(std::move(fields));
+          },
+          "kinds"_a, "value_counts"_a, "values"_a, "body_counts"_a, "bodies"_a)
+      .def(
+          "set_field_shape",
+          [](BulletWorld& w, int shape_id, bool is_sphere, double volume, double radius, Input<double> triangles) {
+            w.set_field_shape(shape_id, {is_sphere, volume, radius,
+                                         std::vector<double>(triangles.data(), triangles.data() + triangles.size())});
+          },
+          "shape_id"_a, "is_sphere"_a, "volume"_a, "radius"_a, "triangles"_a)
+      // Called with the number of steps so far, within `step`.
+      .def(
+          "set_before_step",
+          [](BulletWorld& w, nb::object call) {
+            if (call.is_none()) return w.set_before_step(nullptr);
+            const auto kept = std::make_shared<nb::object>(std::move(call));
+            w.set_before_step([kept](std::int64_t step) {
+              nb::gil_scoped_acquire locked;
+              (*kept)(step);
+            });
+          },
+          "call"_a.none())
+      .def(
+          "field_forces",
+          [](const BulletWorld& w, Input<int> ids, double timestep, Output<double> out) {
+            for (int i = 0; i < rows(ids); ++i)
+              w.field_force(ids.data()[i], timestep, out.data() + 6 * i, out.data() + 6 * i + 3);
+          },
+          "ids"_a, "timestep"_a, "out"_a.noconvert())
       .def("clear_contacts", &BulletWorld::clear_contacts, Unlocked())
       .def("set_iterations", &BulletWorld::set_iterations, "iterations"_a)
       .def("step", &BulletWorld::step, "timestep"_a, "count"_a, Unlocked())

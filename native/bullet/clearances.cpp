@@ -97,6 +97,34 @@ const BulletWorld::Probe& BulletWorld::probe(int id) {
   return probes_.emplace(id, made).first->second;
 }
 
+bool BulletWorld::meet_ahead(const int* pair, const double* states, btCollisionObject* objects) {
+  if (!substeps_ || settings_.timestep == 0) return false;
+  const btScalar timestep = btScalar(settings_.timestep);
+  const auto velocity = [&](int side) { return states + kStateSize * static_cast<std::size_t>(pair[side]) + 7; };
+  const auto angular = [&](int side) {
+    const double* w = velocity(side) + 3;
+    return btVector3(btScalar(w[0]), btScalar(w[1]), btScalar(w[2]));
+  };
+  const auto radius = [&](int side) {
+    btVector3 middle;
+    btScalar found;
+    objects[side].getCollisionShape()->getBoundingSphere(middle, found);
+    return found + middle.length();
+  };
+  bool fast = false;
+  for (int side = 0; side < 2; ++side) {
+    objects[side].setCcdSweptSphereRadius(shapes_.thickness(body_columns_.shape_id[pair[side]]));
+    fast |= is_fast(thickness_of(objects[side]), length(velocity(side)), angular(side), radius(side), timestep);
+  }
+  if (!fast) return false;
+  const auto way = [&](int side) {
+    return way_of(objects[side], pair[side], length(velocity(side)), angular(side), world_->getGravity(), radius(side),
+                  1, timestep, settings_.substeps);
+  };
+  const int first = pair[0] < pair[1] ? 0 : 1;
+  return ahead_->meet(way(first), way(1 - first));
+}
+
 void BulletWorld::clearances(const int* pairs, int count, const double* states, double* clearance) {
   // Closest points are found to about a part in a thousand; a contact begins at the breaking threshold.
   constexpr btScalar kSure = btScalar(0.99), kSlack = btScalar(0.004);
@@ -117,6 +145,8 @@ void BulletWorld::clearances(const int* pairs, int count, const double* states, 
       objects[side].setCollisionShape(body.shape);
       objects[side].setWorldTransform(btTransform(turn.normalized(), length(state)));
     }
+    clearance[i] = 0;
+    if (meet_ahead(pairs + 2 * i, states, objects)) continue;
     if (const btSphereShape *p = sphere(objects[0]), *q = sphere(objects[1]); p && q) {
       // As the algorithm for two spheres decides, to the last bit.
       const btVector3 apart = objects[0].getWorldTransform().getOrigin() - objects[1].getWorldTransform().getOrigin();

@@ -120,21 +120,37 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
   std::vector<NearBody> own;
   std::vector<std::int32_t> jointed;
   Outline outline{Box::none(), 0};
-  std::vector<btScalar> reaches;
+  std::vector<SubstepWorld::Reach> reaches;
   for (const int id : bodies_) {
     if (is_ghost_[id]) continue;
     NearBody& one = own.emplace_back();
     const btRigidBody& body = slot(id).body;
-    reaches.push_back(reach_of(body, timestep));
-    const btScalar room = gContactBreakingThreshold + reaches.back();
+    SubstepWorld::Reach& reach = reaches.emplace_back();
+    reach.any_way = reach_of(body, timestep);
+    btScalar room = gContactBreakingThreshold + reach.any_way;
     btVector3 low, high;
     body.getCollisionShape()->getAabb(body.getWorldTransform(), low, high);
+    reach.low = reach.high = body.getWorldTransform().getOrigin();
+    one.radius = radius_of(body) + room;
+    if (const auto way = substeps_->fast_way(body, btScalar(timestep))) {
+      // A box around the steps that come, and room for any turn.
+      const btVector3 ahead = kStepsAhead * *way, wider = btVector3(room, room, room);
+      const btVector3 position = reach.low;
+      reach.low.setMin(position + ahead);
+      reach.high.setMax(position + ahead);
+      reach.low -= wider;
+      reach.high += wider;
+      const btScalar radius = radius_of(body) + gContactBreakingThreshold;
+      low = reach.low - btVector3(radius, radius, radius);
+      high = reach.high + btVector3(radius, radius, radius);
+      one.radius += ahead.length();
+      room = 0;
+    }
     one.id = id;
     for (int k = 0; k < 3; ++k) {
       one.box.low[k] = low[k] - room;
       one.box.high[k] = high[k] + room;
     }
-    one.radius = radius_of(body) + room;
     one.state = state_of(body);
     outline.box.include(one.box);
     bool is_jointed = false;

@@ -72,6 +72,7 @@ void BulletWorld::place_kinematic(Kinematic& body, const Place& place) {
 void BulletWorld::begin_kinematic_step(double timestep) {
   if (kinematic_.empty()) return;
   std::vector<int> numbers;
+  std::vector<const btRigidBody*> bodies;
   std::vector<Surface> surfaces;
   const double unit = settings_.length_unit;
   const auto put = [](const double* from, double scale, Real* into) {
@@ -84,6 +85,7 @@ void BulletWorld::begin_kinematic_step(double timestep) {
     rotate(body.now.quaternion, body.surface_velocity.data(), along);
     rotate(body.now.quaternion, body.surface_velocity.data() + 3, about);
     numbers.push_back(body.number);
+    bodies.push_back(statics_[body.number].body.get());
     Surface& surface = surfaces.emplace_back();
     put(body.now.position, unit, surface.position);
     put(linear, unit, surface.linear);
@@ -91,7 +93,7 @@ void BulletWorld::begin_kinematic_step(double timestep) {
     put(along, unit, surface.surface_linear);
     put(about, 1, surface.surface_angular);
   }
-  substeps_->set_surfaces(numbers, std::move(surfaces));
+  substeps_->set_surfaces(numbers, bodies, std::move(surfaces));
 }
 
 void BulletWorld::end_kinematic_step() {

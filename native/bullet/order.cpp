@@ -137,6 +137,7 @@ void OrderedWorld::set_members(const std::vector<btRigidBody*>& statics, const s
 
 void OrderedWorld::step_once(btScalar timestep) {
   applyGravity();
+  if (more_forces_) more_forces_(timestep);
   internalSingleStepSimulation(timestep);
   clearForces();
 }
@@ -256,6 +257,7 @@ void OrderedWorld::order_contacts() {
 
 void OrderedWorld::begin_own_step(btScalar timestep) {
   applyGravity();
+  if (more_forces_) more_forces_(timestep);
   getDispatchInfo().m_timeStep = timestep;
   getDispatchInfo().m_stepCount = 0;
   performDiscreteCollisionDetection();

@@ -8,6 +8,7 @@
 #include <btBulletDynamicsCommon.h>
 
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -82,6 +83,9 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
   // One step of exactly this length; without motion states and interpolation.
   void step_once(btScalar timestep);
 
+  // Called in every step after gravity, to add other forces; may be none.
+  void set_more_forces(std::function<void(btScalar)> add) { more_forces_ = std::move(add); }
+
   // Forces and contacts for a step of this length that another solver takes; it ends with clearForces.
   void begin_own_step(btScalar timestep);
 
@@ -116,6 +120,7 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
   void find_contacts(Wanted&& wanted);
 
   bool sleeping_;
+  std::function<void(btScalar)> more_forces_;
   bool asks_;  // whether two bodies may touch, before it looks
   bool prepared_ = false, keeps_pairs_ = false;
   std::vector<ContactKey> contacts_;

@@ -28,6 +28,7 @@ struct ShapeDefinition {
   // Of a part that has its own: friction, restitution, rolling friction, and the rules by which the first two combine.
   std::vector<double> surface;
   std::int64_t group = -1, mask = -1;  // -1: the body's
+  double thickness = 0;                // half of its least extent; infinite for a plane
 };
 
 class ShapeLibrary {
@@ -36,6 +37,8 @@ class ShapeLibrary {
   ShapeLibrary(double length_unit, double margin, bool exact) : unit_(length_unit), margin_(margin), exact_(exact) {}
 
   int define(ShapeDefinition definition);
+  // Of a shape, in length units.
+  btScalar thickness(int shape_id) const { return btScalar(definitions_[shape_id].thickness / unit_); }
   const ShapeDefinition& definition(int shape_id) const { return definitions_.at(shape_id); }
 
   // The shape seen from a frame turned by `turn` (the body's principal axes). Balanced by release().

@@ -40,7 +40,7 @@ void SubstepWorld::measure_contacts(StepMeasures& into) {
       points += contact.point_count;
       for (int k = 0; k < contact.point_count; ++k) distance = std::min(distance, contact.distance[k]);
     }
-    if (!is_reported(first.owner)) continue;
+    if (!is_reported(first.owner) || first.ahead != Source::kThere) continue;
     const double depth = -double(distance) * length_unit_;
     const auto is_compound = [](const btCollisionObject* object) { return object->getCollisionShape()->isCompound(); };
     if (is_compound(first.manifold->getBody0()) || is_compound(first.manifold->getBody1()))
@@ -153,11 +153,12 @@ void SubstepWorld::find_hits(const double* thresholds, std::vector<Hit>& into) {
 void SubstepWorld::add_to_hit(int source, Hit& hit) const {
   const Contact& contact = solver_.contacts[source];
   const double side = first_side(source);
+  const btVector3 met = met_of(source);
   for (int p = 0; p < contact.point_count; ++p) {
     const double impulse = double(solver_.contact_sums[source][p]) * mass_unit_ * length_unit_;
     hit.impulse += impulse;
     for (int k = 0; k < 3; ++k) {
-      hit.point[k] += impulse * double(contact.place[p][k]) * length_unit_;
+      hit.point[k] += impulse * double(contact.place[p][k] + met[k]) * length_unit_;
       hit.normal[k] += impulse * side * double(contact.normal[k]);
     }
   }

@@ -52,10 +52,13 @@ void SubstepWorld::keep_forces(btScalar timestep) {
       reading.friction_impulse[k] = side * share * impulse_unit * double(friction.tangential[k]);
       reading.angular_impulse[k] = side * share * impulse_unit * length_unit_ * double(friction.angular[k]);
     }
+    const bool is_ahead = sources_[source].ahead != Source::kThere;
+    const btVector3 met = met_of(source);
     for (int p = 0; p < contact.point_count; ++p) {
-      for (int k = 0; k < 3; ++k) reading.point[k] = double(contact.place[p][k]) * length_unit_;
-      reading.depth = -double(contact.distance[p]) * length_unit_;
+      for (int k = 0; k < 3; ++k) reading.point[k] = double(contact.place[p][k] + met[k]) * length_unit_;
+      reading.depth = is_ahead ? 0 : -double(contact.distance[p]) * length_unit_;
       reading.normal_impulse = double(solver_.contact_sums[source][p]) * impulse_unit;
+      if (is_ahead && reading.normal_impulse == 0) continue;  // nothing has come of it
       kept_points_.push_back(reading);
     }
   }
@@ -72,6 +75,12 @@ void SubstepWorld::sort_by_bodies(std::vector<int>& sources) {
   for (std::size_t i = 0; i < keyed.size(); ++i) sources[i] = keyed[i].second;
 }
 
+// From a contact's places to where they are when its bodies meet: nothing, but for those that come within the step.
+btVector3 SubstepWorld::met_of(int source) const {
+  const int ahead = sources_[source].ahead;
+  return ahead == Source::kThere ? btVector3(0, 0, 0) : ahead_->contacts[ahead].met;
+}
+
 // A contact's normal pushes the manifold's first body: 1 where that is the first of its bodies' numbers, else -1.
 double SubstepWorld::first_side(int source) const {
   const auto [number_a, number_b] = manifold_bodies(*sources_[source].manifold);
@@ -80,19 +89,24 @@ double SubstepWorld::first_side(int source) const {
 
 // ---- touches -------------------------------------------------------------------------------------------------------
 
+static btVector3 vector_of(const Real* from) { return {from[0], from[1], from[2]}; }
+
 // Bodies still have the velocities that the step began with.
 double SubstepWorld::approach(int source) const {
   const Contact& contact = solver_.contacts[source];
   double fastest = 0;
   for (int p = 0; p < contact.point_count; ++p) {
     const btVector3 place(contact.place[p][0], contact.place[p][1], contact.place[p][2]);
+    const btVector3 shift =
+        contact.shift == Contact::kHere ? btVector3(0, 0, 0) : vector_of(solver_.shifts[contact.shift].by);
     const auto velocity = [&](int at) -> btVector3 {
-      if (at < static_cast<int>(bodies_.size()))
-        return bodies_[at]->getVelocityInLocalPoint(place - bodies_[at]->getCenterOfMassPosition());
+      if (at < static_cast<int>(bodies_.size())) {
+        const btVector3 from = bodies_[at]->getCenterOfMassPosition();
+        return bodies_[at]->getVelocityInLocalPoint(place - (at == contact.a ? from + shift : from));
+      }
       if (contact.surface == Contact::kStill) return {0, 0, 0};
       const Surface& surface = solver_.surfaces[contact.surface];
-      const auto vector = [](const Real* from) { return btVector3(from[0], from[1], from[2]); };
-      return vector(surface.linear) + vector(surface.angular).cross(place - vector(surface.position));
+      return vector_of(surface.linear) + vector_of(surface.angular).cross(place - vector_of(surface.position));
     };
     const btVector3 normal(contact.normal[0], contact.normal[1], contact.normal[2]);
     fastest = std::max(fastest, -double(normal.dot(velocity(contact.a) - velocity(contact.b))));

@@ -11,7 +11,8 @@ namespace lapjoint {
 
 namespace {
 
-constexpr int kWasThere = 1 << 8;  // flag of a manifold's point: its contact was there in the last step
+constexpr int kPartsAhead = 1 << 8;  // from which a manifold's parts are of a contact that comes within the step
+constexpr int kWasThere = 1 << 8;    // flag of a manifold's point: its contact was there in the last step
 constexpr btScalar kSameNormal = btScalar(0.9998);  // cosine: points whose normals differ by less are one contact
 
 void put(const btVector3& from, Real* into) {
@@ -158,41 +159,53 @@ int SubstepWorld::place_of(int number) const {
   return number < kStaticBase ? members_[number].place : static_cast<int>(bodies_.size());
 }
 
+void SubstepWorld::add_sources(btPersistentManifold& manifold, int ahead) {
+  const int points = manifold.getNumContacts();
+  Source source;
+  const auto [number_a, number_b] = manifold_bodies(manifold);
+  source.owner = owner_of(place_of(number_a), place_of(number_b));
+  if (source.owner == kNobody) {  // here and in no other worker: it starts from nothing, should it ever count
+    manifold.clearManifold();
+    return;
+  }
+  std::tie(source.name.bodies, source.name.parts) = manifold_key(manifold);
+  source.name.key = scattered_key(source.name.bodies ^ scattered_key(source.name.parts));
+  source.manifold = &manifold;
+  source.ahead = ahead;
+  unsigned left = (1u << points) - 1;
+  for (source.name.part = ahead == Source::kThere ? 0 : kPartsAhead; left != 0; ++source.name.part) {
+    source.count = 0;
+    const btVector3* normal = nullptr;
+    for (int p = 0; p < points; ++p) {
+      if (!(left >> p & 1)) continue;
+      const btVector3& own = manifold.getContactPoint(p).m_normalWorldOnB;
+      if (normal && normal->dot(own) < kSameNormal) continue;
+      if (!normal) normal = &own;
+      source.points[source.count++] = static_cast<std::uint8_t>(p);
+      left &= ~(1u << p);
+    }
+    sorted_.emplace_back(source.name.key, static_cast<int>(sources_.size()));
+    sources_.push_back(source);
+  }
+}
+
 void SubstepWorld::collect(btDispatcher& dispatcher) {
   sources_.clear();
   sorted_.clear();
   const int count = dispatcher.getNumManifolds();
   btPersistentManifold** manifolds = dispatcher.getInternalManifoldPointer();
+  const bool some_pass = !ahead_->passed.empty();
   for (int i = 0; i < count; ++i) {
     btPersistentManifold* manifold = manifolds[i];
-    const int points = manifold->getNumContacts();
-    if (points == 0) continue;
-    Source source;
-    const auto [number_a, number_b] = manifold_bodies(*manifold);
-    source.owner = owner_of(place_of(number_a), place_of(number_b));
-    if (source.owner == kNobody) {  // here and in no other worker: it starts from nothing, should it ever count
-      manifold->clearManifold();
+    if (manifold->getNumContacts() == 0) continue;
+    if (some_pass && ahead_->passes(*manifold)) {
+      for (int p = 0; p < manifold->getNumContacts(); ++p) manifold->getContactPoint(p).m_appliedImpulse = 0;
       continue;
     }
-    std::tie(source.name.bodies, source.name.parts) = manifold_key(*manifold);
-    source.name.key = scattered_key(source.name.bodies ^ scattered_key(source.name.parts));
-    source.manifold = manifold;
-    unsigned left = (1u << points) - 1;
-    for (source.name.part = 0; left != 0; ++source.name.part) {
-      source.count = 0;
-      const btVector3* normal = nullptr;
-      for (int p = 0; p < points; ++p) {
-        if (!(left >> p & 1)) continue;
-        const btVector3& own = manifold->getContactPoint(p).m_normalWorldOnB;
-        if (normal && normal->dot(own) < kSameNormal) continue;
-        if (!normal) normal = &own;
-        source.points[source.count++] = static_cast<std::uint8_t>(p);
-        left &= ~(1u << p);
-      }
-      sorted_.emplace_back(source.name.key, static_cast<int>(sources_.size()));
-      sources_.push_back(source);
-    }
+    add_sources(*manifold, Source::kThere);
   }
+  for (std::size_t i = 0; i < ahead_->contacts.size(); ++i)
+    add_sources(*ahead_->contacts[i].manifold, static_cast<int>(i));
   sort_by_key(sorted_, scratch_);
   // Few have the same key.
   for (std::size_t i = 1; i < sorted_.size(); ++i)
@@ -218,6 +231,7 @@ void SubstepWorld::read_contacts() {
     const int number = std::max(number_a, number_b) - kStaticBase;
     const bool may_move = number >= 0 && number < static_cast<int>(surface_of_.size());
     contact.surface = may_move ? surface_of_[number] : Contact::kStill;
+    contact.shift = source.ahead;
     contact.point_count = source.count;
     contact.rolling = a.rolling + b.rolling;
     btVector3 normal(0, 0, 0);
@@ -233,8 +247,8 @@ void SubstepWorld::read_contacts() {
       }
     }
     put(source.count == 1 ? normal : normal.normalized(), contact.normal);
-    if (part_surfaces_) {
-      const btManifoldPoint& point = manifold.getContactPoint(source.points[0]);
+    const btManifoldPoint& point = manifold.getContactPoint(source.points[0]);
+    if (part_surfaces_ && !(point.m_contactPointFlags & kCore)) {
       const CombinedSurface own = part_surfaces_->combine({number_a, point.m_index0}, {number_b, point.m_index1});
       contact.friction = own.friction;
       contact.restitution = own.restitution;
@@ -260,7 +274,9 @@ void SubstepWorld::read_contacts() {
   }
 }
 
-void SubstepWorld::set_surfaces(const std::vector<int>& numbers, std::vector<Surface> surfaces) {
+void SubstepWorld::set_surfaces(const std::vector<int>& numbers, const std::vector<const btRigidBody*>& bodies,
+                                std::vector<Surface> surfaces) {
+  moving_statics_ = bodies;
   surface_of_.assign(numbers.empty() ? 0 : numbers.back() + 1, Contact::kStill);
   for (std::size_t i = 0; i < numbers.size(); ++i) surface_of_[numbers[i]] = static_cast<int>(i);
   solver_.surfaces = std::move(surfaces);
@@ -272,11 +288,11 @@ void SubstepWorld::write_back() {
     for (int k = 0; k < source.count; ++k)
       source.manifold->getContactPoint(source.points[k]).m_appliedImpulse = solver_.contacts[i].impulse[k];
   }
-  kept_.resize(sources_.size());
-  for (std::size_t i = 0; i < sorted_.size(); ++i) {
-    const int number = sorted_[i].second;
+  kept_.clear();
+  for (const auto& [key, number] : sorted_) {
+    if (sources_[number].ahead != Source::kThere) continue;
     const Contact& contact = solver_.contacts[number];
-    Kept& kept = kept_[i];
+    Kept& kept = kept_.emplace_back();
     kept.name = sources_[number].name;
     kept.count = contact.point_count;
     kept.normal = contact.impulse[0];
@@ -295,6 +311,7 @@ void SubstepWorld::write_back() {
 }
 
 void SubstepWorld::save_to_points(btDispatcher& dispatcher) {
+  ahead_->forget();  // of a step, and no part of the state
   collect(dispatcher);
   std::size_t at = 0;
   for (const auto& [key, number] : sorted_) {
@@ -315,6 +332,7 @@ void SubstepWorld::save_to_points(btDispatcher& dispatcher) {
 }
 
 void SubstepWorld::load_from_points(btDispatcher& dispatcher) {
+  ahead_->forget();
   collect(dispatcher);
   kept_.clear();
   for (const auto& [key, number] : sorted_) {
@@ -402,10 +420,17 @@ Real radius_of(const btRigidBody& body) {
 
 void SubstepWorld::read_body(int i) { solver_.bodies.start[i] = state_of(*bodies_[i]); }
 
-void SubstepWorld::read_bodies() {
+void SubstepWorld::read_bodies(btScalar timestep) {
+  fast_.clear();
+  slow_square_ = 0;
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
     const btRigidBody& body = *bodies_[i];
     read_body(static_cast<int>(i));
+    const btVector3 &linear = body.getLinearVelocity(), &angular = body.getAngularVelocity();
+    if (is_fast(thickness_[i], linear, angular, radii_[i], timestep))
+      fast_.push_back(static_cast<int>(i));
+    else
+      slow_square_ = std::max(slow_square_, linear.length2());
     BodyTraits& traits = solver_.bodies.traits[i];
     put(body.getTotalForce(), traits.force);
     put(body.getTotalTorque(), traits.torque);
@@ -423,24 +448,40 @@ void SubstepWorld::exchange_states() {
     for (const int place : neighbour.ghosts) place_body(*bodies_[place], states[place]);
 }
 
-void SubstepWorld::watch_bodies(const std::vector<btScalar>& reaches) {
+std::optional<btVector3> SubstepWorld::fast_way(const btRigidBody& body, btScalar timestep) const {
+  const btVector3 &linear = body.getLinearVelocity(), &angular = body.getAngularVelocity();
+  if (!is_fast(thickness_of(body), linear, angular, radius_of(body), timestep)) return std::nullopt;
+  return timestep * (linear + timestep * gravity_);
+}
+
+void SubstepWorld::watch_bodies(const std::vector<Reach>& reaches) {
   watched_.resize(bodies_.size());
   std::size_t own = 0;
   for (std::size_t i = 0; i < bodies_.size(); ++i)
     if (ghost_of_[i] == kOwn) watched_[i] = {state_of(*bodies_[i]), radius_of(*bodies_[i]), reaches[own++]};
 }
 
-bool SubstepWorld::have_moved_far() const {
+bool SubstepWorld::have_moved_far(btScalar timestep) const {
   if (watched_.size() != bodies_.size()) return true;
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
     if (ghost_of_[i] != kOwn) continue;
     const BodyState &then = watched_[i].state, &now = solver_.bodies.start[i];
+    const Reach& reach = watched_[i].reach;
+    const btVector3 linear = get(now.linear), position = get(now.position);
+    if (is_fast(thickness_[i], linear, get(now.angular), radii_[i], timestep)) {
+      const btVector3 next = position + timestep * (linear + timestep * gravity_);
+      for (int k = 0; k < 3; ++k)
+        if (!(reach.low[k] <= position[k] && position[k] <= reach.high[k] && reach.low[k] <= next[k] &&
+              next[k] <= reach.high[k]))
+          return true;
+      continue;
+    }
     Real way = 0, turn = 0;
     for (int k = 0; k < 3; ++k) way += (now.position[k] - then.position[k]) * (now.position[k] - then.position[k]);
     for (int k = 0; k < 9; ++k) turn += (now.axes[k] - then.axes[k]) * (now.axes[k] - then.axes[k]);
     // A point at distance r moves by 2 r sin(angle / 2); the squares of the axes' differences add up to 8 sin^2(angle /
     // 2).
-    if (!(std::sqrt(way) + watched_[i].radius * std::sqrt(turn / 2) <= watched_[i].reach)) return true;
+    if (!(std::sqrt(way) + watched_[i].radius * std::sqrt(turn / 2) <= reach.any_way)) return true;
   }
   return false;
 }
@@ -462,6 +503,8 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
                                std::vector<Neighbour> neighbours, const std::vector<int>& whole, bool stale) {
   bodies_ = bodies;
   solver_.bodies.resize(static_cast<int>(bodies.size()));
+  radii_.resize(bodies.size());
+  thickness_.resize(bodies.size());
   members_.assign(bodies.empty() ? 0 : bodies.back()->getUserIndex() + 1, {0, 0});
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     const btRigidBody& body = *bodies[i];
@@ -470,6 +513,8 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
     traits.inverse_mass = body.getInvMass();
     put(body.getInvInertiaDiagLocal(), traits.inverse_inertia);
     traits.gyroscopic = body.getFlags() != 0;
+    radii_[i] = radius_of(body);
+    thickness_[i] = thickness_of(body);
   }
   ghost_of_.assign(bodies.size() + 1, kOwn);
   is_border_.assign(neighbours.size(), std::vector<char>(bodies.size() + 1, 0));
@@ -480,10 +525,52 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
   set_joints(joints, self, std::move(neighbours), whole, stale);
 }
 
+void SubstepWorld::find_ahead(btScalar timestep) {
+  ahead_->forget();
+  solver_.shifts.clear();
+  const int substeps = solver_.settings.substeps;
+  const auto way_of_place = [&](int place) {
+    const btRigidBody& body = *bodies_[place];
+    return way_of(body, body.getUserIndex(), body.getLinearVelocity(), body.getAngularVelocity(), gravity_,
+                  radii_[place], body.getInvMass(), timestep, substeps);
+  };
+  const auto way_of_surface = [&](const btCollisionObject& body, int number) {
+    const btVector3 none(0, 0, 0);
+    const int place = number - kStaticBase;
+    const int surface = place < static_cast<int>(surface_of_.size()) ? surface_of_[place] : Contact::kStill;
+    const bool moves = surface != Contact::kStill;
+    const btVector3 linear = moves ? get(solver_.surfaces[surface].linear) : none;
+    const btVector3 angular = moves ? get(solver_.surfaces[surface].angular) : none;
+    const btScalar radius = moves ? radius_of(static_cast<const btRigidBody&>(body)) : btScalar(0);
+    return way_of(body, number, linear, angular, none, radius, 0, timestep, substeps);
+  };
+  AheadFinder::Question question;
+  for (const int place : fast_) question.fast.push_back(way_of_place(place));
+  for (const btRigidBody* body : moving_statics_) {
+    const Way way = way_of_surface(*body, body->getBroadphaseHandle()->m_uniqueId);
+    if (is_fast(thickness_of(*body), way.moves, way.turns, way.radius, 1)) question.fast.push_back(way);
+  }
+  if (question.fast.empty()) return;
+  question.other_way = timestep * (std::sqrt(slow_square_) + timestep * gravity_.length());
+  question.way_of = [&](const btCollisionObject& body) {
+    const int number = body.getBroadphaseHandle()->m_uniqueId;
+    return number < kStaticBase ? way_of_place(members_[number].place) : way_of_surface(body, number);
+  };
+  question.owner_of = [&](int a, int b) {
+    const int owner = owner_of(place_of(a), place_of(b));
+    return owner == kOwn      ? AheadFinder::Owner::kOwn
+           : owner == kNobody ? AheadFinder::Owner::kNobody
+                              : AheadFinder::Owner::kBetween;
+  };
+  ahead_->find(question);
+  for (const AheadContact& contact : ahead_->contacts) put(contact.shift, solver_.shifts.emplace_back().by);
+}
+
 void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep, bool is_last) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
-  read_bodies();
+  read_bodies(timestep);
+  find_ahead(timestep);
   collect(dispatcher);
   read_contacts();
   StepMeasures measures;

@@ -7,9 +7,11 @@
 
 #include <cmath>
 #include <compare>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "bullet/ahead.h"
 #include "bullet/joints.h"
 #include "bullet/order.h"
 #include "bullet/parts.h"
@@ -44,7 +46,7 @@ struct Hit {
   double step;            // of those taken at once
   double body_a, body_b;  // the second may be static: -1 - s
   double impulse;         // N s, of all its points along their normals
-  double point[3];        // m: the mean of its points as the step began, weighted by their impulses
+  double point[3];        // m: the mean of its points as the step began, or as they met in it, by their impulses
   double normal[3];       // the direction in which the first body is pushed: the mean in the same way
 };
 
@@ -98,8 +100,12 @@ class SubstepWorld {
   void set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
                    std::vector<Neighbour> neighbours, const std::vector<int>& whole, bool stale);
 
-  // Static bodies that move, or whose surface does, by number, and how they do in the next step.
-  void set_surfaces(const std::vector<int>& numbers, std::vector<Surface> surfaces);
+  // Static bodies that move, or whose surface does, by number, ascending, and how they do in the next step.
+  void set_surfaces(const std::vector<int>& numbers, const std::vector<const btRigidBody*>& bodies,
+                    std::vector<Surface> surfaces);
+
+  // Who finds contacts that fast bodies come to within a step, and the gravity that they have.
+  void set_ahead(AheadFinder* ahead, const btVector3& gravity) { ahead_ = ahead, gravity_ = gravity; }
 
   // From contacts as the dispatcher has them: computes a step, and writes it into the world's bodies and contacts.
   // `is_last`: of those taken at once; its forces are kept, if any are.
@@ -110,9 +116,15 @@ class SubstepWorld {
   void set_mailboxes(Mailboxes* mailboxes) { solver_.between.set_mailboxes(mailboxes); }
   void exchange_states();
   // Own bodies are watched from where they are now, and whether one has moved further than that since: after `solve`.
-  // `reaches`: of own bodies, in their order.
-  void watch_bodies(const std::vector<btScalar>& reaches);
-  bool have_moved_far() const;
+  // A fast one is watched by where it may be within the next step. `reaches`: of own bodies, in their order.
+  struct Reach {
+    btScalar any_way;
+    btVector3 low, high;  // of its position, on its way
+  };
+  void watch_bodies(const std::vector<Reach>& reaches);
+  bool have_moved_far(btScalar timestep) const;
+  // How far it moves in a step if it is fast, else nothing.
+  std::optional<btVector3> fast_way(const btRigidBody& body, btScalar timestep) const;
   // Places of own bodies that cannot be computed with any more; within a step that has failed, and after `solve`.
   std::vector<int> find_not_finite() const;
   // Whose constraint one between these bodies is: of the own ones, of a neighbour by its place in the list, or
@@ -196,6 +208,8 @@ class SubstepWorld {
     int count;
     std::uint8_t points[Contact::kPoints];
     int owner;
+    int ahead = kThere;  // of a contact that comes within the step, its number
+    static constexpr int kThere = -1;
   };
   struct Kept {
     Name name;
@@ -207,6 +221,9 @@ class SubstepWorld {
   };
   // In the dispatcher's order, and the numbers of its entries in the order of their names.
   void collect(btDispatcher& dispatcher);
+  void add_sources(btPersistentManifold& manifold, int ahead);
+  // Contacts that fast bodies come to within the step.
+  void find_ahead(btScalar timestep);
   void set_joints(const std::vector<LiveJoint>& joints, int self, std::vector<Neighbour> neighbours,
                   const std::vector<int>& whole, bool stale);
   int place_of(int number) const;
@@ -221,9 +238,10 @@ class SubstepWorld {
   void find_touches();
   double approach(int source) const;
   double first_side(int source) const;
+  btVector3 met_of(int source) const;
   void sort_by_bodies(std::vector<int>& sources);
   void read_body(int place);
-  void read_bodies();
+  void read_bodies(btScalar timestep);
 
   JointColumns columns_;
   double length_unit_, mass_unit_;
@@ -241,15 +259,22 @@ class SubstepWorld {
   std::vector<btRigidBody*> bodies_;
   struct Watched {
     BodyState state;
-    Real radius, reach;
+    Real radius;
+    Reach reach;
   };
-  std::vector<Watched> watched_;  // by place
+  AheadFinder* ahead_ = nullptr;
+  btVector3 gravity_{0, 0, 0};
+  std::vector<int> fast_;                // places of fast bodies, ascending
+  std::vector<Real> radii_, thickness_;  // by place
+  Real slow_square_ = 0;                 // of the fastest of the others
+  std::vector<Watched> watched_;         // by place
   struct Member {
     int place;
     Real rolling;
   };
   const PartTable* part_surfaces_ = nullptr;
-  std::vector<Member> members_;               // by body number
+  std::vector<Member> members_;  // by body number
+  std::vector<const btRigidBody*> moving_statics_;
   std::vector<int> surface_of_;               // by number of a static body; may be too short
   std::vector<int> ghost_of_;                 // by place: the neighbour whose body it is, or kOwn
   std::vector<std::vector<char>> is_border_;  // of each neighbour, by place

@@ -84,6 +84,8 @@ BulletWorld::BulletWorld(const WorldSettings& settings)
   world_ = std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_, settings.sleeping,
                                           settings.exact_shapes);
   world_->setGravity(length(settings.gravity));
+  ahead_ = std::make_unique<AheadFinder>(dispatcher_, broadphase_, filter_, world_->getDispatchInfo());
+  if (substeps_) substeps_->set_ahead(ahead_.get(), world_->getGravity());
   btContactSolverInfo& info = world_->getSolverInfo();
   const double threshold = settings.residual_threshold / settings.length_unit;
   info.m_numIterations = settings.iterations;
@@ -191,6 +193,7 @@ void BulletWorld::add_static(const StaticBody& item) {
   info.m_rollingFriction = btScalar(item.rolling_friction / settings_.length_unit);
   auto body = std::make_unique<btRigidBody>(info);
   body->setActivationState(ISLAND_SLEEPING);
+  body->setCcdSweptSphereRadius(shapes_.thickness(item.shape_id));
   const int number = kStaticBase + static_cast<int>(statics_.size());
   parts_.add_static(item);
   enter_broadphase(*body, number, item.shape_id, {item.group, item.mask});
@@ -227,6 +230,7 @@ std::unique_ptr<BulletWorld::Slot> BulletWorld::make_body(int id) const {
   btRigidBody& body = made->body;
   body.setUserIndex(id);
   body.setGravity(world_->getGravity());
+  body.setCcdSweptSphereRadius(shapes_.thickness(table.shape_id[id]));
   if (!settings_.sleeping) body.setActivationState(DISABLE_DEACTIVATION);
   // Where all moments are equal there is no gyroscopic torque to compute.
   if (moments.x() == moments.y() && moments.y() == moments.z()) body.setFlags(0);
@@ -530,6 +534,7 @@ void BulletWorld::step(double timestep, int count) {
   for (int i = 0; i < count; ++i) {
     if (!substeps_) {
       world_->step_once(btScalar(timestep));
+      ++step_;
       look_at_sensors();
       continue;
     }
@@ -625,7 +630,7 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   substeps_->solve(dispatcher_, btScalar(timestep), is_last);
   if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
-  ghosts_are_due_ = mailboxes.finish_step(substeps_->have_moved_far());
+  ghosts_are_due_ = mailboxes.finish_step(substeps_->have_moved_far(btScalar(timestep)));
   substeps_->write_back();
   end_kinematic_step();
   substeps_->measure_mail(mailboxes);

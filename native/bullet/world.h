@@ -6,11 +6,13 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bullet/ahead.h"
 #include "bullet/exact.h"
 #include "bullet/joints.h"
 #include "bullet/motions.h"
@@ -19,6 +21,7 @@
 #include "bullet/sensors.h"
 #include "bullet/shapes.h"
 #include "bullet/substeps.h"
+#include "fields/fields.h"
 #include "solver/direct.h"
 #include "solver/open_solver.h"
 
@@ -49,6 +52,7 @@ struct WorldSettings {
   double margin = 0.04;         // in length units
   bool exact_shapes = false;    // boxes and hulls end where they are drawn, whatever the margin
   bool has_neighbours = false;  // steps are taken together with other workers
+  double timestep = 0;          // s, of the steps that `clearances` look ahead by; 0: they do not
   bool keep_forces = false;     // of the last step of a call, to be read; with the substep solver
 };
 
@@ -134,6 +138,14 @@ class BulletWorld {
   // The i-th state goes to row rows[i], or i where there are no rows.
   void get_states(const int* ids, int count, double* states, const int* rows = nullptr) const;
   void add_forces(const int* ids, int count, const double* forces, const double* torques);
+
+  // Force fields, which push active bodies in every step (bullet/world_fields.cpp). What `call` does comes before: it
+  // may add forces, and is given how many steps have been taken. Shapes are those that buoyancy is to know.
+  void set_fields(std::vector<FieldDefinition> fields);
+  void set_field_shape(int shape_id, FieldShape shape);
+  void set_before_step(std::function<void(std::int64_t)> call);
+  void field_force(int id, double timestep, double* force, double* torque) const;
+
   void clear_contacts();  // empty the contact cache and that of joint impulses
 
   void set_iterations(int iterations) { world_->getSolverInfo().m_numIterations = iterations; }
@@ -158,7 +170,7 @@ class BulletWorld {
   // What the next step can do already if, of the active bodies, only these are moved before it.
   void prepare(const int* moving, int count);
   // How far pairs of bodies, active or not, are from a contact at the given states (one row per body of the scene):
-  // 0 where they have one, else at least so much [m].
+  // 0 where they have one, or fast bodies come to one within a step; else at least so much [m].
   void clearances(const int* pairs, int count, const double* states, double* clearance);
 
   // The state that the next step depends on, to the last bit, between two steps: what Bullet holds of each active body,
@@ -255,8 +267,11 @@ class BulletWorld {
   void merge_manifolds(const std::vector<CachedManifold>& given);
   void take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_last);
   bool is_reported(const ContactKey& key) const;
+  bool meet_ahead(const int* pair, const double* states, btCollisionObject* objects);  // at these states
   void check_finite() const;
   void bounds(const btRigidBody& body, btVector3& low, btVector3& high) const;
+  void watch_forces();
+  void add_field_forces(double timestep);
   struct Kinematic;
   Kinematic& kinematic(int number);
   void place_kinematic(Kinematic& body, const Place& place);
@@ -296,6 +311,7 @@ class BulletWorld {
   bool ghosts_are_stale_ = false;        // own bodies have come or gone since
   std::vector<CachedManifold> waiting_;  // for ghosts to be chosen
   std::unique_ptr<OrderedWorld> world_;
+  std::unique_ptr<AheadFinder> ahead_;
   std::unique_ptr<btRigidBody> anchor_;  // what joints to the world hold on to
 
   struct Static {
@@ -310,7 +326,10 @@ class BulletWorld {
     Place now, next;  // at the begin of a step, and at its end
     std::array<double, 6> surface_velocity{};
   };
-  std::vector<Kinematic> kinematic_;          // ascending
+  std::vector<Kinematic> kinematic_;  // ascending
+  Fields fields_;
+  std::map<int, FieldShape> field_shapes_;  // by shape number
+  std::function<void(std::int64_t)> before_step_;
   std::int64_t step_ = 0;                     // that have been taken
   std::vector<std::unique_ptr<Slot>> slots_;  // by body number; empty: not active
   std::vector<int> bodies_;                   // active body numbers, ascending

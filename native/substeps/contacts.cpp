@@ -94,7 +94,8 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     distance[p] = impulse[p] = has[p] = all(0);
   }
   group.point_count = 0;
-  bool rolls = false, bounces = false, drifts = false;
+  bool rolls = false, bounces = false, drifts = false, shifts = false;
+  Lanes3 shift = middle;
   for (int lane = 0; lane < kLanes; ++lane) {
     group.a[lane] = group.b[lane] = fixed;
     if (members[lane] == Colours::kEmpty) continue;
@@ -109,6 +110,10 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     rolls |= contact.rolling > 0;
     bounces |= contact.restitution > 0;
     drifts |= contact.surface != Contact::kStill;
+    if (contact.shift != Contact::kHere) {
+      put(settings_.shifts[contact.shift].by, shift, lane);
+      shifts = true;
+    }
     const Softness& soft = contact.a == fixed || contact.b == fixed ? settings_.soft_fixed : settings_.soft;
     group.rate[lane] = soft.rate;
     group.mass_scale[lane] = soft.mass_scale;
@@ -126,7 +131,8 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     row_count_ += contact.point_count;
   }
 
-  const Frames frame_a = gather_frames(bodies.frame.data(), group.a);
+  Frames frame_a = gather_frames(bodies.frame.data(), group.a);
+  if (shifts) frame_a.position = frame_a.position + shift;
   const Frames frame_b = gather_frames(bodies.frame.data(), group.b);
   group.root_a = frame_a.root;
   group.root_b = frame_b.root;

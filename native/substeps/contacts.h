@@ -25,13 +25,19 @@ struct Surface {
   Real surface_linear[3], surface_angular[3];  // relative to the body; across normals only
 };
 
+// Of a contact that bodies come to within the step: how far off its first body is from where its points take it to be.
+struct Shift {
+  Real by[3];
+};
+
 // Points of two bodies that touch, or nearly, with one normal.
 struct Contact {
   static constexpr int kPoints = 4;
-  static constexpr int kStill = -1;
+  static constexpr int kStill = -1, kHere = -1;
 
   int a, b;     // places of bodies
   int surface;  // of the one that cannot be moved, its number among ContactSettings::surfaces, or kStill
+  int shift;    // its number among ContactSettings::shifts, or kHere
   int point_count;
   bool is_new;                          // was not there in the last step
   Real friction, restitution, rolling;  // the last: an arm
@@ -57,6 +63,7 @@ struct ContactSettings {
   Real h = 0;
   int substeps = 1;
   const Surface* surfaces = nullptr;
+  const Shift* shifts = nullptr;
 };
 
 class ContactSweeps {

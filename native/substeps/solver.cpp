@@ -74,6 +74,7 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
   of_contacts.h = h;
   of_contacts.substeps = substeps;
   of_contacts.surfaces = surfaces.data();
+  of_contacts.shifts = shifts.data();
   sweeps_.prepare(contacts, bodies, of_contacts);
   JointSettings of_joints;
   // As stiff as with the first number of substeps: springs of joints that became stiffer and softer from step to step

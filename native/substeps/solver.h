@@ -41,6 +41,7 @@ class SubstepSolver {
   Bodies bodies;
   std::vector<Contact> contacts;
   std::vector<Surface> surfaces;   // that contacts are with
+  std::vector<Shift> shifts;       // of contacts that come within the step
   std::vector<int> contact_order;  // those between own bodies; it decides the result
   JointSweeps joints;
   Between between;  // with bodies of other workers

@@ -46,10 +46,13 @@ class PairFinder:
         center: Array,
         half: Array,
         radius: Array,
+        thickness: Array,
         group: NDArray[np.uint32],
         mask: NDArray[np.uint32],
         ignored: NDArray[np.int64],
         margin: float,
+        timestep: float,
+        fall: float,
     ) -> None: ...
     def find(self, states: Array, bits: Bits) -> Ids: ...
     def find_again(self, changed: Ids, bits: Bits) -> Ids: ...

@@ -25,6 +25,7 @@ from .params.partition_choice import checked_partition
 from .queries import ClosestPoints, Inside, Overlaps, RayHits
 from .queries.checks import checked_mask, checked_places, checked_points, checked_rays
 from .scene import Scene
+from .scene.fields import check_functions
 from .scene.filters import ALL_GROUPS
 from .scene.joint_motion import JointMotion, of_axis, with_turns
 from .scene.joints import Joint
@@ -103,6 +104,7 @@ class Simulation:
 
     def _start(self, began_with: Scene, life: Life | None = None) -> None:
         """Begin with the scene as it is, and start the workers."""
+        check_functions(began_with)
         own = weakref.proxy(self)  # so that nothing here keeps the simulation once nobody else does
         scene = LivingScene(began_with, lambda: own._runtime.states, life)
         states = scene.states if life is None else life.states

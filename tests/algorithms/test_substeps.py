@@ -394,3 +394,31 @@ def test_workers_sweep_together_what_the_twin_sweeps_in_their_order(seed: int, s
             states = np.array([np.concatenate([b.position, b.linear, b.angular]) for b in bodies])
             assert np.abs(states - simulation.states[:, [0, 1, 2, *range(7, 13)]]).max() < 1e-10
     assert between > 10
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.6])
+def test_a_contact_that_comes_within_the_step_is_the_twins(restitution: float) -> None:
+    """A fast ball that hits a wall aslant, with friction: place, gap and shift follow from its way."""
+    timestep, radius, start, velocity = 1 / 60, 0.5, np.array([-1.5, -0.5, 0.2]), np.array([150.0, 60.0, -20.0])
+    scene = Scene("shot", gravity=(0, 0, 0), timestep=timestep)
+    surface = Material(friction=0.5, restitution=restitution)
+    scene.add_static(Box((0.2, 20, 20)), (0.1, 0, 0), material=surface)
+    scene.add_body(Sphere(radius), start, linear_velocity=velocity, mass=2.0, material=surface)
+    params = Params(length_unit=1.0, mass_unit=1.0, precision="float64")
+    engine = make_engine(scene, params)
+    engine.activate([0], scene.states)
+    engine.step()
+    way = velocity * (-radius - start[0]) / velocity[0]
+    inertia = scene.bodies.inertia[0]
+    ball = twin.Body(start, np.eye(3), velocity.copy(), np.zeros(3), 0.5, 1 / np.diag(inertia), gyroscopic=False)
+    place = start + way + (radius, 0, 0)
+    contact = twin.Contact(
+        0, twin.FIXED, np.array([-1.0, 0, 0]), place[None], np.array([way[0]]), 0.5, restitution, shift=way
+    )
+    contact.impulses, contact.is_new = np.zeros(1), True
+    twin.step([ball], [contact], [], timestep, twin.Settings())
+    found = engine.get_states()[0]
+    np.testing.assert_allclose(found[:3], ball.position, atol=1e-4)
+    np.testing.assert_allclose(found[7:10], ball.linear, atol=1e-2)
+    np.testing.assert_allclose(found[10:13], ball.angular, rtol=1e-3, atol=1e-2)
+    assert np.abs(ball.angular).max() > 10.0  # friction has turned it about the place where it met the wall

@@ -81,6 +81,26 @@ def test_grid_equals_its_twin(seed: int, count: int, workers: int, spread: float
     np.testing.assert_array_equal(again, twin)
 
 
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), count=st.integers(2, 30), workers=st.sampled_from([2, 3, 70]))
+def test_grid_equals_its_twin_where_bodies_are_fast(seed: int, count: int, workers: int) -> None:
+    scene, timestep = random_scene(seed, count, 3.0), 0.01
+    random = np.random.default_rng(seed + 1)
+    membership, states = Membership(random.integers(0, workers, count), workers), scene.states.copy()
+    finders = [module.PairFinder(scene, 0.02, timestep) for module in (native, reference)]
+    for _ in range(6):
+        states[:, 7:] = random.normal(size=(count, 6)) * random.choice([0.1, 10.0, 200.0], size=(count, 1))
+        found, expected = (finder.find(states, membership) for finder in finders)
+        np.testing.assert_array_equal(found, expected)
+        if len(found):  # what has the same workers is seen, and what meets nobody's else too
+            fast = finders[0].have_fast(found, states)
+            rows = membership.bits[found]
+            assert (fast | ~(rows[:, 0] & rows[:, 1]).any(axis=1)).all()
+            assert not (rows[:, 0] == rows[:, 1]).all(axis=1)[fast].any()
+        membership.activate([int(random.integers(workers))], int(random.integers(count)))
+        states[:, :3] += timestep * states[:, 7:10]
+
+
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(

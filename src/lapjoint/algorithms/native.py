@@ -129,10 +129,19 @@ def command_lists(
 class PairFinder(near_twin.PairFinder):
     """A PairFinder that searches over a uniform grid."""
 
-    def __init__(self, scene: Scene, margin: float) -> None:
-        super().__init__(scene, margin)
+    def __init__(self, scene: Scene, margin: float, timestep: float = 0.0) -> None:
+        super().__init__(scene, margin, timestep)
         self._finder = _algorithms.PairFinder(
-            self.center, self.half, self.radius, self.group, self.mask, self.ignored, margin
+            self.center,
+            self.half,
+            self.radius,
+            self.thickness,
+            self.group,
+            self.mask,
+            self.ignored,
+            margin,
+            timestep,
+            self.fall,
         )
 
     def _find(self, states: Array, membership: Membership) -> Ids:

@@ -27,7 +27,7 @@ class Algorithms(Protocol):
         """Builds the constraint graph; see graph.py."""
         ...
 
-    def PairFinder(self, scene: Scene, margin: float) -> NearPairFinder:
+    def PairFinder(self, scene: Scene, margin: float, timestep: float = 0.0) -> NearPairFinder:
         """Prepares the search for pairs that no worker sees; see near_pairs.py."""
         ...
 

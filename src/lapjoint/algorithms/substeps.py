@@ -111,6 +111,8 @@ class Contact:
     """Whether it was not there in the last step."""
     surface: Surface | None = None
     """Of the body that cannot be moved, if it moves."""
+    shift: Array = field(default_factory=_zeros)
+    """Of a contact that a fast body comes to within the step: from where a is to where its places take it to be."""
 
 
 @dataclass
@@ -331,9 +333,9 @@ class _Row:
         self.drift = 0.0  # velocity of a surface that cannot be moved
 
     @staticmethod
-    def at(a: _Motion, b: _Motion, place: Array, along: Array) -> _Row:
-        """Where both are at one place."""
-        return _Row(a, b, along, np.cross(place - a.position, along), np.cross(place - b.position, along))
+    def at(a: _Motion, b: _Motion, place: Array, along: Array, shift: Array | float = 0.0) -> _Row:
+        """Where both are at one place, if body a is shifted."""
+        return _Row(a, b, along, np.cross(place - (a.position + shift), along), np.cross(place - b.position, along))
 
     @staticmethod
     def about(a: _Motion, b: _Motion, axis: Array) -> _Row:
@@ -395,14 +397,14 @@ class _ContactRows:
         share, damping = settings.contact_share, settings.contact_damping
         self.soft = Softness.of(2 * share, damping / 2, h) if fixed else Softness.of(share, damping, h)
         normal = contact.normal
-        self.points = [_Row.at(a, b, place, normal) for place in contact.places]
+        self.points = [_Row.at(a, b, place, normal, contact.shift) for place in contact.places]
         self.gaps = np.array(contact.distances, float)
         self.has_touched = [False for _ in self.points]
         middle = contact.places.mean(axis=0)
         self.lever = float(np.linalg.norm(contact.places - middle, axis=1).mean()) if len(self.points) > 1 else 0.0
         first = tangent_of(normal)
         across = (first, np.cross(normal, first))
-        self.slide = _Across(*(_Row.at(a, b, middle, direction) for direction in across))
+        self.slide = _Across(*(_Row.at(a, b, middle, direction, contact.shift) for direction in across))
         self.twist = _Row.about(a, b, normal)
         self.roll = _Across(*(_Row.about(a, b, direction) for direction in across))
         if contact.surface is not None:

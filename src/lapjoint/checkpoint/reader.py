@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from ..errors import LapjointError, PenetrationWarning
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
+from ..scene.field_functions import FieldFunction
 from ..scene.living import NEVER, STEPS, Life
 from ..scene.motions import pack_motions
 from ..server.drives import NOTHING
@@ -91,9 +93,10 @@ class Checkpoint:
     def scene(self) -> Scene:
         return Scene.from_bytes(self._arrays["scene"].tobytes(), str(self.path))
 
-    def resume(self, **changed: Any) -> Simulation:
+    def resume(self, *, functions: Mapping[str, FieldFunction] | None = None, **changed: Any) -> Simulation:
         """The simulation, to go on. With as many workers, wherever they live, it goes on bit for bit as if it had never
-        stopped; with another number the scene is repartitioned. `changed` are other parameters than those it had."""
+        stopped; with another number the scene is repartitioned. `functions` are those of fields, by name, which a file
+        has not. `changed` are other parameters than those it had."""
         for name in changed:
             if name in FIXED:
                 raise LapjointError(f"{name} cannot change when a run goes on, it stays {getattr(self.params, name)!r}")
@@ -110,6 +113,7 @@ class Checkpoint:
                 stacklevel=2,
             )
         scene = self.scene()
+        scene.give_functions(functions or {})
         try:
             if "life" not in self._parts:  # of before bodies could be added
                 self._parts["life"] = self._life_of_older(scene)

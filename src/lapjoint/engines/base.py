@@ -8,7 +8,7 @@ docs/engines.md walks through an engine of one's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..params import Params
 from ..scene import Scene
+from ..scene.fields import GivenField
 from ..scene.motions import GivenMotion
 from .state import EngineState
 from .step_tables import Hits, JointBreaks, SensorEvents
@@ -27,7 +28,9 @@ Ids = NDArray[np.int32]
 
 CONTACT_MARGIN = 0.02
 """In length units, the same for all engines, for they may share a scene: bodies that are farther apart than this are no
-contact. Nearer ones may be, before they touch; that is the engine's choice."""
+contact. Nearer ones may be, before they touch; that is the engine's choice. Fast bodies, which an engine may stop at
+what they come to within a step from farther away, are no contact before that either: their hits are reported, and
+`clearances` are 0 for them."""
 
 STEP_MEASURES = (
     "contact_count",
@@ -269,6 +272,19 @@ class DrivingEngine(Protocol):
 
     def turned(self) -> tuple[Ids, Ids]:
         """Joints whose half turns are others than when this was last asked for, or set; and the half turns."""
+        ...
+
+
+@runtime_checkable
+class FieldEngine(Protocol):
+    """What an engine offers besides whose bodies fields push (feature "fields"): those of its scene, in every step."""
+
+    def set_fields(self, fields: Sequence[GivenField]) -> None:
+        """Have these force fields in place of those of before."""
+        ...
+
+    def set_step(self, step_count: int) -> None:
+        """So many steps have been taken: functions of fields are given that time. Each step adds one by itself."""
         ...
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..algorithms.field_forces import BUOYANCY, FieldShapes, ahead_share, function_forces
 from ..arrays.checks import as_rows
 from ..errors import LapjointError, NotFiniteError
 from ..params import Params
@@ -28,9 +30,11 @@ from ..scene import (
     Sphere,
     TriangleMesh,
 )
+from ..scene.fields import GivenField, pack_fields
 from ..scene.measures import joint_gaps
 from ..scene.motions import POSE_SIZE, GivenMotion
-from ..scene.shapes import StaticShape
+from ..scene.shapes import STATIC_ONLY, StaticShape
+from ..scene.thickness import thickness
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids, Mail
@@ -43,6 +47,7 @@ from .support import (
     ALL_JOINTS,
     Support,
     check_joints_of_solver,
+    check_no_fields,
     check_nothing_moves,
     first_with_hits,
     first_with_touches,
@@ -92,6 +97,8 @@ class BulletEngine:
             raise LapjointError(f"{body}, which only the solver substeps has, and solver is {params.solver}")
         elif params.keep_forces:
             raise LapjointError(f"keep_forces is on, which only the solver substeps has, and solver is {params.solver}")
+        if params.sleeping:
+            check_no_fields(scene, "sleeping bodies do not feel, and sleeping is on")
         if params.coupling == "tight" and params.sleeping:
             raise LapjointError("coupling is tight and sleeping is on, expected one of them")
         if params.coupling == "tight" and params.solver != "substeps":
@@ -129,6 +136,10 @@ class BulletEngine:
             if s not in scene.motions:
                 self.set_motions({s: GivenMotion.at_rest(np.concatenate([statics.position[s], statics.quaternion[s]]))})
             self._world.set_surface_velocity(s, statics.surface_velocity[s].tolist())
+        self._fields: Sequence[GivenField] = ()
+        self._field_shapes: FieldShapes | None = None
+        if scene.fields:
+            self.set_fields(scene.fields)
         self.set_step(0)
         sensors = scene.sensors
         for place, shape_id, mask, on in zip(
@@ -142,11 +153,63 @@ class BulletEngine:
         scene = self.scene
         for shape in scene.shapes[self._shape_count :]:
             self._world.define_shape(self._shape(shape))
-        self._shape_count = len(scene.shapes)
+        first, self._shape_count = self._shape_count, len(scene.shapes)
+        if first and self._field_shapes is not None:
+            self._define_field_shapes(first)
         # The native world reads these tables in place; holding them here keeps them alive.
         tables = scene.bodies.views(), scene.joints.views()
         self._world.set_tables(tables[0], scene.body_count, tables[1], scene.joint_count)
         self._tables = tables
+
+    # ---- fields ----------------------------------------------------------------------------------------------------
+
+    def set_fields(self, fields: Sequence[GivenField]) -> None:
+        self._fields = fields
+        built_in = [one for one in fields if one.field is None]
+        if any(one.kind == BUOYANCY for one in built_in) and self._field_shapes is None:
+            self._field_shapes = FieldShapes(self.scene)
+            self._define_field_shapes(0)
+        self._world.set_fields(**pack_fields(built_in))
+        if len(built_in) == len(fields):
+            self._world.set_before_step(None)
+            return
+        call = weakref.WeakMethod(self._add_function_forces)
+
+        def call_functions(step: int) -> None:
+            if (function := call()) is not None:
+                function(step)
+
+        self._world.set_before_step(call_functions)
+
+    def _define_field_shapes(self, first: int) -> None:
+        """Of shapes from this number on, that bodies can have."""
+        shapes = self._field_shapes
+        assert shapes is not None
+        for shape_id in range(first, len(self.scene.shapes)):
+            if isinstance(self.scene.shapes[shape_id], STATIC_ONLY):
+                continue
+            volume, radius = shapes.sizes(shape_id)
+            is_sphere = shapes.is_sphere(shape_id)
+            triangles = np.empty(0) if is_sphere else np.ascontiguousarray(shapes.triangles(shape_id))
+            self._world.set_field_shape(shape_id, is_sphere, volume, radius, triangles)
+
+    def _add_function_forces(self, step: int) -> None:
+        """Within a step, before anything moves."""
+        ids = self.active_ids
+        states = self.get_states(ids)
+        if self.params.solver == "substeps":
+            states[:, :3] += ahead_share(self.params.substeps) * self._timestep * states[:, 7:10]
+        found = function_forces(self._fields, ids, states, step * self._timestep)
+        if found is not None and len(ids):
+            self.add_forces(ids, found[:, :3], found[:, 3:])
+
+    def field_forces(self, body_ids: ArrayLike) -> Array:
+        """What the built-in fields do to active bodies at their present states, (n, 6) [N, N m], as if there were no
+        other forces but those that were added."""
+        ids = as_ids(body_ids)
+        out = np.empty((len(ids), 6))
+        self._world.field_forces(ids, self._timestep, out)
+        return out
 
     def _settings(self) -> compiled.WorldSettings:
         params, settings = self.params, self._native.WorldSettings()
@@ -171,6 +234,7 @@ class BulletEngine:
         settings.two_friction_directions = params.friction_directions == 2
         settings.sleeping = params.sleeping
         settings.exact_shapes = params.solver == "substeps"
+        settings.timestep = self._timestep
         settings.keep_forces = params.keep_forces
         settings.has_neighbours = params.coupling == "tight" and params.solver == "substeps"
         return settings
@@ -178,6 +242,7 @@ class BulletEngine:
     def _shape(self, shape: StaticShape) -> compiled.ShapeDefinition:
         definition = self._native.ShapeDefinition()
         definition.kind = SHAPE_KINDS[type(shape)]
+        definition.thickness = thickness(shape)
         if isinstance(shape, Sphere):
             definition.size = [shape.radius, 0.0, 0.0]
         elif isinstance(shape, Box):

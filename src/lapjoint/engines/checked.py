@@ -4,15 +4,18 @@ and which joints are live, and leaves to a subclass what only that can know, wit
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..algorithms.field_forces import FieldShapes, field_forces, function_forces
 from ..errors import LapjointError, NotFiniteError
 from ..params import Params
 from ..scene import STATE_SIZE, WORLD, Scene
+from ..scene.fields import GivenField
 from ..scene.measures import joint_gaps
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
@@ -39,6 +42,9 @@ class CheckedEngine(ABC):
         self._is_live = np.zeros(scene.joint_count, bool)
         self._active: Ids | None = None
         self._forces: Array | None = None
+        self._fields: Sequence[GivenField] = scene.fields
+        self._field_shapes = FieldShapes(scene)
+        self._step_count = 0
         self._bounds: Bounds | None = None
         self._contacts: Contacts | None = Contacts.none()
         # States as last read, so that nothing is read twice, and nothing is written that is there already.
@@ -206,12 +212,34 @@ class CheckedEngine(ABC):
         for _ in range(count):
             self._refuse_beyond(np.flatnonzero(self._is_beyond))
             forces, self._forces = self._forces, None
+            if self._fields:
+                forces = self._with_fields(forces)
+                self._is_known[:] = False
             self.advance(forces)
+            self._step_count += 1
         if count:
             self._contacts = None
             self._is_known[:] = False
             ids = self.active_ids
             self.check_finite(ids, self._read(ids))
+
+    def set_fields(self, fields: Sequence[GivenField]) -> None:
+        self._fields = fields
+
+    def set_step(self, step_count: int) -> None:
+        self._step_count = step_count
+
+    def _with_fields(self, forces: Array | None) -> Array:
+        """Forces of the next step, with those of fields."""
+        ids = self.active_ids
+        states, scene = self._read(ids), self.scene
+        forces = np.zeros((scene.body_count, 6)) if forces is None else forces
+        found = function_forces(self._fields, ids, states, self._step_count * self.timestep)
+        if found is not None:
+            forces[ids] += found
+        others = forces[ids, :3] + scene.bodies.mass[ids, None] * scene.gravity
+        forces[ids] += field_forces(scene, self._field_shapes, self._fields, ids, states, others, self.timestep)
+        return forces
 
     def check_finite(self, ids: Ids, states: Array) -> None:
         """Refuse states that cannot be computed with."""

@@ -34,7 +34,7 @@ class MujocoEngine(CheckedEngine):
         ("float64",),
         shapes=tuple(shape for shape in ALL_SHAPES if shape not in (Cone, TriangleMesh)),
         joints=(Ball, Hinge, Fixed),
-        features=("groups", "part groups", "part materials"),
+        features=("fields", "groups", "part groups", "part materials"),
         extra="mujoco",
     )
 

@@ -32,6 +32,7 @@ from ..scene import (
     Sphere,
     TriangleMesh,
 )
+from ..scene.fields import field_title
 from ..scene.filters import ALL_GROUPS
 from ..scene.joints import KINDS, JointKind, counts_turns
 from ..scene.materials import COMBINE_RULES
@@ -66,6 +67,7 @@ FEATURES = (
     "part groups",  # groups and masks of parts of compounds
     "part materials",  # materials of parts of compounds
     "combine rules",  # of friction and restitution, other than the geometric mean
+    "fields",  # force fields of the scene: engines.FieldEngine
     "kinematic bodies",  # static bodies that move, or whose surfaces do: engines.KinematicEngine
     "restitution",
     "rolling friction",
@@ -138,6 +140,8 @@ def check_support(name: str, support: Support, scene: Scene, params: Params) -> 
         raise LapjointError(f"{body}, which the engine {name} does not have")
     if "kinematic bodies" not in support.features:
         check_nothing_moves(scene, f"the engine {name} does not have")
+    if "fields" not in support.features:
+        check_no_fields(scene, f"the engine {name} does not have")
     if has_groups(scene) and "groups" not in support.features:
         raise LapjointError(f"scene {scene.name!r} has groups and masks, which the engine {name} does not have")
     for feature, what in surface_features(scene):
@@ -273,6 +277,12 @@ def surface_features(scene: Scene) -> Iterator[tuple[str, str]]:
     for _, compound in _compounds(scene):
         if any(one.material and one.material.has_rules for one in compound.parts):
             yield "combine rules", "a part's material has a combine rule"
+
+
+def check_no_fields(scene: Scene, what: str) -> None:
+    """Refuse a scene with force fields, which `what`."""
+    for number, one in enumerate(scene.fields):
+        raise LapjointError(f"scene {scene.name!r} has {field_title(number, one)}, which {what}")
 
 
 def has_groups(scene: Scene) -> bool:

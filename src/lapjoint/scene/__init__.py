@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .fields import Attractor, BoxRegion, Buoyancy, Drag, Field, Gravity, SphereRegion, Wind
 from .height_field import HeightField
 from .joints import (
     FREE,
@@ -31,9 +32,12 @@ __all__ = [
     "LOCKED",
     "STATE_SIZE",
     "WORLD",
+    "Attractor",
     "Ball",
     "Box",
+    "BoxRegion",
     "Breaks",
+    "Buoyancy",
     "Capsule",
     "Compound",
     "Cone",
@@ -41,10 +45,13 @@ __all__ = [
     "ConvexHull",
     "Cylinder",
     "Distance",
+    "Drag",
     "Drive",
     "Ellipsoid",
+    "Field",
     "Fixed",
     "Gear",
+    "Gravity",
     "HeightField",
     "Hinge",
     "Keyframes",
@@ -58,6 +65,8 @@ __all__ = [
     "SixAxis",
     "Slider",
     "Sphere",
+    "SphereRegion",
     "Spring",
     "TriangleMesh",
+    "Wind",
 ]

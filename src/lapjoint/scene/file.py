@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import LapjointError
 from .archive import read_archive
+from .fields import FIELD_ARRAYS
 from .height_field import HeightField
 from .materials import Material
 from .motions import MOTION_ARRAYS
@@ -44,8 +45,9 @@ _COLUMNS = "|".join(
     f"{table}/{column}" for table, layout in {**TABLES, "sensors": SENSOR_LAYOUT}.items() for column in layout
 )
 _MOTIONS = "|".join(f"motions/{name}" for name in MOTION_ARRAYS)
+_FIELDS = "|".join(f"fields/{name}" for name in FIELD_ARRAYS)
 _MEMBER = re.compile(
-    rf"description|gravity|ignored|{_COLUMNS}|{_MOTIONS}|shape(/\d+)+/(points|vertices|triangles|heights)"
+    rf"description|gravity|ignored|{_COLUMNS}|{_MOTIONS}|{_FIELDS}|shape(/\d+)+/(points|vertices|triangles|heights)"
 )
 """Names of arrays that a scene can have."""
 PLAIN_SHAPES = {kind.__name__: kind for kind in (Sphere, Box, Capsule, Cylinder, Ellipsoid, Cone, Plane)}

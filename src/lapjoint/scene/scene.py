@@ -30,6 +30,8 @@ from ..arrays.checks import (
 from ..arrays.columns import Columns
 from ..arrays.packing import pack_arrays, unpack_arrays
 from ..errors import LapjointError
+from .field_functions import FieldFunction, find_function
+from .fields import FIELD_ARRAYS, AnyField, GivenField, pack_fields, unpack_fields, with_functions
 from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
 from .filters import ALL_GROUPS, filter_rows
 from .height_field import HeightField
@@ -94,6 +96,8 @@ class Scene:
         self.sensors = SensorTable()
         self.motions: dict[int, GivenMotion] = {}
         """Of static bodies that are kinematic, by number: how they move from the start."""
+        self.fields: list[GivenField] = []
+        """Force fields, as numbers, in the order they were added."""
         self._ignored: list[Ids] = []
         self.body_names: dict[int, str] = {}
         self._body_ids: dict[str, int] = {}
@@ -551,6 +555,20 @@ class Scene:
             raise LapjointError(f"ignore: {self.body_title(a)} is paired with itself")
         self._ignored.append(pairs.astype(np.int32))
 
+    # ---- force fields ----------------------------------------------------------------------------------------------
+
+    def add_field(self, field: AnyField, bodies: ArrayLike | None = None) -> int:
+        """Let a force field act on these bodies; None: on all, those that are added later too. Returns its number."""
+        self._require_unlocked()
+        title = f"field {len(self.fields)}"
+        ids = None if bodies is None else np.unique(self.checked_ids(bodies, title)).astype(np.int32)
+        self.fields.append(GivenField.of(field, title, self.gravity, ids))
+        return len(self.fields) - 1
+
+    def give_functions(self, functions: Mapping[str, FieldFunction]) -> None:
+        """Give fields their functions again, by name: a file has names alone."""
+        self.fields = with_functions(self.fields, functions, f"scene {self.name!r}: give_functions")
+
     # ---- locks ---------------------------------------------------------------------------------------------------
 
     def lock(self, why: str) -> None:
@@ -624,6 +642,9 @@ class Scene:
         self.sensors.describe(description, arrays)
         if self.motions:
             arrays |= {f"motions/{name}": array for name, array in pack_motions(self.motions).items()}
+        if self.fields:
+            arrays |= {f"fields/{name}": array for name, array in pack_fields(self.fields).items()}
+            description["field_names"] = [one.field.name for one in self.fields if one.field is not None]
         return description, arrays
 
     @staticmethod
@@ -654,6 +675,13 @@ class Scene:
         scene._body_ids = {name: body_id for body_id, name in scene.body_names.items()}
         if "motions/ids" in arrays:
             scene.motions = unpack_motions({name: arrays[f"motions/{name}"] for name in MOTION_ARRAYS})
+        if "fields/kinds" in arrays:
+            references = description.get("field_references") if trusted else None
+            scene.fields = unpack_fields(
+                {name: arrays[f"fields/{name}"] for name in FIELD_ARRAYS},
+                description["field_names"],
+                lambda i: None if references is None else find_function(references[i]),
+            )
         scene.sensors.restore(description, arrays)
         if len(arrays["ignored"]):
             scene.ignore(arrays["ignored"][:, 0], arrays["ignored"][:, 1])
@@ -671,9 +699,11 @@ class Scene:
         for table_name, count in zip(("bodies", "joints"), counts, strict=True):
             arrays |= {name: array[:count] for name, array in arrays.items() if name.startswith(f"{table_name}/")}
         names = {key: name for key, name in description["body_names"].items() if int(key) < counts[0]}
-        return Scene.restore(
+        scene = Scene.restore(
             {**description, "shapes": description["shapes"][:shapes], "body_names": names}, arrays, True
         )
+        scene.fields = list(self.fields)
+        return scene
 
     def since(self, extent: tuple[int, int, int]) -> NDArray[np.uint8]:
         """What was added since the scene had this extent, as bytes for `extend`."""
@@ -770,6 +800,13 @@ class Scene:
         if not (joints.upper[joints.kind == JointKind.DISTANCE, 0] > 0).all():
             raise ValueError("distances")
         as_rows("surface velocity", self.statics.surface_velocity, self.static_count, (6,))
+        for one in self.fields:
+            if (
+                one.bodies is not None
+                and len(one.bodies)
+                and not 0 <= one.bodies.min() <= one.bodies.max() < len(bodies)
+            ):
+                raise ValueError("bodies of a field")
         self._check_sensors()
         if not set(self.motions) <= set(range(self.static_count)):
             raise ValueError("kinematic bodies")

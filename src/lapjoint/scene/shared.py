@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.packing import pack_arrays, unpack_arrays
+from .field_functions import reference_of
 from .scene import Scene
 
 
@@ -18,6 +19,9 @@ class SceneLayout:
 
     def __init__(self, scene: Scene) -> None:
         description, arrays = scene.describe()
+        functions = [one.field.function for one in scene.fields if one.field is not None]
+        if functions:  # whoever reads it imports them
+            description["field_references"] = [reference_of(function, "field") for function in functions]
         self._parts = list(pack_arrays(arrays, description))
         self.size = sum(len(part) for part in self._parts)
 

@@ -24,8 +24,9 @@ from ..workers.runtimes import Runtime
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-FinderMaker = Callable[[Scene, float], NearPairFinder]
-"""Makes one for a scene as it is and a margin."""
+FinderMaker = Callable[[Scene, float, float], NearPairFinder]
+"""Makes one for a scene as it is, a margin, and how far to look ahead for fast bodies [s]."""
+NO_PAIRS: Ids = np.empty((0, 2), np.int32)
 DEEP = 0.1
 """Share of a body's bounding radius beyond which a penetration at the start is worth a warning."""
 
@@ -35,6 +36,9 @@ class Detector(Protocol):
 
     needs_all_states: ClassVar[bool]
     """Whether it looks at bodies far from any of another worker too."""
+
+    met: Ids
+    """Of the last `find`: pairs of a fast body and what it comes to within the step, whose workers differ, (n, 2)."""
 
     def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
         """Contacts of the present states, in any order, perhaps twice, perhaps with static bodies (negative); `last`
@@ -65,10 +69,16 @@ class ServerDetector:
 
     needs_all_states: ClassVar[bool] = True
 
-    def __init__(self, scene: Scene, params: Params, states: Array | None = None) -> None:
-        """`states` are those of all bodies now; the scene's, unless given."""
+    def __init__(
+        self, scene: Scene, params: Params, states: Array | None = None, make_finder: FinderMaker | None = None
+    ) -> None:
+        """`states` are those of all bodies now; the scene's, unless given. The finder looks ahead for fast bodies."""
         self._scene, self._engine = scene, make_engine(scene, params)
+        ahead = _looks_ahead(params) if make_finder is not None else 0.0
+        self._make_finder = partial(make_finder, scene, _margin(params), ahead) if ahead and make_finder else None
+        self._finder = self._make_finder() if self._make_finder else None
         self._there = np.flatnonzero(scene.alive).astype(np.int32)
+        self.met = NO_PAIRS
         self._engine.activate(self._there, (scene.states if states is None else states)[self._there])
 
     def contacts(self, states: Array) -> Contacts:
@@ -77,7 +87,13 @@ class ServerDetector:
         return self._engine.contacts()
 
     def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
-        return [self.contacts(states).bodies]
+        if self._finder is None or not self._finder.has_fast(states):
+            self.met = NO_PAIRS
+            return [self.contacts(states).bodies]
+        pairs = self._finder.find(states, membership)
+        pairs = pairs[self._finder.have_fast(pairs, states)]
+        self.met = pairs[self._engine.clearances(pairs, states) == 0]
+        return [self.contacts(states).bodies, self.met]
 
     def find_lost(self, changed: Ids, membership: Membership) -> Ids:
         return np.empty((0, 2), np.int32)
@@ -87,6 +103,7 @@ class ServerDetector:
 
     def renew(self, states: Array) -> None:
         self._there = follow(self._engine, self._scene, self._there, states)
+        self._finder = self._make_finder() if self._make_finder else None
 
     def engine_state(self) -> EngineState | None:
         return self._engine.state()
@@ -107,13 +124,15 @@ class WorkerDetector:
 
     def __init__(self, scene: Scene, params: Params, make_finder: FinderMaker) -> None:
         self._scene, self._engine = scene, make_engine(scene, params)
-        self._make_finder = partial(make_finder, scene, CONTACT_MARGIN * (params.length_unit or 1.0))
+        self._make_finder = partial(make_finder, scene, _margin(params), _looks_ahead(params))
         self._finder = self._make_finder()
+        self.met = NO_PAIRS
         self._states = scene.states
 
     def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
         self._states = states
         between = self._touching(self._finder.find(states, membership))
+        self.met = between[self._finder.have_fast(between, states)]
         return [*(reply.contact_bodies for reply in last), between]
 
     def find_lost(self, changed: Ids, membership: Membership) -> Ids:
@@ -141,12 +160,22 @@ class WorkerDetector:
         return np.asarray(pairs[clearances == 0])
 
 
+def _margin(params: Params) -> float:
+    """Between bodies that may be a contact [m]."""
+    return CONTACT_MARGIN * (params.length_unit or 1.0)
+
+
+def _looks_ahead(params: Params) -> float:
+    """How far to look ahead for fast bodies [s]; 0 with a solver that does not."""
+    return (params.timestep or 0.0) if params.solver == "substeps" else 0.0
+
+
 def make_detector(scene: Scene, params: Params, make_finder: FinderMaker, states: Array) -> tuple[Detector, Contacts]:
     """The detector that `params` names, and the contacts of the scene in these states."""
-    whole = ServerDetector(scene, params, states)
-    contacts = whole.contacts(states)
     if params.detect == "server":
-        return whole, contacts
+        detector = ServerDetector(scene, params, states, make_finder)
+        return detector, detector.contacts(states)
+    contacts = ServerDetector(scene, params, states).contacts(states)
     return WorkerDetector(scene, params, make_finder), contacts
 
 

@@ -17,6 +17,7 @@ from ..engines import (
     DirectEngine,
     DrivingEngine,
     EngineState,
+    FieldEngine,
     GrowingEngine,
     HitEngine,
     Hits,
@@ -80,6 +81,7 @@ class Worker:
         self._touching = self._engine if isinstance(self._engine, TouchEngine) else None
         self._kinematic = self._engine if scene.motions and isinstance(self._engine, KinematicEngine) else None
         self._driving = self._engine if isinstance(self._engine, DrivingEngine) else None
+        self._in_fields = self._engine if scene.fields and isinstance(self._engine, FieldEngine) else None
         self._states = states
         self._worker_states = worker_states
         self._active = np.zeros(scene.body_count, bool)
@@ -168,6 +170,8 @@ class Worker:
             if command.motions is not None:
                 self._kinematic.set_motions(unpack_motions(vars(command.motions)))
             self._kinematic.set_step(command.first_step)
+        if self._in_fields is not None:
+            self._in_fields.set_step(command.first_step)
         if self._sensing is not None and (command.senses or self._senses):
             self._sensing.watch_sensors(command.inside if command.senses else None)
             self._senses = command.senses

@@ -51,6 +51,7 @@ class Blend:
         now.commands.reset(self.weights.bodies)  # lines 7 to 9: they were blended after the last step
         with profile.phase("balance"):
             worker_count = self._balance(now, runtime, profile)
+            self._share_met(now)
         with profile.phase("weigh"):
             if not self._is_settled:
                 self._weigh(now)
@@ -94,6 +95,20 @@ class Blend:
         if params.validate:
             membership.validate(graph, now.scene.alive)
         return worker_count
+
+    def _share_met(self, now: Situation) -> None:
+        """What a fast body meets, all its workers must have, and the other way round: where one did not, the body would
+        go through it there, and the blend with that a part of the way."""
+        pairs, bits = now.detection.detector.met, now.membership.bits
+        if len(pairs) == 0:
+            return
+        both = bits[pairs[:, 0]] | bits[pairs[:, 1]]
+        shared = bits.copy()
+        for side in (0, 1):
+            np.bitwise_or.at(shared, pairs[:, side], both)
+        if not np.array_equal(shared, bits):
+            now.membership.set_bits(shared)
+            self._is_settled = False
 
     def _assign_overlap(self, now: Situation, membership: Membership) -> None:
         now.algorithms.assign_overlap(_growth_depth(now), now.graph, membership)
