@@ -56,9 +56,12 @@ SubstepWorld::SubstepWorld(const SubstepSettings& settings, double length_unit, 
 
 void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
   columns_ = joints;
+  axis_counts_.resize(body_count, 0);
   for (int j = static_cast<int>(locked_.size()); j < joints.count; ++j) {
     add_axes(j);
     first_axis_.push_back(static_cast<int>(axes_.size()));
+    for (const int body : {joints.body_a[j], joints.body_b[j]})
+      if (body >= 0) axis_counts_[body] += first_axis_[j + 1] - first_axis_[j];
     const bool keeps = counts_turns(j) || joints.kind[j] == JointColumns::kGear;
     first_impulse_.push_back(first_impulse_.back() + 6 + first_axis_[j + 1] - first_axis_[j] + keeps);
     if (counts_turns(j)) counted_.push_back({j, first_impulse_.back() - 1, 0});
@@ -106,6 +109,8 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
     joint.first_impulse = first_impulse_[from.id];
     joint.keeps = first_impulse_[from.id + 1] > joint.kept_place();
     joint.ratio = Real(columns_.gear_ratio[from.id]);
+    const int ends[2] = {columns_.body_a[from.id], columns_.body_b[from.id]};
+    joint.shares = std::any_of(ends, ends + 2, [&](int body) { return body >= 0 && axis_counts_[body] > 1; });
   }
   measured_joints_ = own;
   for (std::size_t n = 0; n < between.size(); ++n)
@@ -125,7 +130,7 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   std::vector<char> is_cut(fixed + 1, 0);
   for (const auto& joints : between)
     for (const JointDefinition& joint : joints) is_cut[joint.a] = is_cut[joint.b] = 1;
-  solver_.direct_joints.choose(own, solver_.settings.joints, is_cut, fixed);
+  solver_.direct_joints.choose(own, axes_, solver_.settings.joints, is_cut, fixed);
   std::vector<int> numbers, labels, wanted;
   std::vector<char> is_ghost;
   for (const btRigidBody* body : bodies_) {

@@ -254,6 +254,7 @@ class SubstepWorld {
     Real known;        // to whoever asks for them
   };
   std::vector<Counted> counted_;  // by joint
+  std::vector<int> axis_counts_;  // by body: axes of its joints
   Counted* find_counted(int joint);
   Structures structures_;
   std::vector<btRigidBody*> bodies_;

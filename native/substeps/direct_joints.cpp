@@ -36,8 +36,9 @@ int locked_rows(const JointDefinition& joint) {
 // ---- which
 // -----------------------------------------------------------------------------------------------------------
 
-void DirectJoints::choose(std::vector<JointDefinition>& joints, JointChoice choice, const std::vector<char>& is_cut,
-                          int fixed) {
+void DirectJoints::choose(std::vector<JointDefinition>& joints, const std::vector<AxisDefinition>& axes,
+                          JointChoice choice, const std::vector<char>& is_cut, int fixed) {
+  axes_ = &axes;
   joints_.clear();
   structures_.clear();
   rows_.clear();
@@ -127,6 +128,13 @@ void DirectJoints::add_link(Structure& structure, JointDefinition& from, const L
     if (joint.locked >> axis & 1) {
       rows_.emplace_back();
       rows_.back().target = joint.first_impulse + axis;
+    }
+  link.locked_count = static_cast<int>(rows_.size()) - link.first_row;
+  for (int k = 0; k < joint.axis_count; ++k)
+    if ((*axes_)[joint.first_axis + k].kind == AxisDefinition::kDrive) {
+      rows_.emplace_back();
+      rows_.back().axis = joint.first_axis + k;
+      rows_.back().target = joint.first_impulse + 6 + k;
     }
   link.row_count = static_cast<int>(rows_.size()) - link.first_row;
   if (!link.is_own) return;
@@ -243,13 +251,79 @@ void DirectJoints::prepare_rows(Structure& structure, Bodies& bodies, const std:
       std::fill(row.own_a, row.own_a + 6, 0.0);
       std::fill(row.own_b, row.own_b + 6, 0.0);
     }
+    const JointDefinition& joint = joints_[link.joint];
+    for (int k = link.locked_count; k < link.row_count; ++k) {
+      Row& row = rows_[link.first_row + k];
+      const AxisDefinition& axis = (*axes_)[row.axis];
+      row.inertia = JointSweeps::inertia_of(joint, axis, bodies);
+      row.is_swept = DriveResponse::of_drive(axis.stiffness, axis.damping, row.inertia, h_, axis.is_angular()).is_exact;
+      row.is_held = false;
+      row.half_turns = axis.counted ? double(impulses[joint.kept_place()]) : 0;
+    }
     put_rows(link, bodies);
     for (int k = 0; k < link.row_count; ++k) {
       Row& row = rows_[link.first_row + k];
+      if (row.is_drive()) {
+        row.impulse = row.is_swept ? 0 : double(impulses[row.target]) / substeps_;
+        continue;
+      }
       row.stiffness = kHold / std::max(product(row.own_a, row.own_a) + product(row.own_b, row.own_b), 1e-300);
       row.impulse = double(impulses[row.target]) / substeps_;
     }
+    put_drives(link, bodies);
   }
+}
+
+// What drives do where they are, once their rows are there.
+void DirectJoints::put_drives(const Link& link, Bodies& bodies) {
+  const JointDefinition& joint = joints_[link.joint];
+  for (int k = link.locked_count; k < link.row_count; ++k) {
+    Row& row = rows_[link.first_row + k];
+    if (row.is_swept) continue;
+    const AxisDefinition& axis = (*axes_)[row.axis];
+    const double h = h_, most = double(axis.force) * h;
+    row.stiffness = h * (h * double(axis.stiffness) + double(axis.damping));
+    row.next_pull = h * double(axis.stiffness) * row.error;
+    if (axis.is_angular()) {  // no faster than what bodies hold keeps up with, besides what holds a load
+      const double reach = DriveResponse::kMostTurn / h * (row.stiffness + 1 / row.inertia);
+      row.next_pull = std::clamp(row.next_pull, -row.impulse - reach, -row.impulse + reach);
+    }
+    row.next_pull -= h * double(axis.damping) * double(axis.velocity);
+    row.error = 0;  // it is no gap
+    if (!row.is_held) continue;
+    double speed = 0;
+    for (int i = 0; i < 3; ++i)
+      speed += row.own_a[i] * double(bodies.motion[joint.a].linear[i]) +
+               row.own_a[3 + i] * double(bodies.motion[joint.a].angular[i]) +
+               row.own_b[i] * double(bodies.motion[joint.b].linear[i]) +
+               row.own_b[3 + i] * double(bodies.motion[joint.b].angular[i]);
+    const double wanted = -row.stiffness * speed - row.next_pull;
+    row.is_held = std::abs(wanted) >= most && (wanted > 0) == (row.impulse > 0);
+  }
+}
+
+// Drives pull for where they are as the substep begins, also once bodies have moved.
+void DirectJoints::begin_drives(const Structure& structure) {
+  for (const Link& link : structure.links)
+    for (int r = link.first_row + link.locked_count; r < link.first_row + link.row_count; ++r)
+      rows_[r].pull = rows_[r].next_pull;
+}
+
+// A drive does no more than it can.
+void DirectJoints::hold_drive(Row& row, const Link& link) {
+  const double most = double((*axes_)[row.axis].force) * double(h_);
+  if (!(std::abs(row.impulse) > most)) return;
+  const double held = std::copysign(most, row.impulse);
+  add(held - row.impulse, row.own_a, &values_[6 * link.a]);
+  add(held - row.impulse, row.own_b, &values_[6 * link.b]);
+  row.impulse = held;
+  row.is_held = true;
+}
+
+void DirectJoints::hold_drives(const Structure& structure) {
+  for (const Link& link : structure.links)
+    for (int k = link.locked_count; k < link.row_count; ++k)
+      if (Row& row = rows_[link.first_row + k]; !row.is_out()) hold_drive(row, link);
 }
 
 // Rows for where bodies are. What their impulses do to the bodies changes with them.
@@ -293,8 +367,15 @@ void DirectJoints::put_rows(const Link& link, Bodies& bodies) {
       rows_[link.first_row + k].error = (poses[0]->position[k] - poses[1]->position[k]) + (arms[0][k] - arms[1][k]);
     if (link.row_count == 3) return;
   }
-  JointRow made[6];
+  JointRow made[6 + 6];
   JointSweeps::rows_of(joint, bodies, made);
+  for (int k = link.locked_count; k < link.row_count; ++k) {
+    Row& row = rows_[link.first_row + k];
+    const AxisDefinition& axis = (*axes_)[row.axis];
+    JointSweeps::row_of(joint, axis.axis, bodies, made[k]);
+    const double place = made[k].error;
+    row.error = (axis.counted ? JointSweeps::angle_of(place, row.half_turns) : place) - double(axis.value);
+  }
   for (int k = link.is_point ? 3 : 0; k < link.row_count; ++k) {
     Row& row = rows_[link.first_row + k];
     for (int side = 0; side < 2; ++side) {
@@ -304,7 +385,7 @@ void DirectJoints::put_rows(const Link& link, Bodies& bodies) {
       const double about[3] = {sign * own[0], sign * own[1], sign * own[2]};
       put_all(row, side, along, about);
     }
-    row.error = made[k].error;
+    if (!row.is_drive()) row.error = made[k].error;
   }
 }
 
@@ -349,6 +430,7 @@ void DirectJoints::assemble(Structure& structure) {
     }
     for (int k = first; k < link.row_count; ++k) {
       const Row& row = rows[k];
+      if (row.is_out()) continue;
       if (link.of_a) add_product(row.stiffness, row.own_a, row.own_a, link.of_a);
       if (link.of_b) add_product(row.stiffness, row.own_b, row.own_b, link.of_b);
       if (!link.of_both) continue;
@@ -381,7 +463,8 @@ void DirectJoints::warm_start(const Structure& structure, Bodies& bodies) const 
 }
 
 void DirectJoints::store(std::vector<Real>& impulses) const {
-  for (const Row& row : rows_) impulses[row.target] = Real(row.impulse * substeps_);
+  for (const Row& row : rows_)
+    if (!row.is_swept) impulses[row.target] = Real(row.impulse * substeps_);
 }
 
 void DirectJoints::add_impulses(std::vector<Real>& sums) const {
@@ -394,12 +477,18 @@ void DirectJoints::add_impulses(std::vector<Real>& sums) const {
 void DirectJoints::turn(Bodies& bodies) {
   for (Structure& structure : structures_) {
     if (!structure.works) continue;
-    for (const Link& link : structure.links) put_rows(link, bodies);
+    for (const Link& link : structure.links) {
+      put_rows(link, bodies);
+      put_drives(link, bodies);
+    }
     structure.works = factor(structure);
     failed_ += !structure.works;
   }
   if (!interface_.takes_part() || !mailboxes_ || !shared_.works) return;
-  for (const Link& link : shared_.links) put_rows(link, bodies);
+  for (const Link& link : shared_.links) {
+    put_rows(link, bodies);
+    put_drives(link, bodies);
+  }
   factor_shared(false);
 }
 
@@ -422,6 +511,7 @@ void DirectJoints::solve(Bodies& bodies) {
   for (Structure& structure : structures_) {
     if (!structure.works) continue;
     const std::size_t count = structure.places.size();
+    begin_drives(structure);
     read_velocities(structure, bodies);
     // Side by side: what velocities lack, and what errors ask for.
     values_.assign(12 * (count + 1), 0.0);
@@ -429,7 +519,8 @@ void DirectJoints::solve(Bodies& bodies) {
       double *at_a = &values_[12 * link.a], *at_b = &values_[12 * link.b];
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
-        row.lack = -row.impulse / row.stiffness - product(row.own_a, &velocity_[6 * link.a]) -
+        if (row.is_out()) continue;
+        row.lack = -(row.impulse + row.pull) / row.stiffness - product(row.own_a, &velocity_[6 * link.a]) -
                    product(row.own_b, &velocity_[6 * link.b]);
         const double lack = row.stiffness * row.lack, wanted = row.stiffness * per_h * row.error;
         for (int k = 0; k < 6; ++k) {
@@ -466,10 +557,12 @@ void DirectJoints::solve(Bodies& bodies) {
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
+        if (row.is_out()) continue;
         row.impulse +=
             row.stiffness * (row.lack + (is_far ? 0 : per_h * row.error) - product(row.own_a, &values_[6 * link.a]) -
                              product(row.own_b, &values_[6 * link.b]));
       }
+    hold_drives(structure);
     write_velocities(structure, bodies);
     if (is_far) push(structure, 1, bodies);
   }
@@ -508,7 +601,8 @@ void DirectJoints::relax(Bodies& bodies) {
       double *at_a = &values_[6 * link.a], *at_b = &values_[6 * link.b];
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
-        row.lack = -row.impulse / row.stiffness - product(row.own_a, &velocity_[6 * link.a]) -
+        if (row.is_out()) continue;
+        row.lack = -(row.impulse + row.pull) / row.stiffness - product(row.own_a, &velocity_[6 * link.a]) -
                    product(row.own_b, &velocity_[6 * link.b]);
         add(row.stiffness * row.lack, row.own_a, at_a);
         add(row.stiffness * row.lack, row.own_b, at_b);
@@ -519,9 +613,11 @@ void DirectJoints::relax(Bodies& bodies) {
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
+        if (row.is_out()) continue;
         row.impulse += row.stiffness *
                        (row.lack - product(row.own_a, &values_[6 * link.a]) - product(row.own_b, &values_[6 * link.b]));
       }
+    hold_drives(structure);
     write_velocities(structure, bodies);
   }
 }
@@ -571,6 +667,7 @@ void DirectJoints::solve_interface(int sides) {
 // Asks for new velocities, not for what changes: so no worker needs those of another's bodies.
 void DirectJoints::solve_shared(Bodies& bodies) {
   const double per_h = -1 / double(h_), most_turn = kMostTurn / substeps_;
+  begin_drives(shared_);
   const std::size_t count = shared_.places.size();
   values_.assign(12 * (count + 1), 0.0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -586,11 +683,12 @@ void DirectJoints::solve_shared(Bodies& bodies) {
     double *at_a = &values_[12 * link.a], *at_b = &values_[12 * link.b];
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
       const Row& row = rows_[r];
-      const double wanted = row.stiffness * per_h * row.error;
+      if (row.is_out()) continue;
+      const double wanted = row.stiffness * per_h * row.error, taken = row.impulse + row.pull;
       for (int k = 0; k < 6; ++k) {
-        at_a[k] -= row.impulse * row.own_a[k];
+        at_a[k] -= taken * row.own_a[k];
         at_a[6 + k] += wanted * row.own_a[k];
-        at_b[k] -= row.impulse * row.own_b[k];
+        at_b[k] -= taken * row.own_b[k];
         at_b[6 + k] += wanted * row.own_b[k];
       }
     }
@@ -630,7 +728,7 @@ void DirectJoints::solve_shared(Bodies& bodies) {
   for (const Link& link : shared_.links) {
     const bool is_far = most_[label_at(link.a < static_cast<int>(count) ? link.a : link.b)] < 1;
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r)
-      rows_[r].lack = is_far ? 0 : per_h * rows_[r].error;
+      rows_[r].lack = rows_[r].is_drive() ? -rows_[r].pull / rows_[r].stiffness : is_far ? 0 : per_h * rows_[r].error;
   }
   set_impulses(bodies);
   push(shared_, 1, bodies);
@@ -650,14 +748,17 @@ void DirectJoints::relax_shared(Bodies& bodies) {
   for (const Link& link : shared_.links) {
     if (!link.is_own) continue;
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
-      add(-rows_[r].impulse, rows_[r].own_a, &values_[6 * link.a]);
-      add(-rows_[r].impulse, rows_[r].own_b, &values_[6 * link.b]);
+      if (rows_[r].is_out()) continue;
+      const double taken = rows_[r].impulse + rows_[r].pull;
+      add(-taken, rows_[r].own_a, &values_[6 * link.a]);
+      add(-taken, rows_[r].own_b, &values_[6 * link.b]);
     }
   }
   std::fill(values_.end() - 6, values_.end(), 0.0);
   solve_interface(1);
   for (const Link& link : shared_.links)
-    for (int r = link.first_row; r < link.first_row + link.row_count; ++r) rows_[r].lack = 0;
+    for (int r = link.first_row; r < link.first_row + link.row_count; ++r)
+      rows_[r].lack = rows_[r].is_drive() ? -rows_[r].pull / rows_[r].stiffness : 0;
   set_impulses(bodies);
 }
 
@@ -670,8 +771,14 @@ void DirectJoints::set_impulses(Bodies& bodies) {
   for (const Link& link : shared_.links)
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
       Row& row = rows_[r];
-      const double impulse = row.stiffness * (row.lack - product(row.own_a, &values_[6 * link.a]) -
-                                              product(row.own_b, &values_[6 * link.b]));
+      if (row.is_out()) continue;
+      double impulse = row.stiffness *
+                       (row.lack - product(row.own_a, &values_[6 * link.a]) - product(row.own_b, &values_[6 * link.b]));
+      if (row.is_drive()) {
+        const double most = double((*axes_)[row.axis].force) * double(h_);
+        row.is_held = std::abs(impulse) > most;
+        if (row.is_held) impulse = std::copysign(most, impulse);
+      }
       add(impulse - row.impulse, row.own_a, &changes_[6 * link.a]);
       add(impulse - row.impulse, row.own_b, &changes_[6 * link.b]);
       row.impulse = impulse;

@@ -12,6 +12,10 @@
 // A structure across workers is solved by all that have a part of it: each eliminates the bodies that only it has
 // joints of, and what is left is solved by each of them alike (substeps/interface_matrix.h). Joints between two workers
 // have their rows in both; the first of the two puts them into the matrix.
+//
+// So are drives of its joints that are too stiff to be followed by sweeps: rows as soft as the drive is, whose impulse
+// is its force at the end of the substep. One that would do more than it can is held at its largest force, and its row
+// is out of the matrix, until it would do less.
 #pragma once
 
 #include <map>
@@ -30,7 +34,9 @@ class DirectJoints {
  public:
   // Marks the joints that are solved here: none of structures with a place that is cut off from some of its joints.
   // `fixed`: as for JointSweeps.
-  void choose(std::vector<JointDefinition>& joints, JointChoice choice, const std::vector<char>& is_cut, int fixed);
+  // `axes` are read in every step: see JointSweeps.
+  void choose(std::vector<JointDefinition>& joints, const std::vector<AxisDefinition>& axes, JointChoice choice,
+              const std::vector<char>& is_cut, int fixed);
   // After it: marks those of structures across workers with these labels. `between` are the joints with each neighbour,
   // `is_first` says whether this worker is the first of the two; ghosts, bodies' numbers and labels are by place.
   void choose_shared(std::vector<JointDefinition>& own, std::vector<std::vector<JointDefinition>>& between,
@@ -60,14 +66,22 @@ class DirectJoints {
   struct Row {
     double own_a[6], own_b[6];  // Jacobian: along, about
     double error, stiffness, impulse;
-    double lack;  // what its velocity lacks, or, across workers, is to be
-    int target;   // where its impulse is kept
+    double lack;                     // what its velocity lacks, or, across workers, is to be
+    int target;                      // where its impulse is kept
+    int axis = -1;                   // of a drive, in the list of axes
+    double pull = 0, next_pull = 0;  // of a drive: impulse for where it is as a substep begins, this one and the next
+    double inertia = 0, half_turns = 0;
+    bool is_swept = false, is_held = false;  // not solved here; at its largest force
+
+    bool is_drive() const { return axis >= 0; }
+    bool is_out() const { return is_swept || is_held; }  // of the matrix
   };
   // A joint's rows, and the blocks of the matrix that they are part of.
   struct Link {
     int joint;
     int a, b;  // rows of the structure's matrix; one past the last: cannot move
     int first_row = 0, row_count = 0;
+    int locked_count = 0;  // rows of locked axes, which come first
     double *of_a = nullptr, *of_b = nullptr, *of_both = nullptr;
     bool b_first = false;  // in the block of both
     bool is_point = false;
@@ -90,6 +104,10 @@ class DirectJoints {
   bool factor(Structure& structure);
   static void add_point(const Row* rows, double (Row::*own)[6], double (Row::*other)[6], double* block);
   void put_rows(const Link& link, Bodies& bodies);
+  void put_drives(const Link& link, Bodies& bodies);
+  void hold_drive(Row& row, const Link& link);
+  void hold_drives(const Structure& structure);
+  void begin_drives(const Structure& structure);
   void read_velocities(const Structure& structure, const Bodies& bodies);
   void write_velocities(const Structure& structure, Bodies& bodies) const;
 
@@ -102,6 +120,7 @@ class DirectJoints {
   void push(const Structure& structure, double sign, Bodies& bodies) const;
   void warm_start(const Structure& structure, Bodies& bodies) const;
 
+  const std::vector<AxisDefinition>* axes_ = nullptr;
   std::vector<JointDefinition> joints_;
   std::vector<Structure> structures_;
   Structure shared_;                // all of them

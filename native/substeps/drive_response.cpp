@@ -1,5 +1,6 @@
 #include "substeps/drive_response.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace lapjoint {
@@ -10,10 +11,9 @@ constexpr double kFastest = 1;  // of a spring: its frequency times the substep
 // The same of a drive, and its decay. Beyond, what it does to a body that others hold too would not be what it should:
 // at a quarter, its damping is too little by a fifth then.
 constexpr double kFastestDrive = 0.25;
-// rad that a drive may turn its bodies by in a substep to get where it should be: beyond, what is held at a distance is
-// not where it was thought to be.
-constexpr double kMostTurn = 0.1;
-
+// Of a swept drive that is faster: by how much of what it is out it comes back in a substep, at most. With all of it,
+// an arm of six such drives trembles.
+constexpr double kStiffest = 0.5;
 // (1 + exp(-2 d) - trace) of the exact motion over a substep, from decay and frequency times the substep.
 double way_back(double decay, double omega) {
   const double under = omega * omega - decay * decay;
@@ -50,8 +50,10 @@ DriveResponse DriveResponse::of_spring(double stiffness, double damping, double 
 DriveResponse DriveResponse::of_drive(double stiffness, double damping, double inertia, double h, bool is_angular) {
   DriveResponse out;
   const double omega_h = std::sqrt(stiffness * inertia) * h, decay_h = 0.5 * damping * inertia * h;
+  out.most = Real(is_angular ? kMostTurn / h : 1e30);
   if (omega_h <= kFastestDrive && decay_h <= kFastestDrive) {
     const double back = way_back(decay_h, omega_h);
+    out.is_exact = true;
     const double share = omega_h > 0 ? back / (omega_h * omega_h) : -std::expm1(-2 * decay_h) / (2 * decay_h);
     out.kept_share = Real(std::exp(-2 * decay_h));
     out.load_share = Real(share);
@@ -59,15 +61,14 @@ DriveResponse DriveResponse::of_drive(double stiffness, double damping, double i
     out.gain = Real(2 * decay_h * share);
     return out;
   }
-  // Force at the end of the substep: h (k (p - q - h v) + c (w - v)).
-  const double softness = h * (h * stiffness + damping);
-  const double scale = 1 / (1 + softness * inertia);
-  out.is_implicit = true;
-  out.kept_share = Real(softness * inertia * scale);
-  out.mass = Real(softness * scale);
-  out.rate = Real(h * stiffness * scale);
-  out.gain = Real(h * damping * scale);
-  out.most = Real(is_angular ? kMostTurn / (h * inertia) : 1e30);
+  // Force at the end of the substep, from half of what others change: the whole would be an integral of what is out,
+  // which swings up wherever bodies are heavier than they are alone. It gives way to a load as it should, as long as it
+  // is not too stiff for that.
+  const double kept = 1 / (1 + 2 * decay_h + omega_h * omega_h), share = (1 + kept) / 2;
+  out.kept_share = Real(kept);
+  out.load_share = Real(share);
+  out.rate = Real(std::min(share * omega_h * omega_h, kStiffest) / h);
+  out.gain = Real(2 * decay_h * kept);
   return out;
 }
 

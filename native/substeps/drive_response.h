@@ -6,14 +6,15 @@
 namespace lapjoint {
 
 struct DriveResponse {
-  // As its own oscillator, exactly: after a substep its velocity is `kept_share` of what it was, less `rate` times how
-  // far it is out, and `gain` times the velocity it should have; and `load_share` of what others have changed. Or,
-  // where that is too fast for substeps or may be for others that hold the same bodies, implicitly: a constraint as
-  // soft as it is.
-  bool is_implicit = false;
-  Real kept_share = 0, rate = 0, gain = 0;
-  Real load_share = 0;      // of an exact one
-  Real mass = 0, most = 0;  // of an implicit one: what it may change its velocity by at once, as an impulse
+  // Whether substeps show it, alone with its bodies.
+  bool is_exact = false;
+  // After a substep its velocity is `kept_share` of what it was, less `rate` times how far it is out, and `gain` times
+  // the velocity it should have; and `load_share` of what others have changed. An exact one is its own oscillator. Any
+  // other is implicit, and no stiffer than its bodies alone allow: what is, is better solved with its structure
+  // (substeps/direct_joints.h).
+  Real kept_share = 0, rate = 0, gain = 0, load_share = 0;
+  Real most = 0;                            // velocity that it may have for being out
+  static constexpr double kMostTurn = 0.1;  // rad that it may turn bodies by in a substep for that
 
   // `inertia`: by how much an impulse changes the axis' velocity.
   static DriveResponse of_spring(double stiffness, double damping, double inertia, double h);

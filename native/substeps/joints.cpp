@@ -233,6 +233,7 @@ void JointSweeps::prepare(const Bodies& bodies, const JointSettings& settings, c
       const Axis& axis = axis_lanes_[kLanes * i + lane];
       if (axis.joint < 0) continue;
       const JointDefinition& joint = joints_[axis.joint];
+      if (axis.is_direct) continue;
       axis_rows_[i].impulse[lane] = impulses[joint.first_impulse + 6 + axis.axis - joint.first_axis] * per_substep;
     }
 }
@@ -253,7 +254,7 @@ void JointSweeps::each_impulse(Visit&& visit) const {
   for (std::size_t i = 0; i < axis_rows_.size(); ++i)
     for (int lane = 0; lane < kLanes; ++lane) {
       const Axis& axis = axis_lanes_[kLanes * i + lane];
-      if (axis.joint < 0) continue;
+      if (axis.joint < 0 || axis.is_direct) continue;
       const JointDefinition& joint = joints_[axis.joint];
       visit(joint.first_impulse + 6 + axis.axis - joint.first_axis, axis_rows_[i].impulse[lane]);
     }
@@ -389,10 +390,9 @@ void JointSweeps::put_axis_row(AxisRow& out, int lane, Axis& own, const Bodies& 
   put(row.own_a, out.own_a, lane);
   put(row.own_b, out.own_b, lane);
   if (axis.counted) {
-    // Half turns are those next to it, and of a quarter more both give the same angle: they need not be the same in all
-    // workers.
-    const double angle = counted_angle(row.error, kept_[own.joint]);
-    kept_[own.joint] = Real(std::round(angle / std::numbers::pi));
+    double half_turns = kept_[own.joint];
+    const double angle = angle_of(row.error, half_turns);
+    kept_[own.joint] = Real(half_turns);
     out.error[lane] = axis.kind == AxisDefinition::kMotor ? 0 : Real(double(sign) * (angle - double(axis.value)));
     return;
   }
@@ -420,11 +420,27 @@ void JointSweeps::slip(const AxisRow& row, int lane, Axis& own, const Bodies& bo
   kept_[own.joint] = Real(slipped);
 }
 
-double JointSweeps::held_inertia(const JointDefinition& joint, int axis, const Bodies& bodies) const {
+void JointSweeps::row_of(const JointDefinition& joint, int axis, const Bodies& bodies, JointRow& row) {
+  Stance(joint, bodies).put_free(joint, bodies, axis, row);
+}
+
+// Half turns are those next to it, and of a quarter more both give the same angle: they need not be the same in all
+// workers.
+double JointSweeps::angle_of(double angle, double& half_turns) {
+  const double counted = counted_angle(angle, half_turns);
+  half_turns = std::round(counted / std::numbers::pi);
+  return counted;
+}
+
+double JointSweeps::inertia_of(const JointDefinition& joint, const AxisDefinition& axis, const Bodies& bodies) {
   HeldRows rows(joint, bodies);
   JointRow row;
-  Stance(joint, bodies).put_free(joint, bodies, axis, row);
+  Stance(joint, bodies).put_free(joint, bodies, axis.axis, row);
   const auto [whole, left] = rows.reduce(row);
+  // The next axis on a body sees what a drive does to it before the locked ones have answered. Stiff as drives are,
+  // they would throw it to and fro between them: an arm of six drives flies apart. With what the body alone gives way
+  // by, an update never goes too far.
+  if (axis.kind == AxisDefinition::kDrive && joint.shares) return whole;
   return std::max(left, 1e-6 * whole);
 }
 
@@ -447,7 +463,7 @@ void JointSweeps::prepare_axes(const Bodies& bodies) {
       out.root_a[lane] = bodies.frame[joint.a].root[0];
       out.root_b[lane] = bodies.frame[joint.b].root[0];
       put_axis_row(out, lane, own, bodies);
-      const double inertia = held_inertia(joint, axis.axis, bodies);
+      const double inertia = inertia_of(joint, axis, bodies);
       out.response[lane] = inertia > 0 ? Real(1 / inertia) : 0;
       switch (axis.kind) {
         case AxisDefinition::kMotor:
@@ -464,8 +480,10 @@ void JointSweeps::prepare_axes(const Bodies& bodies) {
       }
       if (axis.kind == AxisDefinition::kSpring)
         own.response = DriveResponse::of_spring(axis.stiffness, axis.damping, inertia, h);
-      if (axis.kind == AxisDefinition::kDrive)
+      if (axis.kind == AxisDefinition::kDrive) {
         own.response = DriveResponse::of_drive(axis.stiffness, axis.damping, inertia, h, axis.is_angular());
+        own.is_direct = joint.direct && !own.response.is_exact;
+      }
     }
   }
 }
@@ -627,7 +645,7 @@ void JointSweeps::update_axes(const Bodies& bodies) {
     }
     for (int lane = 0; lane < kLanes; ++lane) {
       const Axis& own = axis_lanes_[kLanes * i + lane];
-      if (own.joint < 0) continue;
+      if (own.joint < 0 || own.is_direct) continue;  // nothing changes it
       const AxisDefinition& axis = (*axes_)[own.axis];
       const Real response = row.response[lane], error = row.error[lane];
       Real kept = 1, mass = response, extra = 0;
@@ -644,17 +662,10 @@ void JointSweeps::update_axes(const Bodies& bodies) {
       } else if (axis.kind == AxisDefinition::kDrive) {
         if constexpr (!kBias) continue;
         const DriveResponse& drive = own.response;
-        if (drive.is_implicit) {
-          kept = drive.kept_share;
-          mass = drive.mass;
-          const Real held = (kept - 1) * row.impulse[lane];
-          extra = std::clamp(drive.rate * error, held - drive.most, held + drive.most) - drive.gain * axis.velocity;
-        } else {
-          kept = 1 - drive.load_share;
-          mass = kept * response;
-          extra = response * ((drive.load_share - drive.kept_share) * before[lane] + drive.rate * error -
-                              drive.gain * axis.velocity);
-        }
+        const Real back = std::clamp(drive.rate * error, -drive.most, drive.most);
+        kept = 1 - drive.load_share;
+        mass = kept * response;
+        extra = response * ((drive.load_share - drive.kept_share) * before[lane] + back - drive.gain * axis.velocity);
       } else if (axis.kind == AxisDefinition::kEqual) {
         if constexpr (kBias) {
           kept = 1 - settings_.soft.impulse_scale;

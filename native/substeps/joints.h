@@ -47,7 +47,8 @@ struct JointDefinition {
   // Whether a number is kept with the impulses: half turns that its angle is next to, or by how much a gear has
   // slipped.
   bool keeps = false;
-  Real ratio = 0;  // of a gear
+  Real ratio = 0;       // of a gear
+  bool shares = false;  // its bodies have more axes than one: limits, drives and the like, of this joint or others
 
   bool is_point() const { return (locked & 7) == 7; }
   int kept_place() const { return first_impulse + 6 + axis_count; }
@@ -90,6 +91,11 @@ class JointSweeps {
   void add_impulses(std::vector<Real>& sums) const;
   long row_count() const { return row_count_; }
 
+  // What an axis gives way by for an impulse; and its row for where bodies are, where it is no locked one.
+  static double inertia_of(const JointDefinition& joint, const AxisDefinition& axis, const Bodies& bodies);
+  static void row_of(const JointDefinition& joint, int axis, const Bodies& bodies, JointRow& row);
+  static double angle_of(double angle, double& half_turns);  // over turns, from the half turns it was next to
+
   // Rows of a joint's locked axes, in their order, for where bodies are.
   static int rows_of(const JointDefinition& joint, const Bodies& bodies, JointRow* rows);
   // The row of one of its other axes, in the direction that its impulses have; its error is the coordinate itself.
@@ -117,6 +123,7 @@ class JointSweeps {
   };
   struct Axis {  // of a lane
     int joint = -1, axis = -1;
+    bool is_direct = false;                                 // solved with its structure
     DriveResponse response;                                 // of a spring or drive
     Real turned_a[3] = {0, 0, 0}, turned_b[3] = {0, 0, 0};  // of a gear: as its bodies were when it was last looked at
   };
@@ -136,7 +143,6 @@ class JointSweeps {
   void put_axis_row(AxisRow& row, int lane, Axis& axis, const Bodies& bodies);
   void slip(const AxisRow& row, int lane, Axis& axis, const Bodies& bodies);
   void put_block_rows(Block& block, int lane, int number, int first_axis, const Bodies& bodies) const;
-  double held_inertia(const JointDefinition& joint, int axis, const Bodies& bodies) const;
   static void turn_points(Block& block, const Bodies& bodies);
   // Calls visit(place, impulse) for every row.
   template <typename Visit>
