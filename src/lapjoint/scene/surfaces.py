@@ -40,8 +40,7 @@ def _corners(shape: ConvexShape) -> Array:
         ends = [shape.radius * ring + (0.0, 0.0, side * shape.length / 2) for side in (-1, 1)]
         return np.concatenate(ends)
     if isinstance(shape, Cone):
-        base = shape.radius * ring - (0.0, 0.0, shape.length / 4)
-        return np.concatenate([base, [(0.0, 0.0, 0.75 * shape.length)]])
+        return shape.corners(SIDES)
     if isinstance(shape, Ellipsoid):
         return np.asarray(_corners(Sphere(1.0)) * shape.radii)
     half = shape.length / 2 if isinstance(shape, Capsule) else 0.0
