@@ -24,9 +24,13 @@ from lapjoint import (
     ConstantVelocity,
     ConvexHull,
     Cylinder,
+    Distance,
+    Drag,
+    Drive,
     Ellipsoid,
     Engine,
     Fixed,
+    Gear,
     HeightField,
     Hinge,
     Material,
@@ -182,6 +186,58 @@ def breaks(start: Start) -> None:
     assert engine.get_states()[0, 2] < -0.01
 
 
+def distance(start: Start) -> None:
+    """A ball on a rope falls until it is tight, and no farther."""
+    scene = Scene()
+    scene.add_body(Sphere(0.25), (0.0, 0.0, 0.0))
+    scene.add_joint(Distance(upper=1.0), 0, WORLD, (0.0, 0.0, 0.0), anchor_b=(0.0, 0.0, 0.0))
+    engine = start(scene)
+    engine.step(1000)
+    np.testing.assert_allclose(engine.get_states()[0, 2], -1.0, atol=0.01)
+
+
+def gear(start: Start) -> None:
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add_bodies(Sphere(0.25), [(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)])
+    for body, motor in enumerate((Motor(2.0, 1e5), None)):
+        scene.add_joint(Hinge((0.0, 1.0, 0.0), motor=motor), body, WORLD, (float(body), 0.0, 0.0))
+    scene.add_joint(Gear(-0.5, (0.0, 1.0, 0.0), (0.0, 1.0, 0.0)), 0, 1, (0.0, 0.0, 0.0))
+    engine = start(scene)
+    engine.step(100)
+    np.testing.assert_allclose(engine.get_states()[:, 11], (2.0, -4.0), rtol=0.01)
+
+
+def drives(start: Start) -> None:
+    """It holds a weight at an angle, up to what that takes of its stiffness."""
+    engine = start(hanging(Hinge((0.0, 1.0, 0.0), drive=Drive(-0.5, stiffness=1e7, damping=1e6))))
+    engine.step(1000)
+    np.testing.assert_allclose(np.arctan2(engine.get_states()[0, 2], engine.get_states()[0, 0]), 0.5, atol=0.01)
+
+
+def joint_friction(start: Start) -> None:
+    """It holds what is lighter than it can bear."""
+    engine = start(hanging(Hinge((0.0, 1.0, 0.0), friction=1e4)))
+    engine.step(100)
+    np.testing.assert_allclose(engine.get_states()[0, 2], 0.0, atol=1e-3)
+
+
+def ball_limits(start: Start) -> None:
+    engine = start(hanging(Ball(swing=0.3)))
+    engine.step(500)
+    assert abs(np.arctan2(engine.get_states()[0, 2], engine.get_states()[0, 0])) < 0.35
+
+
+def counted_angles(start: Start) -> None:
+    """It goes for a whole turn and a half."""
+    scene = hanging(Hinge((0.0, 0.0, 1.0), drive=Drive(3 * np.pi, stiffness=1e5, damping=4e4)))
+    engine = start(scene)
+    turned = 0.0
+    for _ in range(2000):
+        engine.step()
+        turned += scene.timestep * engine.get_states()[0, 12]
+    np.testing.assert_allclose(turned, 3 * np.pi, rtol=0.02)
+
+
 # ---- bodies ------------------------------------------------------------------------------------------------------
 
 
@@ -290,6 +346,16 @@ def combine_rules(start: Start) -> None:
     held, loose = engine.get_states()
     np.testing.assert_allclose(held[7], 3.0 * 0.2 * 5 / 7, rtol=0.05)
     np.testing.assert_allclose(loose[7], 3.0 * 0.2, rtol=0.05)
+
+
+def fields(start: Start) -> None:
+    """It stops in a medium, however thick that is."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 0.0), (3.0, 0.0, 0.0)], linear_velocities=(0.0, 0.0, 1.0), mass=1.0)
+    scene.add_field(Drag(linear=1e3), bodies=[1])
+    engine = start(scene)
+    engine.step(50)
+    np.testing.assert_allclose(engine.get_states()[:, 9], (1.0, 0.0), atol=1e-3)
 
 
 def restitution(start: Start) -> None:
@@ -441,7 +507,13 @@ CASES: dict[str, Case] = {
     "limits": Case(limits),
     "motors": Case(motors),
     "springs": Case(springs),
+    "Distance": Case(distance),
+    "Gear": Case(gear),
     "breaks": Case(breaks),
+    "drives": Case(drives),
+    "joint friction": Case(joint_friction),
+    "ball limits": Case(ball_limits),
+    "counted angles": Case(counted_angles),
     "hits": Case(hits),
     "touches": Case(touches),
     "joint forces": Case(joint_forces),
@@ -451,6 +523,7 @@ CASES: dict[str, Case] = {
     "part groups": Case(part_groups),
     "part materials": Case(part_materials),
     "combine rules": Case(combine_rules),
+    "fields": Case(fields),
     "kinematic bodies": Case(kinematic),
     "restitution": Case(restitution),
     "rolling friction": Case(rolling_friction),

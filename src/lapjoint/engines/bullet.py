@@ -83,26 +83,29 @@ class BulletEngine:
             raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
         if params.solver == "substeps" and params.sleeping:
             raise LapjointError("solver is substeps and sleeping is on, expected one of them")
-        if params.solver != "substeps":
-            check_nothing_moves(scene, f"only the solver substeps has, and solver is {params.solver}")
         if params.solver == "substeps":
             check_springs(scene, params)
         else:
-            check_joints_of_solver(scene, params.solver)
-        if params.solver != "substeps" and (body := first_with_hits(scene)) is not None:
-            raise LapjointError(
-                f"{body} has a hit_impulse, which only the solver substeps has, and solver is {params.solver}"
-            )
-        elif (body := first_with_touches(scene)) is not None:
-            raise LapjointError(f"{body}, which only the solver substeps has, and solver is {params.solver}")
-        elif params.keep_forces:
-            raise LapjointError(f"keep_forces is on, which only the solver substeps has, and solver is {params.solver}")
+            BulletEngine._check_without_substeps(scene, params)
         if params.sleeping:
             check_no_fields(scene, "sleeping bodies do not feel, and sleeping is on")
         if params.coupling == "tight" and params.sleeping:
             raise LapjointError("coupling is tight and sleeping is on, expected one of them")
         if params.coupling == "tight" and params.solver != "substeps":
             raise LapjointError(f"coupling is tight and solver is {params.solver}, expected substeps")
+
+    @staticmethod
+    def _check_without_substeps(scene: Scene, params: Params) -> None:
+        """Refuse what, of its solvers, only that in substeps has."""
+        only = f"which only the solver substeps has, and solver is {params.solver}"
+        check_nothing_moves(scene, only.removeprefix("which "))
+        check_joints_of_solver(scene, params.solver)
+        if (body := first_with_hits(scene)) is not None:
+            raise LapjointError(f"{body} has a hit_impulse, {only}")
+        if (body := first_with_touches(scene)) is not None:
+            raise LapjointError(f"{body}, {only}")
+        if params.keep_forces:
+            raise LapjointError(f"keep_forces is on, {only}")
 
     def __init__(self, scene: Scene, params: Params) -> None:
         params = params.resolved(scene)
