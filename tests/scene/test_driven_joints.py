@@ -32,7 +32,7 @@ from lapjoint.scene.measures import joint_gaps
 from lapjoint.scene.tables import MAY_BE_MISSING
 
 AT = (0.0, 0.0, 0.0)
-NEW = {name for name in MAY_BE_MISSING if "drive" in name or "friction" in name or "gear" in name}
+NEW = {name for name in MAY_BE_MISSING if name.startswith("joints/") and "break" not in name}
 
 
 def pair() -> Scene:
