@@ -141,6 +141,9 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   for (const int label : whole)
     if (structures_.fits(label, solver_.settings.joints)) wanted.push_back(label);
   solver_.direct_joints.choose_shared(own, between, is_first_, is_ghost, numbers, labels, wanted);
+  solver_.direct_joints.set_limits_drives(std::any_of(axes_.begin(), axes_.end(), [](const AxisDefinition& axis) {
+    return axis.kind == AxisDefinition::kDrive && !std::isinf(axis.force);
+  }));
   solver_.direct_joints.set_asks(!structures_.empty() && solver_.settings.joints != JointChoice::kSwept);
   solver_.joints.define(std::move(own), axes_, fixed);
   solver_.between.define(std::move(neighbours), std::move(between), axes_, fixed);

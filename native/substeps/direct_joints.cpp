@@ -309,21 +309,32 @@ void DirectJoints::begin_drives(const Structure& structure) {
       rows_[r].pull = rows_[r].next_pull;
 }
 
-// A drive does no more than it can.
-void DirectJoints::hold_drive(Row& row, const Link& link) {
-  const double most = double((*axes_)[row.axis].force) * double(h_);
-  if (!(std::abs(row.impulse) > most)) return;
-  const double held = std::copysign(most, row.impulse);
-  add(held - row.impulse, row.own_a, &values_[6 * link.a]);
-  add(held - row.impulse, row.own_b, &values_[6 * link.b]);
-  row.impulse = held;
-  row.is_held = true;
-}
-
-void DirectJoints::hold_drives(const Structure& structure) {
-  for (const Link& link : structure.links)
-    for (int k = link.locked_count; k < link.row_count; ++k)
-      if (Row& row = rows_[link.first_row + k]; !row.is_out()) hold_drive(row, link);
+// Of a solution that is there but for the impulses: drives that would do more than they can do as much as they can from
+// now on. Whether there are any: without their rows it is another one.
+bool DirectJoints::hold_drives(const Structure& structure, Bodies& bodies) {
+  bool found = false;
+  for (const Link& link : structure.links) {
+    const JointDefinition& joint = joints_[link.joint];
+    for (int r = link.first_row + link.locked_count; r < link.first_row + link.row_count; ++r) {
+      Row& row = rows_[r];
+      if (row.is_out()) continue;
+      const double most = double((*axes_)[row.axis].force) * double(h_);
+      const double before = &structure == &shared_ ? 0 : row.impulse;  // see set_impulses
+      const double impulse = before + row.stiffness * (row.lack - product(row.own_a, &values_[6 * link.a]) -
+                                                       product(row.own_b, &values_[6 * link.b]));
+      if (!(std::abs(impulse) > most)) continue;
+      const double change = std::copysign(most, impulse) - row.impulse;
+      for (int k = 0; k < 3; ++k) {
+        bodies.motion[joint.a].linear[k] += Real(change * row.own_a[k]);
+        bodies.motion[joint.a].angular[k] += Real(change * row.own_a[3 + k]);
+        bodies.motion[joint.b].linear[k] += Real(change * row.own_b[k]);
+        bodies.motion[joint.b].angular[k] += Real(change * row.own_b[3 + k]);
+      }
+      row.impulse += change;
+      row.is_held = found = true;
+    }
+  }
+  return found;
 }
 
 // Rows for where bodies are. What their impulses do to the bodies changes with them.
@@ -506,12 +517,26 @@ void DirectJoints::read_velocities(const Structure& structure, const Bodies& bod
 
 void DirectJoints::solve(Bodies& bodies) {
   take_back(bodies);  // where it is not the first sweep of a substep
-  if (interface_.takes_part() && mailboxes_ && shared_.works) solve_shared(bodies);
-  const double per_h = -1 / double(h_), most_turn = kMostTurn / substeps_;
+  if (interface_.takes_part() && mailboxes_ && shared_.works) {
+    begin_drives(shared_);
+    solve_shared(bodies);
+  }
   for (Structure& structure : structures_) {
-    if (!structure.works) continue;
-    const std::size_t count = structure.places.size();
     begin_drives(structure);
+    while (structure.works && !solve(structure, bodies)) refactor(structure);
+  }
+}
+
+void DirectJoints::refactor(Structure& structure) {
+  structure.works = factor(structure);
+  failed_ += !structure.works;
+}
+
+// Whether it did: some drives may have come to do as much as they can instead.
+bool DirectJoints::solve(Structure& structure, Bodies& bodies) {
+  const double per_h = -1 / double(h_), most_turn = kMostTurn / substeps_;
+  {
+    const std::size_t count = structure.places.size();
     read_velocities(structure, bodies);
     // Side by side: what velocities lack, and what errors ask for.
     values_.assign(12 * (count + 1), 0.0);
@@ -554,6 +579,10 @@ void DirectJoints::solve(Bodies& bodies) {
         values_[6 * i + k] = values_[12 * i + k] + (is_far ? 0 : asked);
       }
     std::fill(values_.begin() + static_cast<std::ptrdiff_t>(6 * count), values_.end(), 0.0);
+    if (hold_drives(structure, bodies)) {
+      structure.pushed.clear();
+      return false;
+    }
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
@@ -562,10 +591,10 @@ void DirectJoints::solve(Bodies& bodies) {
             row.stiffness * (row.lack + (is_far ? 0 : per_h * row.error) - product(row.own_a, &values_[6 * link.a]) -
                              product(row.own_b, &values_[6 * link.b]));
       }
-    hold_drives(structure);
     write_velocities(structure, bodies);
     if (is_far) push(structure, 1, bodies);
   }
+  return true;
 }
 
 // What large errors ask for is for moving alone: taken back, it leaves no speed. The relaxing sweep would leave some,
@@ -592,8 +621,12 @@ void DirectJoints::push(const Structure& structure, double sign, Bodies& bodies)
 
 void DirectJoints::relax(Bodies& bodies) {
   if (interface_.takes_part() && mailboxes_ && shared_.works) relax_shared(bodies);
-  for (const Structure& structure : structures_) {
-    if (!structure.works) continue;
+  for (Structure& structure : structures_)
+    while (structure.works && !relax(structure, bodies)) refactor(structure);
+}
+
+bool DirectJoints::relax(const Structure& structure, Bodies& bodies) {
+  {
     const std::size_t count = structure.places.size();
     read_velocities(structure, bodies);
     values_.assign(6 * (count + 1), 0.0);
@@ -610,6 +643,7 @@ void DirectJoints::relax(Bodies& bodies) {
     }
     std::fill(values_.end() - 6, values_.end(), 0.0);
     structure.matrix->solve_one(values_.data());
+    if (hold_drives(structure, bodies)) return false;
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
@@ -617,9 +651,9 @@ void DirectJoints::relax(Bodies& bodies) {
         row.impulse += row.stiffness *
                        (row.lack - product(row.own_a, &values_[6 * link.a]) - product(row.own_b, &values_[6 * link.b]));
       }
-    hold_drives(structure);
     write_velocities(structure, bodies);
   }
+  return true;
 }
 
 void DirectJoints::write_velocities(const Structure& structure, Bodies& bodies) const {
@@ -667,7 +701,6 @@ void DirectJoints::solve_interface(int sides) {
 // Asks for new velocities, not for what changes: so no worker needs those of another's bodies.
 void DirectJoints::solve_shared(Bodies& bodies) {
   const double per_h = -1 / double(h_), most_turn = kMostTurn / substeps_;
-  begin_drives(shared_);
   const std::size_t count = shared_.places.size();
   values_.assign(12 * (count + 1), 0.0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -730,8 +763,19 @@ void DirectJoints::solve_shared(Bodies& bodies) {
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r)
       rows_[r].lack = rows_[r].is_drive() ? -rows_[r].pull / rows_[r].stiffness : is_far ? 0 : per_h * rows_[r].error;
   }
+  if (hold_shared(bodies)) return solve_shared(bodies);
   set_impulses(bodies);
   push(shared_, 1, bodies);
+}
+
+// All workers that have a part of a structure take its rows out together, or none does.
+bool DirectJoints::hold_shared(Bodies& bodies) {
+  if (!limits_drives_) return false;
+  std::fill(values_.end() - 6, values_.end(), 0.0);
+  if (!interface_.any(*mailboxes_, hold_drives(shared_, bodies))) return false;
+  shared_.pushed.clear();
+  factor_shared(false);
+  return shared_.works;
 }
 
 void DirectJoints::relax_shared(Bodies& bodies) {
@@ -759,6 +803,7 @@ void DirectJoints::relax_shared(Bodies& bodies) {
   for (const Link& link : shared_.links)
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r)
       rows_[r].lack = rows_[r].is_drive() ? -rows_[r].pull / rows_[r].stiffness : 0;
+  if (hold_shared(bodies)) return relax_shared(bodies);
   set_impulses(bodies);
 }
 
@@ -774,11 +819,6 @@ void DirectJoints::set_impulses(Bodies& bodies) {
       if (row.is_out()) continue;
       double impulse = row.stiffness *
                        (row.lack - product(row.own_a, &values_[6 * link.a]) - product(row.own_b, &values_[6 * link.b]));
-      if (row.is_drive()) {
-        const double most = double((*axes_)[row.axis].force) * double(h_);
-        row.is_held = std::abs(impulse) > most;
-        if (row.is_held) impulse = std::copysign(most, impulse);
-      }
       add(impulse - row.impulse, row.own_a, &changes_[6 * link.a]);
       add(impulse - row.impulse, row.own_b, &changes_[6 * link.b]);
       row.impulse = impulse;

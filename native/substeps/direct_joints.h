@@ -44,6 +44,8 @@ class DirectJoints {
                      const std::vector<int>& bodies, const std::vector<int>& labels, const std::vector<int>& wanted);
   // Whether this worker has nothing to do here, nor to ask the others for.
   bool empty() const { return joints_.empty() && !asks_; }
+  // Whether any drive of the scene has a largest force.
+  void set_limits_drives(bool limits) { limits_drives_ = limits; }
   // Whether structures across workers may be solved here, by this worker or others.
   void set_asks(bool asks) { asks_ = asks; }
 
@@ -105,9 +107,11 @@ class DirectJoints {
   static void add_point(const Row* rows, double (Row::*own)[6], double (Row::*other)[6], double* block);
   void put_rows(const Link& link, Bodies& bodies);
   void put_drives(const Link& link, Bodies& bodies);
-  void hold_drive(Row& row, const Link& link);
-  void hold_drives(const Structure& structure);
+  bool hold_drives(const Structure& structure, Bodies& bodies);
   void begin_drives(const Structure& structure);
+  void refactor(Structure& structure);
+  bool solve(Structure& structure, Bodies& bodies);
+  bool relax(const Structure& structure, Bodies& bodies);
   void read_velocities(const Structure& structure, const Bodies& bodies);
   void write_velocities(const Structure& structure, Bodies& bodies) const;
 
@@ -115,6 +119,7 @@ class DirectJoints {
   void factor_shared(bool first);
   void solve_interface(int sides);
   void solve_shared(Bodies& bodies);
+  bool hold_shared(Bodies& bodies);
   void relax_shared(Bodies& bodies);
   void set_impulses(Bodies& bodies);
   void push(const Structure& structure, double sign, Bodies& bodies) const;
@@ -131,7 +136,7 @@ class DirectJoints {
   InterfaceMatrix::Part part_;
   std::vector<double> kept_values_, changes_, most_;
   Mailboxes* mailboxes_ = nullptr;
-  bool asks_ = false;
+  bool asks_ = false, limits_drives_ = false;
   // By how bodies are joined: what is known of it, or nothing where it is too much work. Kept while it is used.
   using Patterns = std::map<std::pair<int, Pairs>, std::shared_ptr<const BlockCholesky>>;
   Patterns patterns_, used_;

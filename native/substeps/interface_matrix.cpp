@@ -174,6 +174,21 @@ void InterfaceMatrix::solve(Mailboxes& mailboxes, double* values, int sides) {
   for (std::size_t i = 0; i < own.rows.size(); ++i) std::copy_n(&values_[each * own.rows[i]], each, values + each * i);
 }
 
+bool InterfaceMatrix::any(Mailboxes& mailboxes, bool own) {
+  const double said = own ? 1 : 0;
+  bool found = own;
+  each_other(mailboxes, [&](int worker) {
+    std::memcpy(mailboxes.outgoing(worker), &said, sizeof said);
+    mailboxes.send(worker, sizeof said);
+  });
+  each_other(mailboxes, [&](int worker) {
+    double theirs;
+    std::memcpy(&theirs, mailboxes.receive(worker, sizeof theirs), sizeof theirs);
+    found |= theirs > 0;
+  });
+  return found;
+}
+
 void InterfaceMatrix::largest(Mailboxes& mailboxes, std::vector<double>& of_labels) {
   each_other(mailboxes, [&](int worker) {
     std::memcpy(mailboxes.outgoing(worker), of_labels.data(), of_labels.size() * sizeof(double));

@@ -37,6 +37,8 @@ class InterfaceMatrix {
   void solve(Mailboxes& mailboxes, double* values, int sides);
   // Of each structure of the own part, the largest of all workers' values.
   void largest(Mailboxes& mailboxes, std::vector<double>& of_labels);
+  // Whether any worker that takes part says so.
+  bool any(Mailboxes& mailboxes, bool own);
   // Structures of the own part, ascending.
   const std::vector<int>& labels() const { return own_labels_; }
 

@@ -29,6 +29,7 @@ from lapjoint import (
 )
 from lapjoint.algorithms.drive_response import DriveResponse
 from lapjoint.arrays import rotation
+from lapjoint.scene.measures import kinetic_energy, potential_energy
 
 SUBSTEPS, STEP = 4, 1 / 120
 H = STEP / SUBSTEPS
@@ -164,6 +165,30 @@ def test_an_arm_of_drives_holds_what_it_carries(k: float, c: float, load: float)
         bend = -(turns[i] - (turns[i - 1] if i else 0.0))
         assert bend == pytest.approx(torque / k, rel=0.02, abs=2e-6)
     assert np.abs(states[-1, :, 7:]).max() < 0.02
+
+
+@ways
+@pytest.mark.parametrize("k", [1e4, 1e12])
+def test_a_drive_that_is_too_weak_lets_an_arm_fall_as_slowly_as_it_can(way: dict[str, Any], k: float) -> None:
+    weight, most = 9.81 * 0.5, 3.0
+    states = run(arm(Hinge((0.0, 1.0, 0.0), drive=Drive(stiffness=k, damping=k / 10, max_force=most))), 24, **way)
+    time = STEP * 24
+    turned = (weight - most) / (1 / 3 + 0.01 / 12) * time * (time + H) / 2
+    assert 2 * np.arcsin(states[-1, 0, 5]) == pytest.approx(turned, rel=0.02)
+
+
+@pytest.mark.parametrize("k", [1e4, 1e12])
+@pytest.mark.parametrize("joints", ["direct", "swept"])
+def test_an_arm_of_drives_that_are_too_weak_gains_nothing_from_them(k: float, joints: str) -> None:
+    scene = Scene(timestep=STEP)
+    scene.add_bodies(Box((0.5, 0.1, 0.1)), [(0.25 + 0.5 * i, 0.0, 0.0) for i in range(6)], mass=1.0)
+    for i in range(6):
+        joint = Hinge((0.0, 1.0, 0.0), drive=Drive(stiffness=k, damping=k / 100, max_force=20.0))
+        scene.add_joint(joint, i, i - 1 if i else WORLD, (0.5 * i, 0.0, 0.0))
+    states = run(scene, 120, joints=joints)
+    energy = [kinetic_energy(scene, one) + potential_energy(scene, one) for one in states]
+    assert max(energy) < 0.5
+    assert states[-1, 5, 2] < -0.5
 
 
 @pytest.mark.parametrize("k", [1e5, 1e9])
