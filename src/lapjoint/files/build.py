@@ -1,0 +1,230 @@
+"""A scene of a model: links become bodies, static bodies or kinematic ones, their colliders one shape each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import rotation
+from ..errors import LapjointError
+from ..scene import Compound, Part, Scene, Sphere
+from ..scene.joints import WORLD
+from ..scene.shapes import STATIC_ONLY, MovingShape, mass_properties
+from .filters import Filters, find_filters
+from .model import Array, Collider, Link, Mass, Model, Motion
+from .notes import Notes
+
+WATER = 1000.0
+"""kg/m^3, of colliders without a density of their own, as for bodies of a scene."""
+ASIDE = 1e-9
+"""A collider is where the centre of mass is if it is no farther from it than this share of the link's size."""
+UNSEEN = 0x80000000
+"""The group of bodies without colliders, which touch nothing: their mask is empty."""
+
+
+def build_scene(model: Model, notes: Notes) -> Scene:
+    """The scene that a model describes; `notes` names links in errors, and counts what is there."""
+    timestep = {} if model.timestep is None else {"timestep": model.timestep}
+    scene = Scene(model.name, gravity=model.gravity, **timestep)
+    filters = find_filters(model.may_touch, _label_counts(model))
+    bodies = np.full(len(model.links), WORLD)
+    for number, link in enumerate(model.links):
+        try:
+            if link.motion is Motion.MOVING:
+                bodies[number] = _add_body(scene, link, filters)
+            else:
+                _add_static(scene, link, filters)
+        except LapjointError as error:
+            raise notes.refuse(link.where or link.name, str(error)) from None
+    _add_joints(scene, model, bodies, notes)
+    _ignore(scene, model, filters, bodies, notes)
+    _set_start(scene, model, bodies)
+    kinds = {Motion.MOVING: "bodies", Motion.STATIC: "static bodies", Motion.KINEMATIC: "kinematic bodies"}
+    for link in model.links:
+        if link.motion is Motion.MOVING or link.colliders:
+            notes.count(kinds[link.motion])
+    notes.count("colliders", sum(len(link.colliders) for link in model.links))
+    notes.count("joints", len(model.joints))
+    return scene
+
+
+# ---- links ---------------------------------------------------------------------------------------------------------
+
+
+def mass_of_colliders(link: Link) -> Mass:
+    """Mass, centre of mass and inertia of a link's colliders, by their densities."""
+    found = [_collider_mass(collider) for collider in link.colliders]
+    if not found:
+        raise LapjointError("has neither a mass nor a collider that it would follow from")
+    return joined_masses(found)
+
+
+def _collider_mass(collider: Collider) -> Mass:
+    if isinstance(collider.shape, STATIC_ONLY):
+        raise LapjointError(f"{collider.where or 'a collider'} is a {type(collider.shape).__name__}: it cannot move")
+    volume, unit = mass_properties(collider.shape)
+    density = WATER if collider.density is None else collider.density
+    turn = rotation.to_matrix(collider.quaternion)
+    return Mass(density * volume, np.asarray(collider.position, float), density * turn @ unit @ turn.T)
+
+
+def joined_masses(masses: list[Mass]) -> Mass:
+    """Of all of them together."""
+    total = sum(one.mass for one in masses)
+    centre = sum(one.mass * one.centre for one in masses) / total
+    inertia = np.zeros((3, 3))
+    for one in masses:
+        way = one.centre - centre
+        inertia += one.inertia + one.mass * (way @ way * np.eye(3) - np.outer(way, way))
+    return Mass(total, np.asarray(centre), inertia)
+
+
+def _add_body(scene: Scene, link: Link, filters: Filters) -> int:
+    mass = link.mass or mass_of_colliders(link)
+    turn = np.asarray(link.quaternion, float)
+    centre = link.position + rotation.rotate(turn, mass.centre)
+    shape, own_turn = _shape_about(link, mass)
+    # The body's frame is that of its one shape, or the link's.
+    matrix = rotation.to_matrix(own_turn)
+    first = link.colliders[0] if link.colliders else None
+    options = {} if first is None else {"material": first.material}
+    return scene.add_body(
+        shape,
+        centre,
+        rotation.multiply(turn, own_turn),
+        mass=mass.mass,
+        inertia=matrix.T @ mass.inertia @ matrix,
+        name=link.name or None,
+        group=UNSEEN if first is None else int(filters.group[first.label]),
+        mask=0 if first is None else int(filters.mask[first.label]),
+        **options,
+    )
+
+
+def _shape_about(link: Link, mass: Mass) -> tuple[MovingShape, Array]:
+    """A link's shape about its centre of mass, and how that is turned in the link's frame."""
+    straight = np.array([1.0, 0.0, 0.0, 0.0])
+    if not link.colliders:
+        radius = np.sqrt(2.5 * max(np.trace(mass.inertia) / 3, 0.0) / mass.mass)
+        return Sphere(float(max(radius, 1e-3))), straight
+    for collider in link.colliders:
+        if isinstance(collider.shape, STATIC_ONLY):
+            raise LapjointError(f"{collider.where or 'a collider'} is a {type(collider.shape).__name__}: cannot move")
+    if len(link.colliders) == 1:
+        only = link.colliders[0]
+        size = float(np.ptp(np.linalg.eigvalsh(mass.inertia))) + float(np.trace(mass.inertia))
+        if np.abs(only.position - mass.centre).max() <= ASIDE * max(np.sqrt(size / mass.mass), 1e-3):
+            return only.shape, np.asarray(only.quaternion, float)
+    return Compound.centred(tuple(_parts(link, mass.centre))), straight
+
+
+def _parts(link: Link, origin: Array) -> list[Part]:
+    """A link's colliders as parts of a compound with this origin."""
+    found = []
+    for collider in link.colliders:
+        inner = collider.shape.parts if isinstance(collider.shape, Compound) else (Part(collider.shape),)
+        for part in inner:
+            place = collider.position + rotation.rotate(collider.quaternion, part.position) - origin
+            turn = rotation.multiply(collider.quaternion, part.quaternion)
+            found.append(replace(part, position=tuple(place), quaternion=tuple(turn)))
+    return found
+
+
+def _add_static(scene: Scene, link: Link, filters: Filters) -> None:
+    """Its colliders one by one: each may be of any shape, and has its own material and filter."""
+    for collider in link.colliders:
+        place = link.position + rotation.rotate(link.quaternion, collider.position)
+        turn = rotation.multiply(link.quaternion, collider.quaternion)
+        options = {
+            "material": collider.material,
+            "group": int(filters.group[collider.label]),
+            "mask": int(filters.mask[collider.label]),
+        }
+        if link.motion is Motion.KINEMATIC:
+            scene.add_kinematic(collider.shape, place, turn, **options)
+        else:
+            scene.add_static(collider.shape, place, turn, **options)
+
+
+# ---- joints, filters, start ----------------------------------------------------------------------------------------
+
+
+def _add_joints(scene: Scene, model: Model, bodies: NDArray[np.int64], notes: Notes) -> None:
+    for one in model.joints:
+        a, b = int(bodies[one.a]), WORLD if one.b == WORLD else int(bodies[one.b])
+        if a == WORLD:
+            raise notes.refuse(one.where or one.name, "holds nothing that moves, expected at least one moving body")
+        for link in (one.a, one.b):
+            if link != WORLD and model.links[link].motion is Motion.KINEMATIC:
+                raise notes.refuse(one.where or one.name, "holds a kinematic body, which no joint can")
+        try:
+            scene.add_joints(
+                one.joint,
+                [a],
+                [b],
+                [one.anchor],
+                quaternions=[one.quaternion],
+                anchors_b=None if one.anchor_b is None else [one.anchor_b],
+                quaternions_b=None if one.quaternion_b is None else [one.quaternion_b],
+                collide=one.collide,
+            )
+        except LapjointError as error:
+            raise notes.refuse(one.where or one.name, str(error)) from None
+
+
+def _label_counts(model: Model) -> NDArray[np.float64]:
+    """How many colliders have each label. Those of static bodies count as many: pairs with them cannot be ignored."""
+    counts = np.zeros(len(model.may_touch))
+    for link in model.links:
+        for collider in link.colliders:
+            counts[collider.label] += 1.0 if link.motion is Motion.MOVING else 1e6
+    return counts
+
+
+def _ignore(scene: Scene, model: Model, filters: Filters, bodies: NDArray[np.int64], notes: Notes) -> None:
+    pairs = {tuple(sorted((int(bodies[a]), int(bodies[b])))) for a, b in model.ignored}
+    pairs = {(a, b) for a, b in pairs if a != b and a != WORLD}
+    links_of: dict[int, set[int]] = {}
+    for number, link in enumerate(model.links):
+        for collider in link.colliders:
+            links_of.setdefault(collider.label, set()).add(number)
+    for one, other in filters.ignored.tolist():
+        for a in links_of.get(one, ()):
+            for b in links_of.get(other, ()):
+                if a == b:
+                    continue
+                labels = [[collider.label for collider in model.links[link].colliders] for link in (a, b)]
+                if model.may_touch[np.ix_(*labels)].any() or WORLD in (bodies[a], bodies[b]):
+                    where = model.links[a].where or model.links[a].name
+                    raise notes.refuse(
+                        where,
+                        "the file has more classes of who may touch whom than the 32 that a scene can tell apart; "
+                        "expected fewer, or pairs that are excluded one by one",
+                    )
+                pairs.add(tuple(sorted((int(bodies[a]), int(bodies[b])))))
+    if pairs:
+        rows = np.array(sorted(pairs))
+        scene.ignore(rows[:, 0], rows[:, 1])
+
+
+def _set_start(scene: Scene, model: Model, bodies: NDArray[np.int64]) -> None:
+    """Bodies where they start, with their velocities."""
+    states, changed = np.array(scene.states), []
+    for number, link in enumerate(model.links):
+        body = bodies[number]
+        if body == WORLD:
+            continue
+        moves = link.linear_velocity.any() or link.angular_velocity.any()
+        if link.start is None and not moves:
+            continue
+        changed.append(body)
+        if link.start is not None:
+            position, quaternion = link.start
+            change = rotation.multiply(quaternion, rotation.conjugate(link.quaternion))
+            states[body, :3] = position + rotation.rotate(change, states[body, :3] - link.position)
+            states[body, 3:7] = rotation.multiply(change, states[body, 3:7])
+        states[body, 7:10], states[body, 10:] = link.linear_velocity, link.angular_velocity
+    if changed:
+        scene.set_states(changed, states[changed])
