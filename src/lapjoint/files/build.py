@@ -81,8 +81,21 @@ def joined_masses(masses: list[Mass]) -> Mass:
     return Mass(total, np.asarray(centre), inertia)
 
 
+def _mass(link: Link) -> Mass:
+    """A link's mass; what the file leaves open follows from its colliders."""
+    given = link.mass
+    if given is None:
+        return mass_of_colliders(link)
+    if not np.isnan(given.inertia).any():
+        return given
+    solid = mass_of_colliders(link)
+    way = solid.centre - given.centre
+    moved = solid.inertia + solid.mass * (way @ way * np.eye(3) - np.outer(way, way))
+    return Mass(given.mass, given.centre, moved * given.mass / solid.mass)
+
+
 def _add_body(scene: Scene, link: Link, filters: Filters) -> int:
-    mass = link.mass or mass_of_colliders(link)
+    mass = _mass(link)
     turn = np.asarray(link.quaternion, float)
     centre = link.position + rotation.rotate(turn, mass.centre)
     shape, own_turn = _shape_about(link, mass)

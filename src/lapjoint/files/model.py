@@ -52,7 +52,7 @@ class Mass:
     mass: float
     centre: Array
     inertia: Array
-    """(3, 3) about the centre [kg m^2]."""
+    """(3, 3) about the centre [kg m^2]; not a number: that of its colliders, for this mass."""
 
 
 @dataclass
