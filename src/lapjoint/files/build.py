@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import rotation
 from ..errors import LapjointError
-from ..scene import Compound, Part, Scene, Sphere
+from ..scene import Compound, Material, Part, Scene, Sphere
 from ..scene.joints import WORLD
 from ..scene.shapes import STATIC_ONLY, MovingShape, mass_properties
 from .filters import Filters, find_filters
@@ -18,8 +19,9 @@ from .notes import Notes
 
 WATER = 1000.0
 """kg/m^3, of colliders without a density of their own, as for bodies of a scene."""
-ASIDE = 1e-9
-"""A collider is where the centre of mass is if it is no farther from it than this share of the link's size."""
+ASIDE = 1e-6
+"""A collider is where the centre of mass is if it is no farther from it than this share of the link's size: files have
+numbers of seven digits."""
 UNSEEN = 0x80000000
 """The group of bodies without colliders, which touch nothing: their mask is empty."""
 
@@ -27,8 +29,9 @@ UNSEEN = 0x80000000
 def build_scene(model: Model, notes: Notes) -> Scene:
     """The scene that a model describes; `notes` names links in errors, and counts what is there."""
     timestep = {} if model.timestep is None else {"timestep": model.timestep}
-    scene = Scene(model.name, gravity=model.gravity, **timestep)
-    filters = find_filters(model.may_touch, _label_counts(model))
+    scene = Scene(model.name, gravity=model.gravity, **timestep, **model.settings)  # type: ignore[arg-type]
+    scene.camera = model.camera
+    filters = given_filters(model) or find_filters(model.may_touch, _label_counts(model))
     bodies = np.full(len(model.links), WORLD)
     for number, link in enumerate(model.links):
         try:
@@ -98,11 +101,11 @@ def _add_body(scene: Scene, link: Link, filters: Filters) -> int:
     mass = _mass(link)
     turn = np.asarray(link.quaternion, float)
     centre = link.position + rotation.rotate(turn, mass.centre)
-    shape, own_turn = _shape_about(link, mass)
+    shape, own_turn = _shape_about(link, mass, filters)
     # The body's frame is that of its one shape, or the link's.
     matrix = rotation.to_matrix(own_turn)
     first = link.colliders[0] if link.colliders else None
-    options = {} if first is None else {"material": first.material}
+    surface = Material() if first is None else first.material
     return scene.add_body(
         shape,
         centre,
@@ -112,11 +115,13 @@ def _add_body(scene: Scene, link: Link, filters: Filters) -> int:
         name=link.name or None,
         group=UNSEEN if first is None else int(filters.group[first.label]),
         mask=0 if first is None else int(filters.mask[first.label]),
-        **options,
+        material=replace(surface, linear_damping=link.damping[0], angular_damping=link.damping[1]),
+        label=link.label,
+        hit_impulse=link.hit_impulse,
     )
 
 
-def _shape_about(link: Link, mass: Mass) -> tuple[MovingShape, Array]:
+def _shape_about(link: Link, mass: Mass, filters: Filters) -> tuple[MovingShape, Array]:
     """A link's shape about its centre of mass, and how that is turned in the link's frame."""
     straight = np.array([1.0, 0.0, 0.0, 0.0])
     if not link.colliders:
@@ -125,40 +130,62 @@ def _shape_about(link: Link, mass: Mass) -> tuple[MovingShape, Array]:
     for collider in link.colliders:
         if isinstance(collider.shape, STATIC_ONLY):
             raise LapjointError(f"{collider.where or 'a collider'} is a {type(collider.shape).__name__}: cannot move")
-    if len(link.colliders) == 1:
+    if len(link.colliders) == 1 and not link.is_whole:
         only = link.colliders[0]
         size = float(np.ptp(np.linalg.eigvalsh(mass.inertia))) + float(np.trace(mass.inertia))
         if np.abs(only.position - mass.centre).max() <= ASIDE * max(np.sqrt(size / mass.mass), 1e-3):
             return only.shape, np.asarray(only.quaternion, float)
-    return Compound.centred(tuple(_parts(link, mass.centre))), straight
+    return Compound.centred(tuple(_parts(link, mass.centre, filters))), straight
 
 
-def _parts(link: Link, origin: Array) -> list[Part]:
-    """A link's colliders as parts of a compound with this origin."""
-    found = []
+def _parts(link: Link, origin: Array, filters: Filters) -> list[Part]:
+    """A link's colliders as parts of a compound with this origin. The body has surface and filter of the first; parts
+    that have others have their own."""
+    found, first = [], link.colliders[0]
     for collider in link.colliders:
+        own: dict[str, Any] = {"relative_density": collider.relative_density}
+        if collider.material != first.material:
+            own["material"] = collider.material
+        for name, bits in (("group", filters.group), ("mask", filters.mask)):
+            if bits[collider.label] != bits[first.label]:
+                own[name] = int(bits[collider.label])
         inner = collider.shape.parts if isinstance(collider.shape, Compound) else (Part(collider.shape),)
         for part in inner:
             place = collider.position + rotation.rotate(collider.quaternion, part.position) - origin
             turn = rotation.multiply(collider.quaternion, part.quaternion)
-            found.append(replace(part, position=tuple(place), quaternion=tuple(turn)))
+            found.append(replace(part, position=tuple(place), quaternion=tuple(turn), **own))
     return found
 
 
 def _add_static(scene: Scene, link: Link, filters: Filters) -> None:
-    """Its colliders one by one: each may be of any shape, and has its own material and filter."""
+    """Its colliders one by one: each may be of any shape, and has its own material and filter. What moves as one is
+    one compound, where that can be."""
+    convex = not any(isinstance(collider.shape, STATIC_ONLY) for collider in link.colliders)
+    moves_as_one = link.motion is Motion.KINEMATIC and len(link.colliders) > 1
+    if link.colliders and convex and (link.is_whole or moves_as_one):
+        first = link.colliders[0]
+        shape = Compound.centred(tuple(_parts(link, np.zeros(3), filters)))
+        _add_one_static(scene, link, Collider(shape, material=first.material, label=first.label), filters)
+        return
     for collider in link.colliders:
-        place = link.position + rotation.rotate(link.quaternion, collider.position)
-        turn = rotation.multiply(link.quaternion, collider.quaternion)
-        options = {
-            "material": collider.material,
-            "group": int(filters.group[collider.label]),
-            "mask": int(filters.mask[collider.label]),
-        }
-        if link.motion is Motion.KINEMATIC:
-            scene.add_kinematic(collider.shape, place, turn, **options)
-        else:
-            scene.add_static(collider.shape, place, turn, **options)
+        _add_one_static(scene, link, collider, filters)
+
+
+def _add_one_static(scene: Scene, link: Link, collider: Collider, filters: Filters) -> None:
+    place = link.position + rotation.rotate(link.quaternion, collider.position)
+    turn = rotation.multiply(link.quaternion, collider.quaternion)
+    options: dict[str, Any] = {
+        "material": collider.material,
+        "group": int(filters.group[collider.label]),
+        "mask": int(filters.mask[collider.label]),
+        "surface_velocity": link.surface_velocity,
+    }
+    if link.motion is not Motion.KINEMATIC:
+        scene.add_static(collider.shape, place, turn, **options)
+        return
+    number = scene.add_kinematic(collider.shape, place, turn, **options)
+    if link.given_motion is not None:
+        scene.motions[number] = link.given_motion
 
 
 # ---- joints, filters, start ----------------------------------------------------------------------------------------
@@ -185,6 +212,17 @@ def _add_joints(scene: Scene, model: Model, bodies: NDArray[np.int64], notes: No
             )
         except LapjointError as error:
             raise notes.refuse(one.where or one.name, str(error)) from None
+
+
+def given_filters(model: Model) -> Filters | None:
+    """The groups and masks that the file has, if they let those touch that may."""
+    if model.bits is None or len(model.bits) != len(model.may_touch):
+        return None
+    group, mask = (np.array(bits, np.uint32) for bits in zip(*model.bits, strict=True))
+    seen = (group[:, None] & mask[None, :]).astype(bool)
+    if not np.array_equal(seen & seen.T, model.may_touch):
+        return None
+    return Filters(group, mask, np.empty((0, 2), np.int32))
 
 
 def _label_counts(model: Model) -> NDArray[np.float64]:

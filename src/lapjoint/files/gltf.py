@@ -207,9 +207,7 @@ class _Reader:
         found.label = self._labels.setdefault(chosen, len(self._labels))
         link.colliders.append(found)
 
-    def _implicit(
-        self, entry: dict[str, Any], scale: Array, where: str, link: Link
-    ) -> tuple[StaticShape, Array]:
+    def _implicit(self, entry: dict[str, Any], scale: Array, where: str, link: Link) -> tuple[StaticShape, Array]:
         kind = entry["type"]
         own = entry.get(kind, {})
         even = bool(np.allclose(scale, scale[0]))
@@ -279,7 +277,11 @@ class _Reader:
         stride = int(view.get("byteStride", row)) or row
         start = int(view.get("byteOffset", 0)) + int(accessor.get("byteOffset", 0))
         last = int(view.get("byteOffset", 0)) + int(view["byteLength"])
-        if min(count, start) < 0 or stride < row or (count and start + stride * (count - 1) + row > min(last, len(data))):
+        if (
+            min(count, start) < 0
+            or stride < row
+            or (count and start + stride * (count - 1) + row > min(last, len(data)))
+        ):
             raise self._notes.refuse(f"accessor {number}", "reaches beyond its buffer")
         return np.ndarray((count, columns), dtype, data, start, (stride, dtype.itemsize)).copy()
 
@@ -335,7 +337,9 @@ class _Reader:
             link = self._link_of[one]
             moves = self._model.links[link].motion is Motion.MOVING
             position, quaternion, _ = self._poses[one]
-            ends.append((link if moves or self._model.links[link].motion is Motion.KINEMATIC else WORLD, position, quaternion))
+            ends.append(
+                (link if moves or self._model.links[link].motion is Motion.KINEMATIC else WORLD, position, quaternion)
+            )
         if ends[0][0] == ends[1][0] == WORLD:
             raise self._notes.refuse(where, "joins nothing that moves")
         forward = ends[1][0] != WORLD

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..scene.joints import WORLD, Joint
 from ..scene.materials import Material
+from ..scene.motions import GivenMotion
 from ..scene.shapes import StaticShape
 
 Array = NDArray[np.float64]
@@ -36,6 +37,8 @@ class Collider:
     """Its row in the model's `may_touch`."""
     density: float | None = None
     """kg/m^3, where the link's mass follows from its colliders."""
+    relative_density: float = 1.0
+    """In multiples of the link's, as a part of a compound has it."""
     where: str = ""
 
 
@@ -72,6 +75,15 @@ class Link:
     linear_velocity: Array = field(default_factory=lambda: np.zeros(3))
     """Of its centre of mass, in the world."""
     angular_velocity: Array = field(default_factory=lambda: np.zeros(3))
+    is_whole: bool = False
+    """Whether its colliders are one compound, though it is static or they are one."""
+    label: int = 0
+    hit_impulse: float = np.inf
+    damping: tuple[float, float] = (0.0, 0.0)
+    """Linear and angular, as a material has it."""
+    surface_velocity: Array = field(default_factory=lambda: np.zeros(6))
+    given_motion: GivenMotion | None = None
+    """Of a kinematic one."""
     where: str = ""
 
 
@@ -107,6 +119,11 @@ class Model:
     """Which labels of colliders may touch: symmetric."""
     ignored: list[tuple[int, int]] = field(default_factory=list)
     """Pairs of links that may not, whatever their labels."""
+    bits: list[tuple[int, int]] | None = None
+    """Group and mask of each label, where the file has those of a scene."""
+    settings: dict[str, int] = field(default_factory=dict)
+    """Other settings of a scene, where the file has them."""
+    camera: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None
 
 
 __all__ = ["WORLD", "Collider", "Link", "LinkJoint", "Mass", "Model", "Motion"]

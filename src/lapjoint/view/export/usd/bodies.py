@@ -97,7 +97,7 @@ def add_statics(parent: Prim, scene: Scene, shapes: Sequence[Any], materials: Se
     color, paths = to_linear(STATIC_COLOR), []
     for i in range(count):
         motion = scene.motions.get(i)
-        prim = _add_instance(parent, numbered("static" if motion is None else "kinematic", i, count))
+        prim = _add_instance(parent, numbered("static", i, count))
         paths.append(prim.path)
         _refer(prim, shapes[statics.shape_id[i]], BODY[2:] if motion is None else (BODY[0], BODY[2]))
         place(prim, statics.position[i], statics.quaternion[i])

@@ -30,7 +30,9 @@ def filters_of(scene: Scene, body_count: int, bodies: Sequence[Any], statics: Se
                 found.setdefault(own, []).append(paths[i])
                 continue
             for name, part in zip(part_names(shape), shape.parts, strict=True):
-                mine = tuple(had if given is None else given for had, given in zip(own, (part.group, part.mask), strict=True))
+                mine = tuple(
+                    had if given is None else given for had, given in zip(own, (part.group, part.mask), strict=True)
+                )
                 found.setdefault((mine[0], mine[1]), []).append(paths[i].AppendChild(name))
     return found
 

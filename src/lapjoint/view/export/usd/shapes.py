@@ -26,7 +26,21 @@ from ....scene import (
 )
 from ....scene.shapes import StaticShape, hull_faces
 from ...draw.tessellate import sphere
-from .layer import Prim, Types, add_apis, add_prim, doubles, numbered, order_ops, place, points, put, relate, vec3f, whole
+from .layer import (
+    Prim,
+    Types,
+    add_apis,
+    add_prim,
+    doubles,
+    numbered,
+    order_ops,
+    place,
+    points,
+    put,
+    relate,
+    vec3f,
+    whole,
+)
 from .materials import add_material
 
 COLLIDER = ("PhysicsCollisionAPI", "MaterialBindingAPI")

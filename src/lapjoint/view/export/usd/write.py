@@ -52,7 +52,9 @@ def _fill(layer: Sdf.Layer, frames: Frames, on_body: Callable[[int, int], None] 
     _add_physics_scene(root, scene)
     shapes, seen = _add_shapes(classes, frames)
     scope = add_prim(root, "Materials", "Scope")
-    materials = [_add_materials(scope, name, table) for name, table in (("body", scene.bodies), ("static", scene.statics))]
+    materials = [
+        _add_materials(scope, name, table) for name, table in (("body", scene.bodies), ("static", scene.statics))
+    ]
     bodies = add_bodies(add_prim(root, "Bodies", "Scope"), frames, shapes, seen, materials[0])
     statics = add_statics(add_prim(root, "Statics", "Scope"), scene, shapes, materials[1])
     add_joints(add_prim(root, "Joints", "Scope"), scene, bodies, frames.joint_count)
