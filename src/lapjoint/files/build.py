@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..scene import Compound, Material, Part, Scene, Sphere
 from ..scene.joints import WORLD
 from ..scene.shapes import STATIC_ONLY, MovingShape, mass_properties
 from .filters import Filters, find_filters
-from .model import Array, Collider, Link, Mass, Model, Motion
+from .model import Array, Collider, Link, LinkJoint, Mass, Model, Motion
 from .notes import Notes
 
 WATER = 1000.0
@@ -32,15 +33,13 @@ def build_scene(model: Model, notes: Notes) -> Scene:
     scene = Scene(model.name, gravity=model.gravity, **timestep, **model.settings)  # type: ignore[arg-type]
     scene.camera = model.camera
     filters = given_filters(model) or find_filters(model.may_touch, _label_counts(model))
-    bodies = np.full(len(model.links), WORLD)
-    for number, link in enumerate(model.links):
-        try:
-            if link.motion is Motion.MOVING:
-                bodies[number] = _add_body(scene, link, filters)
-            else:
+    bodies = _add_bodies(scene, model, filters, notes)
+    for link in model.links:
+        if link.motion is not Motion.MOVING:
+            try:
                 _add_static(scene, link, filters)
-        except LapjointError as error:
-            raise notes.refuse(link.where or link.name, str(error)) from None
+            except LapjointError as error:
+                raise notes.refuse(link.where or link.name, str(error)) from None
     _add_joints(scene, model, bodies, notes)
     _ignore(scene, model, filters, bodies, notes)
     _set_start(scene, model, bodies)
@@ -97,27 +96,79 @@ def _mass(link: Link) -> Mass:
     return Mass(given.mass, given.centre, moved * given.mass / solid.mass)
 
 
-def _add_body(scene: Scene, link: Link, filters: Filters) -> int:
-    mass = _mass(link)
-    turn = np.asarray(link.quaternion, float)
-    centre = link.position + rotation.rotate(turn, mass.centre)
-    shape, own_turn = _shape_about(link, mass, filters)
-    # The body's frame is that of its one shape, or the link's.
-    matrix = rotation.to_matrix(own_turn)
-    first = link.colliders[0] if link.colliders else None
-    surface = Material() if first is None else first.material
-    return scene.add_body(
-        shape,
-        centre,
-        rotation.multiply(turn, own_turn),
-        mass=mass.mass,
-        inertia=matrix.T @ mass.inertia @ matrix,
-        name=link.name or None,
-        group=UNSEEN if first is None else int(filters.group[first.label]),
-        mask=0 if first is None else int(filters.mask[first.label]),
-        material=replace(surface, linear_damping=link.damping[0], angular_damping=link.damping[1]),
-        label=link.label,
-        hit_impulse=link.hit_impulse,
+def _add_bodies(scene: Scene, model: Model, filters: Filters, notes: Notes) -> NDArray[np.int64]:
+    """Links that move; the bodies' numbers by the links', WORLD where these do not."""
+    bodies, made = np.full(len(model.links), WORLD), []
+    for number, link in enumerate(model.links):
+        if link.motion is not Motion.MOVING:
+            continue
+        try:
+            mass = _mass(link)
+            made.append(_Body(link, mass, *_shape_about(link, mass, filters)))
+        except LapjointError as error:
+            raise notes.refuse(link.where or link.name, str(error)) from None
+        bodies[number] = len(made) - 1
+    # Bodies of one material, with names or without, are added at once.
+    for _, run in groupby(made, lambda body: (body.material, bool(body.link.name))):
+        together = list(run)
+        try:
+            _add_together(scene, together, filters)
+        except LapjointError:
+            for body in together:  # which of them it is
+                try:
+                    _add_together(scene, [body], filters)
+                except LapjointError as error:
+                    raise notes.refuse(body.link.where or body.link.name, str(error)) from None
+    return bodies
+
+
+@dataclass(frozen=True)
+class _Body:
+    """A link with its mass, its shape about its centre, and how that is turned in the link's frame."""
+
+    link: Link
+    mass: Mass
+    shape: MovingShape
+    turn: Array
+
+    @property
+    def material(self) -> Material:
+        first, (linear, angular) = self.link.colliders[:1], self.link.damping
+        surface = first[0].material if first else Material()
+        if not (linear or angular):
+            return surface
+        return replace(surface, linear_damping=linear, angular_damping=angular)
+
+    def bits(self, filters: Filters) -> tuple[int, int]:
+        """Group and mask."""
+        if not self.link.colliders:
+            return UNSEEN, 0
+        label = self.link.colliders[0].label
+        return int(filters.group[label]), int(filters.mask[label])
+
+
+def _add_together(scene: Scene, made: list[_Body], filters: Filters) -> None:
+    links = [body.link for body in made]
+    turns = np.array([link.quaternion for link in links], float)
+    centres = np.array([link.position for link in links], float)
+    centres += rotation.rotate(turns, np.array([body.mass.centre for body in made], float))
+    # A body's frame is that of its one shape, or the link's.
+    own = np.array([body.turn for body in made], float)
+    axes = rotation.to_matrix(own)
+    inertia = axes.transpose(0, 2, 1) @ np.array([body.mass.inertia for body in made], float) @ axes
+    group, mask = zip(*(body.bits(filters) for body in made), strict=True)
+    scene.add_bodies(
+        [body.shape for body in made],
+        centres,
+        rotation.multiply(turns, own),
+        mass=[body.mass.mass for body in made],
+        inertia=(inertia + inertia.transpose(0, 2, 1)) / 2,
+        material=made[0].material,
+        group=group,
+        mask=mask,
+        labels=[link.label for link in links],
+        hit_impulse=[link.hit_impulse for link in links],
+        names=[link.name for link in links] if links[0].name else None,
     )
 
 
@@ -132,8 +183,8 @@ def _shape_about(link: Link, mass: Mass, filters: Filters) -> tuple[MovingShape,
             raise LapjointError(f"{collider.where or 'a collider'} is a {type(collider.shape).__name__}: cannot move")
     if len(link.colliders) == 1 and not link.is_whole:
         only = link.colliders[0]
-        size = float(np.ptp(np.linalg.eigvalsh(mass.inertia))) + float(np.trace(mass.inertia))
-        if np.abs(only.position - mass.centre).max() <= ASIDE * max(np.sqrt(size / mass.mass), 1e-3):
+        size = (max(float(np.trace(mass.inertia)), 0.0) / mass.mass) ** 0.5 if mass.mass > 0 else 0.0
+        if np.abs(only.position - mass.centre).max() <= ASIDE * max(size, 1e-3):
             return only.shape, np.asarray(only.quaternion, float)
     return Compound.centred(tuple(_parts(link, mass.centre, filters))), straight
 
@@ -193,25 +244,37 @@ def _add_one_static(scene: Scene, link: Link, collider: Collider, filters: Filte
 
 def _add_joints(scene: Scene, model: Model, bodies: NDArray[np.int64], notes: Notes) -> None:
     for one in model.joints:
-        a, b = int(bodies[one.a]), WORLD if one.b == WORLD else int(bodies[one.b])
-        if a == WORLD:
+        if bodies[one.a] == WORLD:
             raise notes.refuse(one.where or one.name, "holds nothing that moves, expected at least one moving body")
         for link in (one.a, one.b):
             if link != WORLD and model.links[link].motion is Motion.KINEMATIC:
                 raise notes.refuse(one.where or one.name, "holds a kinematic body, which no joint can")
+    # Equal joints that follow each other are added at once.
+    alike = [(one.joint, one.collide, one.anchor_b is None, one.quaternion_b is None) for one in model.joints]
+    for _, run in groupby(zip(alike, model.joints, strict=True), lambda pair: pair[0]):
+        together = [one for _, one in run]
         try:
-            scene.add_joints(
-                one.joint,
-                [a],
-                [b],
-                [one.anchor],
-                quaternions=[one.quaternion],
-                anchors_b=None if one.anchor_b is None else [one.anchor_b],
-                quaternions_b=None if one.quaternion_b is None else [one.quaternion_b],
-                collide=one.collide,
-            )
-        except LapjointError as error:
-            raise notes.refuse(one.where or one.name, str(error)) from None
+            _join(scene, together, bodies)
+        except LapjointError:
+            for one in together:  # which of them it is
+                try:
+                    _join(scene, [one], bodies)
+                except LapjointError as error:
+                    raise notes.refuse(one.where or one.name, str(error)) from None
+
+
+def _join(scene: Scene, joints: list[LinkJoint], bodies: NDArray[np.int64]) -> None:
+    first = joints[0]
+    scene.add_joints(
+        first.joint,
+        [bodies[one.a] for one in joints],
+        [WORLD if one.b == WORLD else bodies[one.b] for one in joints],
+        np.array([one.anchor for one in joints]),
+        quaternions=np.array([one.quaternion for one in joints]),
+        anchors_b=None if first.anchor_b is None else np.array([one.anchor_b for one in joints]),
+        quaternions_b=None if first.quaternion_b is None else np.array([one.quaternion_b for one in joints]),
+        collide=first.collide,
+    )
 
 
 def given_filters(model: Model) -> Filters | None:

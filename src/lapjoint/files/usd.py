@@ -22,7 +22,7 @@ from . import usd_joints, usd_shapes
 from . import usd_words as words
 from .model import WORLD, Array, Collider, Link, LinkJoint, Mass, Model, Motion
 from .notes import Notes
-from .usd_values import AXES, DEGREE, given, pose, quaternion, vector
+from .usd_values import AXES, DEGREE, given, own_values, poses, quaternion, vector
 
 TURNS = {name: rotation.between((1.0, 0.0, 0.0), axis) for name, axis in AXES.items()}
 """From the x axis, along which joints are, to the one that a joint names."""
@@ -91,7 +91,6 @@ class _Reader:
         self._model = Model(notes.path.stem)
         self._link_of: dict[str, int] = {}
         self._labels: dict[tuple[frozenset[str], str], int] = {}
-        self._materials: dict[str, Material] = {}
         self._apart = list(self._filtered())
         self._alone: set[str] = set()
 
@@ -101,8 +100,7 @@ class _Reader:
         self._read_shapes()
         self._sort_links()
         self._read_masses()
-        for kind, desc in self._sorted((*usd_joints.KINDS, *usd_joints.OTHERS)):
-            self._read_joint(kind, desc)
+        self._read_joints()
         self._read_filters()
         if not any(link.motion is Motion.MOVING for link in self._model.links):
             raise self._notes.refuse("", "has no rigid body (UsdPhysics.RigidBodyAPI), expected at least one")
@@ -121,13 +119,13 @@ class _Reader:
     def _length(self, value: Any) -> Array:
         return self._unit * vector(value)
 
-    def _place(self, prim: Any) -> tuple[Array, Array]:
-        """Where a prim is in the world: metres, and z up."""
-        try:
-            position, turn = pose(self._frames.GetLocalToWorldTransform(prim))
-        except ValueError as error:
-            raise self._notes.refuse(str(prim.GetPath()), str(error)) from None
-        return rotation.rotate(self._up, self._unit * position), rotation.multiply(self._up, turn)
+    def _places(self, prims: Sequence[Any]) -> tuple[Array, Array]:
+        """Where prims are in the world: metres, and z up."""
+        found = [self._frames.GetLocalToWorldTransform(prim) for prim in prims]
+        positions, turns, wrong = poses(found)
+        for number, text in wrong.items():
+            raise self._notes.refuse(str(prims[number].GetPath()), text)
+        return rotation.rotate(self._up, self._unit * positions), rotation.multiply(self._up, turns)
 
     # ---- the scene and its links -----------------------------------------------------------------------------------
 
@@ -163,106 +161,114 @@ class _Reader:
             model.camera = (tuple(eye), tuple(target))
 
     def _read_bodies(self) -> None:
-        for desc in self._all("RigidBody"):
-            path = str(desc.primPath)
-            motion = Motion.MOVING
+        found = [desc for _, desc in self._sorted(["RigidBody"])]
+        prims = [self._stage.GetPrimAtPath(desc.primPath) for desc in found]
+        links = self._add_links(prims)
+        linear, angular = (
+            rotation.rotate(self._up, np.array([getattr(desc, name) for desc in found], float).reshape(-1, 3))
+            for name in ("linearVelocity", "angularVelocity")
+        )
+        for number, (desc, link) in enumerate(zip(found, links, strict=True)):
             if not desc.rigidBodyEnabled:
-                motion = Motion.STATIC
+                link.motion = Motion.STATIC
             elif desc.kinematicBody:
-                motion = Motion.KINEMATIC
-            link = self._add_link(path, motion)
-            link.linear_velocity = rotation.rotate(self._up, self._length(desc.linearVelocity))
-            link.angular_velocity = DEGREE * rotation.rotate(self._up, vector(desc.angularVelocity))
+                link.motion = Motion.KINEMATIC
+            link.linear_velocity, link.angular_velocity = self._unit * linear[number], DEGREE * angular[number]
             if desc.startsAsleep:
-                self._notes.leave_out(path, "it starts asleep")
+                self._notes.leave_out(link.where, "it starts asleep")
         # Pairs of bodies can be ignored; colliders of all other pairs have labels of their own.
         self._alone = {path for pair in self._apart if not all(map(self._bodies_below, pair)) for path in pair}
 
-    def _add_link(self, path: str, motion: Motion) -> Link:
-        """A link at a prim, with what an export has written there."""
-        prim = self._stage.GetPrimAtPath(path)
-        link = Link(path, *self._place(prim), motion=motion, where=path)
-        if given(prim, words.KIND) is not None:
-            link.name = str(given(prim, words.NAME, ""))
-            link.is_whole = given(prim, words.SHAPE) == "Compound"
-            link.label = int(given(prim, words.LABEL, 0))
-            link.hit_impulse = float(given(prim, words.HIT_IMPULSE, np.inf))
-            link.damping = (
-                float(given(prim, words.LINEAR_DAMPING, 0.0)),
-                float(given(prim, words.ANGULAR_DAMPING, 0.0)),
-            )
-            link.surface_velocity = np.array(given(prim, words.SURFACE_VELOCITY, np.zeros(6)), float)
-            kind = given(prim, words.MOTION_KIND)
-            if kind is not None:
-                values = np.array(given(prim, words.MOTION_VALUES, []), float)
-                base = np.array(given(prim, words.MOTION_BASE), float)
-                link.given_motion = GivenMotion(int(kind), values, int(given(prim, words.MOTION_START, 0)), base)
-        self._link_of[path] = len(self._model.links)
-        self._model.links.append(link)
-        return link
+    def _add_links(self, prims: Sequence[Any], motion: Motion = Motion.MOVING) -> list[Link]:
+        """Links at prims, with what an export has written there."""
+        added = []
+        for prim, position, turn in zip(prims, *self._places(prims), strict=True):
+            path, own = str(prim.GetPath()), own_values(prim)
+            link = Link(path, position, turn, motion=motion, where=path)
+            if words.KIND in own:
+                link.name = str(own.get(words.NAME, ""))
+                link.is_whole = own.get(words.SHAPE) == "Compound"
+                link.label = int(own.get(words.LABEL, 0))
+                link.hit_impulse = float(own.get(words.HIT_IMPULSE, np.inf))
+                link.damping = (
+                    float(own.get(words.LINEAR_DAMPING, 0.0)),
+                    float(own.get(words.ANGULAR_DAMPING, 0.0)),
+                )
+                link.surface_velocity = np.array(own.get(words.SURFACE_VELOCITY, np.zeros(6)), float)
+            if words.MOTION_KIND in own:
+                values, base = (np.array(own.get(name, []), float) for name in (words.MOTION_VALUES, words.MOTION_BASE))
+                start = int(own.get(words.MOTION_START, 0))
+                link.given_motion = GivenMotion(int(own[words.MOTION_KIND]), values, start, base)
+            self._link_of[path] = len(self._model.links)
+            self._model.links.append(link)
+            added.append(link)
+        return added
 
     # ---- colliders -------------------------------------------------------------------------------------------------
 
     def _read_shapes(self) -> None:
-        found = self._sorted([f"{kind}Shape" for kind in (*usd_shapes.KINDS, *usd_shapes.OTHERS)])
-        self._bind([desc for _, desc in found])
-        for kind, desc in found:
-            where = str(desc.primPath)
-            if not desc.collisionEnabled:
-                self._notes.leave_out(where, "its collisions are disabled")
-                continue
+        found = []
+        for kind, desc in self._sorted([f"{kind}Shape" for kind in (*usd_shapes.KINDS, *usd_shapes.OTHERS)]):
+            if desc.collisionEnabled:
+                found.append((kind.removesuffix("Shape"), desc, self._stage.GetPrimAtPath(desc.primPath)))
+            else:
+                self._notes.leave_out(str(desc.primPath), "its collisions are disabled")
+        if not found:
+            return
+        prims = [prim for _, _, prim in found]
+        places, turns = self._places(prims)
+        links, shapes = [], []
+        for kind, desc, prim in found:
             body = str(desc.rigidBody)
-            prim = self._stage.GetPrimAtPath(where)
             link = self._model.links[self._link_of[body]] if body in self._link_of else self._static_link(prim)
-            link.colliders.append(self._collider(kind.removesuffix("Shape"), desc, prim, link))
+            links.append(link)
+            shapes.append(self._shapes.shape(kind, desc, link.motion is Motion.MOVING))
+        # In the links' frames, all at once.
+        back = rotation.conjugate(np.array([link.quaternion for link in links]))
+        turns = rotation.multiply(back, turns)
+        places = rotation.rotate(back, places - np.array([link.position for link in links]))
+        places += rotation.rotate(turns, np.array([offset for _, offset, _ in shapes]))
+        turns = rotation.multiply(turns, np.array([turn for _, _, turn in shapes]))
+        materials = self._materials_of(prims)
+        for row, (_, desc, prim) in enumerate(found):
+            where = str(desc.primPath)
+            collider = Collider(shapes[row][0], places[row], turns[row], materials[row], where=where)
+            collider.relative_density = float(given(prim, words.RELATIVE_DENSITY, 1.0))
+            groups = frozenset(str(group) for group in desc.collisionGroups)
+            alone = where if self._alone and not self._alone.isdisjoint(_and_above(where)) else ""
+            collider.label = self._labels.setdefault((groups, alone), len(self._labels))
+            links[row].colliders.append(collider)
 
     def _static_link(self, prim: Any) -> Link:
         """Of a collider that is on no body: the world, or the static body of an export."""
         above = prim
-        while above and given(above, words.KIND) != "static":
+        while above and given(above, words.KIND) is None:
             above = above.GetParent()
         path = str(above.GetPath()) if above else "/"
         if path in self._link_of:
             return self._model.links[self._link_of[path]]
         if above:
-            return self._add_link(path, Motion.STATIC)
+            return self._add_links([above], Motion.STATIC)[0]
         self._link_of[path] = len(self._model.links)
         self._model.links.append(Link("world", motion=Motion.STATIC, where="/"))
         return self._model.links[-1]
 
-    def _collider(self, kind: str, desc: Any, prim: Any, link: Link) -> Collider:
-        where = str(desc.primPath)
-        place, turn = self._place(prim)
-        back = rotation.conjugate(link.quaternion)
-        place, turn = rotation.rotate(back, place - link.position), rotation.multiply(back, turn)
-        shape, offset, own_turn = self._shapes.shape(kind, desc, link.motion is Motion.MOVING)
-        collider = Collider(
-            shape, place + rotation.rotate(turn, offset), rotation.multiply(turn, own_turn), where=where
-        )
-        collider.material = self._materials.get(where, Material())
-        collider.relative_density = float(given(prim, words.RELATIVE_DENSITY, 1.0))
-        groups = frozenset(str(group) for group in desc.collisionGroups)
-        alone = where if self._alone and not self._alone.isdisjoint(_and_above(where)) else ""
-        collider.label = self._labels.setdefault((groups, alone), len(self._labels))
-        return collider
-
-    def _bind(self, found: Sequence[Any]) -> None:
-        """Find the materials of colliders, those that they inherit from prims above them too."""
+    def _materials_of(self, prims: Sequence[Any]) -> list[Material]:
+        """Of colliders: those that they inherit from prims above them too."""
         from pxr import UsdShade
 
-        prims = [self._stage.GetPrimAtPath(desc.primPath) for desc in found]
-        bound = UsdShade.MaterialBindingAPI.ComputeBoundMaterials(prims, "physics")[0] if prims else []
-        made: dict[str, Material | None] = {}
-        for prim, material in zip(prims, bound, strict=True):
-            path = str(material.GetPath())
+        made: dict[str, Material] = {"": Material()}
+        found = []
+        for material in UsdShade.MaterialBindingAPI.ComputeBoundMaterials(prims, "physics")[0]:
+            path = str(material.GetPath()) if material else ""
             if path not in made:
-                made[path] = self._material(material.GetPrim()) if material else None
-            if made[path] is not None:
-                self._materials[str(prim.GetPath())] = made[path]
+                made[path] = self._material(material.GetPrim())
+            found.append(made[path])
+        return found
 
-    def _material(self, prim: Any) -> Material | None:
+    def _material(self, prim: Any) -> Material:
         if not prim.HasAPI(self._physics.MaterialAPI):
-            return None
+            return Material()
         own, where = self._physics.MaterialAPI(prim), str(prim.GetPath())
         still, moving = float(own.GetStaticFrictionAttr().Get()), float(own.GetDynamicFrictionAttr().Get())
         if still != moving:
@@ -319,7 +325,9 @@ class _Reader:
             prim = self._stage.GetPrimAtPath(path)
             for where in (path, *by_path):
                 self._check_mass(self._stage.GetPrimAtPath(where))
-            mass, diagonal, centre, axes = self._physics.RigidBodyAPI(prim).ComputeMassProperties(information)
+            mass, diagonal, centre, axes = _all_given(prim) or self._physics.RigidBodyAPI(prim).ComputeMassProperties(
+                information
+            )
             if not mass > 0:
                 raise self._notes.refuse(path, f"its mass is {mass}, expected a positive one")
             turn = rotation.to_matrix(quaternion(axes))
@@ -328,6 +336,8 @@ class _Reader:
 
     def _check_mass(self, prim: Any) -> None:
         """Refuse what usd-core would pass over. Zero is no mass of its own, by the standard."""
+        if not prim.HasAPI(self._physics.MassAPI):
+            return
         for name in ("mass", "density"):
             value = given(prim, f"physics:{name}", 0.0)
             if not (np.isfinite(value) and value >= 0):
@@ -335,39 +345,41 @@ class _Reader:
 
     # ---- joints ----------------------------------------------------------------------------------------------------
 
-    def _read_joint(self, kind: str, desc: Any) -> None:
-        where, notes = str(desc.primPath), self._notes
-        if not desc.jointEnabled:
-            notes.leave_out(where, "a joint that is not enabled")
+    def _read_joints(self) -> None:
+        found = []
+        for kind, desc in self._sorted((*usd_joints.KINDS, *usd_joints.OTHERS)):
+            if desc.jointEnabled:
+                found.append((kind, desc))
+            else:
+                self._notes.leave_out(str(desc.primPath), "a joint that is not enabled")
+        if not found:
             return
-        axis = desc.axis.name if kind in usd_joints.WITH_AXIS else "X"
-        ends = []
-        for body, place, turn in (
-            (desc.body0, desc.localPose0Position, desc.localPose0Orientation),
-            (desc.body1, desc.localPose1Position, desc.localPose1Orientation),
-        ):
-            ends.append(self._end(str(body), place, turn, TURNS[axis]))
-        if ends[0][0] == ends[1][0] == WORLD:
-            raise notes.refuse(where, "joins nothing that moves")
-        forward = ends[1][0] != WORLD  # body 1 moves relative to body 0
-        (b, anchor_b, turn_b), (a, anchor_a, turn_a) = ends if forward else ends[::-1]
-        joint = self._joints.joint(kind, desc, 1.0 if forward else -1.0)
-        touching = bool(desc.collisionEnabled)
-        self._model.joints.append(
-            LinkJoint(joint, a, b, anchor_a, turn_a, anchor_b, turn_b, collide=touching, name=where, where=where)
-        )
+        along = np.array([TURNS[desc.axis.name if kind in usd_joints.WITH_AXIS else "X"] for kind, desc in found])
+        ends = [self._ends([desc for _, desc in found], side, along) for side in (0, 1)]
+        for row, (kind, desc) in enumerate(found):
+            where = str(desc.primPath)
+            (b, anchor_b, turn_b), (a, anchor_a, turn_a) = ([column[row] for column in end] for end in ends)
+            if a == b == WORLD:
+                raise self._notes.refuse(where, "joins nothing that moves")
+            sign = 1.0  # body 1 moves relative to body 0
+            if a == WORLD:
+                a, b, anchor_a, anchor_b, turn_a, turn_b, sign = b, a, anchor_b, anchor_a, turn_b, turn_a, -1.0
+            joint, touching = self._joints.joint(kind, desc, sign), bool(desc.collisionEnabled)
+            self._model.joints.append(
+                LinkJoint(joint, a, b, anchor_a, turn_a, anchor_b, turn_b, collide=touching, name=where, where=where)
+            )
 
-    def _end(self, body: str, place: Any, turn: Any, along: Array) -> tuple[int, Array, Array]:
-        """A joint's frame on one of its bodies, in the world, and the link: WORLD where that does not move."""
-        number = self._link_of.get(body, WORLD)
-        position, attitude = np.zeros(3), self._up
-        if number != WORLD:
-            link = self._model.links[number]
-            position, attitude = link.position, link.quaternion
-            if link.motion is Motion.STATIC:
-                number = WORLD
-        anchor = position + rotation.rotate(attitude, self._length(place))
-        return number, anchor, rotation.multiply(rotation.multiply(attitude, quaternion(turn)), along)
+    def _ends(self, found: Sequence[Any], side: int, along: Array) -> tuple[list[int], Array, Array]:
+        """Of joints, on one of their sides: the links, WORLD where these do not move, and the frames in the world."""
+        links = self._model.links
+        numbers = [self._link_of.get(str(getattr(desc, f"body{side}")), WORLD) for desc in found]
+        origins = np.array([np.zeros(3) if n == WORLD else links[n].position for n in numbers])
+        attitudes = np.array([self._up if n == WORLD else links[n].quaternion for n in numbers])
+        places = self._unit * np.array([vector(getattr(desc, f"localPose{side}Position")) for desc in found])
+        turns = np.array([quaternion(getattr(desc, f"localPose{side}Orientation")) for desc in found])
+        moving = [WORLD if n != WORLD and links[n].motion is Motion.STATIC else n for n in numbers]
+        anchors = origins + rotation.rotate(attitudes, places)
+        return moving, anchors, rotation.multiply(rotation.multiply(attitudes, turns), along)
 
     # ---- filters ---------------------------------------------------------------------------------------------------
 
@@ -417,3 +429,14 @@ class _Reader:
 def _and_above(path: str) -> list[str]:
     """A path and those of all prims above it."""
     return [path, *(path[:end] for end, letter in enumerate(path) if letter == "/" and end)]
+
+
+def _all_given(prim: Any) -> tuple[float, Any, Any, Any] | None:
+    """Mass, moments, centre and axes of a body that has all of them: nothing follows from its colliders then."""
+    mass, centre = given(prim, "physics:mass", 0.0), given(prim, "physics:centerOfMass")
+    moments, axes = given(prim, "physics:diagonalInertia"), given(prim, "physics:principalAxes")
+    if not mass > 0 or centre is None or moments is None or axes is None:
+        return None
+    if not (np.isfinite(vector(centre)).all() and vector(moments).any() and axes.GetLength() > 0):
+        return None
+    return mass, moments, centre, axes

@@ -26,6 +26,7 @@ def add_prim(parent: Prim, name: str, kind: str = "", apis: Sequence[str] = (), 
 def add_apis(prim: Prim, apis: Sequence[str]) -> None:
     """Apply schemas to a prim, after those that it has."""
     if apis:
+        # Those of a class that it refers to stay: these come before them.
         there = prim.GetInfo("apiSchemas").prependedItems if prim.HasInfo("apiSchemas") else []
         listed = Sdf.TokenListOp()
         listed.prependedItems = [*there, *apis]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pxr import Gf
 
 from ....arrays import rotation
 from ....files import usd_words as words
@@ -55,18 +55,18 @@ def part_names(shape: StaticShape) -> list[str]:
     return [numbered("part", k, len(shape.parts)) for k in range(len(shape.parts))]
 
 
-def add_shape(parent: Prim, name: str, shape: StaticShape, extent: float, *, collides: bool) -> None:
-    """The class of a shape. Planes are drawn as large as `extent` [m]. One that does not collide is only seen."""
-    prim = add_prim(parent, name, "Xform", is_class=True)
+def add_shape(
+    parent: Prim, name: str, shape: StaticShape, extent: float, *, apis: Sequence[str], collides: bool
+) -> Prim:
+    """The class of a shape, with the schemas of those that refer to it. Planes are drawn as large as `extent` [m]. One
+    that does not collide is only seen."""
+    prim = add_prim(parent, name, "Xform", apis, is_class=True)
+    prim.SetInfo("instanceable", True)
     order_ops(prim)
-    if collides:
-        # Every body has a mass of its own; its centre is where the body is, and its axes those of the body.
-        put(prim, "physics:centerOfMass", Types.Point3f, Gf.Vec3f(0.0))
-        put(prim, "physics:principalAxes", Types.Quatf, Gf.Quatf(1.0))
     names = part_names(shape)
     if not isinstance(shape, Compound):
         _add_geometry(prim, names[0], shape, np.zeros(3), rotation.IDENTITY, extent, collides)
-        return
+        return prim
     put(prim, words.SHAPE, Types.Token, "Compound", uniform=True)
     materials: dict[Material, Any] = {}
     for one, part in zip(names, shape.parts, strict=True):
@@ -81,6 +81,7 @@ def add_shape(parent: Prim, name: str, shape: StaticShape, extent: float, *, col
             if part.material not in materials:  # within the class: what is outside an instance cannot be bound in it
                 materials[part.material] = add_material(prim, f"material_{len(materials)}", part.material)
             relate(geometry, "material:binding:physics", [materials[part.material].path])
+    return prim
 
 
 def _add_geometry(

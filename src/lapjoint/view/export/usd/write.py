@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pxr import Sdf, Tf
@@ -15,12 +14,10 @@ from ....scene import Scene
 from ...draw.output import replacing
 from ..frames import Frames
 from .animation import add_animation
-from .bodies import add_bodies, add_statics, materials_of
+from .bodies import Materials, Shapes, add_bodies, add_statics
 from .filters import add_filtered_pairs, add_filters, filters_of
 from .joints import add_joints
-from .layer import Prim, Types, add_prim, doubles, numbered, put, vec3f
-from .materials import add_material
-from .shapes import add_shape
+from .layer import Prim, Types, add_prim, doubles, put, vec3f
 
 SHAPES, ROOT = "_Shapes", "World"
 
@@ -50,13 +47,10 @@ def _fill(layer: Sdf.Layer, frames: Frames, on_body: Callable[[int, int], None] 
     classes = add_prim(layer, SHAPES, is_class=True)
     root = add_prim(layer, ROOT, "Xform")
     _add_physics_scene(root, scene)
-    shapes, seen = _add_shapes(classes, frames)
-    scope = add_prim(root, "Materials", "Scope")
-    materials = [
-        _add_materials(scope, name, table) for name, table in (("body", scene.bodies), ("static", scene.statics))
-    ]
-    bodies = add_bodies(add_prim(root, "Bodies", "Scope"), frames, shapes, seen, materials[0])
-    statics = add_statics(add_prim(root, "Statics", "Scope"), scene, shapes, materials[1])
+    shapes = Shapes(classes, frames)
+    scope, moving, still = (add_prim(root, name, "Scope") for name in ("Materials", "Bodies", "Statics"))
+    bodies = add_bodies(moving, frames, shapes, Materials(scope, "body", scene.bodies, moving))
+    statics = add_statics(still, scene, shapes, Materials(scope, "static", scene.statics, still))
     add_joints(add_prim(root, "Joints", "Scope"), scene, bodies, frames.joint_count)
     add_filters(add_prim(root, "Groups", "Scope"), filters_of(scene, frames.body_count, bodies, statics))
     add_filtered_pairs(layer, scene, bodies, frames.body_count)
@@ -89,27 +83,3 @@ def _add_physics_scene(root: Prim, scene: Scene) -> None:
         put(prim, name, Types.Int, value, uniform=True)
     if scene.camera is not None:
         put(prim, words.CAMERA, Types.DoubleArray, doubles(np.array(scene.camera)), uniform=True)
-
-
-def _add_shapes(classes: Prim, frames: Frames) -> tuple[list[Any], list[Any]]:
-    """Paths of the classes of all shapes, as they collide and as they are only seen, where that is used."""
-    scene, count = frames.scene, len(frames.scene.shapes)
-    places = np.concatenate([scene.bodies.position, scene.statics.position, np.zeros((1, 3))])
-    extent = 4 * max(5.0, float(np.abs(places).max()))
-    used = {*scene.bodies.shape_id[: frames.body_count].tolist(), *scene.statics.shape_id.tolist()}
-    later = set(scene.bodies.shape_id[frames.body_count :].tolist())
-    paths: tuple[list[Any], list[Any]] = ([], [])
-    for found, kind, wanted in ((paths[0], "shape", used), (paths[1], "seen", later)):
-        for k, shape in enumerate(scene.shapes):
-            name = numbered(kind, k, count)
-            found.append(classes.path.AppendChild(name))
-            if k in wanted:
-                add_shape(classes, name, shape, extent, collides=kind == "shape")
-    return paths
-
-
-def _add_materials(scope: Prim, name: str, table: Any) -> list[Any]:
-    """Paths of each body's material."""
-    found, which = materials_of(table)
-    paths = [add_material(scope, numbered(name, k, len(found)), one).path for k, one in enumerate(found)]
-    return [paths[k] for k in which]
