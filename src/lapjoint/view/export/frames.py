@@ -134,10 +134,9 @@ def frames_of_recording(
 
 
 def changes(table: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Of a table with a row for each frame: which frames are needed so that a line through them has all: those that
-    differ from the one before or the one after, and the first. (frames, columns)"""
-    flat = table.reshape(len(table), table.shape[1], -1)
-    moved = (flat[1:] != flat[:-1]).any(axis=2)
+    """Of a table (frames, bodies, numbers): which frames are needed so that a line through them has all: those that
+    differ from the one before or the one after, and the first. (frames, bodies)"""
+    moved = (table[1:] != table[:-1]).any(axis=2)
     needed = np.zeros(table.shape[:2], bool)
     needed[0] = True
     needed[1:] |= moved
@@ -146,8 +145,7 @@ def changes(table: NDArray[np.generic]) -> NDArray[np.bool_]:
 
 
 def steps(table: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """The same for what jumps: the first frame, and those that differ from the one before. (frames, columns)"""
-    flat = table.reshape(len(table), table.shape[1], -1)
+    """The same for what jumps: the first frame, and those that differ from the one before. (frames, bodies)"""
     needed = np.ones(table.shape[:2], bool)
-    needed[1:] = (flat[1:] != flat[:-1]).any(axis=2)
+    needed[1:] = (table[1:] != table[:-1]).any(axis=2)
     return needed
