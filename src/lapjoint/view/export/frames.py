@@ -44,6 +44,8 @@ class Frames:
     """(frames, bodies, 3), linear, from 0 to 1."""
     owners: NDArray[np.int32]
     """(frames, bodies): the worker of greatest weight; of a scene, the place of a body's label."""
+    owner_name: str
+    """What owners are: workers, or labels."""
     palette: Array
     """(owners, 3): the colour of each owner, linear."""
     static_poses: Floats
@@ -80,6 +82,7 @@ def frames_of_scene(scene: Scene) -> Frames:
         np.ones((1, scene.body_count), bool),
         palette[owners].astype(np.float32),
         owners,
+        "label",
         palette,
         poses[None].astype(np.float32),
     )
@@ -128,6 +131,7 @@ def frames_of_recording(
         shown,
         to_linear(colors).astype(np.float32),
         owners,
+        "worker",
         to_linear(worker_colors(recording.worker_count)),
         poses,
     )

@@ -10,13 +10,9 @@ from pxr import Sdf
 
 from ....files import usd_words as words
 from ....scene import Compound, Scene
-from ....scene.filters import ALL_GROUPS
+from ..filters import DEFAULT, Filter, may_touch
 from .layer import Prim, Types, add_apis, add_prim, numbered, put, relate
 from .shapes import part_names
-
-Filter = tuple[int, int]
-"""A group and a mask."""
-DEFAULT: Filter = (1, ALL_GROUPS)
 
 
 def filters_of(scene: Scene, body_count: int, bodies: Sequence[Any], statics: Sequence[Any]) -> dict[Filter, list[Any]]:
@@ -35,10 +31,6 @@ def filters_of(scene: Scene, body_count: int, bodies: Sequence[Any], statics: Se
                 )
                 found.setdefault((mine[0], mine[1]), []).append(paths[i].AppendChild(name))
     return found
-
-
-def may_touch(one: Filter, other: Filter) -> bool:
-    return bool(one[0] & other[1]) and bool(other[0] & one[1])
 
 
 def add_filters(parent: Prim, found: dict[Filter, list[Any]]) -> None:

@@ -1,0 +1,40 @@
+"""Columns of a scene's bodies as exporters write them: principal axes, and the distinct materials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import rotation
+from ...scene import Material
+from ...scene.materials import COMBINE_RULES
+
+Array = NDArray[np.float64]
+NEARLY_DIAGONAL = 1e-12
+
+
+def principal_axes(inertia: Array) -> tuple[Array, Array]:
+    """Principal moments (n, 3) and the quaternions (n, 4) of the axes that they are about."""
+    moments = np.diagonal(inertia, axis1=1, axis2=2).copy()
+    turns = np.tile(rotation.IDENTITY, (len(inertia), 1))
+    beside = np.abs(inertia - moments[:, :, None] * np.eye(3)).max(axis=(1, 2))
+    skew = np.flatnonzero(beside > NEARLY_DIAGONAL * moments.sum(axis=1))
+    if len(skew):
+        moments[skew], axes = np.linalg.eigh(inertia[skew])
+        axes[np.linalg.det(axes) < 0, :, 0] *= -1
+        turns[skew] = rotation.from_matrix(axes)
+    return moments, turns
+
+
+def materials_of(table: Any) -> tuple[list[Material], NDArray[np.int64]]:
+    """The distinct materials of bodies or static bodies, without damping, and whose each one's is."""
+    names = ("friction", "restitution", "rolling_friction", "friction_combine", "restitution_combine")
+    columns = np.stack([np.asarray(getattr(table, name), float) for name in names], axis=1)
+    rows, which = np.unique(columns, axis=0, return_inverse=True)
+    found = [
+        Material(*row[:3], friction_combine=COMBINE_RULES[int(row[3])], restitution_combine=COMBINE_RULES[int(row[4])])
+        for row in rows.tolist()
+    ]
+    return found, which.reshape(-1)
