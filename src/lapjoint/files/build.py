@@ -88,12 +88,16 @@ def _mass(link: Link) -> Mass:
     given = link.mass
     if given is None:
         return mass_of_colliders(link)
-    if not np.isnan(given.inertia).any():
+    if not (np.isnan(given.mass) or np.isnan(given.centre).any() or np.isnan(given.inertia).any()):
         return given
     solid = mass_of_colliders(link)
-    way = solid.centre - given.centre
+    mass = solid.mass if np.isnan(given.mass) else given.mass
+    centre = solid.centre if np.isnan(given.centre).any() else given.centre
+    if not np.isnan(given.inertia).any():
+        return Mass(mass, centre, given.inertia)
+    way = solid.centre - centre
     moved = solid.inertia + solid.mass * (way @ way * np.eye(3) - np.outer(way, way))
-    return Mass(given.mass, given.centre, moved * given.mass / solid.mass)
+    return Mass(mass, centre, moved * mass / solid.mass)
 
 
 def _add_bodies(scene: Scene, model: Model, filters: Filters, notes: Notes) -> NDArray[np.int64]:

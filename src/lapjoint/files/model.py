@@ -50,12 +50,12 @@ class Motion(Enum):
 
 @dataclass
 class Mass:
-    """Of a link, in its frame."""
+    """Of a link, in its frame. What is not a number is that of its colliders."""
 
     mass: float
     centre: Array
     inertia: Array
-    """(3, 3) about the centre [kg m^2]; not a number: that of its colliders, for this mass."""
+    """(3, 3) about the centre [kg m^2]; that of its colliders is for this mass."""
 
 
 @dataclass

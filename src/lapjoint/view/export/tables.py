@@ -1,4 +1,4 @@
-"""Columns of a scene's bodies as exporters write them: principal axes, and the distinct materials."""
+"""Parts of a scene as exporters write them: principal axes, distinct materials, and faces of hulls."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...arrays import rotation
 from ...scene import Material
 from ...scene.materials import COMBINE_RULES
+from ...scene.shapes import hull_faces
 
 Array = NDArray[np.float64]
 NEARLY_DIAGONAL = 1e-12
@@ -38,3 +39,10 @@ def materials_of(table: Any) -> tuple[list[Material], NDArray[np.int64]]:
         for row in rows.tolist()
     ]
     return found, which.reshape(-1)
+
+
+def hull_triangles(points: Array) -> NDArray[np.int64]:
+    """The faces of a hull between its points, of which some may be no corners: all are kept, in their order."""
+    corners, faces = hull_faces(points)
+    first = {tuple(point): number for number, point in reversed(list(enumerate(points.tolist())))}
+    return np.array([first[tuple(corner)] for corner in corners.tolist()])[faces]

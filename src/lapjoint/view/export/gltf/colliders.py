@@ -23,8 +23,9 @@ from ....scene import (
     Sphere,
     TriangleMesh,
 )
-from ....scene.shapes import StaticShape, hull_faces
+from ....scene.shapes import StaticShape
 from ..filters import DEFAULT, Filter, may_touch
+from ..tables import hull_triangles
 from .document import Document
 
 UPRIGHT = rotation.from_axis_angle((1.0, 0.0, 0.0), np.pi / 2)
@@ -90,13 +91,15 @@ class Colliders:
         known = self._document.collision_nodes
         if shape not in known:
             if isinstance(shape, ConvexHull):
-                vertices, triangles = hull_faces(shape.points)
+                vertices, triangles = shape.points, hull_triangles(shape.points)
             else:
                 vertices, triangles = shape.vertices, shape.triangles
             primitive = self._document.geometry(vertices, triangles)
             mesh = self._document.once("meshes", ("collision", shape), lambda: {"primitives": [primitive]})
             known[shape] = self._document.add_node(None, "collision mesh")
             self._document.nodes[known[shape]]["mesh"] = mesh
+            if isinstance(shape, ConvexHull):
+                self._document.note(known[shape], shape="ConvexHull")
             if isinstance(shape, HeightField):
                 columns = shape.heights.shape[1]
                 field = {"heights": shape.heights.ravel().tolist(), "columns": columns, "spacing": list(shape.spacing)}

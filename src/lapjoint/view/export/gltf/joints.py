@@ -61,8 +61,7 @@ def _entry(row: dict[str, Any]) -> dict[str, Any]:
             for axis in range(first, first + 3):
                 if axis - first not in locked and np.isfinite([lower[axis], upper[axis]]).any():
                     limits.append({name: [axis - first], **_range(float(lower[axis]), float(upper[axis]))})
-    # A joint has one limit at least: this one limits nothing.
-    entry: dict[str, Any] = {"limits": limits or [{"linearAxes": [0]}]}
+    entry: dict[str, Any] = {"limits": limits} if limits else {}
     drives = [drive for axis in range(6) if (drive := _drive(row, axis))]
     if drives:
         entry["drives"] = drives

@@ -24,8 +24,9 @@ from ....scene import (
     Sphere,
     TriangleMesh,
 )
-from ....scene.shapes import StaticShape, hull_faces
+from ....scene.shapes import StaticShape
 from ...draw.tessellate import sphere
+from ..tables import hull_triangles
 from .layer import (
     Prim,
     Types,
@@ -140,10 +141,7 @@ _KINDS = {
 def _add_mesh(prim: Prim, shape: StaticShape, collides: bool) -> None:
     approximation, own = "convexHull", type(shape).__name__
     if isinstance(shape, ConvexHull):
-        _, corners = hull_faces(shape.points)
-        # All points are kept, in their order, though faces are between corners alone.
-        used = np.unique(_hull_corners(shape.points))
-        vertices, triangles = shape.points, used[corners]
+        vertices, triangles = shape.points, hull_triangles(shape.points)
     elif isinstance(shape, Ellipsoid):
         ball = sphere(ELLIPSOID_CUTS)
         vertices, triangles = ball.vertices * shape.radii, ball.triangles
@@ -168,13 +166,6 @@ def _add_mesh(prim: Prim, shape: StaticShape, collides: bool) -> None:
         put(prim, words.HEIGHTS, Types.DoubleArray, doubles(shape.heights), uniform=True)
         put(prim, words.COLUMNS, Types.Int, shape.heights.shape[1], uniform=True)
         put(prim, words.SPACING, Types.DoubleArray, doubles(shape.spacing), uniform=True)
-
-
-def _hull_corners(given: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Which points are corners of their hull."""
-    from scipy.spatial import ConvexHull as Qhull
-
-    return np.asarray(Qhull(given).simplices, np.int64)
 
 
 def _bound(prim: Prim, half: NDArray[np.float64]) -> None:
