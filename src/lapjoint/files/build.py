@@ -168,8 +168,8 @@ def _add_together(scene: Scene, made: list[_Body], filters: Filters) -> None:
         mass=[body.mass.mass for body in made],
         inertia=(inertia + inertia.transpose(0, 2, 1)) / 2,
         material=made[0].material,
-        group=group,
-        mask=mask,
+        group=group,  # type: ignore[arg-type]
+        mask=mask,  # type: ignore[arg-type]
         labels=[link.label for link in links],
         hit_impulse=[link.hit_impulse for link in links],
         names=[link.name for link in links] if links[0].name else None,
@@ -189,7 +189,7 @@ def _shape_about(link: Link, mass: Mass, filters: Filters) -> tuple[MovingShape,
         only = link.colliders[0]
         size = (max(float(np.trace(mass.inertia)), 0.0) / mass.mass) ** 0.5 if mass.mass > 0 else 0.0
         if np.abs(only.position - mass.centre).max() <= ASIDE * max(size, 1e-3):
-            return only.shape, np.asarray(only.quaternion, float)
+            return only.shape, np.asarray(only.quaternion, float)  # type: ignore[return-value]
     return Compound.centred(tuple(_parts(link, mass.centre, filters))), straight
 
 
@@ -204,7 +204,7 @@ def _parts(link: Link, origin: Array, filters: Filters) -> list[Part]:
         for name, bits in (("group", filters.group), ("mask", filters.mask)):
             if bits[collider.label] != bits[first.label]:
                 own[name] = int(bits[collider.label])
-        inner = collider.shape.parts if isinstance(collider.shape, Compound) else (Part(collider.shape),)
+        inner = collider.shape.parts if isinstance(collider.shape, Compound) else (Part(collider.shape),)  # type: ignore[arg-type]
         for part in inner:
             place = collider.position + rotation.rotate(collider.quaternion, part.position) - origin
             turn = rotation.multiply(collider.quaternion, part.quaternion)

@@ -99,8 +99,8 @@ def _local_transforms(entries: list[dict[str, Any]], where: Any, notes: Notes) -
             if name in entry:
                 table[node] = entry[name]
     lengths = np.linalg.norm(turns, axis=1)
-    for node in np.flatnonzero(~(np.abs(lengths - 1) < 1e-3)):
-        raise notes.refuse(where(int(node)), f"its rotation is {turns[node].tolist()}, expected a unit quaternion")
-    for node in np.flatnonzero(~(np.isfinite(positions).all(axis=1) & np.isfinite(scales).all(axis=1))):
-        raise notes.refuse(where(int(node)), "its place is not finite")
+    for node in np.flatnonzero(~(np.abs(lengths - 1) < 1e-3)).tolist():
+        raise notes.refuse(where(node), f"its rotation is {turns[node].tolist()}, expected a unit quaternion")
+    for node in np.flatnonzero(~(np.isfinite(positions).all(axis=1) & np.isfinite(scales).all(axis=1))).tolist():
+        raise notes.refuse(where(node), "its place is not finite")
     return positions, np.roll(turns / lengths[:, None], 1, axis=1), scales

@@ -47,9 +47,9 @@ class Shapes:
 
     def shape(self, geometry: dict[str, Any], node: int, scale: Array, where: str, moves: bool) -> Placed:
         """The shape of a collider on a node. What cannot be one is refused."""
-        meshes = (geometry.get("mesh"), geometry.get("node"), node if "mesh" not in geometry else None)
-        key = (geometry.get("shape"), *meshes[:2], meshes[2] if meshes[:2] == (None, None) else None)
-        key = (*key, bool(geometry.get("convexHull")), moves, tuple(scale.tolist()))
+        source = (geometry.get("shape"), geometry.get("mesh"), geometry.get("node"))
+        own_mesh = node if source == (None, None, None) else None
+        key = (*source, own_mesh, bool(geometry.get("convexHull")), moves, *scale.tolist())
         if key not in self._made:
             try:
                 if "shape" in geometry:

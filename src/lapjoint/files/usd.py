@@ -358,12 +358,13 @@ class _Reader:
         ends = [self._ends([desc for _, desc in found], side, along) for side in (0, 1)]
         for row, (kind, desc) in enumerate(found):
             where = str(desc.primPath)
-            (b, anchor_b, turn_b), (a, anchor_a, turn_a) = ([column[row] for column in end] for end in ends)
-            if a == b == WORLD:
+            other, one = ((end[0][row], end[1][row], end[2][row]) for end in ends)
+            if one[0] == other[0] == WORLD:
                 raise self._notes.refuse(where, "joins nothing that moves")
             sign = 1.0  # body 1 moves relative to body 0
-            if a == WORLD:
-                a, b, anchor_a, anchor_b, turn_a, turn_b, sign = b, a, anchor_b, anchor_a, turn_b, turn_a, -1.0
+            if one[0] == WORLD:
+                one, other, sign = other, one, -1.0
+            (a, anchor_a, turn_a), (b, anchor_b, turn_b) = one, other
             joint, touching = self._joints.joint(kind, desc, sign), bool(desc.collisionEnabled)
             self._model.joints.append(
                 LinkJoint(joint, a, b, anchor_a, turn_a, anchor_b, turn_b, collide=touching, name=where, where=where)

@@ -24,7 +24,7 @@ def vector(value: Any) -> Array:
 
 def quaternion(value: Any) -> Array:
     found = np.array([value.GetReal(), *value.GetImaginary()], float)
-    return found / np.linalg.norm(found)
+    return np.asarray(found / np.linalg.norm(found))
 
 
 def poses(matrices: Sequence[Any]) -> tuple[Array, Array, dict[int, str]]:

@@ -68,7 +68,7 @@ def frames_of_scene(scene: Scene) -> Frames:
     states, labels = scene.states, scene.bodies.label
     distinct, owners = np.unique(labels, return_inverse=True)
     palette = to_linear(label_colors(distinct)) if len(distinct) else np.zeros((0, 3))
-    owners = owners.reshape(1, -1).astype(np.int32)
+    table: NDArray[np.int32] = owners.reshape(1, -1).astype(np.int32)
     statics = scene.statics
     poses = np.concatenate([statics.position, statics.quaternion], axis=1)[scene.kinematic_ids]
     return Frames(
@@ -80,8 +80,8 @@ def frames_of_scene(scene: Scene) -> Frames:
         states[None, :, :3].astype(np.float32),
         states[None, :, 3:7].astype(np.float32),
         np.ones((1, scene.body_count), bool),
-        palette[owners].astype(np.float32),
-        owners,
+        palette[table].astype(np.float32),
+        table,
         "label",
         palette,
         poses[None].astype(np.float32),
@@ -119,7 +119,7 @@ def frames_of_recording(
         owners = held(owners, shown)
     never = ~shown.any(axis=0)
     quaternions[:, never] = (1.0, 0.0, 0.0, 0.0)
-    poses[:, :, 3:] = steady(poses[:, :, 3:])
+    poses[:, :, 3:] = steady(poses[:, :, 3:].astype(float))
     times = recording.times[::every] - recording.times[0]
     return Frames(
         scene,
@@ -127,7 +127,7 @@ def frames_of_recording(
         times,
         1 / (recording.timestep * recording.every * every),
         positions,
-        steady(quaternions).astype(np.float32),
+        steady(quaternions.astype(float)).astype(np.float32),
         shown,
         to_linear(colors).astype(np.float32),
         owners,

@@ -35,8 +35,14 @@ def materials_of(table: Any) -> tuple[list[Material], NDArray[np.int64]]:
     columns = np.stack([np.asarray(getattr(table, name), float) for name in names], axis=1)
     rows, which = np.unique(columns, axis=0, return_inverse=True)
     found = [
-        Material(*row[:3], friction_combine=COMBINE_RULES[int(row[3])], restitution_combine=COMBINE_RULES[int(row[4])])
-        for row in rows.tolist()
+        Material(
+            friction,
+            restitution,
+            rolling,
+            friction_combine=COMBINE_RULES[int(rule)],
+            restitution_combine=COMBINE_RULES[int(other)],
+        )
+        for friction, restitution, rolling, rule, other in rows.tolist()
     ]
     return found, which.reshape(-1)
 

@@ -73,7 +73,7 @@ class Colliders:
         if isinstance(shape, Ellipsoid):
             scale, apart = np.array(shape.radii), True
         node = document.add_node(body, position=place, quaternion=turn, scale=scale) if apart else body
-        collider = {"geometry": self._geometry(shape)}
+        collider: dict[str, Any] = {"geometry": self._geometry(shape)}
         collider["physicsMaterial"] = document.once("physicsMaterials", material, lambda: _material(material))
         if self._filters != [DEFAULT]:
             collider["collisionFilter"] = document.once("collisionFilters", bits, lambda: self._filter(bits))
@@ -91,7 +91,7 @@ class Colliders:
         known = self._document.collision_nodes
         if shape not in known:
             if isinstance(shape, ConvexHull):
-                vertices, triangles = shape.points, hull_triangles(shape.points)
+                vertices, triangles = shape.points, hull_triangles(shape.points).astype(np.int32)
             else:
                 vertices, triangles = shape.vertices, shape.triangles
             primitive = self._document.geometry(vertices, triangles)

@@ -118,8 +118,7 @@ def _drive(prim: Prim, row: dict[str, Any], axis: int, name: str) -> None:
         velocity, most = float(row["motor_velocity"][axis]), float(row["motor_max_force"][axis])
         position, stiffness, damping = 0.0, 0.0, STIFF * most
     elif row["spring_stiffness"][axis] > 0:
-        names = ("stiffness", "damping", "rest")
-        stiffness, damping, position = (float(row[f"spring_{one}"][axis]) for one in names)
+        stiffness, damping, position = (float(row[f"spring_{one}"][axis]) for one in ("stiffness", "damping", "rest"))
         velocity, most = 0.0, np.inf
     else:
         return

@@ -141,10 +141,10 @@ _KINDS = {
 def _add_mesh(prim: Prim, shape: StaticShape, collides: bool) -> None:
     approximation, own = "convexHull", type(shape).__name__
     if isinstance(shape, ConvexHull):
-        vertices, triangles = shape.points, hull_triangles(shape.points)
+        vertices, triangles = shape.points, hull_triangles(shape.points).astype(np.int32)
     elif isinstance(shape, Ellipsoid):
         ball = sphere(ELLIPSOID_CUTS)
-        vertices, triangles = ball.vertices * shape.radii, ball.triangles
+        vertices, triangles = ball.vertices * shape.radii, ball.triangles.astype(np.int32)
     elif isinstance(shape, (TriangleMesh, HeightField)):
         approximation, vertices, triangles = "none", shape.vertices, shape.triangles
     put(prim, "points", Types.Point3fArray, points(vertices))
