@@ -8,16 +8,18 @@ from typing import Annotated
 import typer
 
 from ..files.read import read_with_notes
-from .shared import console, counted
+from .shared import KeyframeOption, console, counted
 
 
 def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A scene file: MJCF, URDF, USD, glTF, or a saved scene.")],
-    keyframe: Annotated[
-        str | None, typer.Option("--keyframe", metavar="NAME", help="Of an MJCF file: where it starts.")
-    ] = None,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A scene file: MJCF, URDF, USD, glTF, or a saved scene.")
+    ],
+    keyframe: KeyframeOption = None,
 ) -> None:
-    """Read a scene file, and print what was read, what was approximated, and what was left out.
+    """Read a scene file, and tell what became of what it has.
+
+    It prints what was read, what was approximated, and what was left out; what would make the scene wrong is refused.
 
     Example: lapjoint check robot.xml
     """
