@@ -43,10 +43,10 @@ def build_scene(model: Model, notes: Notes) -> Scene:
     _add_joints(scene, model, bodies, notes)
     _ignore(scene, model, filters, bodies, notes)
     _set_start(scene, model, bodies)
-    kinds = {Motion.MOVING: "bodies", Motion.STATIC: "static bodies", Motion.KINEMATIC: "kinematic bodies"}
-    for link in model.links:
-        if link.motion is Motion.MOVING or link.colliders:
-            notes.count(kinds[link.motion])
+    kinematic = len(scene.motions)
+    notes.count("bodies", scene.body_count)
+    notes.count("static bodies", scene.static_count - kinematic)
+    notes.count("kinematic bodies", kinematic)
     notes.count("colliders", sum(len(link.colliders) for link in model.links))
     notes.count("joints", len(model.joints))
     return scene

@@ -220,7 +220,7 @@ class _Reader:
             made.relative_density = float(_own(tree.entries[node]).get("relativeDensity", 1.0))
             made.label = self._labels.setdefault(collider.get("collisionFilter"), len(self._labels))
             links[row].colliders.append(made)
-        rules = {(one.friction_combine, one.restitution_combine) for one in materials.values()}
+        rules = {(one.friction_combine, one.restitution_combine) for key, one in materials.items() if key is not None}
         if len(rules) > 1 and not _own(self._scene):
             text = "where two surfaces have different rules, the one that is later in docs/files.md holds"
             self._notes.approximate("physicsMaterials", text)

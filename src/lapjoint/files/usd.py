@@ -39,7 +39,8 @@ def read_usd(path: Path, notes: Notes) -> Model:
         check_layers(path)
         return _Reader(Usd.Stage.Open(str(path.resolve())), notes).read()
     except Tf.ErrorException as error:
-        text = " ".join(str(error).split())
+        # The last of them says where, and in which line.
+        text = " ".join(str(error.args[-1].commentary if error.args else error).split())
         raise LapjointError(f"{path}: cannot be read as USD: {text}") from None
 
 
