@@ -75,7 +75,7 @@ def check_layers(path: Path) -> None:
 
 class _Reader:
     def __init__(self, stage: Any, notes: Notes) -> None:
-        from pxr import UsdGeom, UsdPhysics
+        from pxr import Usd, UsdGeom, UsdPhysics
 
         self._physics, self._stage, self._notes = UsdPhysics, stage, notes
         self._unit = float(UsdGeom.GetStageMetersPerUnit(stage))
@@ -87,6 +87,8 @@ class _Reader:
         self._frames = UsdGeom.XformCache()
         newer = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None)
         self._parsed = (newer or UsdPhysics.LoadUsdPhysicsFromRange)(stage, ["/"])
+        walk = Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies())
+        self._order = {str(prim.GetPath()): number for number, prim in enumerate(walk)}
         self._shapes = usd_shapes.Shapes(stage, self._unit, notes)
         self._joints = usd_joints.Joints(stage, self._unit, self._mass_unit, notes)
         self._model = Model(notes.path.stem)
@@ -113,9 +115,9 @@ class _Reader:
         return iter(kinds[1] if kinds else ())
 
     def _sorted(self, kinds: Sequence[str]) -> list[tuple[str, Any]]:
-        """All objects of some kinds, in the order of their paths."""
+        """All objects of some kinds, in the order in which the stage has them."""
         found = [(kind, desc) for kind in kinds for desc in self._all(kind)]
-        return sorted(found, key=lambda one: str(one[1].primPath))
+        return sorted(found, key=lambda one: self._order.get(str(one[1].primPath), -1))
 
     def _length(self, value: Any) -> Array:
         return self._unit * vector(value)
@@ -286,9 +288,9 @@ class _Reader:
             raise self._notes.refuse(where, str(error)) from None
 
     def _sort_links(self) -> None:
-        """Links in the order of their paths, which is that of an exported scene."""
+        """Links in the order in which the stage has them, which is that of an exported scene."""
         links = self._model.links
-        order = sorted(range(len(links)), key=lambda number: links[number].where)
+        order = sorted(range(len(links)), key=lambda number: self._order.get(links[number].where, -1))
         self._model.links = [links[number] for number in order]
         place = {before: now for now, before in enumerate(order)}
         self._link_of = {path: place[number] for path, number in self._link_of.items()}
