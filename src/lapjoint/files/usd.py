@@ -61,6 +61,9 @@ def check_layers(path: Path) -> None:
         layer = Sdf.Layer.FindOrOpen(str(own))
         if layer is None:
             raise LapjointError(f"{own}: cannot be read as USD")
+        for prim in _prims(layer):
+            if prim.HasInfo("clips"):  # layers that no list of dependencies has
+                raise LapjointError(f"{own}: {prim.path}: has value clips, which lapjoint does not read")
         for name in layer.GetCompositionAssetDependencies():
             if not name:
                 continue
@@ -71,6 +74,17 @@ def check_layers(path: Path) -> None:
             if not found.is_file():
                 raise LapjointError(f"{own}: refers to {name!r}: there is no such file")
             waiting.append(found)
+
+
+def _prims(layer: Any) -> Iterator[Any]:
+    """All prims that a layer has opinions on."""
+    waiting = list(layer.rootPrims)
+    while waiting:
+        prim = waiting.pop()
+        waiting.extend(prim.nameChildren)
+        for variants in prim.variantSets:
+            waiting.extend(variant.primSpec for variant in variants.variantList)
+        yield prim
 
 
 class _Reader:

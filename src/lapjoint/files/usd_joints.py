@@ -51,6 +51,7 @@ class Joints:
 
     def _joint(self, kind: str, desc: Any, where: str, sign: float) -> Joint:
         prim = self._stage.GetPrimAtPath(desc.primPath)
+        _check_numbers(prim)
         breaks, own = self._breaks(desc), _OfAxes(prim)
         if kind == "FixedJoint":
             return Fixed(breaks=breaks)
@@ -150,6 +151,14 @@ class Joints:
             return None
         unit = self._mass_unit * self._unit
         return Breaks(force * unit, torque * unit * self._unit)
+
+
+def _check_numbers(prim: Any) -> None:
+    """Refuse numbers that are none, which usd-core takes for no limit."""
+    for attribute in prim.GetAuthoredAttributes():
+        value = attribute.Get()
+        if isinstance(value, float) and np.isnan(value):
+            raise LapjointError(f"{attribute.GetName()} is not a number")
 
 
 class _OfAxes:
