@@ -73,4 +73,6 @@ def _vec3d(table: NDArray[np.float32]) -> Any:
 
 
 def _quatd(table: NDArray[np.float32]) -> Any:
-    return Vt.QuatdArray.FromNumpy(np.ascontiguousarray(table[:, XYZW], np.float64))
+    # Of unit length in double precision: USD takes the angle from w alone.
+    turns = table[:, XYZW].astype(np.float64)
+    return Vt.QuatdArray.FromNumpy(turns / np.linalg.norm(turns, axis=1, keepdims=True))
