@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from ..files.read import read_with_notes
-from .shared import KeyframeOption, console, counted
+from .shared import KeyframeOption, console
+
+FIRST = ("bodies", "static bodies", "kinematic bodies", "colliders", "joints", "drives")
 
 
 def check(
@@ -24,14 +26,10 @@ def check(
     Example: lapjoint check robot.xml
     """
     scene, notes = read_with_notes(file, keyframe=keyframe)
-    counts = (
-        counted(scene.body_count, "body", "bodies"),
-        counted(scene.static_count, "static body", "static bodies"),
-        counted(scene.joint_count, "joint"),
-    )
-    console.print(f"[bold]{scene.name}[/]: {', '.join(counts)}", highlight=False)
+    console.print(f"{scene.name}: {file}", markup=False, highlight=False, soft_wrap=True)
+    order = [*(what for what in FIRST if what in notes.read), *(what for what in notes.read if what not in FIRST)]
     for title, lines in (
-        ("read", [f"{number:,} {what}" for what, number in notes.read.items()]),
+        ("read", [f"{what}: {notes.read[what]:,}" for what in order]),
         ("approximated", [f"{note.where}: {note.text}" for note in notes.approximated]),
         ("left out", [f"{note.where}: {note.text}" for note in notes.left_out]),
     ):
