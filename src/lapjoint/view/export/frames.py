@@ -63,6 +63,11 @@ class Frames:
         return np.where(np.abs(codes - whole) < 1e-3, whole, codes)
 
 
+def frames_of(source: Scene | Recording, every: int = 1) -> Frames:
+    """One frame of a scene, or every `every`-th frame of a recording."""
+    return frames_of_recording(source, every) if isinstance(source, Recording) else frames_of_scene(source)
+
+
 def frames_of_scene(scene: Scene) -> Frames:
     """One frame: the scene as it starts, coloured by label."""
     states, labels = scene.states, scene.bodies.label

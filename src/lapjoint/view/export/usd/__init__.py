@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from ....recording import Recording
+from ....scene import Scene
+from ...draw.output import checked_file
+from ..frames import frames_of
 from .write import write_usd
 
-__all__ = ["write_usd"]
+ENDINGS = (".usda", ".usdc", ".usd")
+
+__all__ = ["ENDINGS", "export_usd", "write_usd"]
+
+
+def export_usd(source: Scene | Recording, path: str | Path, *, every: int = 1) -> Path:
+    """Write a scene as it starts, or every `every`-th frame of a recording: Xforms with time samples, and UsdPhysics."""
+    path = checked_file(path, "USD file", ENDINGS)
+    write_usd(frames_of(source, every), path)
+    return path
