@@ -56,7 +56,11 @@ def export(
     """
     checked_file(file, "file", (*USD, *GLTF, *PAGES))
     ending, path = file.suffix.lower(), Path(run_or_scene)
-    write: Write = write_gltf if ending in GLTF else load("lapjoint export to USD").write_usd if ending in USD else None
+    write: Write | None = None  # of pages
+    if ending in USD:
+        write = load("lapjoint export to USD").write_usd
+    elif ending in GLTF:
+        write = write_gltf
     if every is not None and every < 1:
         raise LapjointError(f"--every is {every}, expected at least 1")
     if path.is_dir():

@@ -16,7 +16,7 @@ __all__ = ["ENDINGS", "export_gltf", "write_gltf"]
 
 
 def export_gltf(source: Scene | Recording, path: str | Path, *, every: int = 1) -> Path:
-    """Write a scene as it starts, or every `every`-th frame of a recording: one animation, and the extensions for rigid bodies."""
+    """Write a scene as it starts, or every `every`-th frame of a recording."""
     path = checked_file(path, "glTF file", ENDINGS)
     write_gltf(frames_of(source, every), path)
     return path

@@ -16,7 +16,7 @@ __all__ = ["ENDINGS", "export_usd", "write_usd"]
 
 
 def export_usd(source: Scene | Recording, path: str | Path, *, every: int = 1) -> Path:
-    """Write a scene as it starts, or every `every`-th frame of a recording: Xforms with time samples, and UsdPhysics."""
+    """Write a scene as it starts, or every `every`-th frame of a recording."""
     path = checked_file(path, "USD file", ENDINGS)
     write_usd(frames_of(source, every), path)
     return path
