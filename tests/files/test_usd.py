@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -244,6 +245,25 @@ def test_layers_of_the_folder_are_composed(tmp_path: Path) -> None:
     path = tmp_path / "whole.usda"
     path.write_text(stage('def "one" (prepend references = @parts/ball.usda@</part>)\n{\n}\n'))
     assert read_scene(path).body_names == {0: "/top/one/a"}
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_layers_of_a_package_are_composed(inside: bool, tmp_path: Path) -> None:
+    from pxr import Sdf, UsdUtils
+
+    (tmp_path / "ball.usda").write_text(stage(ball("a")).replace('def Xform "top"', 'def Xform "part"'))
+    name = "ball.usda" if inside else "../etc/passwd"
+    whole = tmp_path / "whole.usda"
+    whole.write_text(stage(f'def "one" (prepend references = @{name}@</part>)\n{{\n}}\n'))
+    package = tmp_path / "whole.usdz"
+    if inside:
+        assert UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(whole)), str(package))
+        assert read_scene(package).body_names == {0: "/top/one/a"}
+    else:
+        with zipfile.ZipFile(package, "w") as archive:
+            archive.writestr("whole.usda", whole.read_text())
+        with pytest.raises(LapjointError, match="which is outside the package"):
+            read_scene(package)
 
 
 def test_what_is_harmless_is_noted(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Lengths and masses are converted from the stage's units, degrees to radians, and
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,35 +46,40 @@ def read_usd(path: Path, notes: Notes) -> Model:
 
 
 def check_layers(path: Path) -> None:
-    """Refuse a file that refers to layers outside its folder, to none that exist, or to itself in a circle of
-    sublayers; none of these is opened then."""
+    """Refuse a file that refers to layers outside its folder, or to none that exist; none of these is opened then.
+    Layers of a package (.usdz) are those that are in it."""
     from pxr import Sdf
 
     folder = path.resolve().parent
-    waiting, seen = [path.resolve()], set()
+    waiting, seen = [str(path.resolve())], set()
     while waiting:
         own = waiting.pop()
         if own in seen:
             continue
         seen.add(own)
-        if not own.is_file():
-            raise LapjointError(f"{own}: there is no such file")
-        layer = Sdf.Layer.FindOrOpen(str(own))
+        layer = Sdf.Layer.FindOrOpen(own)
         if layer is None:
             raise LapjointError(f"{own}: cannot be read as USD")
         for prim in _prims(layer):
             if prim.HasInfo("clips"):  # layers that no list of dependencies has
                 raise LapjointError(f"{own}: {prim.path}: has value clips, which lapjoint does not read")
-        for name in layer.GetCompositionAssetDependencies():
-            if not name:
-                continue
-            other = Path(name)
-            found = (other if other.is_absolute() else own.parent / other).resolve()
-            if "://" in name or not found.is_relative_to(folder):
-                raise LapjointError(f"{own}: refers to {name!r}, which is outside the folder {folder}")
-            if not found.is_file():
-                raise LapjointError(f"{own}: refers to {name!r}: there is no such file")
-            waiting.append(found)
+        waiting += [_found(own, name, folder) for name in layer.GetCompositionAssetDependencies() if name]
+
+
+def _found(own: str, name: str, folder: Path) -> str:
+    """A layer that another one refers to."""
+    package, _, inner = own.removesuffix("]").partition("[")
+    if Path(package).suffix.lower() == ".usdz":
+        place = os.path.normpath(os.path.join(os.path.dirname(inner), name))
+        if "://" in name or os.path.isabs(place) or place.startswith(".."):
+            raise LapjointError(f"{own}: refers to {name!r}, which is outside the package")
+        return f"{package}[{place}]"
+    found = (Path(own).parent / name).resolve()
+    if "://" in name or not found.is_relative_to(folder):
+        raise LapjointError(f"{own}: refers to {name!r}, which is outside the folder {folder}")
+    if not found.is_file():
+        raise LapjointError(f"{own}: refers to {name!r}: there is no such file")
+    return str(found)
 
 
 def _prims(layer: Any) -> Iterator[Any]:
