@@ -11,10 +11,16 @@ from lapjoint import (
     Breaks,
     Capsule,
     Compound,
+    Cone,
     ConstantVelocity,
     ConvexHull,
     Cylinder,
+    Distance,
+    Drive,
+    Ellipsoid,
     Fixed,
+    Gear,
+    HeightField,
     Hinge,
     Keyframes,
     Material,
@@ -31,7 +37,6 @@ from lapjoint import (
     TriangleMesh,
 )
 from lapjoint.arrays import rotation
-from lapjoint.scene import Cone, Distance, Drive, Ellipsoid, Gear, HeightField
 from lapjoint.scene.file import describe_shape
 from lapjoint.scene.tables import BODY_LAYOUT, JOINT_LAYOUT, STATIC_LAYOUT
 
@@ -84,6 +89,8 @@ def every_shape() -> Scene:
         linear_velocity=(1.0, -2.0, 0.5),
         angular_velocity=(0.1, 0.2, -3.0),
         hit_impulse=2.5,
+        hit_speed=0.7,
+        touch_events=True,
         name="ball",
     )
     scene.ignore([0, 3], [1, 2])

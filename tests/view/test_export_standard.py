@@ -23,8 +23,8 @@ from pxr import Sdf
 
 from lapjoint.view.export.usd import write_usd
 
-OURS = ("label", "linear_damping", "angular_damping", "rolling_friction", "hit_impulse", "group", "mask")
-OURS += ("friction_combine", "restitution_combine")
+OURS = ("label", "linear_damping", "angular_damping", "rolling_friction", "hit_impulse", "hit_speed", "touch_events")
+OURS += ("group", "mask", "friction_combine", "restitution_combine")
 
 
 def strip_usd(path: Path) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..arrays import rotation
 from ..errors import LapjointError
-from ..scene import Compound, Material, Part, Scene, Sphere
+from ..scene import Compound, Gear, Material, Part, Scene, Sphere
 from ..scene.joints import WORLD
 from ..scene.shapes import STATIC_ONLY, MovingShape, mass_properties
 from .filters import Filters, find_filters
@@ -30,7 +30,10 @@ UNSEEN = 0x80000000
 def build_scene(model: Model, notes: Notes) -> Scene:
     """The scene that a model describes; `notes` names links in errors, and counts what is there."""
     timestep = {} if model.timestep is None else {"timestep": model.timestep}
-    scene = Scene(model.name, gravity=model.gravity, **timestep, **model.settings)  # type: ignore[arg-type]
+    try:
+        scene = Scene(model.name, gravity=model.gravity, **timestep, **model.settings)  # type: ignore[arg-type]
+    except LapjointError as error:
+        raise notes.refuse("", str(error)) from None
     scene.camera = model.camera
     filters = given_filters(model) or find_filters(model.may_touch, _label_counts(model))
     bodies = _add_bodies(scene, model, filters, notes)
@@ -172,6 +175,8 @@ def _add_together(scene: Scene, made: list[_Body], filters: Filters) -> None:
         mask=mask,  # type: ignore[arg-type]
         labels=[link.label for link in links],
         hit_impulse=[link.hit_impulse for link in links],
+        hit_speed=[link.hit_speed for link in links],
+        touch_events=[link.touch_events for link in links],
         names=[link.name for link in links] if links[0].name else None,
     )
 
@@ -269,12 +274,14 @@ def _add_joints(scene: Scene, model: Model, bodies: NDArray[np.int64], notes: No
 
 def _join(scene: Scene, joints: list[LinkJoint], bodies: NDArray[np.int64]) -> None:
     first = joints[0]
+    # A gear's axes are its own, unless it has frames on both sides.
+    has_axes = isinstance(first.joint, Gear) and first.quaternion_b is None
     scene.add_joints(
         first.joint,
         [bodies[one.a] for one in joints],
         [WORLD if one.b == WORLD else bodies[one.b] for one in joints],
         np.array([one.anchor for one in joints]),
-        quaternions=np.array([one.quaternion for one in joints]),
+        quaternions=None if has_axes else np.array([one.quaternion for one in joints]),
         anchors_b=None if first.anchor_b is None else np.array([one.anchor_b for one in joints]),
         quaternions_b=None if first.quaternion_b is None else np.array([one.quaternion_b for one in joints]),
         collide=first.collide,

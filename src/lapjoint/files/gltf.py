@@ -149,6 +149,8 @@ class _Reader:
             link.is_whole = own.get("shape") == "Compound"
             link.label = int(own.get("label", 0))
             link.hit_impulse = float(own.get("hitImpulse", np.inf))
+            link.hit_speed = float(own.get("hitSpeed", np.inf))
+            link.touch_events = bool(own.get("touchEvents", False))
             link.damping = (float(own.get("linearDamping", 0.0)), float(own.get("angularDamping", 0.0)))
             link.surface_velocity = np.array(own.get("surfaceVelocity", np.zeros(6)), float)
         else:

@@ -79,6 +79,8 @@ class Link:
     """Whether its colliders are one compound, though it is static or they are one."""
     label: int = 0
     hit_impulse: float = np.inf
+    hit_speed: float = np.inf
+    touch_events: bool = False
     damping: tuple[float, float] = (0.0, 0.0)
     """Linear and angular, as a material has it."""
     surface_velocity: Array = field(default_factory=lambda: np.zeros(6))

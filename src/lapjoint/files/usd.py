@@ -213,6 +213,8 @@ class _Reader:
                 link.is_whole = own.get(words.SHAPE) == "Compound"
                 link.label = int(own.get(words.LABEL, 0))
                 link.hit_impulse = float(own.get(words.HIT_IMPULSE, np.inf))
+                link.hit_speed = float(own.get(words.HIT_SPEED, np.inf))
+                link.touch_events = bool(own.get(words.TOUCH_EVENTS, False))
                 link.damping = (
                     float(own.get(words.LINEAR_DAMPING, 0.0)),
                     float(own.get(words.ANGULAR_DAMPING, 0.0)),

@@ -526,10 +526,10 @@ class Scene:
         body_b = integer_rows("body b", bodies_b, count, title)
         self._check_joint_bodies(body_a, body_b, title)
         anchors = as_rows("anchor", anchors, count, (3,), title)
-        framed = quaternions is not None or isinstance(joint, Distance)
-        if framed < (anchors_b is not None) or (anchors_b is None and isinstance(joint, Distance)):
-            needs = "needs" if isinstance(joint, Distance) else "has no"
-            raise LapjointError(f"{title(0)}: a {type(joint).__name__} {needs} anchor_b")
+        if anchors_b is None and isinstance(joint, Distance):
+            raise LapjointError(f"{title(0)}: a Distance needs anchor_b")
+        if anchors_b is not None and quaternions is None and not isinstance(joint, Distance):
+            raise LapjointError(f"{title(0)}: a {type(joint).__name__} has no anchor_b")
         anchors_b = anchors if anchors_b is None else as_rows("anchor_b", anchors_b, count, (3,), title)
         if isinstance(joint, Gear) and (body_b == WORLD).any():
             raise LapjointError(f"{title(int(np.argmax(body_b == WORLD)))}: a Gear couples two bodies, not the WORLD")

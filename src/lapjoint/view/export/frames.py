@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import LapjointError
+from ...errors import FileWarning, LapjointError
 from ...recording import Recording
 from ...scene import Scene
 from ..draw.colors import label_colors, to_linear, worker_colors
@@ -70,6 +71,7 @@ def frames_of(source: Scene | Recording, every: int = 1) -> Frames:
 
 def frames_of_scene(scene: Scene) -> Frames:
     """One frame: the scene as it starts, coloured by label."""
+    _warn_of_what_is_left_out(scene)
     states, labels = scene.states, scene.bodies.label
     distinct, owners = np.unique(labels, return_inverse=True)
     palette = to_linear(label_colors(distinct)) if len(distinct) else np.zeros((0, 3))
@@ -101,6 +103,7 @@ def frames_of_recording(
     if every < 1:
         raise LapjointError(f"every is {every}, expected at least 1")
     recorded = Recorded(recording, "worker")
+    _warn_of_what_is_left_out(recording.scene)
     scene, numbers = recording.scene, range(0, recording.frame_count, every)
     count, bodies = len(numbers), scene.body_count
     if count * bodies * 12 > MOST_NUMBERS:
@@ -140,6 +143,14 @@ def frames_of_recording(
         to_linear(worker_colors(recording.worker_count)),
         poses,
     )
+
+
+def _warn_of_what_is_left_out(scene: Scene) -> None:
+    """What neither standard has, nor words of our own."""
+    for count, what in ((len(scene.sensors), "sensor"), (len(scene.fields), "force field")):
+        if count:
+            text = f"{count} {what}{'s' * (count != 1)} of the scene {scene.name!r} are not exported"
+            warnings.warn(text.replace(" are ", " is ") if count == 1 else text, FileWarning, stacklevel=3)
 
 
 def changes(table: NDArray[np.generic]) -> NDArray[np.bool_]:

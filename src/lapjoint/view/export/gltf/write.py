@@ -139,6 +139,8 @@ def _others(scene: Scene, i: int) -> dict[str, Any]:
         "name": (scene.body_names.get(i), None),
         "label": (int(table.label[i]), 0),
         "hitImpulse": (float(table.hit_impulse[i]), np.inf),
+        "hitSpeed": (float(table.hit_speed[i]), np.inf),
+        "touchEvents": (bool(table.touch_events[i]), False),
         "linearDamping": (float(table.linear_damping[i]), 0.0),
         "angularDamping": (float(table.angular_damping[i]), 0.0),
     }

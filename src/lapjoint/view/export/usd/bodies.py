@@ -131,6 +131,8 @@ def _others(bodies: Any) -> dict[int, list[tuple[str, Any, Any]]]:
     for name, kind, column, missing in (
         (words.LABEL, Types.Int, bodies.label, 0),
         (words.HIT_IMPULSE, Types.Double, bodies.hit_impulse, np.inf),
+        (words.HIT_SPEED, Types.Double, bodies.hit_speed, np.inf),
+        (words.TOUCH_EVENTS, Types.Bool, bodies.touch_events, False),
         (words.LINEAR_DAMPING, Types.Double, bodies.linear_damping, 0.0),
         (words.ANGULAR_DAMPING, Types.Double, bodies.angular_damping, 0.0),
     ):
