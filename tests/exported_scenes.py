@@ -38,7 +38,7 @@ from lapjoint import (
 )
 from lapjoint.arrays import rotation
 from lapjoint.scene.file import describe_shape
-from lapjoint.scene.tables import BODY_LAYOUT, JOINT_LAYOUT, STATIC_LAYOUT
+from lapjoint.scene.tables import BODY_LAYOUT, JOINT_LAYOUT, SENSOR_LAYOUT, STATIC_LAYOUT
 
 RUBBER = Material(friction=0.9, restitution=0.4, friction_combine="maximum", restitution_combine="average")
 ICE = Material(friction=0.02, friction_combine="multiply")
@@ -105,6 +105,9 @@ def every_shape() -> Scene:
     scene.add_kinematic(Sphere(0.1), (3.0, -5.0, 0.0))
     scene.add_kinematic(Cone(0.1, 0.2), (4.0, -5.0, 0.0), motion=ConstantVelocity((0.1, 0.0, 0.0)))
     scene.add_kinematic(Sphere(0.1), motion=Keyframes([0.0, 1.0], [[5.0, -5.0, 0.0], [6.0, -5.0, 0.0]]))
+    scene.add_sensor(Cone(0.3, 0.5), (1.0, 2.0, 3.0), (0.6, 0.8, 0.0, 0.0), body=3, name="front", mask=4)
+    scene.add_sensor(Box((1.0, 2.0, 3.0)), (8.0, 0.0, 1.0))
+    scene.add_sensor(Capsule(0.1, 0.2), (0.0, 0.0, 0.3), body=-1 - 2)
     return scene
 
 
@@ -167,6 +170,7 @@ def assert_same_scene(one: Scene, other: Scene, tolerance: float = 2e-6, *, with
         "bodies": (one.bodies, other.bodies, BODY_LAYOUT),
         "statics": (one.statics, other.statics, STATIC_LAYOUT),
         "joints": (one.joints, other.joints, JOINT_LAYOUT),
+        "sensors": (one.sensors, other.sensors, SENSOR_LAYOUT),
     }
     for title, (mine, theirs, layout) in tables.items():
         assert len(mine) == len(theirs), title
@@ -184,6 +188,7 @@ def assert_same_scene(one: Scene, other: Scene, tolerance: float = 2e-6, *, with
                 b[:, 3:] *= np.where((a[:, 3:] * b[:, 3:]).sum(axis=1) < 0, -1, 1)[:, None]
             size = 1.0 if column != "inertia" else np.abs(a).max(axis=(1, 2), keepdims=True)
             np.testing.assert_allclose(a / size, b / size, rtol=tolerance, atol=tolerance, err_msg=f"{title}/{column}")
+    assert one.sensors.names == other.sensors.names
     assert one.ignored_pairs.tolist() == other.ignored_pairs.tolist()
     assert set(one.motions) == set(other.motions)
     if "motions" not in without:

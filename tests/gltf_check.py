@@ -176,7 +176,7 @@ class CheckedGltf:
             assert shape["type"] in ("sphere", "box", "capsule", "cylinder", "plane")
         for node in self.root["nodes"]:
             own = node.get("extensions", {}).get("KHR_physics_rigid_bodies", {})
-            assert set(own) <= {"motion", "collider", "joint"}
+            assert set(own) <= {"motion", "collider", "joint", "trigger"}
             if "collider" in own:
                 geometry = own["collider"]["geometry"]
                 assert ("shape" in geometry) != ("node" in geometry)

@@ -160,6 +160,31 @@ def test_filters_are_by_systems(tmp_path: Path) -> None:
     assert np.array_equal(seen & seen.T, wanted)
 
 
+def test_triggers_are_sensors(tmp_path: Path) -> None:
+    nodes = [body(translation=[3 * k, 0, 0]) for k in range(2)]
+    nodes[0]["children"] = [2]
+    for k, node in enumerate(nodes):
+        node["extensions"][RIGID]["collider"]["collisionFilter"] = k
+    on_body = {"trigger": {"geometry": {"shape": 0}, "collisionFilter": 2}}
+    alone = {"trigger": {"geometry": {"shape": 0}}}
+    scene = read(
+        tmp_path,
+        *nodes,
+        {"name": "front", "translation": [0, 1, 0], "extensions": {RIGID: on_body}},
+        {"translation": [0, 5, 0], "extensions": {RIGID: alone}},
+        collisionFilters=[
+            {"collisionSystems": ["a"], "notCollideWithSystems": ["b"]},
+            {"collisionSystems": ["b"]},
+            {"collisionSystems": ["c"], "collideWithSystems": ["b"]},
+        ],
+    )
+    assert scene.sensors.names == {0: "front"}
+    np.testing.assert_allclose(scene.sensors.position, [(0, 1, 0), (0, 0, 5)], atol=1e-12)
+    assert scene.sensors.body[0] == 0
+    mask = scene.sensors.mask[0]
+    assert [bool(group & mask) for group in scene.bodies.group] == [False, True]
+
+
 TETRAHEDRON = np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 2]], "<f4")
 TRIANGLES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], "<u2")
 

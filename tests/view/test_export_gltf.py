@@ -10,12 +10,13 @@ import pytest
 from exported_scenes import assert_same_scene, every_joint, every_shape
 from film_support import record_changing
 from gltf_check import CheckedGltf
-from lapjoint import LapjointError, Recording, Scene, Sphere, scenes
+from lapjoint import Compound, Gravity, LapjointError, Part, Recording, Scene, Sphere, scenes
 from lapjoint.arrays import rotation
+from lapjoint.errors import FileWarning
 from lapjoint.files.read import read_with_notes
 from lapjoint.view.draw.colors import to_linear, worker_colors
 from lapjoint.view.export.frames import frames_of_recording, frames_of_scene
-from lapjoint.view.export.gltf import write_gltf
+from lapjoint.view.export.gltf import export_gltf, write_gltf
 
 UP = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])
 """From z up to y up."""
@@ -109,6 +110,19 @@ def test_too_much_for_one_file(changing: Recording, monkeypatch: pytest.MonkeyPa
         frames_of_recording(changing)
     with pytest.raises(LapjointError, match="every is 0, expected at least 1"):
         frames_of_recording(changing, 0)
+
+
+def test_what_is_not_exported_is_a_warning(tmp_path: Path) -> None:
+    scene = Scene("windy")
+    scene.add_body(Sphere(0.1))
+    scene.add_field(Gravity((0.0, 0.0, 1.0)))
+    scene.add_sensor(Compound((Part(Sphere(0.1)), Part(Sphere(0.1), (1.0, 0.0, 0.0)))))
+    scene.add_sensor(Sphere(0.5), name="kept")
+    with pytest.warns(FileWarning) as caught:
+        export_gltf(scene, tmp_path / "windy.glb")
+    texts = sorted(str(one.message) for one in caught)
+    assert [text.split(": ")[1] for text in texts] == ["force field, 1 of them", "sensor of several shapes, 1 of them"]
+    assert list(read_with_notes(tmp_path / "windy.glb")[0].sensors.names.values()) == ["kept"]
 
 
 # ---- scenes ----------------------------------------------------------------------------------------------------------

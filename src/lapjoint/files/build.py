@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..arrays import rotation
 from ..errors import LapjointError
 from ..scene import Compound, Gear, Material, Part, Scene, Sphere
+from ..scene.filters import ALL_GROUPS
 from ..scene.joints import WORLD
 from ..scene.shapes import STATIC_ONLY, MovingShape, mass_properties
 from .filters import Filters, find_filters
@@ -37,13 +38,16 @@ def build_scene(model: Model, notes: Notes) -> Scene:
     scene.camera = model.camera
     filters = given_filters(model) or find_filters(model.may_touch, _label_counts(model))
     bodies = _add_bodies(scene, model, filters, notes)
-    for link in model.links:
+    statics = np.full(len(model.links), -1)  # the first of each link
+    for number, link in enumerate(model.links):
         if link.motion is not Motion.MOVING:
+            statics[number] = scene.static_count
             try:
                 _add_static(scene, link, filters)
             except LapjointError as error:
                 raise notes.refuse(link.where or link.name, str(error)) from None
     _add_joints(scene, model, bodies, notes)
+    _add_sensors(scene, model, filters, bodies, statics, notes)
     _ignore(scene, model, filters, bodies, notes)
     _set_start(scene, model, bodies)
     kinematic = len(scene.motions)
@@ -52,6 +56,7 @@ def build_scene(model: Model, notes: Notes) -> Scene:
     notes.count("kinematic bodies", kinematic)
     notes.count("colliders", sum(len(link.colliders) for link in model.links))
     notes.count("joints", len(model.joints))
+    notes.count("sensors", len(model.sensors))
     return scene
 
 
@@ -286,6 +291,36 @@ def _join(scene: Scene, joints: list[LinkJoint], bodies: NDArray[np.int64]) -> N
         quaternions_b=None if first.quaternion_b is None else np.array([one.quaternion_b for one in joints]),
         collide=first.collide,
     )
+
+
+def _add_sensors(
+    scene: Scene,
+    model: Model,
+    filters: Filters,
+    bodies: NDArray[np.int64],
+    statics: NDArray[np.int64],
+    notes: Notes,
+) -> None:
+    for one in model.sensors:
+        on, place, turn = None, one.position, one.quaternion
+        if one.link != WORLD:
+            link = model.links[one.link]
+            place = link.position + rotation.rotate(link.quaternion, one.position)
+            turn = rotation.multiply(link.quaternion, one.quaternion)
+            if link.motion is Motion.MOVING:
+                on, table, row = int(bodies[one.link]), scene.bodies, int(bodies[one.link])
+            elif link.motion is Motion.KINEMATIC and link.colliders:
+                on, table, row = -1 - int(statics[one.link]), scene.statics, int(statics[one.link])
+            if on is not None:  # in the body's frame
+                back = rotation.conjugate(table.quaternion[row])
+                place, turn = rotation.rotate(back, place - table.position[row]), rotation.multiply(back, turn)
+        mask = ALL_GROUPS if one.mask is None else one.mask
+        if one.mask is None and one.senses is not None:
+            mask = int(np.bitwise_or.reduce(filters.group[one.senses], initial=0))
+        try:
+            scene.add_sensor(one.shape, place, turn, body=on, mask=mask, name=one.name or None)
+        except LapjointError as error:
+            raise notes.refuse(one.where or one.name, str(error)) from None
 
 
 def given_filters(model: Model) -> Filters | None:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays import rotation
 from ..errors import LapjointError
-from ..scene import Material
+from ..scene import HeightField, Material, TriangleMesh
 from ..scene.filters import ALL_GROUPS
 from ..scene.motions import GivenMotion
 from .gltf_buffers import Buffers
@@ -21,7 +22,7 @@ from .gltf_joints import joint_of
 from .gltf_nodes import Nodes
 from .gltf_shapes import Shapes
 from .gltf_words import OWN, RIGID, SHAPES
-from .model import WORLD, Array, Collider, Link, LinkJoint, Mass, Model, Motion
+from .model import WORLD, Array, Collider, Link, LinkJoint, LinkSensor, Mass, Model, Motion
 from .notes import Notes
 
 KNOWN = (RIGID, SHAPES)
@@ -107,11 +108,10 @@ class _Reader:
             self._link_of[node] = self._link(node, own)
             if "collider" in own:
                 colliders.append((node, own["collider"]))
-            if "trigger" in own:
-                self._notes.leave_out(self._nodes.where(node), "a trigger: scene.add_sensor makes one")
         self._read_colliders(colliders)
-        joints = [node for node in self._nodes.order if "joint" in self._rigid_of(node)]
-        for node in sorted(joints, key=lambda node: _own(self._nodes.entries[node]).get("joint", 0)):
+        for node in self._with("trigger"):
+            self._read_trigger(node, self._rigid_of(node)["trigger"])
+        for node in self._with("joint"):
             self._read_joint(node)
         self._read_filters()
         if not any(link.motion is Motion.MOVING for link in self._model.links):
@@ -121,6 +121,10 @@ class _Reader:
     def _rigid_of(self, node: int) -> dict[str, Any]:
         found: dict[str, Any] = self._nodes.entries[node].get("extensions", {}).get(RIGID, {})
         return found
+
+    def _with(self, what: str) -> list[int]:
+        """Nodes with a joint or a trigger, in the order in which the file has them."""
+        return sorted(node for node in self._nodes.order if what in self._rigid_of(node))
 
     def _read_settings(self) -> None:
         """What an export has written of a scene. The extensions have no gravity: it is that of the Earth."""
@@ -226,6 +230,39 @@ class _Reader:
         if len(rules) > 1 and not _own(self._scene):
             text = "where two surfaces have different rules, the one that is later in docs/files.md holds"
             self._notes.approximate("physicsMaterials", text)
+
+    def _read_trigger(self, node: int, trigger: dict[str, Any]) -> None:
+        """A sensor; those of several nodes are one for each."""
+        tree, where = self._nodes, self._nodes.where(node)
+        if "nodes" in trigger:
+            self._notes.approximate(where, "a trigger of several nodes is a sensor for each of them")
+            return
+        geometry = trigger.get("geometry") or {"shape": trigger["shape"]}
+        shape, offset, own_turn = self._shapes.shape(geometry, node, tree.scale[node], where, False)
+        if isinstance(shape, (TriangleMesh, HeightField)):
+            self._notes.leave_out(where, "a trigger of triangles, which has no inside")
+            return
+        link = self._model.links[self._link_of[node]]
+        place = tree.position[node] + rotation.rotate(tree.quaternion[node], offset)
+        turn, back = rotation.multiply(tree.quaternion[node], own_turn), rotation.conjugate(link.quaternion)
+        place, turn = rotation.rotate(back, place - link.position), rotation.multiply(back, turn)
+        own = _own(tree.entries[node])
+        name = str(own.get("name", "") if "kind" in own else tree.entries[node].get("name", ""))
+        self._model.sensors.append(
+            LinkSensor(shape, self._link_of[node], place, turn, *self._senses(trigger), name=name, where=where)
+        )
+
+    def _senses(self, trigger: dict[str, Any]) -> tuple[int | None, NDArray[np.bool_] | None]:
+        """Mask of a trigger, and which labels of colliders it senses."""
+        if "collisionFilter" not in trigger:
+            return None, None
+        entries = self._rigid["collisionFilters"]
+        own = entries[trigger["collisionFilter"]]
+        bits = _bits(own)
+        if bits is not None:
+            return bits[1], None
+        others = [{} if number is None else entries[number] for number in self._labels]
+        return None, np.array([_passes(own, other) and _passes(other, own) for other in others], bool)
 
     def _material(self, number: int | None) -> Material:
         if number is None:

@@ -109,6 +109,24 @@ class LinkJoint:
 
 
 @dataclass
+class LinkSensor:
+    """A volume that reports who is inside."""
+
+    shape: StaticShape
+    link: int
+    """That it is on, or WORLD."""
+    position: Array
+    """Of the shape's own centre, in the link's frame, or in the world."""
+    quaternion: Array
+    mask: int | None = None
+    """Groups that it senses; None: those of the labels that it senses."""
+    senses: NDArray[np.bool_] | None = None
+    """Which labels; None: all."""
+    name: str = ""
+    where: str = ""
+
+
+@dataclass
 class Model:
     """All that a file describes."""
 
@@ -117,6 +135,7 @@ class Model:
     timestep: float | None = None
     links: list[Link] = field(default_factory=list)
     joints: list[LinkJoint] = field(default_factory=list)
+    sensors: list[LinkSensor] = field(default_factory=list)
     may_touch: NDArray[np.bool_] = field(default_factory=lambda: np.ones((1, 1), bool))
     """Which labels of colliders may touch: symmetric."""
     ignored: list[tuple[int, int]] = field(default_factory=list)
@@ -128,4 +147,4 @@ class Model:
     camera: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None
 
 
-__all__ = ["WORLD", "Collider", "Link", "LinkJoint", "Mass", "Model", "Motion"]
+__all__ = ["WORLD", "Collider", "Link", "LinkJoint", "LinkSensor", "Mass", "Model", "Motion"]

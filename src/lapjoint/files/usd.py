@@ -21,7 +21,7 @@ from ..scene.motions import GivenMotion
 from ..scene.shapes import STATIC_ONLY, mass_properties
 from . import usd_joints, usd_shapes
 from . import usd_words as words
-from .model import WORLD, Array, Collider, Link, LinkJoint, Mass, Model, Motion
+from .model import WORLD, Array, Collider, Link, LinkJoint, LinkSensor, Mass, Model, Motion
 from .notes import Notes
 from .usd_values import AXES, DEGREE, given, own_values, poses, quaternion, vector
 
@@ -122,6 +122,7 @@ class _Reader:
         self._read_bodies()
         self._read_shapes()
         self._sort_links()
+        self._place_sensors()
         self._read_masses()
         self._read_joints()
         self._read_filters()
@@ -234,6 +235,8 @@ class _Reader:
     def _read_shapes(self) -> None:
         found = []
         for kind, desc in self._sorted([f"{kind}Shape" for kind in (*usd_shapes.KINDS, *usd_shapes.OTHERS)]):
+            if not desc.collisionEnabled and self._is_sensor(desc, kind.removesuffix("Shape")):
+                continue
             if desc.collisionEnabled:
                 found.append((kind.removesuffix("Shape"), desc, self._stage.GetPrimAtPath(desc.primPath)))
             else:
@@ -263,6 +266,35 @@ class _Reader:
             alone = where if self._alone and not self._alone.isdisjoint(_and_above(where)) else ""
             collider.label = self._labels.setdefault((groups, alone), len(self._labels))
             links[row].colliders.append(collider)
+
+    def _is_sensor(self, desc: Any, kind: str) -> bool:
+        """Whether a collider that collides with nothing is a sensor of an export; it is noted then, with its place in
+        the world."""
+        prim = self._stage.GetPrimAtPath(desc.primPath)
+        above = prim.GetParent()
+        own = own_values(above) if above else {}
+        if own.get(words.KIND) != "sensor":
+            return False
+        shape, offset, turn = self._shapes.shape(kind, desc, False)
+        places, turns = self._places([prim])
+        position = places[0] + rotation.rotate(turns[0], offset)
+        sensor = LinkSensor(shape, WORLD, position, rotation.multiply(turns[0], turn), int(own[words.MASK]))
+        sensor.name, sensor.where = str(own.get(words.NAME, "")), str(above.GetPath())
+        self._model.sensors.append(sensor)
+        return True
+
+    def _place_sensors(self) -> None:
+        """Sensors in the frames of what they are on."""
+        for sensor in self._model.sensors:
+            relation = self._stage.GetPrimAtPath(sensor.where).GetRelationship(words.ON)
+            targets = relation.GetTargets() if relation else []
+            if not targets:
+                continue
+            sensor.link = self._link_of[str(targets[0])]
+            link = self._model.links[sensor.link]
+            back = rotation.conjugate(link.quaternion)
+            sensor.position = rotation.rotate(back, sensor.position - link.position)
+            sensor.quaternion = rotation.multiply(back, sensor.quaternion)
 
     def _static_link(self, prim: Any) -> Link:
         """Of a collider that is on no body: the world, or the static body of an export."""

@@ -29,6 +29,9 @@ MOTION_VALUES = SPACE + "motionValues"
 MOTION_START = SPACE + "motionStart"
 MOTION_BASE = SPACE + "motionBase"
 
+ON = SPACE + "on"
+"""A relationship: what a sensor is on."""
+
 # Of colliders: the shape that a mesh stands for.
 SHAPE = SPACE + "shape"
 RADII = SPACE + "radii"

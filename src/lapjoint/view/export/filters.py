@@ -28,4 +28,11 @@ def filters_in_use(scene: Scene, body_count: int) -> list[Filter]:
                 continue
             for part in shape.parts:
                 found.add((group if part.group is None else part.group, mask if part.mask is None else part.mask))
-    return sorted(found)
+    masks = scene.sensors.mask[exported_sensors(scene)].tolist()
+    return sorted(found | {(ALL_GROUPS, mask) for mask in masks if mask != ALL_GROUPS})
+
+
+def exported_sensors(scene: Scene) -> list[int]:
+    """Numbers of sensors that files can have: those of one shape."""
+    shapes = [scene.shapes[number] for number in scene.sensors.shape_id]
+    return [number for number, shape in enumerate(shapes) if not isinstance(shape, Compound)]

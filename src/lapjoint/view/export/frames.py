@@ -14,6 +14,7 @@ from ...recording import Recording
 from ...scene import Scene
 from ..draw.colors import label_colors, to_linear, worker_colors
 from ..draw.recorded import Recorded
+from .filters import exported_sensors
 from .streams import held, steady
 
 Array = NDArray[np.float64]
@@ -147,10 +148,11 @@ def frames_of_recording(
 
 def _warn_of_what_is_left_out(scene: Scene) -> None:
     """What neither standard has, nor words of our own."""
-    for count, what in ((len(scene.sensors), "sensor"), (len(scene.fields), "force field")):
+    compounds = len(scene.sensors) - len(exported_sensors(scene))
+    for count, what in ((compounds, "sensor of several shapes"), (len(scene.fields), "force field")):
         if count:
-            text = f"{count} {what}{'s' * (count != 1)} of the scene {scene.name!r} are not exported"
-            warnings.warn(text.replace(" are ", " is ") if count == 1 else text, FileWarning, stacklevel=3)
+            text = f"not exported of the scene {scene.name!r}: {what}, {count} of them"
+            warnings.warn(text, FileWarning, stacklevel=3)
 
 
 def changes(table: NDArray[np.generic]) -> NDArray[np.bool_]:

@@ -23,6 +23,7 @@ from ....scene import (
     Sphere,
     TriangleMesh,
 )
+from ....scene.filters import ALL_GROUPS
 from ....scene.shapes import StaticShape
 from ..filters import DEFAULT, Filter, may_touch
 from ..tables import hull_triangles
@@ -64,21 +65,37 @@ class Colliders:
         bits: Filter,
         apart: bool = False,
     ) -> int:
-        document, scale = self._document, None
-        place, turn = np.asarray(position, float), np.asarray(quaternion, float)
-        if isinstance(shape, Cone):  # whose middle is in the origin
-            place = place + rotation.rotate(turn, (0.0, 0.0, shape.length / 4))
-        if isinstance(shape, (Capsule, Cylinder, Cone, Plane)):
-            turn, apart = rotation.multiply(turn, UPRIGHT), True
-        if isinstance(shape, Ellipsoid):
-            scale, apart = np.array(shape.radii), True
-        node = document.add_node(body, position=place, quaternion=turn, scale=scale) if apart else body
+        document = self._document
+        node = self._placed(body, shape, position, quaternion, apart)
         collider: dict[str, Any] = {"geometry": self._geometry(shape)}
         collider["physicsMaterial"] = document.once("physicsMaterials", material, lambda: _material(material))
         if self._filters != [DEFAULT]:
             collider["collisionFilter"] = document.once("collisionFilters", bits, lambda: self._filter(bits))
         document.rigid(node)["collider"] = collider
         return node
+
+    def add_trigger(
+        self, parent: int, shape: StaticShape, position: ArrayLike, quaternion: ArrayLike, mask: int
+    ) -> int:
+        """A sensor on a node below that of what it is on; the node."""
+        node = self._placed(parent, shape, position, quaternion, apart=True)
+        trigger: dict[str, Any] = {"geometry": self._geometry(shape)}
+        if mask != ALL_GROUPS:
+            bits = (ALL_GROUPS, mask)
+            trigger["collisionFilter"] = self._document.once("collisionFilters", bits, lambda: self._filter(bits))
+        self._document.rigid(node)["trigger"] = trigger
+        return node
+
+    def _placed(self, parent: int, shape: StaticShape, position: ArrayLike, quaternion: ArrayLike, apart: bool) -> int:
+        """The node of a shape: a body's own, or one below it where the shape is placed or turned."""
+        place, turn, scale = np.asarray(position, float), np.asarray(quaternion, float), None
+        if isinstance(shape, Cone):  # whose middle is in the origin
+            place = place + rotation.rotate(turn, (0.0, 0.0, shape.length / 4))
+        if isinstance(shape, (Capsule, Cylinder, Cone, Plane)):
+            turn, apart = rotation.multiply(turn, UPRIGHT), True
+        if isinstance(shape, Ellipsoid):
+            scale, apart = np.array(shape.radii), True
+        return self._document.add_node(parent, position=place, quaternion=turn, scale=scale) if apart else parent
 
     def _geometry(self, shape: StaticShape) -> dict[str, Any]:
         if isinstance(shape, (ConvexHull, TriangleMesh, HeightField)):

@@ -39,7 +39,6 @@ def add_joints(document: Document, scene: Scene, bodies: Sequence[int], count: i
             joint["enableCollision"] = True
         document.rigid(frames[1])["joint"] = joint
         document.nodes[frames[1]]["name"] = f"joint {i}"
-        document.note(frames[1], joint=i)
 
 
 def _entry(row: dict[str, Any]) -> dict[str, Any]:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ....arrays import rotation
 from ....scene import Scene
+from ....scene.sensors import IN_WORLD
 from ...draw.colors import to_linear
 from ...draw.output import replacing
 from ...draw.renderer import STATIC_COLOR
-from ..filters import filters_in_use
+from ..filters import exported_sensors, filters_in_use
 from ..frames import Frames
 from ..tables import materials_of, principal_axes
 from .animation import Animation
@@ -73,6 +74,7 @@ def _document(frames: Frames, on_body: Callable[[int, int], None] | None) -> Doc
         if on_body is not None and (i % 100 == 99 or i + 1 == len(bodies)):
             on_body(i + 1, len(bodies))
     add_joints(document, scene, bodies, frames.joint_count)
+    _add_sensors(document, scene, colliders, bodies, statics)
     if frames.is_moving:
         animation.add_poses(bodies, frames.positions, frames.quaternions)
         kinematic = [statics[k] for k in scene.kinematic_ids]
@@ -167,6 +169,18 @@ def _add_statics(document: Document, scene: Scene, colliders: Colliders, looks: 
         colliders.add(node, shape, materials[which[i]], int(table.group[i]), int(table.mask[i]))
         looks.add(node, shape, "static", to_linear(STATIC_COLOR))
     return nodes
+
+
+def _add_sensors(document: Document, scene: Scene, colliders: Colliders, bodies: list[int], statics: list[int]) -> None:
+    table = scene.sensors
+    for i in exported_sensors(scene):
+        on = int(table.body[i])
+        parent = document.root if on == IN_WORLD else bodies[on] if on >= 0 else statics[-1 - on]
+        shape = scene.shapes[table.shape_id[i]]
+        node = colliders.add_trigger(parent, shape, table.position[i], table.quaternion[i], int(table.mask[i]))
+        name = table.names.get(i)
+        document.note(node, kind="sensor", **({} if name is None else {"name": name}))
+        document.nodes[node]["name"] = name or f"sensor {i}"
 
 
 def _show(frames: Frames, i: int, node: int, looks: Looks, animation: Animation) -> None:

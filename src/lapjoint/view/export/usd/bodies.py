@@ -13,17 +13,25 @@ from ....arrays import rotation
 from ....files import usd_words as words
 from ....scene import Scene
 from ....scene.motions import GivenMotion
+from ....scene.sensors import IN_WORLD
 from ...draw.colors import to_linear
 from ...draw.renderer import STATIC_COLOR
+from ..filters import exported_sensors
 from ..frames import Frames
 from ..tables import materials_of, principal_axes
 from .layer import Prim, Types, add_apis, add_prim, doubles, numbered, place, put, quatf, relate, vec3f
 from .materials import add_material
-from .shapes import add_shape
+from .shapes import GEOMETRY, add_shape
 
 Array = NDArray[np.float64]
 BINDING = "MaterialBindingAPI"
-APIS = {"shape": ("PhysicsRigidBodyAPI", "PhysicsMassAPI", BINDING), "static": (BINDING,), "seen": ()}
+APIS = {
+    "shape": ("PhysicsRigidBodyAPI", "PhysicsMassAPI", BINDING),
+    "static": (BINDING,),
+    "seen": (),
+    "sensor": (),
+}
+KINDS = {"shape": "body", "static": "static", "sensor": "sensor"}
 
 
 class Shapes:
@@ -45,6 +53,9 @@ class Shapes:
         self.like.setdefault(shape_id, body)
         return self._reference("shape", shape_id)
 
+    def of_sensor(self, number: int) -> Any:
+        return self._reference("sensor", int(self._frames.scene.sensors.shape_id[number]))
+
     def of_static(self, number: int) -> Any:
         return self._reference("static", int(self._frames.scene.statics.shape_id[number]))
 
@@ -55,8 +66,12 @@ class Shapes:
             prim = add_shape(
                 self._parent, name, scene.shapes[shape_id], self._extent, apis=apis, collides=role != "seen"
             )
-            if role != "seen":
-                put(prim, words.KIND, Types.Token, "body" if role == "shape" else "static", uniform=True)
+            if role in KINDS:
+                put(prim, words.KIND, Types.Token, KINDS[role], uniform=True)
+            if role == "sensor":
+                # A collider that collides with nothing, and is not drawn.
+                put(prim, "purpose", Types.Token, "guide", uniform=True)
+                put(prim.nameChildren[GEOMETRY], "physics:collisionEnabled", Types.Bool, False)
             if role == "shape":
                 # A body is where its centre of mass is, and has its axes.
                 put(prim, "physics:centerOfMass", Types.Point3f, Gf.Vec3f(0.0))
@@ -157,6 +172,24 @@ def add_statics(parent: Prim, scene: Scene, shapes: Shapes, materials: Materials
         if i in scene.motions:
             _add_motion(prim, scene.motions[i])
     return paths
+
+
+def add_sensors(parent: Prim, scene: Scene, shapes: Shapes, bodies: Sequence[Any], statics: Sequence[Any]) -> None:
+    """Sensors, where they are as the scene starts."""
+    table, chosen = scene.sensors, exported_sensors(scene)
+    for i in chosen:
+        prim = add_prim(parent, numbered("sensor", i, len(table), table.names.get(i, "")), "Xform")
+        prim.referenceList.prependedItems = [shapes.of_sensor(i)]
+        position, turn, on = table.position[i], table.quaternion[i], int(table.body[i])
+        if on != IN_WORLD:
+            owner, row = (scene.bodies, on) if on >= 0 else (scene.statics, -1 - on)
+            position = owner.position[row] + rotation.rotate(owner.quaternion[row], position)
+            turn = rotation.multiply(owner.quaternion[row], turn)
+            relate(prim, words.ON, [bodies[on] if on >= 0 else statics[-1 - on]])
+        place(prim, position, turn)
+        put(prim, words.MASK, Types.UInt, int(table.mask[i]), uniform=True)
+        if i in table.names:
+            put(prim, words.NAME, Types.String, table.names[i], uniform=True)
 
 
 def _add_motion(prim: Prim, motion: GivenMotion) -> None:

@@ -57,7 +57,13 @@ def part_names(shape: StaticShape) -> list[str]:
 
 
 def add_shape(
-    parent: Prim, name: str, shape: StaticShape, extent: float, *, apis: Sequence[str], collides: bool
+    parent: Prim,
+    name: str,
+    shape: StaticShape,
+    extent: float,
+    *,
+    apis: Sequence[str],
+    collides: bool,
 ) -> Prim:
     """The class of a shape, with the schemas of those that refer to it. Planes are drawn as large as `extent` [m]. One
     that does not collide is only seen."""

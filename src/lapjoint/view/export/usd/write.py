@@ -14,7 +14,7 @@ from ....scene import Scene
 from ...draw.output import replacing
 from ..frames import Frames
 from .animation import add_animation
-from .bodies import Materials, Shapes, add_bodies, add_statics
+from .bodies import Materials, Shapes, add_bodies, add_sensors, add_statics
 from .filters import add_filtered_pairs, add_filters, filters_of
 from .joints import add_joints
 from .layer import Prim, Types, add_prim, doubles, put, vec3f
@@ -51,6 +51,7 @@ def _fill(layer: Sdf.Layer, frames: Frames, on_body: Callable[[int, int], None] 
     scope, moving, still = (add_prim(root, name, "Scope") for name in ("Materials", "Bodies", "Statics"))
     bodies = add_bodies(moving, frames, shapes, Materials(scope, "body", scene.bodies, moving))
     statics = add_statics(still, scene, shapes, Materials(scope, "static", scene.statics, still))
+    add_sensors(add_prim(root, "Sensors", "Scope"), scene, shapes, bodies, statics)
     add_joints(add_prim(root, "Joints", "Scope"), scene, bodies, frames.joint_count)
     add_filters(add_prim(root, "Groups", "Scope"), filters_of(scene, frames.body_count, bodies, statics))
     add_filtered_pairs(layer, scene, bodies, frames.body_count)
