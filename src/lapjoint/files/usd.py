@@ -357,6 +357,7 @@ class _Reader:
 
         scale, mass_unit = self._unit, self._mass_unit
         solids: dict[Any, tuple[float, Array]] = {}
+        links, rows = [], []
         for path, number in self._link_of.items():
             link = self._model.links[number]
             if link.motion is not Motion.MOVING:
@@ -387,15 +388,17 @@ class _Reader:
             )
             if not mass > 0:
                 raise self._notes.refuse(path, f"its mass is {mass}, expected a positive one")
-            turn = rotation.to_matrix(quaternion(axes))
-            inertia = turn @ np.diag(vector(diagonal)) @ turn.T
-            link.mass = Mass(mass * mass_unit, self._length(centre), inertia * mass_unit * scale**2)
+            links.append(link)
+            rows.append((mass, *diagonal, *centre, axes.GetReal(), *axes.GetImaginary()))
+        table = np.array(rows, float).reshape(-1, 11)
+        turns = rotation.to_matrix(table[:, 7:] / np.linalg.norm(table[:, 7:], axis=1, keepdims=True))
+        inertias = (turns * table[:, None, 1:4]) @ turns.transpose(0, 2, 1) * (mass_unit * scale**2)
+        for link, row, inertia in zip(links, table, inertias, strict=True):
+            link.mass = Mass(float(row[0]) * mass_unit, scale * row[4:7], inertia)
 
     def _check_mass(self, prim: Any) -> None:
         """Refuse what usd-core would pass over. Zero is no mass of its own, by the standard."""
-        if not prim.HasAPI(self._physics.MassAPI):
-            return
-        for name in ("mass", "density"):
+        for name in ("mass", "density") if prim.HasAPI(self._physics.MassAPI) else ():
             value = given(prim, f"physics:{name}", 0.0)
             if not (np.isfinite(value) and value >= 0):
                 raise self._notes.refuse(str(prim.GetPath()), f"its {name} is {value}, expected a positive number")
