@@ -91,6 +91,7 @@ class _Reader:
         mujoco.mj_comPos(model, data)
         self._data = data
         self._drives: dict[int, Drive] = {}
+        self._coupled: set[tuple[int, int]] = set()
         self._link_of = np.full(model.nbody, WORLD)
         self._model = Model(model.names[: model.names.find(b"\0")].decode() or notes.path.stem)
 
@@ -389,7 +390,7 @@ class _Reader:
         m, notes, mj = self._m, self._notes, self._mujoco
         for number in range(m.nu):
             where, joint = self._where("actuator", number), int(m.actuator_trnid[number, 0])
-            if m.actuator_trntype[number] not in (mj.mjtTrn.mjTRN_JOINT, mj.mjtTrn.mjTRN_JOINTINPARENT):
+            if int(m.actuator_trntype[number]) not in (mj.mjtTrn.mjTRN_JOINT, mj.mjtTrn.mjTRN_JOINTINPARENT):
                 notes.leave_out(where, "an actuator that acts on no joint; its force is zero at the start")
                 continue
             if m.jnt_type[joint] not in (HINGE, SLIDE) or m.actuator_dyntype[number] != mj.mjtDyn.mjDYN_NONE:
@@ -470,6 +471,7 @@ class _Reader:
             raise notes.refuse(where, "holds a joint where it is, expected a relation of two joints, or limits")
         if m.jnt_type[one] != HINGE or m.jnt_type[two] != HINGE:
             raise notes.refuse(where, "couples joints that slide; expected two hinges")
+        self._coupled.add((one, two))
         ends = [int(self._link_of[m.jnt_bodyid[joint]]) for joint in (one, two)]
         parents = [int(self._link_of[m.body_parentid[m.body_weldid[m.jnt_bodyid[joint]]]]) for joint in (one, two)]
         if any(parent != WORLD and self._model.links[parent].motion is Motion.MOVING for parent in parents):
@@ -489,7 +491,8 @@ class _Reader:
                     raise self._notes.refuse(where, f"mimic speaks of the joint {name!r}, which does not exist")
             if mimic.offset:
                 raise self._notes.refuse(where, f"mimic has an offset of {mimic.offset:g}, expected none")
-            self._couple(names[mimic.joint], names[mimic.other], mimic.multiplier, where)
+            if (names[mimic.joint], names[mimic.other]) not in self._coupled:  # as MuJoCo 4 has it
+                self._couple(names[mimic.joint], names[mimic.other], mimic.multiplier, where)
 
     def _read_filters(self) -> None:
         """Labels are geoms until here; they become signatures of contype and conaffinity."""
