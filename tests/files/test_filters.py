@@ -60,6 +60,7 @@ def test_beyond_the_bits_the_smallest_are_ignored_pairwise() -> None:
     assert sorted(map(tuple, filters.ignored.tolist())) == [(3, 8), (3, 20), (8, 20)]
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.integers(33, 120))
 def test_more_classes_than_bits(count: int) -> None:
@@ -76,4 +77,5 @@ def test_nothing_at_all() -> None:
 @pytest.mark.parametrize("bits", [1, 32])
 def test_one_class(bits: int) -> None:
     filters = find_filters(np.ones((4, 4), bool), bits=bits)
-    assert (filters.group == 1).all() and (filters.mask == 1).all()
+    assert (filters.group == 1).all()
+    assert (filters.mask == 1).all()

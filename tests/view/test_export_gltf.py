@@ -49,6 +49,7 @@ def color_of(found: CheckedGltf, node: int) -> list[float]:
 # ---- recordings ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".glb", ".gltf"])
 def test_bodies_are_where_they_were_in_every_frame(changing: Recording, ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"run{ending}"
@@ -150,6 +151,7 @@ def test_every_scene_of_the_library_comes_back(name: str, tmp_path: Path) -> Non
     assert_same_scene(scene, read_with_notes(path)[0])
 
 
+@pytest.mark.slow
 def test_it_is_as_large_as_the_scene(tmp_path: Path) -> None:
     """What another program finds in it: trimesh's bounds of all meshes are those of the shapes."""
     trimesh = pytest.importorskip("trimesh")

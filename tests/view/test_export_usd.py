@@ -55,6 +55,7 @@ def matrix_of(state: np.ndarray) -> np.ndarray:
 # ---- recordings ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".usda", ".usdc", ".usd"])
 def test_bodies_are_where_they_were_in_every_frame(changing: Recording, ending: str, tmp_path: Path) -> None:
     stage = opened(changing, tmp_path / f"run{ending}")
@@ -120,6 +121,7 @@ def test_who_comes_later_is_seen_and_is_no_physics(changing: Recording, tmp_path
     assert notes.lines() == []
 
 
+@pytest.mark.slow
 def test_kinematic_bodies_move(tmp_path: Path) -> None:
     scene = Scene("turning")
     scene.add_static(Plane())
@@ -141,6 +143,7 @@ def test_kinematic_bodies_move(tmp_path: Path) -> None:
 # ---- scenes ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".usda", ".usdc"])
 @pytest.mark.parametrize("make", [every_shape, every_joint])
 def test_a_scene_comes_back(make: object, ending: str, tmp_path: Path) -> None:

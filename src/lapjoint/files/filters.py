@@ -42,7 +42,7 @@ def find_filters(may_touch: ArrayLike, counts: ArrayLike | None = None, bits: in
     if class_count:
         some = touching[np.sort(first)]
         classes = relation[np.ix_(some, some)]
-    sizes = np.bincount(of_label, number[touching], class_count)
+    sizes: NDArray[np.float64] = np.bincount(of_label, number[touching], class_count).astype(float)
     bit = _share_bits(classes, sizes, bits)
     of_label = bit[of_label] if class_count else of_label
     # A bit's classes may touch whatever one of them may.

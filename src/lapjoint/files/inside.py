@@ -15,9 +15,18 @@ from ..errors import LapjointError
 MOST_FILES = 1000
 LARGEST = 256 * 1024 * 1024
 """Bytes of an XML file."""
-ATTRIBUTES = ("file", "filename", "fileup", "fileback", "filedown", "filefront", "fileleft", "fileright", "content_file")
+ATTRIBUTES = (
+    "file",
+    "filename",
+    "fileup",
+    "fileback",
+    "filedown",
+    "filefront",
+    "fileleft",
+    "fileright",
+    "content_file",
+)
 FOLDERS = ("meshdir", "texturedir", "assetdir")
-
 
 
 def parse_xml(path: Path) -> ElementTree.Element:

@@ -1,5 +1,5 @@
-"""MJCF and URDF files, by MuJoCo's own reader (MjSpec): includes, defaults, attachments and replicas are resolved there,
-and what is read here is the model that it compiles. Needs the extra `lapjoint[mujoco]`.
+"""MJCF and URDF files, by MuJoCo's own reader (MjSpec): includes, defaults, attachments and replicas are resolved
+there, and what is read here is the model that it compiles. Needs the extra `lapjoint[mujoco]`.
 
 Bodies without joints are one with their parents, as in MuJoCo. Joints stand at zero where the file has the bodies.
 """
@@ -55,7 +55,7 @@ SMALL = 1e-3
 def read_mjcf(path: Path, notes: Notes, keyframe: str | int | None = None) -> Model:
     """The model of an MJCF or URDF file. `keyframe` is where it starts, by name or number."""
     try:
-        import mujoco
+        import mujoco  # type: ignore[import-untyped]
     except ImportError:
         raise LapjointError(f"{path}: reading it needs mujoco: pip install 'lapjoint[mujoco]'") from None
     check_xml_files(path)
@@ -155,10 +155,8 @@ class _Reader:
         m, data, made = self._m, self._data, self._model
         roots = [int(b) for b in np.unique(m.body_weldid)]
         for root in roots:
-            if root == 0:
-                motion = Motion.STATIC
-            else:
-                motion = Motion.KINEMATIC if m.body_mocapid[root] >= 0 else Motion.MOVING
+            motion = Motion.KINEMATIC if m.body_mocapid[root] >= 0 else Motion.MOVING
+            motion = motion if root else Motion.STATIC
             name = m.body(root).name if root else "world"
             link = Link(name, data.xpos[root].copy(), data.xquat[root].copy(), motion)
             link.where = self._where("body", root) if root else "worldbody"
@@ -295,9 +293,7 @@ class _Reader:
                 joint, turn = together
                 self._add(joint, child, parent, axes[-1].anchor, joints[0], turn)
 
-    def _add(
-        self, joint: Any, child: int, parent: int, anchor: Array, number: int, turn: Array | None = None
-    ) -> None:
+    def _add(self, joint: Any, child: int, parent: int, anchor: Array, number: int, turn: Array | None = None) -> None:
         where, name = self._where("joint", number), self._m.joint(number).name
         added = LinkJoint(joint, child, parent, np.array(anchor), name=name, where=where)
         if turn is not None:
@@ -476,8 +472,7 @@ class _Reader:
         parents = [int(self._link_of[m.body_parentid[m.body_weldid[m.jnt_bodyid[joint]]]]) for joint in (one, two)]
         if any(parent != WORLD and self._model.links[parent].motion is Motion.MOVING for parent in parents):
             notes.approximate(where, "gears do not turn with what their joints are on")
-        axes = [tuple(map(float, data.xaxis[joint])) for joint in (one, two)]
-        gear = Gear(ratio, axes[0], axes[1])
+        gear = Gear(ratio, _direction(data.xaxis[one]), _direction(data.xaxis[two]))
         self._model.joints.append(
             LinkJoint(gear, ends[0], ends[1], data.xanchor[one].copy(), where=where, collide=True)
         )
@@ -557,8 +552,13 @@ def _one_axis(axis: _Axis) -> tuple[Hinge | Slider | SixAxis, Array]:
     turn = rotation.between([1.0, 0.0, 0.0], axis.axis)
     if axis.spring is None:
         kind = Hinge if axis.is_hinge else Slider
-        return kind(tuple(map(float, axis.axis)), axis.limits, drive=axis.drive, friction=axis.friction), turn
+        return kind(_direction(axis.axis), axis.limits, drive=axis.drive, friction=axis.friction), turn
     return _six_axis_of({3 if axis.is_hinge else 0: axis}), turn
+
+
+def _direction(axis: Array) -> tuple[float, float, float]:
+    x, y, z = (float(one) for one in axis)
+    return x, y, z
 
 
 def _six_axis_of(axes: dict[int, _Axis]) -> SixAxis:

@@ -30,8 +30,8 @@ def find_mimics(path: Path) -> list[Mimic]:
         for mimic in joint.iter("mimic"):
             line = int(mimic.get(":line", "0"))
             try:
-                numbers = [float(mimic.get("multiplier", "1")), float(mimic.get("offset", "0"))]
+                multiplier, offset = float(mimic.get("multiplier", "1")), float(mimic.get("offset", "0"))
             except ValueError:
                 raise LapjointError(f"{path}: line {line}: mimic has {mimic.attrib}, expected numbers") from None
-            found.append(Mimic(joint.get("name", ""), mimic.get("joint", ""), *numbers, line))
+            found.append(Mimic(joint.get("name", ""), mimic.get("joint", ""), multiplier, offset, line))
     return found
