@@ -178,8 +178,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_one_clear_error(case: str, tmp_path: Path) -> None:
+def test_one_clear_error(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, wanted = WRONG[case]
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "inner" / "model.xml"
     path.parent.mkdir()
     path.write_text(text)
@@ -187,6 +188,7 @@ def test_one_clear_error(case: str, tmp_path: Path) -> None:
         read_scene(path, keyframe="home" if case == "a keyframe of none" else None)
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value) or "model.xml" in str(caught.value)
+    assert [one.name for one in tmp_path.iterdir()] == ["inner"], "no log of warnings"
 
 
 def test_no_entity_is_expanded(tmp_path: Path) -> None:

@@ -59,12 +59,17 @@ def read_mjcf(path: Path, notes: Notes, keyframe: str | int | None = None) -> Mo
     except ImportError:
         raise LapjointError(f"{path}: reading it needs mujoco: pip install 'lapjoint[mujoco]'") from None
     check_xml_files(path)
+    # MuJoCo would write its warnings into a file where the program runs.
+    heard = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda text: notes.leave_out("MuJoCo", " ".join(str(text).split())))
     try:
         spec = mujoco.MjSpec.from_file(str(path))
         compiled = spec.compile()
     except Exception as error:  # whatever MuJoCo has against it
         text = " ".join(str(error).split())
         raise LapjointError(f"{path}: {text or type(error).__name__}") from None
+    finally:
+        mujoco.set_mju_user_warning(heard)
     return _Reader(mujoco, spec, compiled, notes, find_mimics(path)).read(keyframe)
 
 
