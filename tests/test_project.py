@@ -95,6 +95,7 @@ LAYERS = [
     "scene",
     "fracture",
     "scenes",
+    "files",
     "params",
     "algorithms",
     "queries",
@@ -121,7 +122,7 @@ MEMBERS = {
 }
 
 OPTIONAL = ["moderngl", "glcontext", "PIL", "trimesh", "coacd", "manifold3d", "ray", "viser", "matplotlib"]
-OPTIONAL += ["imageio_ffmpeg", "pybullet", "mujoco", "rapier3d"]
+OPTIONAL += ["imageio_ffmpeg", "pybullet", "mujoco", "rapier3d", "pxr"]
 SLOW_TO_IMPORT = ["zarr", "numcodecs", "pandas"]
 
 

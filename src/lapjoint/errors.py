@@ -18,6 +18,10 @@ class EngineWarning(UserWarning):
     """An engine leaves out something that the scene has."""
 
 
+class FileWarning(UserWarning):
+    """A file has something that its scene has not exactly, or not at all."""
+
+
 class WorkerError(LapjointError):
     """A worker failed or died. The message names it."""
 

@@ -38,6 +38,7 @@ OF_RUN = [
     "--validate",
     "--size",
     "--seed",
+    "--keyframe",
     "--engine",
     "--precision",
     "--solver",

@@ -20,7 +20,7 @@ from PIL import Image
 
 from film_support import record_changing, record_falling
 from lapjoint import LapjointError, Recording
-from lapjoint.cli.export import export_recording
+from lapjoint.cli.export_page import export_recording
 from lapjoint.view import Renderer, export
 from lapjoint.view.draw.coloring import modes_of
 from lapjoint.view.draw.recorded import Recorded, opening_states

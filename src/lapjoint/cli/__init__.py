@@ -25,6 +25,7 @@ from .termination import ended_in_order_by_sigterm
 
 COMMANDS = {
     "scenes": "List every scene with its counts.",
+    "check": "Read a scene file, and tell what became of what it has.",
     "engines": "List every engine: version, precision, and what it can do.",
     "run": "Simulate a scene and sum up how fast and how accurate it was.",
     "resume": "Go on with a run from its checkpoint.",
@@ -32,6 +33,7 @@ COMMANDS = {
     "picture": "Draw a scene as it starts, or a frame of a recording.",
     "video": "Film a recording.",
     "view": "Look at a recording, or at a scene as it starts, in a browser.",
+    "export": "Write a recording or a scene as USD, as glTF, or as a page.",
     "compare": "Show how far two runs of a scene are apart.",
     "report": "Write a page with figures on recorded runs and benchmarks.",
     "reproduce": "Run the paper's evaluation and write its Table 2 beside ours.",

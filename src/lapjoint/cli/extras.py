@@ -30,6 +30,7 @@ EXTRAS = {
     "--picture": Extra("picture", _PICTURE, ".last_picture"),
     "--view": Extra("view", {"viser": "viser"}, ".live"),
     "lapjoint view": Extra("view", {"viser": "viser"}, ".browse"),
+    "lapjoint export to USD": Extra("usd", {"pxr": "usd-core"}, "..view.export.usd"),
     "--figure": Extra("report", {"matplotlib": "matplotlib"}, "..studies.report.compare_figure"),
 }
 

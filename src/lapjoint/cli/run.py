@@ -44,7 +44,7 @@ from .outputs import (
     checkpoint_writer,
 )
 from .params_options import Change, Given, with_params
-from .shared import SceneArgument, SeedOption, SizeOption, console, open_scene
+from .shared import KeyframeOption, SceneArgument, SeedOption, SizeOption, console, open_scene
 
 if TYPE_CHECKING:
     from .live import LiveRun
@@ -81,6 +81,7 @@ def run(
     ] = None,
     size: SizeOption = None,
     seed: SeedOption = 0,
+    keyframe: KeyframeOption = None,
     json_file: JsonOption = None,
     picture_file: PictureOption = None,
     record: RecordOption = None,
@@ -114,6 +115,8 @@ def run(
     Example: lapjoint run bowl --steps 1000 --iterations 100 --picture bowl.png
 
     Example: lapjoint run bridge --workers 4 --substeps 8
+
+    Example: lapjoint run robot.xml --keyframe home --view
     """
     params = given.params()
     checked_count(steps, seconds, 1.0)
@@ -129,7 +132,7 @@ def run(
         check_checkpoint_place(checkpoint)
     elif checkpoint_every is not None or checkpoint_keep is not None:
         raise LapjointError("--checkpoint-every or --checkpoint-keep is given without --checkpoint, expected both")
-    built = open_scene(scene, size, seed)
+    built = open_scene(scene, size, seed, keyframe)
     solver = given.solver(params, built)
     count = checked_count(steps, seconds, params.timestep or built.timestep)
     if count is None and not view:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from .. import scenes as scene_library
 from ..errors import LapjointError
+from ..files.read import read_scene
 from ..params.fields import SIMULATED
 from ..recording.place import check_parents
 from ..scene import Scene
@@ -18,7 +19,19 @@ from ..scene import Scene
 console = Console()
 
 SceneArgument = Annotated[
-    str, typer.Argument(metavar="SCENE", help="A scene's name (see `lapjoint scenes`) or a saved scene file.")
+    str,
+    typer.Argument(
+        metavar="SCENE", help="A scene's name (see `lapjoint scenes`), or a scene file: saved, MJCF, URDF, USD or glTF."
+    ),
+]
+KeyframeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--keyframe",
+        metavar="NAME",
+        help="Of an MJCF file: the keyframe that it starts from, by name or number.",
+        rich_help_panel=SIMULATED.title,
+    ),
 ]
 SizeOption = Annotated[
     int | None,
@@ -37,15 +50,17 @@ SeedOption = Annotated[
 ]
 
 
-def open_scene(name_or_file: str, size: int | None, seed: int) -> Scene:
-    """A scene of the library by its name, or a saved one."""
+def open_scene(name_or_file: str, size: int | None, seed: int, keyframe: str | None = None) -> Scene:
+    """A scene of the library by its name, or that of a file. What could not be read exactly is a warning each."""
     if seed < 0:
         raise LapjointError(f"--seed is {seed}, expected zero or more")
     path = Path(name_or_file)
     if name_or_file not in scene_library.names() and (path.suffix or path.exists()):
         if size is not None:
             raise LapjointError(f"--size is given, but {path} is a file: its size is fixed")
-        return Scene.load(path)
+        return read_scene(path, keyframe=keyframe)
+    if keyframe is not None:
+        raise LapjointError(f"--keyframe is given, but {name_or_file} is no file: it is for MJCF files")
     return scene_library.build(name_or_file, size, seed)
 
 

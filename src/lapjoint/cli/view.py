@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import LapjointError
-from .export import export_recording
+from .export_page import export_recording
 from .extras import load
 from .params_options import Change, Given, with_params
 from .serving import PORT, checked_fps

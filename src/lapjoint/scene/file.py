@@ -150,7 +150,8 @@ def restore_shape(entry: dict[str, Any], arrays: dict[str, NDArray[Any]], truste
         return HeightField(arrays[f"{entry['key']}/heights"], tuple(entry["spacing"]))
     if kind == "Compound":
         parts = [_restore_part(part, arrays, trusted) for part in entry["parts"]]
-        return Compound.centred(tuple(parts)) if trusted else Compound(tuple(parts))
+        # Not about its parts' centre again: a body may have its mass elsewhere.
+        return Compound.centred(tuple(parts)) if parts else Compound(())
     raise KeyError(f"shape {kind}")
 
 

@@ -499,12 +499,18 @@ class Scene:
         *,
         anchors_b: ArrayLike | None = None,
         axes: ArrayLike | None = None,
+        quaternions: ArrayLike | None = None,
+        quaternions_b: ArrayLike | None = None,
         collide: bool = False,
         breaks: Breaks | Sequence[Breaks] | None = None,
     ) -> range:
         """Add many joints of one kind. `axes`, one per joint, replaces the joint's own axis (those of a Gear are its
         own), and `breaks`, one for all or one per joint, what it can bear. `anchors_b` are those of a Distance on
-        bodies b. Returns their numbers."""
+        bodies b. Returns their numbers.
+
+        `quaternions` are those of the joints' frames in the world, in place of an axis. With them, where the joints do
+        not stand at zero as the bodies stand now, `anchors_b` and `quaternions_b` are the frames on bodies b.
+        """
 
         def title(row: int) -> str:
             return f"joint {self.joint_count + row}"
@@ -520,9 +526,10 @@ class Scene:
         body_b = integer_rows("body b", bodies_b, count, title)
         self._check_joint_bodies(body_a, body_b, title)
         anchors = as_rows("anchor", anchors, count, (3,), title)
-        if isinstance(joint, Distance) != (anchors_b is not None):
-            needs = "needs" if isinstance(joint, Distance) else "has no"
-            raise LapjointError(f"{title(0)}: a {type(joint).__name__} {needs} anchor_b")
+        if anchors_b is None and isinstance(joint, Distance):
+            raise LapjointError(f"{title(0)}: a Distance needs anchor_b")
+        if anchors_b is not None and quaternions is None and not isinstance(joint, Distance):
+            raise LapjointError(f"{title(0)}: a {type(joint).__name__} has no anchor_b")
         anchors_b = anchors if anchors_b is None else as_rows("anchor_b", anchors_b, count, (3,), title)
         if isinstance(joint, Gear) and (body_b == WORLD).any():
             raise LapjointError(f"{title(int(np.argmax(body_b == WORLD)))}: a Gear couples two bodies, not the WORLD")
@@ -530,6 +537,10 @@ class Scene:
             raise LapjointError(f"{title(0)}: axes are given, and those of a Gear are its own")
         both = frame_axes(joint) if axes is None else (axes, axes)
         turns, turns_b = (rotation.between([1.0, 0.0, 0.0], unit_vectors("axis", axis, count, title)) for axis in both)
+        if quaternions is not None:
+            turns = turns_b = unit_quaternions(quaternions, count, title)
+        if quaternions_b is not None:
+            turns_b = unit_quaternions(quaternions_b, count, title)
         values = {
             "kind": KINDS[type(joint)],
             "body_a": body_a,

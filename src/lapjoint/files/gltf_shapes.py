@@ -1,0 +1,138 @@
+"""Shapes of glTF colliders: implicit ones, and meshes of nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import rotation
+from ..errors import LapjointError
+from ..scene import (
+    Box,
+    Capsule,
+    Cone,
+    ConvexHull,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Sphere,
+    TriangleMesh,
+)
+from ..scene.shapes import StaticShape, hull_faces
+from .gltf_buffers import Buffers
+from .gltf_words import OWN
+from .notes import Notes
+
+Array = NDArray[np.float64]
+ALONG_Y = rotation.between((0.0, 0.0, 1.0), (0.0, 1.0, 0.0))
+"""Capsules, cylinders, cones and planes of glTF stand along y."""
+AGAINST_Y = rotation.between((0.0, 0.0, 1.0), (0.0, -1.0, 0.0))
+HERE = np.zeros(3)
+Placed = tuple[StaticShape, Array, Array]
+"""A shape, where its centre is and how it is turned in the node's frame."""
+DEEPEST = 100
+
+
+class Shapes:
+    """Shapes of colliders; those of one mesh and one scale are made once."""
+
+    def __init__(
+        self, implicit: list[dict[str, Any]], nodes: list[dict[str, Any]], buffers: Buffers, notes: Notes
+    ) -> None:
+        self._implicit, self._nodes, self._buffers, self._notes = implicit, nodes, buffers, notes
+        self._made: dict[tuple[Any, ...], Placed] = {}
+
+    def shape(self, geometry: dict[str, Any], node: int, scale: Array, where: str, moves: bool) -> Placed:
+        """The shape of a collider on a node. What cannot be one is refused."""
+        source = (geometry.get("shape"), geometry.get("mesh"), geometry.get("node"))
+        own_mesh = node if source == (None, None, None) else None
+        key = (*source, own_mesh, bool(geometry.get("convexHull")), moves, *scale.tolist())
+        if key not in self._made:
+            try:
+                if "shape" in geometry:
+                    self._made[key] = self._of_kind(self._implicit[geometry["shape"]], scale, where, moves)
+                else:
+                    self._made[key] = self._mesh(geometry, node, scale, where, moves)
+            except LapjointError as error:
+                if str(error).startswith(str(self._notes.path)):
+                    raise
+                raise self._notes.refuse(where, str(error)) from None
+        return self._made[key]
+
+    def _of_kind(self, entry: dict[str, Any], scale: Array, where: str, moves: bool) -> Placed:
+        kind = entry["type"]
+        own = entry.get(kind, {})
+        x, y, z = scale.tolist()
+        even = max(x, y, z) - min(x, y, z) <= 1e-6 * max(x, y, z)
+        if kind == "box":
+            return Box(tuple(scale * np.array(own.get("size", (1, 1, 1)), float))), HERE, rotation.IDENTITY
+        if kind == "sphere":
+            radius = float(own.get("radius", 0.5))
+            shape = Sphere(x * radius) if even else Ellipsoid(tuple(scale * radius))
+            return shape, HERE, rotation.IDENTITY
+        if kind == "plane":
+            if moves:
+                raise LapjointError("a plane on a body that moves, expected one that is static")
+            if own.get("sizeX") or own.get("sizeZ"):
+                self._notes.approximate(where, "a plane is infinite")
+            return Plane(), HERE, ALONG_Y
+        if kind not in ("capsule", "cylinder"):
+            raise LapjointError(f"a shape of the type {kind!r}, which lapjoint does not have")
+        if not (even or (kind == "cylinder" and abs(x - z) <= 1e-6 * x)):
+            raise LapjointError(f"a {kind} with uneven scales {scale.tolist()}, expected even ones")
+        bottom, top = x * float(own.get("radiusBottom", 0.25)), x * float(own.get("radiusTop", 0.25))
+        height = y * float(own.get("height", 0.5))
+        if bottom == top:
+            return (Capsule if kind == "capsule" else Cylinder)(bottom, height), HERE, ALONG_Y
+        if kind == "cylinder" and min(bottom, top) == 0:
+            # Its frame is in the middle of its height, its centre of mass a quarter above its base.
+            turn = AGAINST_Y if bottom == 0 else ALONG_Y
+            return Cone(max(bottom, top), height), rotation.rotate(turn, (0.0, 0.0, -height / 4)), turn
+        raise LapjointError(f"a {kind} of two radii, {bottom:g} and {top:g}, expected one")
+
+    def _mesh(self, geometry: dict[str, Any], node: int, scale: Array, where: str, moves: bool) -> Placed:
+        source = int(geometry.get("node", node))
+        own = self._nodes[source].get("extras", {}).get(OWN, {})
+        if "heightField" in own:
+            field = own["heightField"]
+            heights = np.array(field["heights"], float).reshape(-1, int(field["columns"]))
+            return HeightField(heights, tuple(field["spacing"])), HERE, rotation.IDENTITY
+        if "mesh" in geometry:
+            points, triangles = self._buffers.mesh(int(geometry["mesh"]), where)
+        else:
+            points, triangles = self._meshes_below(source, where, 0)
+        if len(points) == 0:
+            raise LapjointError("its collider has neither a shape nor a mesh")
+        points = points * scale
+        if not geometry.get("convexHull") and not moves:
+            return TriangleMesh(points, triangles), HERE, rotation.IDENTITY
+        if not geometry.get("convexHull"):
+            self._notes.approximate(where, "a mesh that moves is its convex hull")
+        hull = ConvexHull(points)
+        if own.get("shape") == "ConvexHull":
+            return hull, hull.centre, rotation.IDENTITY
+        corners = ConvexHull(hull_faces(hull.points)[0])
+        return corners, hull.centre + corners.centre, rotation.IDENTITY
+
+    def _meshes_below(self, node: int, where: str, depth: int) -> tuple[Array, NDArray[np.int32]]:
+        """The meshes of a node and of all below it, in the node's frame."""
+        if depth > DEEPEST:
+            raise LapjointError("its mesh is that of a node that is below itself")
+        entry = self._nodes[node]
+        points, triangles = np.empty((0, 3)), np.empty((0, 3), np.int32)
+        if "mesh" in entry:
+            points, triangles = self._buffers.mesh(int(entry["mesh"]), where)
+        for child in entry.get("children", []):
+            inner, corners = self._meshes_below(int(child), where, depth + 1)
+            if len(inner):
+                placed = self._nodes[int(child)]
+                if any(name in placed for name in ("matrix", "rotation", "translation", "scale")):
+                    raise LapjointError(
+                        f"its mesh has node {child} below it, which is placed elsewhere: expected one node"
+                    )
+                triangles = np.concatenate([triangles, corners + np.int32(len(points))])
+                points = np.concatenate([points, inner])
+        return points, triangles

@@ -1,0 +1,97 @@
+"""Joints as limits and drives between two nodes: the connected one is body a's, which moves relative to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....files.gltf_words import OWN
+from ....scene import Scene
+from ....scene.joints import WORLD, JointKind
+from .document import Document
+
+STIFF = 1e3
+"""A motor is a drive that does all it can where its velocity is off by a thousandth [m/s or rad/s]."""
+OWN_COLUMNS = {
+    "motor_velocity": "motorVelocity",
+    "motor_max_force": "motorMaxForce",
+    "spring_stiffness": "springStiffness",
+    "spring_damping": "springDamping",
+    "spring_rest": "springRest",
+    "friction": "friction",
+}
+
+
+def add_joints(document: Document, scene: Scene, bodies: Sequence[int], count: int) -> None:
+    """The first `count` joints; bodies are nodes by their numbers."""
+    for i in range(count):
+        row = {name: column[i] for name, column in scene.joints.views().items()}
+        frames = []
+        for side in ("a", "b"):
+            body, frame = int(row[f"body_{side}"]), row[f"frame_{side}"]
+            parent = document.root if body == WORLD else bodies[body]
+            frames.append(document.add_node(parent, position=frame[:3], quaternion=frame[3:]))
+        entry = _entry(row)
+        joint = {"connectedNode": frames[0], "joint": document.once("physicsJoints", repr(entry), lambda e=entry: e)}
+        if row["collide"]:
+            joint["enableCollision"] = True
+        document.rigid(frames[1])["joint"] = joint
+        document.nodes[frames[1]]["name"] = f"joint {i}"
+
+
+def _entry(row: dict[str, Any]) -> dict[str, Any]:
+    kind, lower, upper = JointKind(int(row["kind"])), row["lower"], row["upper"]
+    limits: list[dict[str, Any]] = []
+    if kind is JointKind.DISTANCE:
+        limits.append({"linearAxes": [0, 1, 2], **_range(max(float(lower[0]), 0.0), float(upper[0]))})
+    elif kind is JointKind.BALL:
+        limits.append({"linearAxes": [0, 1, 2], "min": 0.0, "max": 0.0})
+        if np.isfinite(upper[4]):
+            limits.append({"angularAxes": [1, 2], "min": 0.0, "max": float(upper[4])})
+        if np.isfinite([lower[3], upper[3]]).any():
+            limits.append({"angularAxes": [0], **_range(float(lower[3]), float(upper[3]))})
+    elif kind is not JointKind.GEAR:
+        for name, first in (("linearAxes", 0), ("angularAxes", 3)):
+            locked = [axis - first for axis in range(first, first + 3) if lower[axis] == upper[axis] == 0]
+            if locked:
+                limits.append({name: locked, "min": 0.0, "max": 0.0})
+            for axis in range(first, first + 3):
+                if axis - first not in locked and np.isfinite([lower[axis], upper[axis]]).any():
+                    limits.append({name: [axis - first], **_range(float(lower[axis]), float(upper[axis]))})
+    entry: dict[str, Any] = {"limits": limits} if limits else {}
+    drives = [drive for axis in range(6) if (drive := _drive(row, axis))]
+    if drives:
+        entry["drives"] = drives
+    own: dict[str, Any] = {name: row[column].tolist() for column, name in OWN_COLUMNS.items() if np.any(row[column])}
+    own["kind"] = kind.name.lower()
+    if kind is JointKind.GEAR:
+        own["gearRatio"] = float(row["gear_ratio"])
+    for column, name in (("break_force", "breakForce"), ("break_torque", "breakTorque")):
+        if np.isfinite(row[column]):
+            own[name] = float(row[column])
+    return {**entry, "extras": {OWN: own}}
+
+
+def _range(low: float, high: float) -> dict[str, float]:
+    """Ends that are there."""
+    return {name: value for name, value in (("min", low), ("max", high)) if np.isfinite(value)}
+
+
+def _drive(row: dict[str, Any], axis: int) -> dict[str, Any] | None:
+    """The drive, motor or spring of an axis, as the one drive that it can have."""
+    entry: dict[str, Any] = {"type": "angular" if axis >= 3 else "linear", "mode": "force", "axis": axis % 3}
+    if row["drive_max_force"][axis] > 0:
+        names = ("position", "velocity", "stiffness", "damping", "max_force")
+        position, velocity, stiffness, damping, most = (float(row[f"drive_{name}"][axis]) for name in names)
+    elif row["motor_max_force"][axis] > 0:
+        velocity, most = float(row["motor_velocity"][axis]), float(row["motor_max_force"][axis])
+        position, stiffness, damping = 0.0, 0.0, STIFF * most
+    elif row["spring_stiffness"][axis] > 0:
+        stiffness, damping, position = (float(row[f"spring_{name}"][axis]) for name in ("stiffness", "damping", "rest"))
+        velocity, most = 0.0, np.inf
+    else:
+        return None
+    entry |= {"positionTarget": position, "velocityTarget": velocity, "stiffness": stiffness, "damping": damping}
+    return {**entry, "maxForce": most} if np.isfinite(most) else entry
