@@ -556,7 +556,8 @@ void SubstepWorld::find_ahead(btScalar timestep) {
   for (const int place : fast_) question.fast.push_back(way_of_place(place));
   for (const btRigidBody* body : moving_statics_) {
     const Way way = way_of_surface(*body, body->getBroadphaseHandle()->m_uniqueId);
-    if (is_fast(thickness_of(*body), way.moves, way.turns, way.radius, 1)) question.fast.push_back(way);
+    if (is_fast(std::max(thickness_of(*body), thinnest_), way.moves, way.turns, way.radius, 1))
+      question.fast.push_back(way);
   }
   if (question.fast.empty()) return;
   question.other_way = timestep * (std::sqrt(slow_square_) + timestep * gravity_.length());

@@ -107,6 +107,10 @@ class SubstepWorld {
   // Who finds contacts that fast bodies come to within a step, and the gravity that they have.
   void set_ahead(AheadFinder* ahead, const btVector3& gravity) { ahead_ = ahead, gravity_ = gravity; }
 
+  // Thickness of the thinnest body of the scene. What is static and moves no farther in a step than bodies are thick
+  // cannot pass through any, however thin it is itself.
+  void set_thinnest(btScalar thickness) { thinnest_ = thickness; }
+
   // From contacts as the dispatcher has them: computes a step, and writes it into the world's bodies and contacts.
   // `is_last`: of those taken at once; its forces are kept, if any are.
   void solve(btDispatcher& dispatcher, btScalar timestep, bool is_last);
@@ -265,6 +269,7 @@ class SubstepWorld {
   };
   AheadFinder* ahead_ = nullptr;
   btVector3 gravity_{0, 0, 0};
+  btScalar thinnest_ = 0;
   std::vector<int> fast_;                // places of fast bodies, ascending
   std::vector<Real> radii_, thickness_;  // by place
   Real slow_square_ = 0;                 // of the fastest of the others

@@ -104,6 +104,8 @@ void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& join
   body_columns_ = bodies;
   joint_columns_ = joints;
   parts_.set_bodies(body_columns_);
+  for (int id = static_cast<int>(slots_.size()); id < bodies.count; ++id)
+    thinnest_ = std::min(thinnest_, shapes_.thickness(bodies.shape_id[id]));
   slots_.resize(bodies.count);
   is_ghost_.resize(bodies.count, 0);
   mark_.resize(bodies.count, 0);
@@ -115,6 +117,7 @@ void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& join
   if (substeps_) {
     substeps_->set_tables(bodies.count, joints);
     substeps_->watch_touches(bodies.touches);
+    substeps_->set_thinnest(thinnest_);
   }
   std::vector<int> joined;
   for (int j = first; j < joints.count; ++j) {

@@ -347,6 +347,7 @@ class BulletWorld {
   std::vector<char> mark_;  // scratch, by body number, all zero between calls
   std::vector<ContactKey> contact_keys_;
   std::vector<ContactPair> contacts_;
+  btScalar thinnest_ = BT_LARGE_FLOAT;  // thickness of the thinnest body of the scene
   bool members_changed_ = false;
   double detection_time_ = 0;     // of the last step [s]
   bool contacts_solved_ = false;  // the world has the contacts of the last step, in order

@@ -57,6 +57,13 @@ def test_golden(name: str, solver: str) -> None:
         assert hashes[0] == GOLDEN[name]
 
 
+def test_a_thin_wall_that_moves_slowly_is_not_fast() -> None:
+    """Grains in a turning drum, which is a mesh: contacts are those of where they are, as before there were others."""
+    with Simulation(scenes.build("drum", 100), Params(workers=1, runtime="inline")) as simulation:
+        simulation.step(60)
+        assert not HERE or simulation.state_hash == "658a3ed53e7eb4e4"
+
+
 @pytest.mark.slow
 def test_the_paper_s_own_balancing_stays_as_it_was() -> None:
     for more in ({}, {"algorithms": "reference"}):
