@@ -405,9 +405,11 @@ class Simulation:
 
     def joint_positions(self, joint_ids: ArrayLike, axis: int | str | None = None) -> Array:
         """Where joints stand now, body a relative to body b [m, rad]: (n, 6), or (n,) on one axis, by its number or
-        "free" for the only one that each of them leaves free. Not a number where a body was removed."""
+        "free" for the only one that each of them leaves free. Angles that are counted go on over turns. Not a number
+        where a body was removed."""
         ids, motion = self._joint_motion(joint_ids, "joint_positions")
-        return of_axis(self.scene, with_turns(motion.positions()), ids, axis, "joint_positions")
+        positions = with_turns(self.scene, motion.positions(), ids, self._now.commands.drives.half_turns(ids))
+        return of_axis(self.scene, positions, ids, axis, "joint_positions")
 
     def joint_velocities(self, joint_ids: ArrayLike, axis: int | str | None = None) -> Array:
         """How fast they move now [m/s, rad/s]: rates of the positions, in the same shape."""

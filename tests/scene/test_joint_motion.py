@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapjoint import WORLD, Hinge, LapjointError, Scene, SixAxis, Slider, Sphere
+from lapjoint import FREE, LOCKED, WORLD, Hinge, LapjointError, Scene, SixAxis, Slider, Sphere
 from lapjoint.arrays import rotation
 from lapjoint.scene.joint_motion import JointMotion, of_axis, with_turns
 
@@ -76,7 +76,15 @@ def test_one_axis_or_the_only_free_one() -> None:
 
 
 def test_turns_count_on() -> None:
-    assert with_turns(np.zeros((1, 6)), [[1, 0, -2]]).tolist() == [[0, 0, 0, 2 * np.pi, 0, -4 * np.pi]]
+    """Angles are those next to so many half turns, on the axis that is counted; others stay."""
+    scene = Scene()
+    scene.add_bodies(Sphere(0.1), [(float(k), 0, 0) for k in range(3)])
+    for body, joint in enumerate((Hinge(), SixAxis(angular=(LOCKED, LOCKED, FREE)), Hinge())):
+        scene.add_joint(joint, body, WORLD, (float(body), 0, 0))
+    found = with_turns(scene, np.full((3, 6), 0.5), np.arange(3, dtype=np.int32), np.array([4, -3, 0], np.int32))
+    np.testing.assert_allclose(found[0], (0.5, 0.5, 0.5, 0.5 + 4 * np.pi, 0.5, 0.5))
+    np.testing.assert_allclose(found[1], (0.5, 0.5, 0.5, 0.5, 0.5, 0.5 - 4 * np.pi))
+    assert (found[2] == 0.5).all()
 
 
 def test_a_body_that_was_removed_is_nowhere() -> None:

@@ -317,3 +317,16 @@ def test_gears_break_of_the_torque_between_them() -> None:
         with simulate(scene=scene) as simulation:
             simulation.step(60)
             assert len(simulation.events.of("broke")) == breaks
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_positions_are_read_over_turns(workers: int) -> None:
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add_bodies(Box((0.5, 0.5, 0.1)), [(0.0, 0.0, 0.0), (2.0, 0.0, 0.0)])
+    for body, turns in enumerate((2.5, -3.25)):
+        drive = Drive(2 * np.pi * turns, stiffness=200.0, damping=150.0)
+        scene.add_joint(Hinge(Z, drive=drive), body, WORLD, (2.0 * body, 0.0, 0.0))
+    with Simulation(scene, Params(workers=workers, runtime="inline")) as simulation:
+        simulation.step(4000)
+        found = simulation.joint_positions([0, 1], "free")
+    np.testing.assert_allclose(found / (2 * np.pi), (2.5, -3.25), rtol=1e-3)

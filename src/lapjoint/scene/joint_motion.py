@@ -8,11 +8,11 @@ motors and springs mean the same numbers.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..arrays import rotation
 from ..errors import LapjointError
-from .joints import WORLD
+from .joints import WORLD, counted_angles
 from .scene import Scene
 
 Array = NDArray[np.float64]
@@ -105,7 +105,11 @@ def of_axis(scene: Scene, values: Array, joint_ids: Ids, axis: int | str | None,
     return np.asarray(values[:, axis])
 
 
-def with_turns(positions: Array, turns: ArrayLike = 0) -> Array:
-    """Positions whose angles go on over whole turns: `turns` of each joint about each of its angles, (n, 3)."""
-    positions[:, 3:] += 2 * np.pi * np.asarray(turns)
+def with_turns(scene: Scene, positions: Array, joint_ids: Ids, half_turns: Ids) -> Array:
+    """Positions (n, 6) of joints, whose counted angle is that which is next to so many half turns: the only one that
+    the joint leaves free, about x or z."""
+    rows = np.flatnonzero(half_turns)
+    about_x = (scene.joints.lower[joint_ids[rows], 3] != 0) | (scene.joints.upper[joint_ids[rows], 3] != 0)
+    axis = np.where(about_x, 3, 5)
+    positions[rows, axis] = counted_angles(positions[rows, axis], half_turns[rows])
     return positions
