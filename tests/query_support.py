@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from lapjoint import Box, Capsule, Compound, ConvexHull, Cylinder, Part, Plane, Sphere, TriangleMesh
+from lapjoint import (
+    Box,
+    Capsule,
+    Compound,
+    Cone,
+    ConvexHull,
+    Cylinder,
+    Ellipsoid,
+    Part,
+    Plane,
+    Sphere,
+    TriangleMesh,
+)
 from lapjoint.scene.shapes import StaticShape
 
 
@@ -18,6 +30,10 @@ def random_shape(kind: str, random: np.random.Generator) -> StaticShape:
         return Capsule(size[0], size[1])
     if kind == "cylinder":
         return Cylinder(size[0], size[1])
+    if kind == "ellipsoid":
+        return Ellipsoid(tuple(size))
+    if kind == "cone":
+        return Cone(size[0], size[1])
     if kind == "hull":
         return ConvexHull(random.uniform(-1, 1, (random.integers(5, 40), 3)))
     if kind == "flat hull":  # many points in a plane and on an edge

@@ -48,6 +48,10 @@ std::shared_ptr<const Shape> make_shape(int kind, Input<double> size, Input<doub
       return share(Shape::capsule(s[0], s[1]));
     case Shape::kCylinder:
       return share(Shape::cylinder(s[0], s[1]));
+    case Shape::kEllipsoid:
+      return share(Shape::ellipsoid(vector(s)));
+    case Shape::kCone:
+      return share(Shape::cone(s[0], s[1]));
     case Shape::kHull:
       expect(count >= 4, "a hull of fewer than four points");
       return share(Shape::hull(points.data(), count));
@@ -149,7 +153,8 @@ NB_MODULE(_queries, m) {
       .def(
           "overlapping",
           [](const BodyTree& tree, std::shared_ptr<const Shape> shape, Input<double> places, std::uint32_t mask) {
-            expect(shape && shape->kind <= Shape::kCompound, "a shape that cannot be asked with");
+            expect(shape && (shape->is_convex() || shape->kind == Shape::kCompound),
+                   "a shape that cannot be asked with");
             expect(places.size() % 7 == 0, "places of a wrong shape");
             std::vector<int> pairs;
             {

@@ -20,6 +20,10 @@ std::shared_ptr<const queries::Shape> exact_shape(const ShapeDefinition& given) 
       return share(Shape::capsule(given.size[0], given.size[1]));
     case ShapeDefinition::kCylinder:
       return share(Shape::cylinder(given.size[0], given.size[1]));
+    case ShapeDefinition::kEllipsoid:
+      return share(Shape::ellipsoid(queries::vector(given.size.data())));
+    case ShapeDefinition::kCone:
+      return share(Shape::cone(given.size[0], given.size[1]));
     case ShapeDefinition::kHull:
       return share(Shape::hull(given.points.data(), static_cast<int>(given.points.size() / 3)));
     case ShapeDefinition::kPlane:

@@ -103,6 +103,68 @@ bool cast_capsule(const Shape& shape, const Ray& ray, double reach, Hit& hit) {
   return found;
 }
 
+bool cast_ellipsoid(const Shape& shape, const Ray& ray, double reach, Hit& hit) {
+  const Vector &r = shape.edges, &o = ray.origin, &d = ray.direction;
+  // As a ball of radius 1; distances along the ray stay what they are.
+  const Vector from{o.x / r.x, o.y / r.y, o.z / r.z}, way{d.x / r.x, d.y / r.y, d.z / r.z};
+  const double square = dot(way, way), along = dot(from, way) / square;
+  const Vector aside = from - way * along;
+  const double left = 1 - dot(aside, aside);
+  if (left < 0) return false;
+  const double half = std::sqrt(left / square);
+  Clip clip;
+  clip.enter = -along - half, clip.leave = -along + half;
+  const Vector at = from + way * clip.enter, out{at.x / r.x, at.y / r.y, at.z / r.z};
+  clip.normal = out * (1 / norm(out));
+  return clip.hit(ray, reach, hit);
+}
+
+bool cast_cone(const Shape& shape, const Ray& ray, double reach, Hit& hit) {
+  const Vector &o = ray.origin, &d = ray.direction;
+  Clip clip;
+  // Between its base and its tip.
+  if (d.z == 0) {
+    if (o.z < shape.low || o.z > shape.tip) return false;
+  } else {
+    const double base = (shape.low - o.z) / d.z, tip = (shape.tip - o.z) / d.z;
+    clip.cut(std::min(base, tip), std::max(base, tip), {0, 0, d.z < 0 ? 1.0 : -1.0});
+  }
+  // Inside of the mantle: x^2 + y^2 <= (slope (tip - z))^2. The mantle goes on above the tip, upside down.
+  const double slope = shape.radius / (shape.tip - shape.low), below = shape.tip - o.z;
+  const double a = d.x * d.x + d.y * d.y - slope * slope * d.z * d.z;
+  const double b = o.x * d.x + o.y * d.y + slope * slope * below * d.z;
+  const double c = o.x * o.x + o.y * o.y - slope * slope * below * below;
+  const auto normal_at = [&](double t) {
+    const double x = o.x + t * d.x, y = o.y + t * d.y, r = std::hypot(x, y), length = std::hypot(1.0, slope);
+    return r > 0 ? Vector{x / r / length, y / r / length, slope / length} : Vector{0, 0, 1};
+  };
+  const auto is_own = [&](double t) { return below - t * d.z >= 0; };
+  if (a == 0) {
+    if (b == 0) {
+      if (c > 0) return false;
+    } else if (b > 0) {
+      clip.cut(-kInfinity, -c / (2 * b), {});
+    } else {
+      clip.cut(-c / (2 * b), kInfinity, normal_at(-c / (2 * b)));
+    }
+    return clip.hit(ray, reach, hit);
+  }
+  const double left = b * b - a * c;
+  if (left < 0) return a < 0 && clip.hit(ray, reach, hit);
+  // The two roots without a difference of equals.
+  const double sum = -(b + std::copysign(std::sqrt(left), b));
+  double first = sum / a, second = sum == 0 ? 0 : c / sum;
+  if (first > second) std::swap(first, second);
+  if (a > 0) {
+    clip.cut(first, second, normal_at(first));
+  } else if (is_own(first) && !(is_own(second) && first + second < 0)) {
+    clip.cut(-kInfinity, first, {});
+  } else {
+    clip.cut(second, kInfinity, normal_at(second));
+  }
+  return clip.hit(ray, reach, hit);
+}
+
 bool cast_hull(const Shape& shape, const Ray& ray, double reach, Hit& hit) {
   Clip clip;
   for (const Shape::Plane& plane : shape.planes) {
@@ -202,6 +264,10 @@ bool cast(const Shape& shape, const Ray& ray, double reach, Hit& hit) {
       return cast_hull(shape, ray, reach, hit);
     case Shape::kCompound:
       return cast_compound(shape, ray, reach, hit);
+    case Shape::kEllipsoid:
+      return cast_ellipsoid(shape, ray, reach, hit);
+    case Shape::kCone:
+      return cast_cone(shape, ray, reach, hit);
     case Shape::kPlane:
       return cast_plane(ray, reach, hit);
     default:

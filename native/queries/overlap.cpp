@@ -47,6 +47,19 @@ struct Core {
         const double length = std::hypot(d.x, d.y);
         return length > 0 ? Vector{shape->radius * d.x / length, shape->radius * d.y / length, up} : Vector{0, 0, up};
       }
+      case Shape::kEllipsoid: {
+        const Vector& r = shape->edges;
+        const Vector along{r.x * d.x, r.y * d.y, r.z * d.z};
+        const double length = norm(along);
+        if (!(length > 0)) return {r.x, 0, 0};
+        return Vector{r.x * along.x, r.y * along.y, r.z * along.z} * (1 / length);
+      }
+      case Shape::kCone: {
+        const double length = std::hypot(d.x, d.y);
+        if (shape->tip * d.z > shape->low * d.z + shape->radius * length) return {0, 0, shape->tip};
+        if (!(length > 0)) return {0, 0, shape->low};
+        return {shape->radius * d.x / length, shape->radius * d.y / length, shape->low};
+      }
       default: {
         int best = 0;
         double most_along = -kInfinity;

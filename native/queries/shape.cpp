@@ -30,6 +30,20 @@ Shape Shape::cylinder(double radius, double length) {
   return made;
 }
 
+Shape Shape::ellipsoid(const Vector& radii) {
+  Shape made;
+  made.kind = kEllipsoid, made.edges = radii;
+  made.box = Box::around({}, radii);
+  return made;
+}
+
+Shape Shape::cone(double radius, double length) {
+  Shape made;
+  made.kind = kCone, made.radius = radius, made.low = -length / 4, made.tip = 0.75 * length;
+  made.box = Box::around({0, 0, length / 4}, {radius, radius, length / 2});
+  return made;
+}
+
 Shape Shape::hull(const double* points, int count) {
   Shape made;
   made.kind = kHull;

@@ -9,7 +9,7 @@
 namespace lapjoint::queries {
 
 struct Shape {
-  enum Kind { kSphere, kBox, kCapsule, kCylinder, kHull, kCompound, kPlane, kMesh };
+  enum Kind { kSphere, kBox, kCapsule, kCylinder, kHull, kCompound, kPlane, kMesh, kEllipsoid, kCone };
   struct Part;
   struct Plane {
     Vector normal;  // outwards
@@ -21,9 +21,10 @@ struct Shape {
   };
 
   int kind = kSphere;
-  double radius = 0;                // sphere, capsule, cylinder
+  double radius = 0;                // sphere, capsule, cylinder, cone
   double half = 0;                  // capsule, cylinder: half of the length
-  Vector edges;                     // box: half edges
+  double low = 0, tip = 0;          // cone: where its base and its tip are, along z
+  Vector edges;                     // box: half edges; ellipsoid: radii
   std::vector<Vector> points;       // hull: its corners
   std::vector<Plane> planes;        // hull
   std::vector<Triangle> triangles;  // hull, mesh
@@ -35,12 +36,14 @@ struct Shape {
   static Shape cuboid(const Vector& size);
   static Shape capsule(double radius, double length);
   static Shape cylinder(double radius, double length);
+  static Shape ellipsoid(const Vector& radii);
+  static Shape cone(double radius, double length);
   static Shape hull(const double* points, int count);
   static Shape compound(std::vector<Part> parts);
   static Shape plane();
   static Shape mesh(const double* vertices, const int* triangles, int count);
 
-  bool is_convex() const { return kind < kCompound; }
+  bool is_convex() const { return kind < kCompound || kind > kMesh; }
   bool is_bounded() const { return kind != kPlane; }
   Box box_at(const Place& place) const {
     return Box::around(place.to_world(box.centre()), place.reach(box.half())).widened();

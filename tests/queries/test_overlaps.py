@@ -8,7 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lapjoint import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Scene, Sphere, TriangleMesh
+from lapjoint import (
+    Box,
+    Capsule,
+    Compound,
+    Cone,
+    ConvexHull,
+    Cylinder,
+    Ellipsoid,
+    Plane,
+    Scene,
+    Sphere,
+    TriangleMesh,
+)
 from lapjoint.arrays import rotation
 from lapjoint.queries import BodyTree, reference
 from lapjoint.scene.scene import ALL_GROUPS
@@ -16,7 +28,7 @@ from lapjoint.scene.shapes import MovingShape, StaticShape
 from query_support import random_shape
 
 Array = NDArray[np.float64]
-MOVING = ["sphere", "box", "capsule", "cylinder", "hull", "compound"]
+MOVING = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "cone", "hull", "compound"]
 
 
 def points_of(shape: StaticShape, random: np.random.Generator) -> Array:
@@ -41,6 +53,11 @@ def heights(shape: StaticShape, directions: Array) -> Array:
         return np.abs(directions[:, 2]) * shape.length / 2 + shape.radius
     if isinstance(shape, Cylinder):
         return np.abs(directions[:, 2]) * shape.length / 2 + np.hypot(*directions[:, :2].T) * shape.radius
+    if isinstance(shape, Ellipsoid):
+        return np.linalg.norm(directions * shape.radii, axis=1)
+    if isinstance(shape, Cone):
+        rim = np.hypot(*directions[:, :2].T) * shape.radius - directions[:, 2] * shape.length / 4
+        return np.maximum(rim, directions[:, 2] * 0.75 * shape.length)
     if isinstance(shape, ConvexHull):
         return np.asarray((directions @ shape.points.T).max(axis=1))
     if isinstance(shape, TriangleMesh):
@@ -122,6 +139,12 @@ def tip(shape: StaticShape, d: Array) -> Array:
         return np.sign(d) * np.asarray(shape.size) / 2
     if isinstance(shape, ConvexHull):
         return np.asarray(shape.points[(shape.points @ d).argmax()])
+    if isinstance(shape, Ellipsoid):
+        return np.asarray(np.square(shape.radii) * d / np.linalg.norm(shape.radii * d))
+    if isinstance(shape, Cone):
+        rim = np.array([*shape.radius * d[:2] / np.hypot(*d[:2]), -shape.length / 4])
+        top = np.array([0, 0, 0.75 * shape.length])
+        return rim if rim @ d > top @ d else top
     assert isinstance(shape, Capsule | Cylinder)
     end = np.array([0, 0, np.sign(d[2]) * shape.length / 2])
     around = d if isinstance(shape, Capsule) else np.array([*d[:2] / np.hypot(*d[:2]), 0])

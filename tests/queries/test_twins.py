@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
-from lapjoint import Box, Capsule, ConvexHull, Cylinder, Scene, Sphere, TriangleMesh
+from lapjoint import Box, Capsule, Cone, ConvexHull, Cylinder, Ellipsoid, Scene, Sphere, TriangleMesh
 from lapjoint.arrays import rotation
 from lapjoint.queries import NO_BODY, BodyTree, reference
 from lapjoint.scene.scene import ALL_GROUPS
@@ -19,7 +19,7 @@ from query_support import random_shape
 
 Array = NDArray[np.float64]
 
-KINDS = ["sphere", "box", "capsule", "cylinder", "hull", "flat hull", "compound", "plane", "mesh"]
+KINDS = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "cone", "hull", "flat hull", "compound", "plane", "mesh"]
 
 
 def tree_of(shape: StaticShape, place: ArrayLike = (0, 0, 0, 1, 0, 0, 0)) -> BodyTree:
@@ -103,7 +103,7 @@ def test_a_ray_ends_on_the_surface(kind: str, seed: int) -> None:
 
 
 CORNERS = np.stack(np.meshgrid(*[[-1.0, 1.0]] * 3), axis=-1).reshape(-1, 3)
-SOLIDS = [Sphere(1), Box((2, 2, 2)), Capsule(1, 2), Cylinder(1, 2), ConvexHull(CORNERS)]
+SOLIDS = [Sphere(1), Box((2, 2, 2)), Capsule(1, 2), Cylinder(1, 2), Ellipsoid((1, 1, 2)), ConvexHull(CORNERS)]
 
 
 @pytest.mark.parametrize("shape", SOLIDS, ids=lambda shape: type(shape).__name__)
@@ -141,3 +141,28 @@ def test_far_away_and_small() -> None:
     """A small ball far from the ray's origin keeps its digits."""
     _, distance, _ = cast(tree_of(Sphere(1e-3), [0, 0, 0, 1, 0, 0, 0]), [-1e4, 0.5e-3, 0], [1, 0, 0])
     np.testing.assert_allclose(1e4 - distance, np.sqrt(0.75) * 1e-3, rtol=1e-8)
+
+
+def test_points_in_planes_of_symmetry() -> None:
+    """Within an ellipsoid, near its middle, the nearest point of the surface is along the shortest axis."""
+    ellipsoid = tree_of(Ellipsoid((3.0, 2.0, 1.0)))
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 0.5, 0], [2.9, 0, 0], [4, 0, 0], [0, 0, 0.5], [0, 3, 0]], float)
+    _, away, on, _ = ellipsoid.nearest_bodies(points, np.full(len(points), np.inf), ALL_GROUPS)
+    np.testing.assert_allclose(away[[0, 3, 4, 5, 6]], [-1, -0.1, 1, -0.5, 1], atol=1e-12)
+    np.testing.assert_allclose(np.square(on / (3.0, 2.0, 1.0)).sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_allclose(away[1], -np.sqrt(1 - 1 / 8), rtol=1e-12)  # 1 - x^2 / (a^2 - c^2)
+    np.testing.assert_allclose(away[2], -np.sqrt(1 - 0.25 / 3), rtol=1e-12)
+
+
+def test_a_cone_at_its_tip_base_and_rim() -> None:
+    cone = tree_of(Cone(1.0, 4.0))  # from -1 to 3
+    _, distance, normal = cast(
+        cone, [[0, 0, 5], [0, 0, -3], [-3, 0, -0.5], [0, 0, 5]], [[0, 0, -1], [0, 0, 1], [1, 0, 0], [0, 0, 1]]
+    )
+    np.testing.assert_allclose(distance[:3], [2, 2, 3 - 3.5 / 4], atol=1e-12)
+    np.testing.assert_allclose(normal[1], (0, 0, -1))
+    assert np.isinf(distance[3])
+    _, away, _, _ = cone.nearest_bodies(
+        np.array([[0, 0, 4.0], [0, 0, -1.5], [2, 0, -1.0]]), np.full(3, np.inf), ALL_GROUPS
+    )
+    np.testing.assert_allclose(away, (1.0, 0.5, 1.0), atol=1e-12)

@@ -19,9 +19,11 @@ from lapjoint import (
     Checkpoint,
     CheckpointWriter,
     Compound,
+    Cone,
     ConstantVelocity,
     ConvexHull,
     Cylinder,
+    Ellipsoid,
     Fixed,
     LapjointError,
     Params,
@@ -53,9 +55,11 @@ def fall(moving: bool = False) -> Scene:
         Cylinder(0.15, 0.3),
         ConvexHull([(-0.2, -0.2, -0.2), (0.2, -0.2, -0.2), (0, 0.2, -0.2), (0, 0, 0.2)]),
         Compound((Part(Sphere(0.1), (-0.2, 0, 0)), Part(Box((0.2, 0.2, 0.2)), (0.1, 0, 0)))),
+        Ellipsoid((0.2, 0.15, 0.1)),
+        Cone(0.2, 0.4),
     ]
     places = [(0.5 * (k % 6), 0.5 * (k // 6), 0.6 + 0.05 * k) for k in range(24)]
-    scene.add_bodies([shapes[k % 6] for k in range(24)], places)
+    scene.add_bodies([shapes[k % 8] for k in range(24)], places)
     scene.add_bodies(Sphere(0.2), [(0.5 * k, 3, 0.6) for k in range(4)], group=2)
     scene.add_sensor(Box((3, 3, 0.3)), (1, 1, 0.5), name="gate")
     scene.add_sensor(Sphere(0.4), (0.5, 0.5, 0.4))

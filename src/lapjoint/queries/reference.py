@@ -11,7 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import rotation
-from ..scene import Box, Capsule, Compound, ConvexHull, Cylinder, Plane, Sphere, TriangleMesh
+from ..scene import (
+    Box,
+    Capsule,
+    Compound,
+    Cone,
+    ConvexHull,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Sphere,
+    TriangleMesh,
+)
 from ..scene.shapes import StaticShape, hull_faces
 
 Array = NDArray[np.float64]
@@ -38,9 +50,13 @@ def cast(shape: StaticShape, origins: Array, directions: Array) -> Cast:
         return _first_inside(_in_cylinder(shape, origins, directions), directions)
     if isinstance(shape, Capsule):
         return _cast_capsule(shape, origins, directions)
+    if isinstance(shape, Ellipsoid):
+        return _cast_ellipsoid(np.asarray(shape.radii), origins, directions)
+    if isinstance(shape, Cone):
+        return _first_inside(_in_cone(shape, origins, directions), directions)
     if isinstance(shape, Plane):
         return _cast_halfspaces(np.array([[0.0, 0.0, 1.0]]), np.zeros(1), origins, directions)
-    if isinstance(shape, TriangleMesh):
+    if isinstance(shape, TriangleMesh | HeightField):
         return _cast_triangles(shape.vertices[shape.triangles], origins, directions)
     assert isinstance(shape, Compound)
     return _nearest(
@@ -118,6 +134,45 @@ def _cast_capsule(shape: Capsule, origins: Array, directions: Array) -> Cast:
     return _nearest([side, *ends])
 
 
+def _cast_ellipsoid(radii: Array, origins: Array, directions: Array) -> Cast:
+    """As a ball of radius 1 in space that is scaled."""
+    scaled = directions / radii
+    length = np.linalg.norm(scaled, axis=1)
+    distance, normal = _cast_ball(np.zeros(3), 1.0, origins / radii, scaled / length[:, None])
+    out = normal / radii
+    with np.errstate(invalid="ignore"):
+        out = np.where(distance[:, None] > 0, out / np.linalg.norm(out, axis=1)[:, None], -directions)
+    inside = (np.square(origins / radii).sum(axis=1) < 1)[:, None]
+    normal = np.where(inside, -directions, out)
+    return distance / length, np.where(np.isfinite(distance)[:, None], normal, 0.0)
+
+
+def _in_cone(shape: Cone, origins: Array, directions: Array) -> Inside:
+    """By the points where a ray meets the base or the mantle: the first and the last of them."""
+    low, tip, slope = -shape.length / 4, 0.75 * shape.length, shape.radius / shape.length
+    (ox, oy, oz), (dx, dy, dz) = origins.T, directions.T
+    a = dx**2 + dy**2 - slope**2 * dz**2
+    b = ox * dx + oy * dy + slope**2 * (tip - oz) * dz
+    c = ox**2 + oy**2 - slope**2 * (tip - oz) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(b**2 - a * c)
+        places = np.stack([(low - oz) / dz, (-b - root) / a, (-b + root) / a])
+        at = origins + places[..., None] * directions
+        on = (
+            np.hypot(at[0, :, 0], at[0, :, 1]) <= shape.radius + 1e-12,
+            *((at[k, :, 2] >= low - 1e-12) & (at[k, :, 2] <= tip + 1e-9) for k in (1, 2)),
+        )
+        places = np.where(np.array(on) & np.isfinite(places), places, np.nan)
+    enter, leave = np.fmin.reduce(places), np.fmax.reduce(places)
+    first = np.where(np.isnan(places), np.inf, places).argmin(axis=0)
+    point = at[first, np.arange(len(origins))]
+    r = np.hypot(point[:, 0], point[:, 1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        side = np.stack([point[:, 0] / r, point[:, 1] / r, np.full(len(r), slope)], axis=1) / np.hypot(1, slope)
+    side[~(r > 0)] = (0.0, 0.0, 1.0)
+    return enter, leave, np.where((first == 0)[:, None], [0.0, 0.0, -1.0], side)
+
+
 def _cast_triangles(corners: Array, origins: Array, directions: Array) -> Cast:
     """Every ray against every triangle: Moeller and Trumbore."""
     a, b, c = corners.transpose(1, 0, 2)
@@ -170,7 +225,11 @@ def nearest(shape: StaticShape, points: Array) -> Near:
     if isinstance(shape, Plane):
         up = np.tile([0.0, 0.0, 1.0], (len(points), 1))
         return points[:, 2].copy(), points * [1.0, 1.0, 0.0], up
-    if isinstance(shape, TriangleMesh):
+    if isinstance(shape, Ellipsoid):
+        return _near_ellipsoid(np.asarray(shape.radii), points)
+    if isinstance(shape, Cone):
+        return _near_cone(shape, points)
+    if isinstance(shape, TriangleMesh | HeightField):
         on, which = _on_triangles(shape.vertices[shape.triangles], points)
         return _outside(points, on, _normals(shape.vertices[shape.triangles])[which])
     if isinstance(shape, ConvexHull):
@@ -235,6 +294,42 @@ def _near_cylinder(shape: Cylinder, points: Array) -> Near:
     inside = np.maximum(side, end), on, normal
     rim = radial * np.minimum(r, shape.radius)[:, None] + up * np.minimum(np.abs(points[:, 2]), half)[:, None]
     return _either((side <= 0) & (end <= 0), inside, _outside(points, rim, normal))
+
+
+def _near_ellipsoid(radii: Array, points: Array) -> Near:
+    """Where the normal of the surface leads to the point: at r^2 y / (s + r^2), for the s that puts it on the surface,
+    found by halving. Points in planes of symmetry are moved a little out of them."""
+    y = np.maximum(np.abs(points), 1e-10 * radii)
+    squares = radii**2
+    more = squares - squares.min()  # s is counted from where the smallest term would be infinite
+    low, high = np.where(more == 0, radii * y, 0.0).max(axis=1), np.linalg.norm(radii * y, axis=1) + squares.min()
+    for _ in range(200):
+        middle = (low + high) / 2
+        beyond = np.square(radii * y / (middle[:, None] + more)).sum(axis=1) > 1
+        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    on = np.copysign(squares * y / (middle[:, None] + more), points)
+    out = on / squares
+    inside = np.square(points / radii).sum(axis=1) < 1
+    distance = np.linalg.norm(points - on, axis=1)
+    return np.where(inside, -distance, distance), on, out / np.linalg.norm(out, axis=1)[:, None]
+
+
+def _near_cone(shape: Cone, points: Array) -> Near:
+    low, length = -shape.length / 4, shape.length
+    r, z = np.hypot(points[:, 0], points[:, 1]), points[:, 2]
+    radial = np.zeros_like(points)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        radial[:, :2] = np.where(r[:, None] > 0, points[:, :2] / r[:, None], [1.0, 0.0])
+    slant = np.hypot(shape.radius, length)
+    share = (((shape.radius - r) * shape.radius + (z - low) * length) / slant**2).clip(0, 1)
+    mantle = radial * (shape.radius * (1 - share))[:, None] + (low + share * length)[:, None] * [0.0, 0.0, 1.0]
+    base = radial * np.minimum(r, shape.radius)[:, None] + np.array([0.0, 0.0, low])
+    side = (radial * length + np.array([0.0, 0.0, shape.radius])) / slant
+    by_side = (np.linalg.norm(points - mantle, axis=1) <= np.linalg.norm(points - base, axis=1))[:, None]
+    on, normal = np.where(by_side, mantle, base), np.where(by_side, side, [0.0, 0.0, -1.0])
+    inside = (z >= low) & (r <= shape.radius * (low + length - z) / length)
+    distance = np.linalg.norm(points - on, axis=1)
+    return _either(inside, (-distance, on, normal), _outside(points, on, normal))
 
 
 def _near_hull(shape: ConvexHull, points: Array) -> Near:

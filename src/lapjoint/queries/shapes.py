@@ -10,13 +10,27 @@ from numpy.typing import NDArray
 
 from .. import _queries
 from ..errors import LapjointError
-from ..scene import Box, Capsule, Compound, ConvexHull, Cylinder, HeightField, Plane, Sphere, TriangleMesh
+from ..scene import (
+    Box,
+    Capsule,
+    Compound,
+    Cone,
+    ConvexHull,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Sphere,
+    TriangleMesh,
+)
 from ..scene.file import describe_shape, restore_shape
 from ..scene.shapes import StaticShape
 
 KINDS = {
     kind: number
-    for number, kind in enumerate((Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh))
+    for number, kind in enumerate(
+        (Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh, Ellipsoid, Cone)
+    )
 }
 KINDS[HeightField] = KINDS[TriangleMesh]  # whose triangles are known
 NO_POINTS = np.empty((0, 3))
@@ -36,7 +50,9 @@ def native_shape(shape: StaticShape) -> _queries.Shape:
         size[0] = shape.radius
     elif isinstance(shape, Box):
         size[:] = shape.size
-    elif isinstance(shape, Capsule | Cylinder):
+    elif isinstance(shape, Ellipsoid):
+        size[:] = shape.radii
+    elif isinstance(shape, Capsule | Cylinder | Cone):
         size[:2] = shape.radius, shape.length
     elif isinstance(shape, ConvexHull):
         points = np.ascontiguousarray(shape.points)
