@@ -158,7 +158,7 @@ def test_run_and_picture_draw(tmp_path: Path) -> None:
 
 MISTAKES = {
     "run nowhere": "no scene named 'nowhere'; known scenes: chain, bridge",
-    "run gone.npz": "gone.npz: No such file",
+    "run gone.npz": "gone.npz: there is no such file",
     "run [/b]": "no scene named '[/b]'",
     "run chain --steps 0": "--steps is 0, expected at least 1",
     "run chain --steps -5": "--steps is -5",
