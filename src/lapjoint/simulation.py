@@ -184,7 +184,7 @@ class Simulation:
             self._note_breaks(coupling.breaks(now))
         if any(len(reply.hit_step) for reply in now.replies):
             self._hits.add(coupling.hits(now), now.step_count)
-        if len(self._touches.touching) or any(len(reply.touch_step) for reply in now.replies):
+        if self._touches.is_any or any(len(reply.touch_step) for reply in now.replies):
             self._touches.add(coupling.touches(now), self.scene.bodies, now.step_count)
         if any(len(reply.turned) for reply in now.replies):
             now.commands.drives.note_turned(now.replies)

@@ -416,3 +416,16 @@ def test_engines_without_touches_refuse_them(params: dict[str, Any], options: di
     if "mujoco" not in params.get("engine", ""):
         with Simulation(plain, Params.of(**INLINE, **params)) as simulation, pytest.raises(LapjointError):
             simulation.add_body(Sphere(0.1), (5, 0, 0), **options)
+
+
+@pytest.mark.parametrize("runtime", ["inline", "process"])
+def test_the_first_body_that_wants_touches_comes_while_it_runs(runtime: str) -> None:
+    scene = Scene("later")
+    scene.add_static(Plane())
+    scene.add_body(Sphere(0.5), (5.0, 0.0, 0.5))
+    with Simulation(scene, Params(workers=1, runtime=runtime)) as simulation:
+        simulation.step(3)
+        added = simulation.add_body(Sphere(0.5), (0.0, 0.0, 0.52), touch_events=True, hit_impulse=0.1)
+        simulation.step(60)
+        assert simulation.touches.bodies.tolist() == [[added, -1]]
+        assert len(simulation.hits) > 0

@@ -64,6 +64,11 @@ class TouchLog:
         return self._log.all
 
     @property
+    def is_any(self) -> bool:
+        """Whether anybody touches whose touches are reported."""
+        return len(self._touching) > 0
+
+    @property
     def touching(self) -> Ids:
         """Pairs that touch now, (n, 2), of bodies whose touches are reported."""
         return _bodies_of(self._touching)

@@ -35,6 +35,7 @@ from ..engines.mailboxes import abandon
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
 from ..scene import Scene
+from ..scene.joints import counts_turns
 from ..scene.motions import unpack_motions
 from .engine_states import StateParts
 from .looks import LookAnswers
@@ -77,10 +78,12 @@ class Worker:
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
         self._sensing = self._engine if isinstance(self._engine, SensorEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
-        self._hitting = self._engine if isinstance(self._engine, HitEngine) else None
-        self._touching = self._engine if isinstance(self._engine, TouchEngine) else None
+        self._hitting: HitEngine | None = None
+        self._touching: TouchEngine | None = None
+        self._counting: DrivingEngine | None = None
         self._kinematic = self._engine if scene.motions and isinstance(self._engine, KinematicEngine) else None
         self._driving = self._engine if isinstance(self._engine, DrivingEngine) else None
+        self._note_wishes()
         self._in_fields = self._engine if scene.fields and isinstance(self._engine, FieldEngine) else None
         self._states = states
         self._worker_states = worker_states
@@ -200,6 +203,17 @@ class Worker:
             raise WorkerError(f"worker {self.index}: its engine takes no more bodies")
         self._engine.grow()
         self._active = grown(self._active, self._scene.body_count, False)
+        self._note_wishes()
+
+    def _note_wishes(self) -> None:
+        """Ask the engine, after a step, only for what somebody in the scene wants to have reported."""
+        engine, bodies = self._engine, self._scene.bodies
+        if isinstance(engine, HitEngine) and np.isfinite(bodies.hit_impulse).any():
+            self._hitting = engine
+        if isinstance(engine, TouchEngine) and (bodies.touch_events.any() or np.isfinite(bodies.hit_speed).any()):
+            self._touching = engine
+        if self._driving is not None and counts_turns(self._scene.joints).any():
+            self._counting = self._driving
 
     def step_with_neighbours(self) -> bool:
         """Take the steps together with all other workers. False: one is abandoned."""
@@ -235,7 +249,7 @@ class Worker:
         hits = self._hitting.hits() if self._hitting else Hits.none()
         touches = self._touching.touches() if self._touching else TouchReports.none()
         sensed = self._sensing.sensor_events() if self._sensing and self._senses else SensorEvents.none()
-        turned, half_turns = self._driving.turned() if self._driving else (NOBODY, NOBODY)
+        turned, half_turns = self._counting.turned() if self._counting else (NOBODY, NOBODY)
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
             contacts.bodies,
