@@ -16,13 +16,13 @@ ALL_GROUPS = 0xFFFFFFFF
 def filter_rows(name: str, value: ArrayLike, count: int, title: Callable[[int], str] | str) -> NDArray[np.int64]:
     """`value` as `count` groups or masks. One that needs more than 32 bits raises an error that names the way out."""
     try:
-        given = np.asarray(value)
-        beyond = [int(one) for one in given.ravel() if one > ALL_GROUPS]
+        given = np.atleast_1d(np.asarray(value))
+        beyond = given[given > ALL_GROUPS]
     except (TypeError, ValueError):
-        beyond = []  # no numbers: refused as such
-    if beyond:
+        beyond = np.empty(0)  # no numbers: refused as such
+    if len(beyond):
         raise LapjointError(
-            f"{title if isinstance(title, str) else title(0)}: {name} is {short(beyond[0])}, which has more than 32 "
-            "bits: there are 32 groups. Let bodies share groups and keep single pairs apart with Scene.ignore"
+            f"{title if isinstance(title, str) else title(0)}: {name} is {short(int(beyond[0]))}, which has more than "
+            "32 bits: there are 32 groups. Let bodies share groups and keep single pairs apart with Scene.ignore"
         )
     return integer_rows(name, value, count, title, 0, ALL_GROUPS)
