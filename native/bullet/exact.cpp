@@ -360,6 +360,17 @@ struct OfSurface : btManifoldResult {
   const btTransform& place;
 };
 
+// Where a mesh's triangle is, and its normal; false if it has no area.
+bool find_corners(const Wrapper& of, btVector3 (&corner)[3], btVector3& normal) {
+  auto& triangle = *static_cast<btTriangleShape*>(const_cast<btCollisionShape*>(of.getCollisionShape()));
+  triangle.setMargin(0);  // a mesh's is how far it looks for triangles
+  for (int k = 0; k < 3; ++k) corner[k] = of.getWorldTransform()(triangle.m_vertices1[k]);
+  normal = (corner[1] - corner[0]).cross(corner[2] - corner[0]);
+  if (normal.fuzzyZero()) return false;
+  normal.normalize();
+  return true;
+}
+
 // A cylinder, cone or capsule and one triangle of a mesh. Its lowest points over the triangle, as over a plane; closest
 // points where there are none, or where it is so deep inside that it is another side that it touches.
 class RoundTriangleAlgorithm : public btConvexConvexAlgorithm {
@@ -367,14 +378,9 @@ class RoundTriangleAlgorithm : public btConvexConvexAlgorithm {
   using btConvexConvexAlgorithm::btConvexConvexAlgorithm;
   void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo& info,
                         btManifoldResult* out) override {
-    auto& triangle = *static_cast<btTriangleShape*>(const_cast<btCollisionShape*>(b->getCollisionShape()));
-    triangle.setMargin(0);  // a mesh's is how far it looks for triangles
-    const btTransform &at = a->getWorldTransform(), &mesh_at = b->getWorldTransform();
-    btVector3 corner[3];
-    for (int k = 0; k < 3; ++k) corner[k] = mesh_at(triangle.m_vertices1[k]);
-    btVector3 normal = (corner[1] - corner[0]).cross(corner[2] - corner[0]);
-    if (normal.fuzzyZero()) return;
-    normal.normalize();
+    const btTransform& at = a->getWorldTransform();
+    btVector3 corner[3], normal;
+    if (!find_corners(*b, corner, normal)) return;
     const btScalar turn = normal.dot(at.getOrigin() - corner[0]) < 0 ? btScalar(-1) : btScalar(1);
     const btVector3 up = normal * turn;
     const btScalar reach = reach_of(*out->getPersistentManifold());
@@ -407,14 +413,9 @@ class SmoothTriangleAlgorithm : public btConvexConvexAlgorithm {
   using btConvexConvexAlgorithm::btConvexConvexAlgorithm;
   void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo& info,
                         btManifoldResult* out) override {
-    auto& triangle = *static_cast<btTriangleShape*>(const_cast<btCollisionShape*>(b->getCollisionShape()));
-    triangle.setMargin(0);  // a mesh's is how far it looks for triangles
-    const btTransform &at = a->getWorldTransform(), &mesh_at = b->getWorldTransform();
-    btVector3 corner[3];
-    for (int k = 0; k < 3; ++k) corner[k] = mesh_at(triangle.m_vertices1[k]);
-    btVector3 normal = (corner[1] - corner[0]).cross(corner[2] - corner[0]);
-    if (normal.fuzzyZero()) return;
-    normal.normalize();
+    const btTransform& at = a->getWorldTransform();
+    btVector3 corner[3], normal;
+    if (!find_corners(*b, corner, normal)) return;
     const btScalar height = normal.dot(at.getOrigin() - corner[0]);
     const btVector3 up = height < 0 ? -normal : normal;
     const auto& shape = *static_cast<const btConvexShape*>(a->getCollisionShape());
