@@ -6,13 +6,12 @@
 namespace lapjoint {
 
 struct BulletWorld::Slot {
-  Slot(int number, const btRigidBody::btRigidBodyConstructionInfo& info, int shape, const btQuaternion& principal)
-      : body(info), turn(principal), id(number), shape_id(shape), turned(principal != btQuaternion::getIdentity()) {}
+  Slot(const btRigidBody::btRigidBodyConstructionInfo& info, const btQuaternion& principal)
+      : body(info), turn(principal) {}
   BT_DECLARE_ALIGNED_ALLOCATOR();
+  bool turned() const { return turn != btQuaternion::getIdentity(); }
   btRigidBody body;
   btQuaternion turn;  // from the scene's body frame to Bullet's
-  int id, shape_id;
-  bool turned;
 };
 
 }  // namespace lapjoint

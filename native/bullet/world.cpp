@@ -9,6 +9,7 @@
 
 #include "bullet/errors.h"
 #include "bullet/frames.h"
+#include "bullet/memory.h"
 #include "bullet/slot.h"
 
 namespace lapjoint {
@@ -229,7 +230,7 @@ std::unique_ptr<BulletWorld::Slot> BulletWorld::make_body(int id) const {
   info.m_rollingFriction = btScalar(table.rolling_friction[id] / length_unit);
   info.m_linearDamping = btScalar(table.linear_damping[id]);
   info.m_angularDamping = btScalar(table.angular_damping[id]);
-  auto made = std::make_unique<Slot>(id, info, table.shape_id[id], turn);
+  auto made = std::make_unique<Slot>(info, turn);
   btRigidBody& body = made->body;
   body.setUserIndex(id);
   body.setGravity(world_->getGravity());
@@ -242,7 +243,7 @@ std::unique_ptr<BulletWorld::Slot> BulletWorld::make_body(int id) const {
 
 void BulletWorld::place_body(Slot& slot, const double* state) const {
   btQuaternion turn = quaternion(state + 3);
-  if (slot.turned) turn *= slot.turn;
+  if (slot.turned()) turn *= slot.turn;
   const btTransform place(turn.normalized(), length(state));
   const btVector3 linear = length(state + 7);
   const btVector3 angular{btScalar(state[10]), btScalar(state[11]), btScalar(state[12])};
@@ -286,7 +287,7 @@ void BulletWorld::activate(const int* ids, int count, const double* states) {
 // Bodies that have been made and placed.
 void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorted) {
   const auto put = [&](int id, btScalar room) {
-    enter_broadphase(slots_[id]->body, id, slots_[id]->shape_id, {body_columns_.group[id], body_columns_.mask[id]},
+    enter_broadphase(slot(id).body, id, body_columns_.shape_id[id], {body_columns_.group[id], body_columns_.mask[id]},
                      room);
   };
   // Bullet's tree grows downwards without turning: bodies along a line, one after the other, make it a list. Where the
@@ -294,6 +295,9 @@ void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorte
   // that move: else the first step would take all of them out, and put them in again one after the other.
   const std::size_t first = std::min<std::size_t>(sorted.size(), kFirst);
   const btScalar room = gContactBreakingThreshold + kTreeMargin;
+  // Of many, pairs are looked for by going down the tree once, and not once for each.
+  const bool at_once = sorted.size() > kFirst && sorted.size() >= bodies_.size();
+  broadphase_.m_deferedcollide = at_once;
   for (std::size_t i = 0; i < first; ++i) put(sorted[i], room);
   btDbvt& tree = broadphase_.m_sets[btDbvtBroadphase::DYNAMIC_SET];
   if (first < sorted.size() && btDbvt::maxdepth(tree.m_root) > kDeep) {
@@ -303,10 +307,28 @@ void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorte
   } else {
     for (std::size_t i = first; i < sorted.size(); ++i) put(sorted[i], room);
   }
+  broadphase_.m_deferedcollide = false;
+  if (at_once) find_pairs();
+  has_grown_ |= at_once;
   const auto middle = bodies_.insert(bodies_.end(), sorted.begin(), sorted.end());
   std::inplace_merge(bodies_.begin(), middle, bodies_.end());
   connect_joints(ids, count);
   members_changed_ = true;
+}
+
+// All pairs whose boxes in the tree overlap.
+void BulletWorld::find_pairs() {
+  struct Meeting : btDbvt::ICollide {
+    btOverlappingPairCache& pairs;
+    explicit Meeting(btOverlappingPairCache& into) : pairs(into) {}
+    void Process(const btDbvtNode* a, const btDbvtNode* b) override {
+      if (a != b) pairs.addOverlappingPair(static_cast<btDbvtProxy*>(a->data), static_cast<btDbvtProxy*>(b->data));
+    }
+  } meeting(pairs_);
+  btDbvt &moving = broadphase_.m_sets[btDbvtBroadphase::DYNAMIC_SET],
+         &resting = broadphase_.m_sets[btDbvtBroadphase::FIXED_SET];
+  moving.collideTTpersistentStack(moving.m_root, resting.m_root, meeting);
+  moving.collideTTpersistentStack(moving.m_root, moving.m_root, meeting);
 }
 
 // A joint is live when both its bodies are active, or one is and the other is the world; not where all are ghosts.
@@ -369,7 +391,7 @@ void BulletWorld::leave(const std::vector<int>& ids) {
   for (const int id : going) {
     Slot& gone = slot(id);
     broadphase_.destroyProxy(gone.body.getBroadphaseHandle(), &dispatcher_);
-    shapes_.release(gone.shape_id, gone.turn);
+    shapes_.release(body_columns_.shape_id[id], gone.turn);
     slots_[id].reset();
     mark_[id] = is_ghost_[id] = 0;
   }
@@ -449,7 +471,7 @@ void BulletWorld::clear_contacts() {
   // returning body pairs up at once with those that are there.
   for (const int id : bodies_) broadphase_.destroyProxy(slot(id).body.getBroadphaseHandle(), &dispatcher_);
   for (const int id : bodies_)
-    enter_broadphase(slot(id).body, id, slot(id).shape_id, {body_columns_.group[id], body_columns_.mask[id]});
+    enter_broadphase(slot(id).body, id, body_columns_.shape_id[id], {body_columns_.group[id], body_columns_.mask[id]});
 }
 
 // ---- states --------------------------------------------------------------------------------------------------------
@@ -472,7 +494,7 @@ void BulletWorld::get_states(const int* ids, int count, double* states, const in
     const Slot& from = slot(ids[i]);
     const btTransform& place = from.body.getWorldTransform();
     btQuaternion turn = place.getRotation();
-    if (from.turned) turn *= from.turn.inverse();
+    if (from.turned()) turn *= from.turn.inverse();
     const btVector3& position = place.getOrigin();
     const btVector3& linear = from.body.getLinearVelocity();
     const btVector3& angular = from.body.getAngularVelocity();
@@ -558,6 +580,7 @@ void BulletWorld::step(double timestep, int count) {
     commit();
   }
   contacts_solved_ = count > 0 && !settings_.sleeping && !substeps_;
+  if (std::exchange(has_grown_, false)) give_back_memory();
   check_finite();
 }
 
@@ -613,6 +636,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
       mailboxes.begin_step(attempt + static_cast<std::uint64_t>(step), step == 0);
       take_step_with_neighbours(timestep, mailboxes, step + 1 == count);
     }
+    if (std::exchange(has_grown_, false)) give_back_memory();
   } catch (const StepAbandoned&) {
     commit();  // bodies may have left since the last step: the world must not touch them
     world_->clearForces();

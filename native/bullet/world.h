@@ -255,6 +255,7 @@ class BulletWorld {
   void enter_broadphase(btRigidBody& body, int number, int shape_id, FilterBits filter, btScalar room = 0);
   btCollisionObject* object(int number) const;  // of a body, or of a static body s: -1 - s
   btPersistentManifold* manifold_of(const int* bodies, const int* numbers);
+  void find_pairs();
   void connect_joints(const int* ids, int count);
   void wake_neighbours();  // of marked bodies
   void commit();
@@ -349,6 +350,7 @@ class BulletWorld {
   std::vector<ContactPair> contacts_;
   btScalar thinnest_ = BT_LARGE_FLOAT;  // thickness of the thinnest body of the scene
   bool members_changed_ = false;
+  bool has_grown_ = false;  // by many bodies at once, since the last step
   double detection_time_ = 0;     // of the last step [s]
   bool contacts_solved_ = false;  // the world has the contacts of the last step, in order
 
