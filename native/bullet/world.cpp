@@ -1,7 +1,6 @@
 #include "bullet/world.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include "bullet/frames.h"
 #include "bullet/memory.h"
 #include "bullet/slot.h"
+#include "bullet/tree.h"
 
 namespace lapjoint {
 
@@ -18,26 +18,7 @@ namespace {
 
 constexpr btScalar kTreeMargin = btScalar(0.05);  // that Bullet's tree adds to a box that moves
 constexpr btScalar kFarthest = btScalar(1e9);     // that a plane's box reaches
-constexpr std::size_t kFirst = 512;               // bodies of a batch that show what becomes of the tree
-constexpr int kDeep = 100;                        // for so many, a list in the making
-
-// 0 to count - 1, each far from those before it: 0, 4, 2, 6, 1, 5, 3, 7.
-std::vector<std::uint32_t> scattered(std::uint32_t count) {
-  std::vector<std::uint32_t> places;
-  places.reserve(count);
-  const std::uint32_t size = std::bit_ceil(count);
-  for (std::uint32_t reversed = 0; places.size() < count;) {
-    if (reversed < count) places.push_back(reversed);
-    // Adds one from the other end: the highest bit that is not set, and none above it.
-    std::uint32_t bit = size >> 1;
-    while (reversed & bit) {
-      reversed ^= bit;
-      bit >>= 1;
-    }
-    reversed |= bit;
-  }
-  return places;
-}
+constexpr int kMany = 512;                        // bodies of a batch that are worth building the tree anew
 
 // A level plane's box ends above it, so that bodies in the air are no pairs with it.
 void bound_plane(const btRigidBody& body, btVector3& low, btVector3& high) {
@@ -284,32 +265,25 @@ void BulletWorld::activate(const int* ids, int count, const double* states) {
   enter(ids, count, sorted);
 }
 
-// Bodies that have been made and placed.
+// Bodies that have been made and placed. Their boxes are as roomy as those of bodies that move: else the first step
+// would take all of them out of the tree, and put them in again one after the other.
 void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorted) {
-  const auto put = [&](int id, btScalar room) {
-    enter_broadphase(slot(id).body, id, body_columns_.shape_id[id], {body_columns_.group[id], body_columns_.mask[id]},
-                     room);
-  };
-  // Bullet's tree grows downwards without turning: bodies along a line, one after the other, make it a list. Where the
-  // first ones do, the others enter far apart first, and the tree is built anew. Boxes are as roomy as those of bodies
-  // that move: else the first step would take all of them out, and put them in again one after the other.
-  const std::size_t first = std::min<std::size_t>(sorted.size(), kFirst);
-  const btScalar room = gContactBreakingThreshold + kTreeMargin;
-  // Of many, pairs are looked for by going down the tree once, and not once for each.
-  const bool at_once = sorted.size() > kFirst && sorted.size() >= bodies_.size();
-  broadphase_.m_deferedcollide = at_once;
-  for (std::size_t i = 0; i < first; ++i) put(sorted[i], room);
   btDbvt& tree = broadphase_.m_sets[btDbvtBroadphase::DYNAMIC_SET];
-  if (first < sorted.size() && btDbvt::maxdepth(tree.m_root) > kDeep) {
-    for (const std::uint32_t place : scattered(static_cast<std::uint32_t>(sorted.size() - first)))
-      put(sorted[first + place], room);
-    tree.optimizeTopDown();
-  } else {
-    for (std::size_t i = first; i < sorted.size(); ++i) put(sorted[i], room);
+  const bool many = count >= kMany && count >= tree.m_leaves / 4;
+  std::vector<btDbvtNode*> leaves;
+  if (many) leaves = take_leaves(tree);
+  broadphase_.m_deferedcollide = many;  // pairs are looked for by going down the tree once, and not once for each body
+  for (const int id : sorted) {
+    enter_broadphase(slot(id).body, id, body_columns_.shape_id[id], {body_columns_.group[id], body_columns_.mask[id]},
+                     gContactBreakingThreshold + kTreeMargin);
+    if (many) leaves.push_back(std::exchange(tree.m_root, nullptr));
   }
   broadphase_.m_deferedcollide = false;
-  if (at_once) find_pairs();
-  has_grown_ |= at_once;
+  if (many) {
+    build_tree(tree, leaves);
+    find_pairs();
+    has_grown_ = true;
+  }
   const auto middle = bodies_.insert(bodies_.end(), sorted.begin(), sorted.end());
   std::inplace_merge(bodies_.begin(), middle, bodies_.end());
   connect_joints(ids, count);
