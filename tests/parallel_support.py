@@ -137,6 +137,10 @@ def children(pid: int | None = None) -> list[psutil.Process]:
     return [p for p in found if not _is_of_ray(p) and _name(p) != "lapjoint-fork"]
 
 
+def fork_servers(pid: int) -> list[psutil.Process]:
+    return [process for process in psutil.Process(pid).children() if _name(process) == "lapjoint-fork"]
+
+
 def _name(process: psutil.Process) -> str:
     with suppress(psutil.NoSuchProcess):
         return str(process.name())
