@@ -331,7 +331,7 @@ WRONG = {
     "a mesh elsewhere": ('<mujoco><asset><mesh file="../../etc/passwd"/></asset></mujoco>', "outside the folder"),
     "an absolute path": ('<mujoco><asset><mesh file="/etc/passwd"/></asset></mujoco>', "relative to the folder"),
     "includes itself": ('<mujoco><include file="model.xml"/></mujoco>', "includes itself"),
-    "not a number": (f'<mujoco><option timestep="nan"/><worldbody>{BODY}</worldbody></mujoco>', "line 1: option has a NaN"),
+    "not a number": (model(BODY, before='<option timestep="nan"/>'), "line 1: option has a NaN"),
     "infinite": (model(FREE.replace('pos="0.0', 'pos="inf')), r"body 'a' \(line 1\): its place is not finite"),
     "no gravity": (model(FREE.replace("name=", 'gravcomp="1" name=', 1)), "gravity is compensated"),
     "an offset": (model(TWO, after=EQUAL), "a relation of two joints that is not a ratio"),
