@@ -335,6 +335,7 @@ WRONG = {
     "infinite": (model(FREE.replace('pos="0.0', 'pos="inf')), r"body 'a' \(line 1\): its place is not finite"),
     "no gravity": (model(FREE.replace("name=", 'gravcomp="1" name=', 1)), "gravity is compensated"),
     "an offset": (model(TWO, after=EQUAL), "a relation of two joints that is not a ratio"),
+    "no force": (model(HINGED, after=actuator('position joint="j" kp="1" forcerange="0 1"')), "actuator 0: Drive: max"),
     "a tendon": (model(HINGED, after=TENDON), "a tendon that pulls"),
     "a force": (model(HINGED, after=actuator('motor joint="j" ctrlrange="1 2"')), "a force from the start"),
     "a pair apart": (model(FREE + OTHER.replace("<geom", '<geom name="h"'), after=APART), "that are kept apart"),

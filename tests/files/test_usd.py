@@ -326,6 +326,10 @@ WRONG = {
     "truncated": (stage(ball("a"))[:-30], "cannot be read as USD"),
     "empty": ("", "cannot be read as USD"),
     "another format": ("<mujoco/>", "cannot be read as USD"),
+    "a value of another type": (
+        stage(prim("PhysicsScene", "s", "", "string physics:gravityMagnitude = 'x'")),
+        "cannot be",
+    ),
     "no body": (stage(ball("a", 0, "PhysicsCollisionAPI")), "has no rigid body"),
     "a missing layer": (stage(ELSEWHERE.format("references", "no.usda")), "'no.usda': there is no such file"),
     "a layer elsewhere": (stage(ELSEWHERE.format("references", "../../etc/passwd")), OUTSIDE),
@@ -409,6 +413,13 @@ def test_one_clear_error(case: str, tmp_path: Path, capfd: pytest.CaptureFixture
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith(str(path))
     assert capfd.readouterr() == ("", ""), "usd-core prints nothing besides"
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "scene.usda"
+    path.write_bytes(stage(ball("a")).encode().replace(b"radius = 0.5", b"radius = \xff"))
+    with pytest.raises(LapjointError, match=r"scene.usda: cannot be read as USD: "):
+        read_scene(path)
 
 
 def test_a_binary_file_that_is_cut_off(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import LapjointError
 from ..scene import Drive
 from .model import Array
 from .notes import Notes
@@ -29,7 +30,10 @@ def read_drives(
         if int(model.jnt_type[joint]) not in one_axis or not _is_known(mujoco, model, number, notes, place):
             notes.leave_out(place, "an actuator of a kind that lapjoint has no drive for")
             continue
-        drive = _drive(mujoco, model, number, notes, place, controls[number])
+        try:
+            drive = _drive(mujoco, model, number, notes, place, controls[number])
+        except LapjointError as error:
+            raise notes.refuse(place, str(error)) if str(notes.path) not in str(error) else error from None
         if drive is None:
             notes.leave_out(place, "a force that is zero until something controls it: simulation.add_forces")
             continue

@@ -45,11 +45,21 @@ def read_usd(path: Path, notes: Notes) -> Model:
             raise LapjointError(f"{path}: cannot be composed: {' '.join(str(error).split())}")
         return _Reader(stage, notes).read()
     except Tf.ErrorException as error:
-        # The last of them says where, and in which line.
-        text = " ".join(str(error.args[-1].commentary if error.args else error).split())
-        raise LapjointError(f"{path}: cannot be read as USD: {text}") from None
+        raise LapjointError(f"{path}: cannot be read as USD: {_said(error)}") from None
+    except LapjointError:
+        raise
+    except (TypeError, ValueError, AttributeError, KeyError) as error:  # values of other types than the schemas have
+        raise LapjointError(f"{path}: cannot be read as USD: {' '.join(str(error).split())}") from None
     finally:
         del quiet
+
+
+def _said(error: Any) -> str:
+    """What usd-core has against a file: the last of its errors says where, and in which line."""
+    try:
+        return " ".join(str(error.args[-1].commentary if error.args else error).split())
+    except UnicodeDecodeError:  # it quotes the file
+        return "it is no text in UTF-8"
 
 
 def check_layers(path: Path) -> None:
