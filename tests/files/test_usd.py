@@ -327,8 +327,8 @@ WRONG = {
     "empty": ("", "cannot be read as USD"),
     "another format": ("<mujoco/>", "cannot be read as USD"),
     "a value of another type": (
-        stage(prim("PhysicsScene", "s", "", "string physics:gravityMagnitude = 'x'")),
-        "cannot be",
+        stage(mesh("a", "convexHull", BODY, "string points = 'x'\n")),
+        "cannot be read as USD: could not convert",
     ),
     "no body": (stage(ball("a", 0, "PhysicsCollisionAPI")), "has no rigid body"),
     "a missing layer": (stage(ELSEWHERE.format("references", "no.usda")), "'no.usda': there is no such file"),
