@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "bullet/errors.h"
+#include "bullet/memory.h"
 #include "bullet/world.h"
 
 namespace nb = nanobind;
@@ -159,6 +160,7 @@ bool unless_abandoned(Action&& action) {
 
 NB_MODULE(LAPJOINT_MODULE, m) {
   nb::set_leak_warnings(false);  // what an interpreter keeps until its end is no leak
+  lapjoint::give_memory_to_bullet();
   m.attr("bullet_version") = btGetVersion();
   m.attr("state_columns") = nb::make_tuple(lapjoint::kBodyValues, lapjoint::kPointNumbers, lapjoint::kPointValues);
   register_errors(m);

@@ -51,7 +51,7 @@ void each_kept(btManifoldPoint& point, Visit&& visit) {
 SubstepWorld::SubstepWorld(const SubstepSettings& settings, double length_unit, double mass_unit)
     : length_unit_(length_unit), mass_unit_(mass_unit) {
   solver_.settings = settings;
-  solver_.bodies.resize(0);
+  solver_.bodies.resize(0, false);
 }
 
 void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
@@ -465,15 +465,21 @@ std::optional<btVector3> SubstepWorld::fast_way(const btRigidBody& body, btScala
 void SubstepWorld::watch_bodies(const std::vector<Reach>& reaches) {
   watched_.resize(bodies_.size());
   std::size_t own = 0;
-  for (std::size_t i = 0; i < bodies_.size(); ++i)
-    if (ghost_of_[i] == kOwn) watched_[i] = {state_of(*bodies_[i]), radius_of(*bodies_[i]), reaches[own++]};
+  for (std::size_t i = 0; i < bodies_.size(); ++i) {
+    if (ghost_of_[i] != kOwn) continue;
+    const btTransform& now = bodies_[i]->getWorldTransform();
+    put(now.getOrigin(), watched_[i].position);
+    for (int k = 0; k < 3; ++k) put(now.getBasis()[k], watched_[i].axes + 3 * k);
+    watched_[i].reach = reaches[own++];
+  }
 }
 
 bool SubstepWorld::have_moved_far(btScalar timestep) const {
   if (watched_.size() != bodies_.size()) return true;
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
     if (ghost_of_[i] != kOwn) continue;
-    const BodyState &then = watched_[i].state, &now = solver_.bodies.start[i];
+    const Watched& then = watched_[i];
+    const BodyState& now = solver_.bodies.start[i];
     const Reach& reach = watched_[i].reach;
     const btVector3 linear = get(now.linear), position = get(now.position);
     if (is_fast(thickness_[i], linear, get(now.angular), radii_[i], timestep)) {
@@ -489,7 +495,7 @@ bool SubstepWorld::have_moved_far(btScalar timestep) const {
     for (int k = 0; k < 9; ++k) turn += (now.axes[k] - then.axes[k]) * (now.axes[k] - then.axes[k]);
     // A point at distance r moves by 2 r sin(angle / 2); the squares of the axes' differences add up to 8 sin^2(angle /
     // 2).
-    if (!(std::sqrt(way) + watched_[i].radius * std::sqrt(turn / 2) <= reach.any_way)) return true;
+    if (!(std::sqrt(way) + radii_[i] * std::sqrt(turn / 2) <= reach.any_way)) return true;
   }
   return false;
 }
@@ -510,7 +516,7 @@ std::vector<int> SubstepWorld::find_not_finite() const {
 void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
                                std::vector<Neighbour> neighbours, const std::vector<int>& whole, bool stale) {
   bodies_ = bodies;
-  solver_.bodies.resize(static_cast<int>(bodies.size()));
+  solver_.bodies.resize(static_cast<int>(bodies.size()), !joints.empty());
   radii_.resize(bodies.size());
   thickness_.resize(bodies.size());
   members_.assign(bodies.empty() ? 0 : bodies.back()->getUserIndex() + 1, {0, 0});

@@ -122,8 +122,8 @@ class SubstepWorld {
   // Own bodies are watched from where they are now, and whether one has moved further than that since: after `solve`.
   // A fast one is watched by where it may be within the next step. `reaches`: of own bodies, in their order.
   struct Reach {
-    btScalar any_way;
-    btVector3 low, high;  // of its position, on its way
+    Real any_way;
+    Real low[3], high[3];  // of its position, on its way
   };
   void watch_bodies(const std::vector<Reach>& reaches);
   bool have_moved_far(btScalar timestep) const;
@@ -263,8 +263,7 @@ class SubstepWorld {
   Structures structures_;
   std::vector<btRigidBody*> bodies_;
   struct Watched {
-    BodyState state;
-    Real radius;
+    Real position[3], axes[9];
     Reach reach;
   };
   AheadFinder* ahead_ = nullptr;

@@ -290,17 +290,18 @@ void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorte
                      room);
   };
   // Bullet's tree grows downwards without turning: bodies along a line, one after the other, make it a list. Where the
-  // first ones do, the others enter far apart first, and the tree is built anew. Their boxes are as roomy as those of
-  // bodies that move: else the first step would take all of them out, and put them in again one after the other.
+  // first ones do, the others enter far apart first, and the tree is built anew. Boxes are as roomy as those of bodies
+  // that move: else the first step would take all of them out, and put them in again one after the other.
   const std::size_t first = std::min<std::size_t>(sorted.size(), kFirst);
-  for (std::size_t i = 0; i < first; ++i) put(sorted[i], 0);
+  const btScalar room = gContactBreakingThreshold + kTreeMargin;
+  for (std::size_t i = 0; i < first; ++i) put(sorted[i], room);
   btDbvt& tree = broadphase_.m_sets[btDbvtBroadphase::DYNAMIC_SET];
   if (first < sorted.size() && btDbvt::maxdepth(tree.m_root) > kDeep) {
     for (const std::uint32_t place : scattered(static_cast<std::uint32_t>(sorted.size() - first)))
-      put(sorted[first + place], gContactBreakingThreshold + kTreeMargin);
+      put(sorted[first + place], room);
     tree.optimizeTopDown();
   } else {
-    for (std::size_t i = first; i < sorted.size(); ++i) put(sorted[i], 0);
+    for (std::size_t i = first; i < sorted.size(); ++i) put(sorted[i], room);
   }
   const auto middle = bodies_.insert(bodies_.end(), sorted.begin(), sorted.end());
   std::inplace_merge(bodies_.begin(), middle, bodies_.end());
@@ -391,6 +392,7 @@ void BulletWorld::commit() {
   if (parts_.has_surfaces()) ask_for_surfaces();
   std::vector<btRigidBody*> statics;
   movers_.clear();
+  movers_.reserve(bodies_.size());
   std::vector<btTypedConstraint*> joints;
   for (Static& item : statics_) statics.push_back(item.body.get());
   for (const int id : bodies_) {
@@ -402,6 +404,7 @@ void BulletWorld::commit() {
   world_->set_members(statics, movers_, joints);
   if (substeps_) {
     std::vector<SubstepWorld::LiveJoint> live;
+    live.reserve(joints_.size());
     const int fixed = static_cast<int>(movers_.size());
     for (const LiveJoint& joint : joints_) {
       const int a = joint_columns_.body_a[joint.id], b = joint_columns_.body_b[joint.id];
