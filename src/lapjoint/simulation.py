@@ -817,7 +817,6 @@ class Simulation:
         now.commands.remove(body_ids)
         blocks = self.scene.release()
         for block in blocks:
-            self._recovery.release(block)
             self._runtime.release(block)
             now.commands.release(block)
         if blocks:

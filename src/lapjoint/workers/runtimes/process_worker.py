@@ -18,6 +18,7 @@ from ...params import Params
 from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
 from ..codec import read, write
+from ..kept import Kept
 from ..messages import NeighbourCommand
 from ..worker import Worker, failure_of
 from .base import Array
@@ -53,10 +54,14 @@ def main() -> None:
     die_with_server()
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
-        states, worker_states, scene_block, mail, mailbox = (SharedMemory(size, fd) for fd, size in task["memory"])
+        states, worker_states, scene_block, mail, kept, noted, mailbox = (
+            SharedMemory(size, fd) for fd, size in task["memory"]
+        )
         scene = read_scene(scene_block.map)
         worker = Worker(task["index"], scene, Params(**task["params"]), table(states), table(worker_states))
         worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"])
+        notes = noted.array((-1,), np.int64)
+        worker.set_kept(Kept(table(kept), notes))
         scene_block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
@@ -66,6 +71,8 @@ def main() -> None:
                 buffer = memoryview(mailbox.map)
             if states.look_again():
                 worker.set_states(table(states))
+            if kept.look_again():
+                worker.set_kept(Kept(table(kept), notes))
             if worker_states.look_again():
                 worker.set_worker_states(table(worker_states))
             command = read(buffer)
