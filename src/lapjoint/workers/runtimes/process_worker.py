@@ -20,6 +20,7 @@ from ...params import Params
 from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
 from ..codec import read, write
+from ..kept import Kept
 from ..messages import NeighbourCommand
 from ..worker import Worker, failure_of
 from .base import Array
@@ -68,10 +69,12 @@ def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
         blocks = (SharedMemory(size, fd) for size, fd in zip(task["sizes"], memory, strict=True))
-        states, worker_states, scene_block, mail, mailbox = blocks
+        states, worker_states, scene_block, mail, kept, noted, mailbox = blocks
         scene = read_scene(scene_block.map)
         worker = Worker(task["index"], scene, Params(**task["params"]), table(states), table(worker_states))
         worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"])
+        notes = noted.array((-1,), np.int64)
+        worker.set_kept(Kept(table(kept), notes))
         scene_block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
@@ -81,6 +84,8 @@ def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
                 buffer = memoryview(mailbox.map)
             if states.look_again():
                 worker.set_states(table(states))
+            if kept.look_again():
+                worker.set_kept(Kept(table(kept), notes))
             if worker_states.look_again():
                 worker.set_worker_states(table(worker_states))
             command = read(buffer)
