@@ -81,11 +81,12 @@ BulletWorld::BulletWorld(const WorldSettings& settings)
   pairs_.setOverlapFilterCallback(&filter_);
   // A plane finds one corner of a body a step; these look for the others at once, or sliding bodies rock.
   configuration_.setPlaneConvexMultipointIterations(4, 4);
-  world_ = std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_, settings.sleeping,
+  world_ = std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_,
                                           settings.exact_shapes);
   world_->setGravity(length(settings.gravity));
   ahead_ = std::make_unique<AheadFinder>(dispatcher_, broadphase_, filter_, world_->getDispatchInfo());
   if (substeps_) substeps_->set_ahead(ahead_.get(), world_->getGravity());
+  if (substeps_ && settings.sleep) substeps_->set_islands(&island_);
   btContactSolverInfo& info = world_->getSolverInfo();
   const double threshold = settings.residual_threshold / settings.length_unit;
   info.m_numIterations = settings.iterations;
@@ -107,6 +108,9 @@ void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& join
   for (int id = static_cast<int>(slots_.size()); id < bodies.count; ++id)
     thinnest_ = std::min(thinnest_, shapes_.thickness(bodies.shape_id[id]));
   slots_.resize(bodies.count);
+  island_.resize(bodies.count, kAwake);
+  still_.resize(bodies.count, 0);
+  frozen_.set_body_count(bodies.count);
   is_ghost_.resize(bodies.count, 0);
   mark_.resize(bodies.count, 0);
   first_end_.resize(bodies.count, -1);
@@ -122,6 +126,7 @@ void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& join
   std::vector<int> joined;
   for (int j = first; j < joints.count; ++j) {
     const int a = joints.body_a[j], b = joints.body_b[j];
+    wake_joint(j);
     next_end_[2 * j] = std::exchange(first_end_[a], 2 * j);
     if (b != kWorld) next_end_[2 * j + 1] = std::exchange(first_end_[b], 2 * j + 1);
     if (!joints.collide[j] && b != kWorld) {
@@ -147,6 +152,7 @@ void BulletWorld::remove_pair(int a, int b) {
 }
 
 BulletWorld::~BulletWorld() {
+  wake_all();
   joints_.clear();
   leave(bodies_);
   commit();
@@ -234,7 +240,7 @@ std::unique_ptr<BulletWorld::Slot> BulletWorld::make_body(int id) const {
   body.setUserIndex(id);
   body.setGravity(world_->getGravity());
   body.setCcdSweptSphereRadius(shapes_.thickness(table.shape_id[id]));
-  if (!settings_.sleeping) body.setActivationState(DISABLE_DEACTIVATION);
+  body.setActivationState(DISABLE_DEACTIVATION);  // Bullet's own sleep is not used
   // Where all moments are equal there is no gyroscopic torque to compute.
   if (moments.x() == moments.y() && moments.y() == moments.z()) body.setFlags(0);
   return made;
@@ -254,7 +260,6 @@ void BulletWorld::place_body(Slot& slot, const double* state) const {
   body.setInterpolationLinearVelocity(linear);
   body.setInterpolationAngularVelocity(angular);
   body.updateInertiaTensor();
-  if (settings_.sleeping) body.activate(true);
 }
 
 // None of them active, none twice; in ascending order.
@@ -273,6 +278,7 @@ void BulletWorld::activate(const int* ids, int count, const double* states) {
     if (ids[i] >= 0 && ids[i] < body_columns_.count && is_ghost_[ids[i]]) taken_over.push_back(ids[i]);
   std::sort(taken_over.begin(), taken_over.end());
   taken_over.erase(std::unique(taken_over.begin(), taken_over.end()), taken_over.end());
+  for (const int id : taken_over) wake(id);
   leave(taken_over);
   ghosts_are_stale_ = true;
   const std::vector<int> sorted = require_new(ids, count);
@@ -348,8 +354,12 @@ void BulletWorld::deactivate(const int* ids, int count) {
 void BulletWorld::leave(const std::vector<int>& ids) {
   if (ids.empty()) return;
   const std::vector<int> going = ids;
+  for (const int id : going)
+    if (island_[id] != kAwake && is_ghost_[id])
+      forget_sleeper(id);
+    else
+      wake(id);
   for (const int id : going) mark_[id] = 1;
-  wake_neighbours();
   contacts_solved_ = false;
   const auto leaving = [this](int body) { return body != kWorld && mark_[body]; };
   std::erase_if(joints_, [&](const LiveJoint& joint) {
@@ -376,17 +386,6 @@ void BulletWorld::leave(const std::vector<int>& ids) {
   members_changed_ = true;
 }
 
-void BulletWorld::wake_neighbours() {
-  if (!settings_.sleeping) return;
-  lapjoint::wake_neighbours(dispatcher_, mark_);
-  for (const LiveJoint& joint : joints_) {
-    const int a = joint_columns_.body_a[joint.id], b = joint_columns_.body_b[joint.id];
-    if (b == kWorld || (!mark_[a] && !mark_[b])) continue;
-    slot(a).body.activate();
-    slot(b).body.activate();
-  }
-}
-
 void BulletWorld::commit() {
   if (!members_changed_) return;
   if (parts_.has_surfaces()) ask_for_surfaces();
@@ -395,7 +394,12 @@ void BulletWorld::commit() {
   movers_.reserve(bodies_.size());
   std::vector<btTypedConstraint*> joints;
   for (Static& item : statics_) statics.push_back(item.body.get());
-  for (const int id : bodies_) {
+  awake_.clear();
+  if (!islands_.empty())
+    std::copy_if(bodies_.begin(), bodies_.end(), std::back_inserter(awake_), [this](int id) {
+      return island_[id] == kAwake;
+    });
+  for (const int id : awake()) {
     slot(id).body.setUserIndex2(static_cast<int>(movers_.size()));
     movers_.push_back(&slot(id).body);
   }
@@ -408,6 +412,7 @@ void BulletWorld::commit() {
     const int fixed = static_cast<int>(movers_.size());
     for (const LiveJoint& joint : joints_) {
       const int a = joint_columns_.body_a[joint.id], b = joint_columns_.body_b[joint.id];
+      if (island_[a] != kAwake) continue;
       const bool to_world = b == kWorld;
       live.push_back({joint.id, slot(a).body.getUserIndex2(), to_world ? fixed : slot(b).body.getUserIndex2(),
                       slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
@@ -436,6 +441,7 @@ void BulletWorld::ask_for_surfaces() {
 }
 
 void BulletWorld::clear_contacts() {
+  wake_all();
   contacts_solved_ = false;
   if (substeps_) {
     substeps_->forget_contacts();
@@ -456,12 +462,10 @@ void BulletWorld::clear_contacts() {
 
 void BulletWorld::set_states(const int* ids, int count, const double* states) {
   require(ids, count, true);
-  for (int i = 0; i < count; ++i) mark_[ids[i]] = 1;
-  wake_neighbours();
   for (int i = 0; i < count; ++i) {
+    wake(ids[i]);
     if (OrderedWorld::is_prepared(slot(ids[i]).body)) world_->forget_prepared();
     place_body(slot(ids[i]), states + kStateSize * i);
-    mark_[ids[i]] = 0;
   }
 }
 
@@ -493,10 +497,10 @@ void BulletWorld::add_forces(const int* ids, int count, const double* forces, co
   require(ids, count, true);
   const double length_unit = settings_.length_unit, mass_unit = settings_.mass_unit;
   for (int i = 0; i < count; ++i) {
+    wake(ids[i]);
     btRigidBody& body = slot(ids[i]).body;
     body.applyCentralForce(length(forces + 3 * i) / btScalar(mass_unit));
     body.applyTorque(length(torques + 3 * i) / btScalar(length_unit * mass_unit));
-    if (settings_.sleeping) body.activate(true);
   }
 }
 
@@ -545,8 +549,7 @@ void BulletWorld::step(double timestep, int count) {
       continue;
     }
     const auto start = std::chrono::steady_clock::now();
-    begin_kinematic_step(timestep);
-    world_->begin_own_step(btScalar(timestep));
+    find_step_contacts(timestep, nullptr);
     detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     substeps_->solve(dispatcher_, btScalar(timestep), i + 1 == count);
     substeps_->write_back();
@@ -555,9 +558,10 @@ void BulletWorld::step(double timestep, int count) {
     substeps_->find_hits(body_columns_.hit_impulse, hits_);
     break_overloaded(timestep);
     look_at_sensors();
+    if (settings_.sleep) count_still();
     commit();
   }
-  contacts_solved_ = count > 0 && !settings_.sleeping && !substeps_;
+  contacts_solved_ = count > 0 && !substeps_;
   check_finite();
 }
 
@@ -579,7 +583,8 @@ void BulletWorld::set_turns(int self, std::vector<int> turns, std::vector<int> w
 std::vector<Neighbour> BulletWorld::places_of_neighbours() const {
   std::vector<Neighbour> found;
   const auto places = [this](const std::vector<int>& ids, std::vector<int>& into) {
-    for (const int id : ids) into.push_back(slot(id).body.getUserIndex2());
+    for (const int id : ids)
+      if (island_[id] == kAwake) into.push_back(slot(id).body.getUserIndex2());
   };
   for (const NeighbourBodies& from : neighbours_) {
     Neighbour& neighbour = found.emplace_back();
@@ -611,28 +616,30 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
   try {
     for (int step = 0; step < count; ++step) {
       mailboxes.begin_step(attempt + static_cast<std::uint64_t>(step), step == 0);
-      take_step_with_neighbours(timestep, mailboxes, step + 1 == count);
+      take_step_with_neighbours(timestep, mailboxes, step == 0, step + 1 == count);
     }
   } catch (const StepAbandoned&) {
+    forget_sleep();
     commit();  // bodies may have left since the last step: the world must not touch them
     world_->clearForces();
     return false;
   } catch (const MotionNotFinite&) {
     world_->clearForces();
     lost_.clear();
-    for (const int place : substeps_->find_not_finite()) lost_.push_back(bodies_[place]);
+    for (const int place : substeps_->find_not_finite()) lost_.push_back(awake()[place]);
+    forget_sleep();
     throw NotFiniteError(lost_.front());
   }
   return true;
 }
 
-void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_last) {
+void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_first, bool is_last) {
+  if (settings_.sleep && is_first) wake_together(&mailboxes);
   if (ghosts_are_due_) choose_ghosts(mailboxes, timestep);
   commit();
   substeps_->exchange_states();
   const auto start = std::chrono::steady_clock::now();
-  begin_kinematic_step(timestep);
-  world_->begin_own_step(btScalar(timestep));
+  find_step_contacts(timestep, &mailboxes);
   detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   substeps_->solve(dispatcher_, btScalar(timestep), is_last);
   if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
@@ -644,6 +651,7 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   substeps_->find_hits(body_columns_.hit_impulse, hits_);
   break_overloaded(timestep);
   look_at_sensors();
+  if (settings_.sleep) count_still();
 }
 
 // ---- what can be read of a step ------------------------------------------------------------------------------------
@@ -701,6 +709,7 @@ void BulletWorld::add_broken(const std::vector<int>& joint_ids) {
 }
 
 void BulletWorld::break_joint(int joint) {
+  wake_joint(joint);
   joint_broken_[joint] = 1;
   if (joint_live_[joint]) {
     joint_live_[joint] = 0;
@@ -717,6 +726,7 @@ void BulletWorld::break_joint(int joint) {
 }
 
 void BulletWorld::mend_joint(int joint) {
+  wake_joint(joint);
   joint_broken_[joint] = 0;
   const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
   if (b != kWorld && !joint_columns_.collide[joint]) {
@@ -740,13 +750,13 @@ void BulletWorld::prepare(const int* moving, int count) {
   contacts_solved_ = false;
   std::vector<btRigidBody*> bodies;
   for (int i = 0; i < count; ++i) bodies.push_back(&slot(moving[i]).body);
-  for (const int id : bodies_)
+  for (const int id : awake())
     if (is_ghost_[id]) bodies.push_back(&slot(id).body);  // which others move, and are still where the step began
   world_->prepare(bodies, !neighbours_.empty());
 }
 
 void BulletWorld::check_finite() const {
-  for (const int id : bodies_) {
+  for (const int id : awake()) {
     const btRigidBody& body = slot(id).body;
     const btVector3& x = body.getWorldTransform().getOrigin();
     const btVector3& v = body.getLinearVelocity();
@@ -776,11 +786,17 @@ const std::vector<ContactPair>& BulletWorld::contacts() {
                            key.manifold->getNumContacts(), depth});
     }
   }
+  if (islands_.empty()) return contacts_;
+  const std::vector<ContactPair>& resting = resting_contacts();
+  const auto middle = contacts_.insert(contacts_.end(), resting.begin(), resting.end());
+  std::inplace_merge(contacts_.begin(), middle, contacts_.end(), comes_before);
   return contacts_;
 }
 
 // A contact between workers is reported by the first of the two.
 bool BulletWorld::is_reported(const ContactKey& key) const {
+  const int a = static_cast<int>(key.bodies >> 32), b = static_cast<int>(key.bodies & 0xFFFFFFFFu);
+  if (substeps_->is_asleep(a) || substeps_->is_asleep(b)) return is_resting_reported(a, b);
   const auto place = [&](std::uint64_t number) {
     const int id = static_cast<int>(number);
     return id >= kStaticBase ? static_cast<int>(movers_.size()) : slot(id).body.getUserIndex2();

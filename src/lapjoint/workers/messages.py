@@ -149,6 +149,8 @@ class StepReply:
     """m/s"""
     body_count: int = 0
     """Active bodies."""
+    sleeping_count: int = 0
+    """Of these, bodies that sleep."""
     step_measures: Array = _array(np.float64, len(STEP_MEASURES))
     """A row for each step, where the engine measures them."""
     broke_step: Ids = _array(np.int32)

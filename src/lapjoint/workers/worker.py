@@ -27,6 +27,7 @@ from ..engines import (
     NeighbourEngine,
     SensorEngine,
     SensorEvents,
+    SleepingEngine,
     SubstepEngine,
     TouchEngine,
     TouchReports,
@@ -79,6 +80,7 @@ class Worker:
         self._scene, self._engine = scene, make_engine(scene, params, index)
         self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
+        self._sleeping = self._engine if params.sleep and isinstance(self._engine, SleepingEngine) else None
         self._sensing = self._engine if isinstance(self._engine, SensorEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
         self._hitting: HitEngine | None = None
@@ -183,6 +185,8 @@ class Worker:
             self._kinematic.set_step(command.first_step)
         if self._in_fields is not None:
             self._in_fields.set_step(command.first_step)
+        if self._sleeping is not None:
+            self._sleeping.set_step(command.first_step)
         if self._sensing is not None and (command.senses or self._senses):
             self._sensing.watch_sensors(command.inside if command.senses else None)
             self._senses = command.senses
@@ -267,6 +271,7 @@ class Worker:
             has_ghosts=has_ghosts,
             ghosts=self._ghosts if has_ghosts else self._ghosts[:0],
             fallback_count=self._direct.fallback_count() if self._direct else 0,
+            sleeping_count=self._sleeping.sleeping_count() if self._sleeping else 0,
             substeps=self._in_substeps.substep_count() if self._in_substeps else 0,
             **broke.named("broke"),
             **hits.named("hit"),
