@@ -258,7 +258,10 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("warm_start", &WorldSettings::warm_start)
       .def_rw("split_impulse", &WorldSettings::split_impulse)
       .def_rw("two_friction_directions", &WorldSettings::two_friction_directions)
-      .def_rw("sleeping", &WorldSettings::sleeping)
+      .def_rw("sleep", &WorldSettings::sleep)
+      .def_rw("sleep_speed", &WorldSettings::sleep_speed)
+      .def_rw("sleep_spin", &WorldSettings::sleep_spin)
+      .def_rw("sleep_steps", &WorldSettings::sleep_steps)
       .def_rw("margin", &WorldSettings::margin)
       .def_rw("exact_shapes", &WorldSettings::exact_shapes)
       .def_rw("has_neighbours", &WorldSettings::has_neighbours)
@@ -483,6 +486,19 @@ NB_MODULE(LAPJOINT_MODULE, m) {
                       point_numbers.data(), points.data());
           },
           "ids"_a, "bodies"_a, "prepared"_a, "point_bodies"_a, "point_numbers"_a, "points"_a, Unlocked())
+      .def(
+          "read_sleep",
+          [](const BulletWorld& w, Output<int> islands, Output<int> still) {
+            w.read_sleep(islands.data(), still.data());
+          },
+          "islands"_a.noconvert(), "still"_a.noconvert(), Unlocked())
+      .def(
+          "restore_sleep",
+          [](BulletWorld& w, Input<int> ids, Input<int> islands, Input<int> still) {
+            w.restore_sleep(ids.data(), rows(ids), islands.data(), still.data());
+          },
+          "ids"_a, "islands"_a, "still"_a, Unlocked())
+      .def("sleeping_count", &BulletWorld::sleeping_count)
       .def(
           "merge_contact_cache",
           [](BulletWorld& w, Input<int> point_bodies, Input<int> point_numbers, Input<btScalar> points) {

@@ -105,7 +105,8 @@ void SubstepWorld::add_axes(int joint) {
 
 // ---- between two steps ---------------------------------------------------------------------------------------------
 
-void SubstepWorld::set_drive_targets(const int* joint_ids, const int* axes, const double* targets, int count) {
+std::vector<int> SubstepWorld::set_drive_targets(const int* joint_ids, const int* axes, const double* targets,
+                                                 int count) {
   const auto driven = [&](int i) -> AxisDefinition* {
     const int joint = joint_ids[i];
     if (joint < 0 || joint >= columns_.count) return nullptr;
@@ -123,13 +124,26 @@ void SubstepWorld::set_drive_targets(const int* joint_ids, const int* axes, cons
     throw std::invalid_argument("joint " + std::to_string(joint_ids[i]) + " has no drive on axis " +
                                 std::to_string(axes[i]));
   }
+  std::vector<int> changed;
   for (int i = 0; i < count; ++i) {
     AxisDefinition& axis = *driven(i);
+    const Real before[2] = {axis.value, axis.velocity};
     const double length = AxisUnits(axis.axis, length_unit_, mass_unit_).length;
     const double position = targets[2 * i] / length, velocity = targets[2 * i + 1] / length;
     axis.value = Real(axis.kind == AxisDefinition::kMotor ? velocity : position);
     if (axis.kind == AxisDefinition::kDrive) axis.velocity = Real(velocity);
+    if (axis.value != before[0] || axis.velocity != before[1]) changed.push_back(joint_ids[i]);
   }
+  return changed;
+}
+
+bool SubstepWorld::is_driven(int joint) const {
+  for (int k = first_axis_[joint]; k < first_axis_[joint + 1]; ++k) {
+    const AxisDefinition& axis = axes_[k];
+    if (axis.kind == AxisDefinition::kMotor && axis.value != 0) return true;
+    if (axis.kind == AxisDefinition::kDrive && axis.velocity != 0) return true;
+  }
+  return false;
 }
 
 void SubstepWorld::forget_kept() {

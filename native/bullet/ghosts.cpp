@@ -57,7 +57,7 @@ struct Outline {
 
 // What an own body takes up.
 struct Extent {
-  std::int32_t id;
+  std::int32_t id, island;
   Box box;
   Real radius;  // of the sphere, about its position
 };
@@ -127,6 +127,7 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
   std::vector<SubstepWorld::Reach> reaches;
   own.reserve(bodies_.size());
   reaches.reserve(bodies_.size());
+  std::vector<const btRigidBody*> watched;
   for (const int id : bodies_) {
     if (is_ghost_[id]) continue;
     Extent& one = own.emplace_back();
@@ -153,6 +154,8 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
       room = 0;
     }
     one.id = id;
+    one.island = island_[id];
+    watched.push_back(&body);
     for (int k = 0; k < 3; ++k) {
       one.box.low[k] = low[k] - room;
       one.box.high[k] = high[k] + room;
@@ -221,7 +224,7 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
     pairs.push_back(std::move(pair));
   }
   std::vector<NeighbourBodies> chosen;
-  std::vector<std::pair<int, BodyState>> arriving;
+  std::vector<Arriving> arriving;
   for (Pair& pair : pairs) {
     const auto* in = static_cast<const std::byte*>(mailboxes.receive_any(pair.worker));
     std::int64_t count;
@@ -239,17 +242,19 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
                           numbers_of(pair.theirs, is_ghost)};
     if (found.border.empty()) continue;
     for (std::size_t k = 0; k < pair.theirs.size(); ++k)
-      if (is_ghost[k] && !slots_[pair.theirs[k].id]) arriving.emplace_back(pair.theirs[k].id, pair.theirs[k].state);
+      if (is_ghost[k] && !slots_[pair.theirs[k].id])
+        arriving.push_back({pair.theirs[k].id, pair.theirs[k].island, pair.theirs[k].state});
     chosen.push_back(std::move(found));
   }
   set_ghosts(std::move(chosen), arriving);
-  substeps_->watch_bodies(reaches);
+  substeps_->watch_bodies(watched, reaches);
   ghosts_are_due_ = false;
   mailboxes.count_from_here();  // so that all steps have the same number of exchanges
 }
 
-void BulletWorld::set_ghosts(std::vector<NeighbourBodies> chosen,
-                             const std::vector<std::pair<int, BodyState>>& arriving) {
+void BulletWorld::set_ghosts(std::vector<NeighbourBodies> chosen, const std::vector<Arriving>& arriving) {
+  const bool some_sleep =
+      std::any_of(arriving.begin(), arriving.end(), [](const Arriving& one) { return one.island != kAwake; });
   if (chosen != neighbours_) {
     std::vector<char> stays(is_ghost_.size(), 0);
     for (const NeighbourBodies& neighbour : chosen)
@@ -258,11 +263,12 @@ void BulletWorld::set_ghosts(std::vector<NeighbourBodies> chosen,
     for (const int id : bodies_)
       if (is_ghost_[id] && !stays[id]) gone.push_back(id);
     leave(gone);
-    for (const auto& [id, state] : arriving) {
+    for (const auto& [id, island, state] : arriving) {
       if (slots_[id]) throw std::runtime_error("body " + std::to_string(id) + " has two owners");
       is_ghost_[id] = 1;
       slots_[id] = make_body(id);
       lapjoint::place_body(slot(id).body, state);
+      if (island != kAwake) put_to_sleep(id, island);
       entering.push_back(id);
     }
     std::sort(entering.begin(), entering.end());
@@ -273,11 +279,16 @@ void BulletWorld::set_ghosts(std::vector<NeighbourBodies> chosen,
   members_changed_ |= ghosts_are_stale_;
   ghosts_are_stale_ = false;
   commit();
-  if (waiting_.empty()) return;
+  // Some arrive asleep: what is between them and others that sleep is frozen with what has waited for them.
+  if (waiting_.empty()) {
+    if (some_sleep) freeze_sleepers();
+    return;
+  }
   std::erase_if(waiting_,
                 [this](const CachedManifold& one) { return !object(one.bodies[0]) || !object(one.bodies[1]); });
   merge_manifolds(waiting_);
   waiting_.clear();
+  if (!islands_.empty()) freeze_sleepers();
 }
 
 int BulletWorld::other_end(int joint, int body) const {

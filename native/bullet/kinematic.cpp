@@ -61,6 +61,10 @@ void BulletWorld::place_kinematic(Kinematic& body, const Place& place) {
   btRigidBody& moved = *statics_[body.number].body;
   const btTransform at(quaternion(place.quaternion), length(place.position));
   if (at == moved.getWorldTransform()) return;
+  for (const int label : thaw_static(body.number)) {
+    woken_.push_back(label);
+    wake_island(label);
+  }
   moved.setWorldTransform(at);
   moved.setInterpolationWorldTransform(at);
   btVector3 low, high;
@@ -92,6 +96,14 @@ void BulletWorld::begin_kinematic_step(double timestep) {
     put(angular, 1, surface.angular);
     put(along, unit, surface.surface_linear);
     put(about, 1, surface.surface_angular);
+    const double* velocities[] = {linear, angular, along, about};
+    const bool moves = std::any_of(velocities, velocities + 4, [](const double* of) {
+      return of[0] != 0 || of[1] != 0 || of[2] != 0;
+    });
+    if (body.number >= static_cast<int>(static_moves_.size())) static_moves_.resize(body.number + 1, 0);
+    static_moves_[body.number] = moves;
+    if (!moves) continue;
+    for (const int label : thaw_static(body.number)) touched_.push_back(label);
   }
   substeps_->set_surfaces(numbers, bodies, std::move(surfaces));
 }

@@ -68,19 +68,6 @@ void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out) {
   std::sort(out.begin(), out.end());
 }
 
-void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_by_id) {
-  const auto marked = [&](const btCollisionObject* object) {
-    const int id = body_number(object);
-    return id < kStaticBase && marked_by_id[id];
-  };
-  for (int i = 0; i < dispatcher.getNumManifolds(); ++i) {
-    const btPersistentManifold* manifold = dispatcher.getManifoldByIndexInternal(i);
-    if (!marked(manifold->getBody0()) && !marked(manifold->getBody1())) continue;
-    manifold->getBody0()->activate();
-    manifold->getBody1()->activate();
-  }
-}
-
 void PairFilter::ignore(int body_a, int body_b) {
   ++ignored_[pair_key(std::min(body_a, body_b), std::max(body_a, body_b))];
 }
@@ -187,14 +174,12 @@ void* BatchPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphasePr
 }
 
 OrderedWorld::OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
-                           btCollisionConfiguration* configuration, bool sleeping, bool exact)
-    : btDiscreteDynamicsWorld(dispatcher, broadphase, solver, configuration),
-      sleeping_(sleeping),
-      asks_(sleeping || !exact) {
+                           btCollisionConfiguration* configuration, bool exact)
+    : btDiscreteDynamicsWorld(dispatcher, broadphase, solver, configuration), asks_(!exact) {
   setForceUpdateAllAabbs(false);  // static bodies do not move
   // Boxes need not reach where a body will be: contacts are found where it is. So they do not wait for the step.
   getDispatchInfo().m_useContinuous = false;
-  getDispatchInfo().m_deterministicOverlappingPairs = sleeping;  // used by Bullet's islands only
+  getDispatchInfo().m_deterministicOverlappingPairs = false;  // used by Bullet's islands only
 }
 
 void OrderedWorld::set_members(const std::vector<btRigidBody*>& statics, const std::vector<btRigidBody*>& bodies,
@@ -273,7 +258,7 @@ bool OrderedWorld::stays(const btBroadphaseProxy* proxy) {
 }
 
 void OrderedWorld::prepare(const std::vector<btRigidBody*>& moving, bool keeps_pairs) {
-  if (sleeping_ || prepared_) return;
+  if (prepared_) return;
   for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i) m_nonStaticRigidBodies[i]->setUserIndex3(kPrepared);
   for (btRigidBody* body : moving) body->setUserIndex3(0);
   for (int i = 0; i < m_nonStaticRigidBodies.size(); ++i)
@@ -315,16 +300,7 @@ void OrderedWorld::performDiscreteCollisionDetection() {
   prepared_ = false;
 }
 
-void OrderedWorld::calculateSimulationIslands() {
-  if (sleeping_) btDiscreteDynamicsWorld::calculateSimulationIslands();
-}
-
 void OrderedWorld::solveConstraints(btContactSolverInfo& info) {
-  if (sleeping_) {
-    btDiscreteDynamicsWorld::solveConstraints(info);
-    return;
-  }
-  // Islands exist to put bodies to sleep. Without sleep the whole world is one group.
   order_contacts();
   if (m_nonStaticRigidBodies.size() == 0) return;
   btConstraintSolver& solver = *m_constraintSolver;
@@ -342,9 +318,12 @@ void OrderedWorld::order_contacts() {
   for (const ContactKey& contact : contacts_) manifolds_.push_back(contact.manifold);
 }
 
-void OrderedWorld::begin_own_step(btScalar timestep) {
+void OrderedWorld::add_own_forces(btScalar timestep) {
   applyGravity();
   if (more_forces_) more_forces_(timestep);
+}
+
+void OrderedWorld::find_own_contacts(btScalar timestep) {
   getDispatchInfo().m_timeStep = timestep;
   getDispatchInfo().m_stepCount = 0;
   performDiscreteCollisionDetection();

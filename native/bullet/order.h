@@ -41,9 +41,6 @@ std::pair<int, int> manifold_bodies(btPersistentManifold& manifold);
 // All manifolds that hold at least one point, in canonical order.
 void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out);
 
-// A sleeping body does not notice that what it rests on has moved or left: wake whatever touches a marked body.
-void wake_neighbours(btDispatcher& dispatcher, const std::vector<char>& marked_by_id);
-
 // Which pairs may touch: groups and masks, never two static bodies, never an ignored pair.
 class PairFilter : public btOverlapFilterCallback {
  public:
@@ -89,7 +86,7 @@ class BatchPairCache : public btHashedOverlappingPairCache {
 class OrderedWorld : public btDiscreteDynamicsWorld {
  public:
   OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
-               btCollisionConfiguration* configuration, bool sleeping, bool exact);
+               btCollisionConfiguration* configuration, bool exact);
 
   // Replace the lists of bodies and joints; both must be in order of their numbers.
   void set_members(const std::vector<btRigidBody*>& statics, const std::vector<btRigidBody*>& bodies,
@@ -101,8 +98,9 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
   // Called in every step after gravity, to add other forces; may be none.
   void set_more_forces(std::function<void(btScalar)> add) { more_forces_ = std::move(add); }
 
-  // Forces and contacts for a step of this length that another solver takes; it ends with clearForces.
-  void begin_own_step(btScalar timestep);
+  // Contacts and forces for a step of this length that another solver takes; it ends with clearForces.
+  void find_own_contacts(btScalar timestep);
+  void add_own_forces(btScalar timestep);
 
   // Does now what the next step can do already, if only the moving bodies, and new ones, change before it: broad phase
   // and narrow phase of all others. The step that follows does the rest; results are the same to the last bit.
@@ -119,11 +117,11 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
 
   void performDiscreteCollisionDetection() override;
 
-  // Of the last step, in canonical order; not with sleep. They are gone as soon as a body leaves.
+  // Of the last step, in canonical order. They are gone as soon as a body leaves.
   const std::vector<ContactKey>& solved_contacts() const { return contacts_; }
 
  protected:
-  void calculateSimulationIslands() override;
+  void calculateSimulationIslands() override {}  // the whole world is one group
   void solveConstraints(btContactSolverInfo& info) override;
 
  private:
@@ -134,7 +132,6 @@ class OrderedWorld : public btDiscreteDynamicsWorld {
   template <typename Wanted>
   void find_contacts(Wanted&& wanted);
 
-  bool sleeping_;
   std::function<void(btScalar)> more_forces_;
   bool asks_;  // whether two bodies may touch, before it looks
   bool prepared_ = false, keeps_pairs_ = false;

@@ -89,6 +89,17 @@ class PartDispatcher : public btCollisionDispatcher {
       : btCollisionDispatcher(configuration), parts_(parts) {}
   btCollisionAlgorithm* findAlgorithm(const btCollisionObjectWrapper* a, const btCollisionObjectWrapper* b,
                                       btPersistentManifold* shared, ebtDispatcherQueryType type) override;
+  // A manifold that is not among the others for a while, and one that is again.
+  void set_aside(btPersistentManifold& manifold) {
+    const int at = manifold.m_index1a;
+    m_manifoldsPtr.swap(at, m_manifoldsPtr.size() - 1);
+    m_manifoldsPtr[at]->m_index1a = at;
+    m_manifoldsPtr.pop_back();
+  }
+  void take_back(btPersistentManifold& manifold) {
+    manifold.m_index1a = m_manifoldsPtr.size();
+    m_manifoldsPtr.push_back(&manifold);
+  }
 
  private:
   const PartTable& parts_;

@@ -66,11 +66,15 @@ void SensorWatch::move(int static_body, const Place& place) {
     if (sensors_.on(i) == -1 - static_body) sensors_.move(i, base);
 }
 
-void SensorWatch::look(int stride, const int* shape_id, const std::uint32_t* group) {
+void SensorWatch::look(int stride, const int* shape_id, const std::uint32_t* group,
+                       const std::function<bool(int)>& sleeps) {
   found_.clear();
   for (std::size_t i = 0; i < bodies.size(); ++i)
     sensors_.look(bodies[i], group[bodies[i]], shape(shape_id[bodies[i]]), states.data() + i * stride, found_);
+  for (const auto& pair : inside_)
+    if (sleeps(pair[1])) found_.push_back(pair);
   std::sort(found_.begin(), found_.end());
+  found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
   if (step_ == 0)  // of others nothing is known here
     std::erase_if(inside_,
                   [&](const auto& pair) { return !std::binary_search(bodies.begin(), bodies.end(), pair[1]); });
@@ -97,11 +101,13 @@ void BulletWorld::look_at_sensors() {
   for (const Kinematic& body : kinematic_) sensors_->move(body.number, body.now);
   std::vector<int>& own = sensors_->bodies;
   own.clear();
-  for (const int body : bodies_)
+  const bool all = sensors_->is_first() || std::any_of(static_moves_.begin(), static_moves_.end(), std::identity());
+  for (const int body : all ? bodies_ : awake())
     if (is_ghost_.empty() || !is_ghost_[body]) own.push_back(body);
   sensors_->states.resize(own.size() * kStateSize);
   get_states(own.data(), static_cast<int>(own.size()), sensors_->states.data());
-  sensors_->look(kStateSize, body_columns_.shape_id, body_columns_.group);
+  sensors_->look(kStateSize, body_columns_.shape_id, body_columns_.group,
+                 [&](int body) { return !all && island_[body] != kAwake; });
 }
 
 }  // namespace lapjoint

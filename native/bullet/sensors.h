@@ -26,9 +26,10 @@ class SensorWatch {
   bool watches() const { return watches_; }
 
   // A step is done: static bodies that move are here, and so are all `bodies`, ascending, with their `states`, rows of
-  // so many numbers.
+  // so many numbers. Those that sleep need not be among them, but in the first step: they are where they were.
   void move(int static_body, const Place& place);
-  void look(int stride, const int* shape_id, const std::uint32_t* group);
+  void look(int stride, const int* shape_id, const std::uint32_t* group, const std::function<bool(int)>& sleeps);
+  bool is_first() const { return step_ == 0; }
   std::vector<int> bodies;
   std::vector<double> states;
   const std::vector<SensorEvent>& events() const { return events_; }

@@ -108,6 +108,7 @@ int BulletWorld::cached_point_count() {
   commit();
   if (substeps_) substeps_->save_to_points(dispatcher_);
   collect_contacts(dispatcher_, contact_keys_);
+  add_frozen_contacts(contact_keys_);
   contacts_solved_ = false;
   int count = 0;
   for (const ContactKey& key : contact_keys_) count += key.manifold->getNumContacts();
@@ -126,8 +127,7 @@ void BulletWorld::read_state(btScalar* bodies, bool* prepared, int* point_bodies
     for (const btVector3& row : rows)
       for (int k = 0; k < 3; ++k) *bodies++ = row[k];
     *prepared++ = world_->has_prepared() && OrderedWorld::is_prepared(body);
-    *bodies++ = btScalar(body.getActivationState());
-    *bodies++ = body.getDeactivationTime();
+    bodies = std::fill_n(bodies, 2, btScalar(0));  // Bullet's own sleep, once
   }
   for (const ContactKey& key : contact_keys_) {
     for (int k = 0; k < key.manifold->getNumContacts(); ++k) {
@@ -194,6 +194,8 @@ btPersistentManifold* BulletWorld::manifold_of(const int* bodies, const int* num
 
 void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, const bool* prepared, int point_count,
                           const int* point_bodies, const int* point_numbers, const btScalar* points) {
+  wake_all();
+  woken_.clear();
   leave(bodies_);
   neighbours_.clear();
   waiting_.clear();
@@ -225,11 +227,8 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
 
   std::vector<btRigidBody*> done;
   for (int i = 0; i < count; ++i) {
-    const btScalar* row = bodies + kBodyValues * static_cast<std::size_t>(i);
     btRigidBody& body = slot(ids[i]).body;
     if (prepared[i]) done.push_back(&body);
-    body.forceActivationState(static_cast<int>(row[18]));
-    body.setDeactivationTime(row[19]);
   }
   if (!done.empty()) world_->set_prepared(done);
 }
@@ -245,6 +244,9 @@ void BulletWorld::merge_contact_cache(int point_count, const int* point_bodies, 
     into.numbers.insert(into.numbers.end(), point_numbers, point_numbers + kPointNumbers);
     into.points.insert(into.points.end(), points, points + kPointValues);
   }
+  for (const CachedManifold& one : given)
+    for (const int id : one.bodies)
+      if (id >= 0 && id < body_columns_.count) wake(id);
   if (settings_.has_neighbours) {
     // Some may be of bodies that are ghosts soon. Where there are neighbours, who is one is about to change.
     const auto is_here = [this](const CachedManifold& one) { return object(one.bodies[0]) && object(one.bodies[1]); };

@@ -60,9 +60,10 @@ void SubstepWorld::measure_contacts(StepMeasures& into) {
   }
 }
 
-void SubstepWorld::measure_joints(StepMeasures& into) const {
-  for (const JointDefinition& joint : measured_joints_) {
-    const BodyState &a = solver_.bodies.start[joint.a], &b = solver_.bodies.start[joint.b];
+void SubstepWorld::measure_joints(const std::vector<JointDefinition>& joints, const std::vector<BodyState>& states,
+                                  StepMeasures& into) const {
+  for (const JointDefinition& joint : joints) {
+    const BodyState &a = states[joint.a], &b = states[joint.b];
     Vector on_a, on_b;
     anchor(a, joint.place_a, on_a);
     anchor(b, joint.place_b, on_b);

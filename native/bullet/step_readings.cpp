@@ -7,12 +7,6 @@
 
 namespace lapjoint {
 
-namespace {
-
-constexpr double kStillTouching = 0.005;  // in length units: a touch does not end while bodies are nearer than that
-
-}  // namespace
-
 // ---- forces --------------------------------------------------------------------------------------------------------
 
 void SubstepWorld::set_sums(bool keeps) {
@@ -30,6 +24,7 @@ void SubstepWorld::keep_forces(btScalar timestep) {
     for (int k = 0; k < 6; ++k)
       reading.wrench[k] = solver_.wrenches.sums()[i][k] * (k < 3 ? force_unit : force_unit * length_unit_);
   }
+  kept_joints_.insert(kept_joints_.end(), resting_.joints.begin(), resting_.joints.end());
   std::sort(kept_joints_.begin(), kept_joints_.end(),
             [](const JointReading& x, const JointReading& y) { return x.joint < y.joint; });
 
@@ -62,6 +57,14 @@ void SubstepWorld::keep_forces(btScalar timestep) {
       kept_points_.push_back(reading);
     }
   }
+  if (resting_.points.empty()) return;
+  kept_points_.insert(kept_points_.end(), resting_.points.begin(), resting_.points.end());
+  const auto order = [](const PointReading& point) {  // static bodies come after all others
+    const double b = point.body_b;
+    return std::tuple(point.body_a, b < 0, b < 0 ? -b : b);
+  };
+  std::stable_sort(kept_points_.begin(), kept_points_.end(),
+                   [&](const PointReading& x, const PointReading& y) { return order(x) < order(y); });
 }
 
 void SubstepWorld::sort_by_bodies(std::vector<int>& sources) {
@@ -127,7 +130,7 @@ void SubstepWorld::find_touches() {
   }
   sort_by_bodies(wanted);
   std::vector<Touching> now;
-  std::size_t before = 0;
+  std::size_t before = 0, resting = 0;
   const double step = static_cast<double>(measures_.size() - 1);
   const auto report = [&](std::uint64_t bodies, int kind, double speed) {
     touches_.push_back(
@@ -136,6 +139,19 @@ void SubstepWorld::find_touches() {
   const auto end_up_to = [&](std::uint64_t bodies) {
     for (; before < touching_.size() && touching_[before].bodies < bodies; ++before)
       report(touching_[before].bodies, Touch::kEnd, 0);
+  };
+  const auto go_on = [&](std::uint64_t bodies, bool touches, double speed) {
+    end_up_to(bodies);
+    const bool known = before < touching_.size() && touching_[before].bodies == bodies;
+    const bool is_sure = known && touching_[before].is_sure;
+    before += known;
+    if (touches && !is_sure) report(bodies, Touch::kBegin, speed);
+    if (!touches && is_first) report(bodies, Touch::kNear, 0);
+    if (touches || known || is_first) now.push_back({bodies, touches || is_sure});
+  };
+  const auto rest_up_to = [&](std::uint64_t bodies) {
+    for (; resting < resting_.touches.size() && resting_.touches[resting].bodies < bodies; ++resting)
+      go_on(resting_.touches[resting].bodies, resting_.touches[resting].touches, 0);
   };
   for (std::size_t i = 0; i < wanted.size();) {
     const std::uint64_t bodies = sources_[wanted[i]].name.bodies;
@@ -150,14 +166,10 @@ void SubstepWorld::find_touches() {
     }
     const bool touches = impulse > 0 || depth >= 0;
     if (!touches && depth < -kStillTouching) continue;
-    end_up_to(bodies);
-    const bool known = before < touching_.size() && touching_[before].bodies == bodies;
-    const bool is_sure = known && touching_[before].is_sure;
-    before += known;
-    if (touches && !is_sure) report(bodies, Touch::kBegin, speed);
-    if (!touches && is_first) report(bodies, Touch::kNear, 0);
-    if (touches || known || is_first) now.push_back({bodies, touches || is_sure});
+    rest_up_to(bodies);
+    go_on(bodies, touches, speed);
   }
+  rest_up_to(~std::uint64_t(0));
   end_up_to(~std::uint64_t(0));
   touching_.swap(now);
 }

@@ -12,7 +12,6 @@ namespace lapjoint {
 namespace {
 
 constexpr int kPartsAhead = 1 << 8;  // from which a manifold's parts are of a contact that comes within the step
-constexpr int kWasThere = 1 << 8;    // flag of a manifold's point: its contact was there in the last step
 constexpr btScalar kSameNormal = btScalar(0.9998);  // cosine: points whose normals differ by less are one contact
 
 void put(const btVector3& from, Real* into) {
@@ -35,15 +34,6 @@ void sort_by_key(std::vector<std::pair<std::uint64_t, int>>& entries,
     for (const auto& entry : entries) scratch[start[digit(entry.first)]++] = entry;
     entries.swap(scratch);
   }
-}
-
-// Where a manifold's first point keeps a pair's impulses while the world's state is read or written.
-template <typename Visit>
-void each_kept(btManifoldPoint& point, Visit&& visit) {
-  int k = 0;
-  for (btScalar* value : {&point.m_contactMotion1, &point.m_contactMotion2, &point.m_contactCFM, &point.m_contactERP,
-                          &point.m_frictionCFM, &point.m_prevRHS})
-    visit(k++, *value);
 }
 
 }  // namespace
@@ -76,13 +66,7 @@ void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
   structures_.define(body_count, std::move(ends), locked_);
 }
 
-void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std::vector<Neighbour> neighbours,
-                              const std::vector<int>& whole, bool stale) {
-  const int fixed = static_cast<int>(bodies_.size());
-  is_first_.clear();
-  for (const Neighbour& neighbour : neighbours) is_first_.push_back(self < neighbour.worker);
-  std::vector<JointDefinition> own;
-  std::vector<std::vector<JointDefinition>> between(neighbours.size());
+JointDefinition SubstepWorld::define_joint(const LiveJoint& from) const {
   const auto put_frame = [&](const double* frame, const btQuaternion& turn, Real* place, Real* axes) {
     const double unit = length_unit_;
     const btVector3 origin(btScalar(frame[0] / unit), btScalar(frame[1] / unit), btScalar(frame[2] / unit));
@@ -91,26 +75,37 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
     put(in_body.getOrigin(), place);
     for (int k = 0; k < 9; ++k) axes[k] = in_body.getBasis()[k / 3][k % 3];
   };
+  JointDefinition joint;
+  joint.id = from.id;
+  joint.a = from.a;
+  joint.b = from.b;
+  joint.locked = locked_[from.id];
+  put_frame(columns_.frame_a + 7 * from.id, from.turn_a, joint.place_a, joint.axes_a);
+  put_frame(columns_.frame_b + 7 * from.id, from.turn_b, joint.place_b, joint.axes_b);
+  joint.first_axis = first_axis_[from.id];
+  joint.axis_count = first_axis_[from.id + 1] - joint.first_axis;
+  joint.first_impulse = first_impulse_[from.id];
+  joint.keeps = first_impulse_[from.id + 1] > joint.kept_place();
+  joint.ratio = Real(columns_.gear_ratio[from.id]);
+  const int ends[2] = {columns_.body_a[from.id], columns_.body_b[from.id]};
+  joint.shares = std::any_of(ends, ends + 2, [&](int body) { return body >= 0 && axis_counts_[body] > 1; });
+  return joint;
+}
+
+void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std::vector<Neighbour> neighbours,
+                              const std::vector<int>& whole, bool stale) {
+  const int fixed = static_cast<int>(bodies_.size());
+  is_first_.clear();
+  for (const Neighbour& neighbour : neighbours) is_first_.push_back(self < neighbour.worker);
+  std::vector<JointDefinition> own;
+  std::vector<std::vector<JointDefinition>> between(neighbours.size());
   for (const LiveJoint& from : live) {
     const int owner = owner_of(from.a, from.b);
     if (owner == kNobody && stale) continue;
     if (owner == kNobody)
       throw std::invalid_argument("joint " + std::to_string(from.id) +
                                   " is between workers that do not share its bodies");
-    JointDefinition& joint = (owner == kOwn ? own : between[owner]).emplace_back();
-    joint.id = from.id;
-    joint.a = from.a;
-    joint.b = from.b;
-    joint.locked = locked_[from.id];
-    put_frame(columns_.frame_a + 7 * from.id, from.turn_a, joint.place_a, joint.axes_a);
-    put_frame(columns_.frame_b + 7 * from.id, from.turn_b, joint.place_b, joint.axes_b);
-    joint.first_axis = first_axis_[from.id];
-    joint.axis_count = first_axis_[from.id + 1] - joint.first_axis;
-    joint.first_impulse = first_impulse_[from.id];
-    joint.keeps = first_impulse_[from.id + 1] > joint.kept_place();
-    joint.ratio = Real(columns_.gear_ratio[from.id]);
-    const int ends[2] = {columns_.body_a[from.id], columns_.body_b[from.id]};
-    joint.shares = std::any_of(ends, ends + 2, [&](int body) { return body >= 0 && axis_counts_[body] > 1; });
+    (owner == kOwn ? own : between[owner]).push_back(define_joint(from));
   }
   measured_joints_ = own;
   for (std::size_t n = 0; n < between.size(); ++n)
@@ -167,15 +162,11 @@ int SubstepWorld::place_of(int number) const {
   return number < kStaticBase ? members_[number].place : static_cast<int>(bodies_.size());
 }
 
-void SubstepWorld::add_sources(btPersistentManifold& manifold, int ahead) {
+int SubstepWorld::split(btPersistentManifold& manifold, int ahead, Source* into) {
   const int points = manifold.getNumContacts();
+  int count = 0;
   Source source;
-  const auto [number_a, number_b] = manifold_bodies(manifold);
-  source.owner = owner_of(place_of(number_a), place_of(number_b));
-  if (source.owner == kNobody) {  // here and in no other worker: it starts from nothing, should it ever count
-    manifold.clearManifold();
-    return;
-  }
+  source.owner = kOwn;
   std::tie(source.name.bodies, source.name.parts) = manifold_key(manifold);
   source.name.key = scattered_key(source.name.bodies ^ scattered_key(source.name.parts));
   source.manifold = &manifold;
@@ -192,8 +183,24 @@ void SubstepWorld::add_sources(btPersistentManifold& manifold, int ahead) {
       source.points[source.count++] = static_cast<std::uint8_t>(p);
       left &= ~(1u << p);
     }
-    sorted_.emplace_back(source.name.key, static_cast<int>(sources_.size()));
-    sources_.push_back(source);
+    into[count++] = source;
+  }
+  return count;
+}
+
+void SubstepWorld::add_sources(btPersistentManifold& manifold, int ahead) {
+  const auto [number_a, number_b] = manifold_bodies(manifold);
+  const int owner = owner_of(place_of(number_a), place_of(number_b));
+  if (owner == kNobody) {  // here and in no other worker: it starts from nothing, should it ever count
+    manifold.clearManifold();
+    return;
+  }
+  Source found[MANIFOLD_CACHE_SIZE];
+  const int count = split(manifold, ahead, found);
+  for (int i = 0; i < count; ++i) {
+    found[i].owner = owner;
+    sorted_.emplace_back(found[i].name.key, static_cast<int>(sources_.size()));
+    sources_.push_back(found[i]);
   }
 }
 
@@ -206,6 +213,10 @@ void SubstepWorld::collect(btDispatcher& dispatcher) {
   for (int i = 0; i < count; ++i) {
     btPersistentManifold* manifold = manifolds[i];
     if (manifold->getNumContacts() == 0) continue;
+    if (islands_) {
+      const auto [number_a, number_b] = manifold_bodies(*manifold);
+      if (is_asleep(number_a) || is_asleep(number_b)) continue;
+    }
     if (some_pass && ahead_->passes(*manifold)) {
       for (int p = 0; p < manifold->getNumContacts(); ++p) manifold->getContactPoint(p).m_appliedImpulse = 0;
       continue;
@@ -318,6 +329,30 @@ void SubstepWorld::write_back() {
   }
 }
 
+// `kept`: what is kept of it, or null.
+void SubstepWorld::save_to_points(const Source& source, const Kept* kept) {
+  if (kept && kept->replaces(source))
+    source.manifold->getContactPoint(source.points[0]).m_appliedImpulse = kept->normal;
+  for (int p = 0; p < source.count; ++p) {
+    btManifoldPoint& point = source.manifold->getContactPoint(source.points[p]);
+    const bool is_first = p == 0 && kept;
+    point.m_contactPointFlags = is_first ? kWasThere : 0;
+    each_kept(point, [&](int k, btScalar& value) {
+      value = !is_first ? 0 : k < 3 ? kept->tangential[k] : kept->angular[k - 3];
+    });
+  }
+}
+
+void SubstepWorld::load_from_points(const Source& source, std::vector<Kept>& into) {
+  btManifoldPoint& first = source.manifold->getContactPoint(source.points[0]);
+  if (!(first.m_contactPointFlags & kWasThere)) return;
+  Kept& kept = into.emplace_back();
+  kept.name = source.name;
+  kept.count = source.count;
+  kept.normal = first.m_appliedImpulse;
+  each_kept(first, [&](int k, btScalar& value) { (k < 3 ? kept.tangential[k] : kept.angular[k - 3]) = value; });
+}
+
 void SubstepWorld::save_to_points(btDispatcher& dispatcher) {
   ahead_->forget();  // of a step, and no part of the state
   collect(dispatcher);
@@ -326,16 +361,7 @@ void SubstepWorld::save_to_points(btDispatcher& dispatcher) {
     const Source& source = sources_[number];
     while (at < kept_.size() && kept_[at].name < source.name) ++at;
     const bool same = at < kept_.size() && kept_[at].name == source.name;
-    if (same && kept_[at].replaces(source))
-      source.manifold->getContactPoint(source.points[0]).m_appliedImpulse = kept_[at].normal;
-    for (int p = 0; p < source.count; ++p) {
-      btManifoldPoint& point = source.manifold->getContactPoint(source.points[p]);
-      const bool is_first = p == 0 && same;
-      point.m_contactPointFlags = is_first ? kWasThere : 0;
-      each_kept(point, [&](int k, btScalar& value) {
-        value = !is_first ? 0 : k < 3 ? kept_[at].tangential[k] : kept_[at].angular[k - 3];
-      });
-    }
+    save_to_points(source, same ? &kept_[at] : nullptr);
   }
 }
 
@@ -343,16 +369,7 @@ void SubstepWorld::load_from_points(btDispatcher& dispatcher) {
   ahead_->forget();
   collect(dispatcher);
   kept_.clear();
-  for (const auto& [key, number] : sorted_) {
-    const Source& source = sources_[number];
-    btManifoldPoint& first = source.manifold->getContactPoint(source.points[0]);
-    if (!(first.m_contactPointFlags & kWasThere)) continue;
-    Kept& kept = kept_.emplace_back();
-    kept.name = source.name;
-    kept.count = source.count;
-    kept.normal = first.m_appliedImpulse;
-    each_kept(first, [&](int k, btScalar& value) { (k < 3 ? kept.tangential[k] : kept.angular[k - 3]) = value; });
-  }
+  for (const auto& [key, number] : sorted_) load_from_points(sources_[number], kept_);
 }
 
 void SubstepWorld::forget_contacts_of(const std::vector<char>& marked_by_id) {
@@ -462,25 +479,29 @@ std::optional<btVector3> SubstepWorld::fast_way(const btRigidBody& body, btScala
   return timestep * (linear + timestep * gravity_);
 }
 
-void SubstepWorld::watch_bodies(const std::vector<Reach>& reaches) {
-  watched_.resize(bodies_.size());
-  std::size_t own = 0;
-  for (std::size_t i = 0; i < bodies_.size(); ++i) {
-    if (ghost_of_[i] != kOwn) continue;
-    const btTransform& now = bodies_[i]->getWorldTransform();
-    put(now.getOrigin(), watched_[i].position);
-    for (int k = 0; k < 3; ++k) put(now.getBasis()[k], watched_[i].axes + 3 * k);
-    watched_[i].reach = reaches[own++];
+void SubstepWorld::watch_bodies(const std::vector<const btRigidBody*>& own, const std::vector<Reach>& reaches) {
+  watched_.resize(own.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    Watched& watched = watched_[i];
+    const btTransform& now = own[i]->getWorldTransform();
+    put(now.getOrigin(), watched.position);
+    for (int k = 0; k < 3; ++k) put(now.getBasis()[k], watched.axes + 3 * k);
+    watched.number = own[i]->getUserIndex();
+    watched.radius = radius_of(*own[i]);
+    watched.reach = reaches[i];
   }
 }
 
 bool SubstepWorld::have_moved_far(btScalar timestep) const {
-  if (watched_.size() != bodies_.size()) return true;
+  std::size_t at = 0;  // both lists are in the same order
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
     if (ghost_of_[i] != kOwn) continue;
-    const Watched& then = watched_[i];
+    const int number = bodies_[i]->getUserIndex();
+    while (at < watched_.size() && watched_[at].number < number) ++at;
+    if (at == watched_.size() || watched_[at].number != number) return true;
+    const Watched& then = watched_[at];
     const BodyState& now = solver_.bodies.start[i];
-    const Reach& reach = watched_[i].reach;
+    const Reach& reach = then.reach;
     const btVector3 linear = get(now.linear), position = get(now.position);
     if (is_fast(thickness_[i], linear, get(now.angular), radii_[i], timestep)) {
       const btVector3 next = position + timestep * (linear + timestep * gravity_);
@@ -495,7 +516,7 @@ bool SubstepWorld::have_moved_far(btScalar timestep) const {
     for (int k = 0; k < 9; ++k) turn += (now.axes[k] - then.axes[k]) * (now.axes[k] - then.axes[k]);
     // A point at distance r moves by 2 r sin(angle / 2); the squares of the axes' differences add up to 8 sin^2(angle /
     // 2).
-    if (!(std::sqrt(way) + radii_[i] * std::sqrt(turn / 2) <= reach.any_way)) return true;
+    if (!(std::sqrt(way) + then.radius * std::sqrt(turn / 2) <= reach.any_way)) return true;
   }
   return false;
 }
@@ -569,9 +590,11 @@ void SubstepWorld::find_ahead(btScalar timestep) {
   question.other_way = timestep * (std::sqrt(slow_square_) + timestep * gravity_.length());
   question.way_of = [&](const btCollisionObject& body) {
     const int number = body.getBroadphaseHandle()->m_uniqueId;
+    if (is_asleep(number)) return way_of(body, number, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, 0, timestep, substeps);
     return number < kStaticBase ? way_of_place(members_[number].place) : way_of_surface(body, number);
   };
   question.owner_of = [&](int a, int b) {
+    if (is_asleep(a) || is_asleep(b)) return AheadFinder::Owner::kNobody;
     const int owner = owner_of(place_of(a), place_of(b));
     return owner == kOwn      ? AheadFinder::Owner::kOwn
            : owner == kNobody ? AheadFinder::Owner::kNobody
@@ -590,7 +613,8 @@ void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep, bool is_la
   read_contacts();
   StepMeasures measures;
   measure_contacts(measures);
-  measure_joints(measures);
+  measure_joints(measured_joints_, solver_.bodies.start, measures);
+  add_resting(measures);
   ordering_ = std::chrono::duration<double>(Clock::now() - start).count();
   const bool keeps = is_last && solver_.settings.keep_forces;
   set_sums(keeps);

@@ -75,6 +75,31 @@ struct Touch {
   double speed;  // m/s: of what begins, that bodies came nearer with, along the normal
 };
 
+// What can be read of bodies that sleep, and of those alone.
+struct RestingReadings {
+  StepMeasures measures;  // of contacts and joints
+  std::vector<PointReading> points;
+  std::vector<JointReading> joints;
+  struct Resting {
+    std::uint64_t bodies;  // as in a ContactKey
+    bool touches;          // or is only near
+  };
+  std::vector<Resting> touches;
+};
+
+constexpr int kWasThere = 1 << 8;  // flag of a manifold's point: its contact was there in the last step
+
+// Where a manifold's first point keeps a pair's impulses while the world's state is read or written.
+template <typename Visit>
+void each_kept(btManifoldPoint& point, Visit&& visit) {
+  int k = 0;
+  for (btScalar* value : {&point.m_contactMotion1, &point.m_contactMotion2, &point.m_contactCFM, &point.m_contactERP,
+                          &point.m_frictionCFM, &point.m_prevRHS})
+    visit(k++, *value);
+}
+
+constexpr double kStillTouching = 0.005;  // in length units: a touch does not end while bodies are nearer than that
+
 // Columns of bodies whose touches are reported.
 struct WatchedTouches {
   const double* hit_speed = nullptr;   // m/s; infinite: none
@@ -125,8 +150,13 @@ class SubstepWorld {
     Real any_way;
     Real low[3], high[3];  // of its position, on its way
   };
-  void watch_bodies(const std::vector<Reach>& reaches);
+  void watch_bodies(const std::vector<const btRigidBody*>& own, const std::vector<Reach>& reaches);
   bool have_moved_far(btScalar timestep) const;
+  // Boxes that fast bodies, and what moves as fast, stay within in a step, whatever they meet.
+  struct FastBox {
+    btVector3 low, high;
+  };
+  std::vector<FastBox> fast_boxes(btScalar timestep) const;
   // How far it moves in a step if it is fast, else nothing.
   std::optional<btVector3> fast_way(const btRigidBody& body, btScalar timestep) const;
   // Places of own bodies that cannot be computed with any more; within a step that has failed, and after `solve`.
@@ -140,8 +170,24 @@ class SubstepWorld {
   // Impulses that are kept here go to the contact points for as long as these are read or written, and come back.
   void save_to_points(btDispatcher& dispatcher);
   void load_from_points(btDispatcher& dispatcher);
+  // The same for manifolds of bodies that fall asleep, and that wake.
+  void freeze(const std::vector<btPersistentManifold*>& manifolds);
+  void thaw(const std::vector<btPersistentManifold*>& manifolds);
   void forget_contacts() { kept_.clear(); }
   void forget_contacts_of(const std::vector<char>& marked_by_id);
+
+  // The island of each body that sleeps, by number; others have kAwake. Read in place. Contacts of those that sleep are
+  // left alone.
+  void set_islands(const std::vector<int>* islands) { islands_ = islands; }
+  bool is_asleep(int number) const { return number < kStaticBase && islands_ && (*islands_)[number] >= 0; }
+  // Adds what can be read of a contact that was frozen, and of joints among some bodies, which have their places there.
+  void read_resting(btPersistentManifold& manifold, RestingReadings& into) const;
+  void read_resting(const std::vector<LiveJoint>& joints, const std::vector<const btRigidBody*>& bodies,
+                    btScalar timestep, RestingReadings& into) const;
+  // Of all that sleep, from now on.
+  void set_resting(RestingReadings all);
+  // Whether one of a joint's axes is to move, by a motor or a drive.
+  bool is_driven(int joint) const;
 
   // Warm-start data of joints.
   int joint_impulse_count(const std::vector<int>& live) const;
@@ -152,8 +198,9 @@ class SubstepWorld {
   void forget_kept();  // what joints keep besides: turns, and how far gears have slipped
 
   // What drives are to do from the next step on (bullet/drives.cpp): `axes` are those of the joints' six, `targets` two
-  // for each, a position and a velocity. One that is not driven is an error.
-  void set_drive_targets(const int* joint_ids, const int* axes, const double* targets, int count);
+  // for each, a position and a velocity. One that is not driven is an error. Returns joints that have other targets
+  // now.
+  std::vector<int> set_drive_targets(const int* joint_ids, const int* axes, const double* targets, int count);
   // Half turns that joints' counted angles are next to; 0 of others.
   void read_half_turns(const int* joint_ids, int count, int* half_turns) const;
   void set_half_turns(const int* joint_ids, int count, const int* half_turns);
@@ -226,6 +273,11 @@ class SubstepWorld {
   // In the dispatcher's order, and the numbers of its entries in the order of their names.
   void collect(btDispatcher& dispatcher);
   void add_sources(btPersistentManifold& manifold, int ahead);
+  // The parts of a manifold, as many as it has points at most, without their owner; returns how many.
+  static int split(btPersistentManifold& manifold, int ahead, Source* into);
+  static void save_to_points(const Source& source, const Kept* kept);
+  static void load_from_points(const Source& source, std::vector<Kept>& into);
+  JointDefinition define_joint(const LiveJoint& joint) const;
   // Contacts that fast bodies come to within the step.
   void find_ahead(btScalar timestep);
   void set_joints(const std::vector<LiveJoint>& joints, int self, std::vector<Neighbour> neighbours,
@@ -235,7 +287,9 @@ class SubstepWorld {
   bool counts_turns(int joint) const;
   void read_contacts();
   void measure_contacts(StepMeasures& into);
-  void measure_joints(StepMeasures& into) const;
+  void measure_joints(const std::vector<JointDefinition>& joints, const std::vector<BodyState>& states,
+                      StepMeasures& into) const;
+  void add_resting(StepMeasures& into) const;
   void add_to_hit(int source, Hit& hit) const;
   void set_sums(bool keeps);
   void keep_forces(btScalar timestep);
@@ -263,16 +317,20 @@ class SubstepWorld {
   Structures structures_;
   std::vector<btRigidBody*> bodies_;
   struct Watched {
+    int number;
+    Real radius;
     Real position[3], axes[9];
     Reach reach;
   };
+  const std::vector<int>* islands_ = nullptr;
+  RestingReadings resting_;
   AheadFinder* ahead_ = nullptr;
   btVector3 gravity_{0, 0, 0};
   btScalar thinnest_ = 0;
   std::vector<int> fast_;                // places of fast bodies, ascending
   std::vector<Real> radii_, thickness_;  // by place
   Real slow_square_ = 0;                 // of the fastest of the others
-  std::vector<Watched> watched_;         // by place
+  std::vector<Watched> watched_;         // by number; of those that sleep too
   struct Member {
     int place;
     Real rolling;

@@ -63,11 +63,12 @@ BulletWorld::BulletWorld(const WorldSettings& settings)
   pairs_.setOverlapFilterCallback(&filter_);
   // A plane finds one corner of a body a step; these look for the others at once, or sliding bodies rock.
   configuration_.setPlaneConvexMultipointIterations(4, 4);
-  world_ = std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_, settings.sleeping,
-                                          settings.exact_shapes);
+  world_ =
+      std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_, settings.exact_shapes);
   world_->setGravity(length(settings.gravity));
   ahead_ = std::make_unique<AheadFinder>(dispatcher_, broadphase_, filter_, world_->getDispatchInfo());
   if (substeps_) substeps_->set_ahead(ahead_.get(), world_->getGravity());
+  if (substeps_ && settings.sleep) substeps_->set_islands(&island_);
   btContactSolverInfo& info = world_->getSolverInfo();
   const double threshold = settings.residual_threshold / settings.length_unit;
   info.m_numIterations = settings.iterations;
@@ -89,6 +90,9 @@ void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& join
   for (int id = static_cast<int>(slots_.size()); id < bodies.count; ++id)
     thinnest_ = std::min(thinnest_, shapes_.thickness(bodies.shape_id[id]));
   slots_.resize(bodies.count);
+  island_.resize(bodies.count, kAwake);
+  still_.resize(bodies.count, 0);
+  frozen_.set_body_count(bodies.count);
   is_ghost_.resize(bodies.count, 0);
   mark_.resize(bodies.count, 0);
   first_end_.resize(bodies.count, -1);
@@ -104,6 +108,7 @@ void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& join
   std::vector<int> joined;
   for (int j = first; j < joints.count; ++j) {
     const int a = joints.body_a[j], b = joints.body_b[j];
+    wake_joint(j);
     next_end_[2 * j] = std::exchange(first_end_[a], 2 * j);
     if (b != kWorld) next_end_[2 * j + 1] = std::exchange(first_end_[b], 2 * j + 1);
     if (!joints.collide[j] && b != kWorld) {
@@ -129,6 +134,7 @@ void BulletWorld::remove_pair(int a, int b) {
 }
 
 BulletWorld::~BulletWorld() {
+  wake_all();
   joints_.clear();
   leave(bodies_);
   commit();
@@ -216,7 +222,7 @@ std::unique_ptr<BulletWorld::Slot> BulletWorld::make_body(int id) const {
   body.setUserIndex(id);
   body.setGravity(world_->getGravity());
   body.setCcdSweptSphereRadius(shapes_.thickness(table.shape_id[id]));
-  if (!settings_.sleeping) body.setActivationState(DISABLE_DEACTIVATION);
+  body.setActivationState(DISABLE_DEACTIVATION);  // Bullet's own sleep is not used
   // Where all moments are equal there is no gyroscopic torque to compute.
   if (moments.x() == moments.y() && moments.y() == moments.z()) body.setFlags(0);
   return made;
@@ -236,7 +242,6 @@ void BulletWorld::place_body(Slot& slot, const double* state) const {
   body.setInterpolationLinearVelocity(linear);
   body.setInterpolationAngularVelocity(angular);
   body.updateInertiaTensor();
-  if (settings_.sleeping) body.activate(true);
 }
 
 // None of them active, none twice; in ascending order.
@@ -255,6 +260,7 @@ void BulletWorld::activate(const int* ids, int count, const double* states) {
     if (ids[i] >= 0 && ids[i] < body_columns_.count && is_ghost_[ids[i]]) taken_over.push_back(ids[i]);
   std::sort(taken_over.begin(), taken_over.end());
   taken_over.erase(std::unique(taken_over.begin(), taken_over.end()), taken_over.end());
+  for (const int id : taken_over) wake(id);
   leave(taken_over);
   ghosts_are_stale_ = true;
   const std::vector<int> sorted = require_new(ids, count);
@@ -281,7 +287,7 @@ void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorte
   broadphase_.m_deferedcollide = false;
   if (many) {
     build_tree(tree, leaves);
-    find_pairs();
+    find_pairs_of(sorted);
     has_grown_ = true;
   }
   const auto middle = bodies_.insert(bodies_.end(), sorted.begin(), sorted.end());
@@ -290,19 +296,26 @@ void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorte
   members_changed_ = true;
 }
 
-// All pairs whose boxes in the tree overlap.
-void BulletWorld::find_pairs() {
+// Pairs of these with any other whose boxes in the tree overlap.
+void BulletWorld::find_pairs_of(const std::vector<int>& ids) {
   struct Meeting : btDbvt::ICollide {
     btOverlappingPairCache& pairs;
-    explicit Meeting(btOverlappingPairCache& into) : pairs(into) {}
-    void Process(const btDbvtNode* a, const btDbvtNode* b) override {
-      if (a != b) pairs.addOverlappingPair(static_cast<btDbvtProxy*>(a->data), static_cast<btDbvtProxy*>(b->data));
+    const std::vector<char>& wanted;
+    Meeting(btOverlappingPairCache& into, const std::vector<char>& by_id) : pairs(into), wanted(by_id) {}
+    bool is_wanted(const btDbvtProxy& proxy) const {
+      return proxy.m_uniqueId < kStaticBase && wanted[proxy.m_uniqueId];
     }
-  } meeting(pairs_);
+    void Process(const btDbvtNode* a, const btDbvtNode* b) override {
+      auto *first = static_cast<btDbvtProxy*>(a->data), *second = static_cast<btDbvtProxy*>(b->data);
+      if (a != b && (is_wanted(*first) || is_wanted(*second))) pairs.addOverlappingPair(first, second);
+    }
+  } meeting(pairs_, mark_);
+  for (const int id : ids) mark_[id] = 1;
   btDbvt &moving = broadphase_.m_sets[btDbvtBroadphase::DYNAMIC_SET],
          &resting = broadphase_.m_sets[btDbvtBroadphase::FIXED_SET];
   moving.collideTTpersistentStack(moving.m_root, resting.m_root, meeting);
   moving.collideTTpersistentStack(moving.m_root, moving.m_root, meeting);
+  for (const int id : ids) mark_[id] = 0;
 }
 
 // A joint is live when both its bodies are active, or one is and the other is the world; not where all are ghosts.
@@ -344,8 +357,12 @@ void BulletWorld::deactivate(const int* ids, int count) {
 void BulletWorld::leave(const std::vector<int>& ids) {
   if (ids.empty()) return;
   const std::vector<int> going = ids;
+  for (const int id : going)
+    if (island_[id] != kAwake && is_ghost_[id])
+      forget_sleeper(id);
+    else
+      wake(id);
   for (const int id : going) mark_[id] = 1;
-  wake_neighbours();
   contacts_solved_ = false;
   const auto leaving = [this](int body) { return body != kWorld && mark_[body]; };
   std::erase_if(joints_, [&](const LiveJoint& joint) {
@@ -372,17 +389,6 @@ void BulletWorld::leave(const std::vector<int>& ids) {
   members_changed_ = true;
 }
 
-void BulletWorld::wake_neighbours() {
-  if (!settings_.sleeping) return;
-  lapjoint::wake_neighbours(dispatcher_, mark_);
-  for (const LiveJoint& joint : joints_) {
-    const int a = joint_columns_.body_a[joint.id], b = joint_columns_.body_b[joint.id];
-    if (b == kWorld || (!mark_[a] && !mark_[b])) continue;
-    slot(a).body.activate();
-    slot(b).body.activate();
-  }
-}
-
 void BulletWorld::commit() {
   if (!members_changed_) return;
   if (parts_.has_surfaces()) ask_for_surfaces();
@@ -391,7 +397,11 @@ void BulletWorld::commit() {
   movers_.reserve(bodies_.size());
   std::vector<btTypedConstraint*> joints;
   for (Static& item : statics_) statics.push_back(item.body.get());
-  for (const int id : bodies_) {
+  awake_.clear();
+  if (!islands_.empty())
+    std::copy_if(bodies_.begin(), bodies_.end(), std::back_inserter(awake_),
+                 [this](int id) { return island_[id] == kAwake; });
+  for (const int id : awake()) {
     slot(id).body.setUserIndex2(static_cast<int>(movers_.size()));
     movers_.push_back(&slot(id).body);
   }
@@ -404,6 +414,7 @@ void BulletWorld::commit() {
     const int fixed = static_cast<int>(movers_.size());
     for (const LiveJoint& joint : joints_) {
       const int a = joint_columns_.body_a[joint.id], b = joint_columns_.body_b[joint.id];
+      if (island_[a] != kAwake) continue;
       const bool to_world = b == kWorld;
       live.push_back({joint.id, slot(a).body.getUserIndex2(), to_world ? fixed : slot(b).body.getUserIndex2(),
                       slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
@@ -432,6 +443,7 @@ void BulletWorld::ask_for_surfaces() {
 }
 
 void BulletWorld::clear_contacts() {
+  wake_all();
   contacts_solved_ = false;
   if (substeps_) {
     substeps_->forget_contacts();
@@ -452,12 +464,10 @@ void BulletWorld::clear_contacts() {
 
 void BulletWorld::set_states(const int* ids, int count, const double* states) {
   require(ids, count, true);
-  for (int i = 0; i < count; ++i) mark_[ids[i]] = 1;
-  wake_neighbours();
   for (int i = 0; i < count; ++i) {
+    wake(ids[i]);
     if (OrderedWorld::is_prepared(slot(ids[i]).body)) world_->forget_prepared();
     place_body(slot(ids[i]), states + kStateSize * i);
-    mark_[ids[i]] = 0;
   }
 }
 
@@ -489,10 +499,10 @@ void BulletWorld::add_forces(const int* ids, int count, const double* forces, co
   require(ids, count, true);
   const double length_unit = settings_.length_unit, mass_unit = settings_.mass_unit;
   for (int i = 0; i < count; ++i) {
+    wake(ids[i]);
     btRigidBody& body = slot(ids[i]).body;
     body.applyCentralForce(length(forces + 3 * i) / btScalar(mass_unit));
     body.applyTorque(length(torques + 3 * i) / btScalar(length_unit * mass_unit));
-    if (settings_.sleeping) body.activate(true);
   }
 }
 
@@ -541,8 +551,7 @@ void BulletWorld::step(double timestep, int count) {
       continue;
     }
     const auto start = std::chrono::steady_clock::now();
-    begin_kinematic_step(timestep);
-    world_->begin_own_step(btScalar(timestep));
+    find_step_contacts(timestep, nullptr);
     detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     substeps_->solve(dispatcher_, btScalar(timestep), i + 1 == count);
     substeps_->write_back();
@@ -551,9 +560,10 @@ void BulletWorld::step(double timestep, int count) {
     substeps_->find_hits(body_columns_.hit_impulse, hits_);
     break_overloaded(timestep);
     look_at_sensors();
+    if (settings_.sleep) count_still();
     commit();
   }
-  contacts_solved_ = count > 0 && !settings_.sleeping && !substeps_;
+  contacts_solved_ = count > 0 && !substeps_;
   if (std::exchange(has_grown_, false)) give_back_memory();
   check_finite();
 }
@@ -576,7 +586,8 @@ void BulletWorld::set_turns(int self, std::vector<int> turns, std::vector<int> w
 std::vector<Neighbour> BulletWorld::places_of_neighbours() const {
   std::vector<Neighbour> found;
   const auto places = [this](const std::vector<int>& ids, std::vector<int>& into) {
-    for (const int id : ids) into.push_back(slot(id).body.getUserIndex2());
+    for (const int id : ids)
+      if (island_[id] == kAwake) into.push_back(slot(id).body.getUserIndex2());
   };
   for (const NeighbourBodies& from : neighbours_) {
     Neighbour& neighbour = found.emplace_back();
@@ -608,29 +619,31 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
   try {
     for (int step = 0; step < count; ++step) {
       mailboxes.begin_step(attempt + static_cast<std::uint64_t>(step), step == 0);
-      take_step_with_neighbours(timestep, mailboxes, step + 1 == count);
+      take_step_with_neighbours(timestep, mailboxes, step == 0, step + 1 == count);
     }
     if (std::exchange(has_grown_, false)) give_back_memory();
   } catch (const StepAbandoned&) {
+    forget_sleep();
     commit();  // bodies may have left since the last step: the world must not touch them
     world_->clearForces();
     return false;
   } catch (const MotionNotFinite&) {
     world_->clearForces();
     lost_.clear();
-    for (const int place : substeps_->find_not_finite()) lost_.push_back(bodies_[place]);
+    for (const int place : substeps_->find_not_finite()) lost_.push_back(awake()[place]);
+    forget_sleep();
     throw NotFiniteError(lost_.front());
   }
   return true;
 }
 
-void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_last) {
+void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_first, bool is_last) {
+  if (settings_.sleep && is_first) wake_together(&mailboxes);
   if (ghosts_are_due_) choose_ghosts(mailboxes, timestep);
   commit();
   substeps_->exchange_states();
   const auto start = std::chrono::steady_clock::now();
-  begin_kinematic_step(timestep);
-  world_->begin_own_step(btScalar(timestep));
+  find_step_contacts(timestep, &mailboxes);
   detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   substeps_->solve(dispatcher_, btScalar(timestep), is_last);
   if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
@@ -642,6 +655,7 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   substeps_->find_hits(body_columns_.hit_impulse, hits_);
   break_overloaded(timestep);
   look_at_sensors();
+  if (settings_.sleep) count_still();
 }
 
 // ---- what can be read of a step ------------------------------------------------------------------------------------
@@ -699,6 +713,7 @@ void BulletWorld::add_broken(const std::vector<int>& joint_ids) {
 }
 
 void BulletWorld::break_joint(int joint) {
+  wake_joint(joint);
   joint_broken_[joint] = 1;
   if (joint_live_[joint]) {
     joint_live_[joint] = 0;
@@ -715,6 +730,7 @@ void BulletWorld::break_joint(int joint) {
 }
 
 void BulletWorld::mend_joint(int joint) {
+  wake_joint(joint);
   joint_broken_[joint] = 0;
   const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
   if (b != kWorld && !joint_columns_.collide[joint]) {
@@ -738,13 +754,13 @@ void BulletWorld::prepare(const int* moving, int count) {
   contacts_solved_ = false;
   std::vector<btRigidBody*> bodies;
   for (int i = 0; i < count; ++i) bodies.push_back(&slot(moving[i]).body);
-  for (const int id : bodies_)
+  for (const int id : awake())
     if (is_ghost_[id]) bodies.push_back(&slot(id).body);  // which others move, and are still where the step began
   world_->prepare(bodies, !neighbours_.empty());
 }
 
 void BulletWorld::check_finite() const {
-  for (const int id : bodies_) {
+  for (const int id : awake()) {
     const btRigidBody& body = slot(id).body;
     const btVector3& x = body.getWorldTransform().getOrigin();
     const btVector3& v = body.getLinearVelocity();
@@ -774,11 +790,17 @@ const std::vector<ContactPair>& BulletWorld::contacts() {
                            key.manifold->getNumContacts(), depth});
     }
   }
+  if (islands_.empty()) return contacts_;
+  const std::vector<ContactPair>& resting = resting_contacts();
+  const auto middle = contacts_.insert(contacts_.end(), resting.begin(), resting.end());
+  std::inplace_merge(contacts_.begin(), middle, contacts_.end(), comes_before);
   return contacts_;
 }
 
 // A contact between workers is reported by the first of the two.
 bool BulletWorld::is_reported(const ContactKey& key) const {
+  const int a = static_cast<int>(key.bodies >> 32), b = static_cast<int>(key.bodies & 0xFFFFFFFFu);
+  if (substeps_->is_asleep(a) || substeps_->is_asleep(b)) return is_resting_reported(a, b);
   const auto place = [&](std::uint64_t number) {
     const int id = static_cast<int>(number);
     return id >= kStaticBase ? static_cast<int>(movers_.size()) : slot(id).body.getUserIndex2();

@@ -20,6 +20,7 @@
 #include "bullet/parts.h"
 #include "bullet/sensors.h"
 #include "bullet/shapes.h"
+#include "bullet/sleep.h"
 #include "bullet/substeps.h"
 #include "fields/fields.h"
 #include "solver/direct.h"
@@ -48,7 +49,10 @@ struct WorldSettings {
   double warm_start = 0.85;
   bool split_impulse = true;
   bool two_friction_directions = true;
-  bool sleeping = false;
+  bool sleep = false;         // with the substep solver; so the next three
+  double sleep_speed = 0.02;  // length units a second
+  double sleep_spin = 0.1;    // rad/s
+  int sleep_steps = 250;      // that a body has to be slower for
   double margin = 0.04;         // in length units
   bool exact_shapes = false;    // boxes and hulls end where they are drawn, whatever the margin
   bool has_neighbours = false;  // steps are taken together with other workers
@@ -95,13 +99,6 @@ struct CachedManifold {
   std::array<int, 2> bodies;
   std::vector<int> numbers;
   std::vector<btScalar> points;
-};
-
-struct ContactPair {
-  int body_a;
-  int body_b;  // of a static body s: -1 - s
-  int point_count;
-  double depth;  // m, of the deepest point; negative while apart
 };
 
 // Most that a message of choosing ghosts has for a body.
@@ -181,6 +178,9 @@ class BulletWorld {
   void read_state(btScalar* bodies, bool* prepared, int* point_bodies, int* point_numbers, btScalar* points);
   void restore(const int* ids, int count, const btScalar* bodies, const bool* prepared, int point_count,
                const int* point_bodies, const int* point_numbers, const btScalar* points);
+  // Of bodies in the same order: the island of each that sleeps, else -1; and for how many steps it has been still.
+  void read_sleep(int* islands, int* still) const;
+  void restore_sleep(const int* ids, int count, const int* islands, const int* still);
   // Merge contact points of active bodies from another world's contact cache; they replace those of the same pairs.
   // With neighbours, those of bodies that are not here wait until ghosts are chosen.
   void merge_contact_cache(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points);
@@ -191,7 +191,8 @@ class BulletWorld {
 
   // Drives and counted angles, in substeps; others have none. See SubstepWorld.
   void set_drive_targets(const int* joint_ids, const int* axes, const double* targets, int count) {
-    if (substeps_) substeps_->set_drive_targets(joint_ids, axes, targets, count);
+    if (!substeps_) return;
+    for (const int joint : substeps_->set_drive_targets(joint_ids, axes, targets, count)) wake_joint(joint);
   }
   void read_half_turns(const int* joint_ids, int count, int* half_turns) const {
     if (substeps_) substeps_->read_half_turns(joint_ids, count, half_turns);
@@ -218,6 +219,9 @@ class BulletWorld {
   // Volumes that sense bodies: see bullet/sensors.h. What one is on is nothing, or the static body s if it is -1 - s.
   void add_sensor(int shape_id, const double* place, std::uint32_t mask, int on);
   SensorWatch* sensors() { return sensors_.get(); }
+
+  // Bodies that sleep (bullet/sleep.cpp): own ones.
+  int sleeping_count() const;
 
   int active_count() const;
   void active_ids(int* ids) const;
@@ -255,18 +259,55 @@ class BulletWorld {
   void enter_broadphase(btRigidBody& body, int number, int shape_id, FilterBits filter, btScalar room = 0);
   btCollisionObject* object(int number) const;  // of a body, or of a static body s: -1 - s
   btPersistentManifold* manifold_of(const int* bodies, const int* numbers);
-  void find_pairs();
+  void find_pairs_of(const std::vector<int>& ids);
   void connect_joints(const int* ids, int count);
-  void wake_neighbours();  // of marked bodies
+  // Sleep: see bullet/sleep.cpp. What is woken between two steps is announced to other workers as the next one begins.
+  struct Group {
+    int label = kAwake;  // its lowest own body
+    std::vector<int> bodies;
+  };
+  const std::vector<int>& awake() const { return islands_.empty() ? bodies_ : awake_; }
+  void wake(int body);
+  void wake_joint(int joint) {
+    wake(joint_columns_.body_a[joint]);
+    wake(joint_columns_.body_b[joint]);
+  }
+  void wake_island(int label);
+  void wake_all();
+  void forget_sleep();
+  void forget_sleeper(int ghost);
+  std::vector<int> thaw_static(int number);
+  bool static_moves(int number) const {
+    return number < static_cast<int>(static_moves_.size()) && static_moves_[number];
+  }
+  void find_touched(double timestep);
+  void wake_together(Mailboxes* mailboxes);
+  void count_still();
+  std::vector<Group> find_resting_groups();
+  void agree_on_groups(Mailboxes& mailboxes, std::vector<Group>& groups);
+  void fall_asleep(Mailboxes* mailboxes);
+  void put_to_sleep(int id, int label);
+  void freeze_sleepers();
+  void find_step_contacts(double timestep, Mailboxes* mailboxes);
+  bool is_resting_reported(int a, int b) const;
+  void read_island(SleepingIsland& island);
+  void read_resting();
+  const std::vector<ContactPair>& resting_contacts();
+  static bool comes_before(const ContactPair& x, const ContactPair& y);
+  void add_frozen_contacts(std::vector<ContactKey>& keys) const;
   void commit();
   void ask_for_surfaces();
   std::vector<Neighbour> places_of_neighbours() const;
   void choose_ghosts(Mailboxes& mailboxes, double timestep);
-  void set_ghosts(std::vector<NeighbourBodies> chosen, const std::vector<std::pair<int, BodyState>>& arriving);
+  struct Arriving {
+    int id, island;
+    BodyState state;
+  };
+  void set_ghosts(std::vector<NeighbourBodies> chosen, const std::vector<Arriving>& arriving);
   int other_end(int joint, int body) const;
   bool has_points(const std::array<int, 2>& bodies);
   void merge_manifolds(const std::vector<CachedManifold>& given);
-  void take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_last);
+  void take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_first, bool is_last);
   bool is_reported(const ContactKey& key) const;
   bool meet_ahead(const int* pair, const double* states, btCollisionObject* objects);  // at these states
   void check_finite() const;
@@ -334,7 +375,16 @@ class BulletWorld {
   std::int64_t step_ = 0;                     // that have been taken
   std::vector<std::unique_ptr<Slot>> slots_;  // by body number; empty: not active
   std::vector<int> bodies_;                   // active body numbers, ascending
-  std::vector<btRigidBody*> movers_;          // the same, as the world has them
+  std::vector<btRigidBody*> movers_;          // those that are awake, as the world has them
+  std::vector<int> awake_;                    // their numbers, where some sleep
+  std::vector<int> island_, still_;           // by body number: kAwake or where it sleeps; steps that it was still for
+  std::map<int, SleepingIsland> islands_;     // by their lowest bodies
+  FrozenPairs frozen_{dispatcher_, pairs_};
+  std::vector<int> touched_, woken_;  // islands: to wake in this step; that have been woken since the last
+  std::vector<int> unread_;           // bodies that fell asleep since their states were last read
+  std::vector<char> static_moves_;    // by number, in this step; may be too short
+  bool resting_changed_ = false, resting_contacts_are_old_ = true;
+  std::vector<ContactPair> resting_contacts_;  // ascending
   struct LiveJoint {
     int id;
     std::unique_ptr<btTypedConstraint> constraint;

@@ -7,6 +7,7 @@
 namespace lapjoint {
 
 void BulletWorld::set_fields(std::vector<FieldDefinition> fields) {
+  wake_all();
   fields_.define(std::move(fields));
   watch_forces();
 }
@@ -14,6 +15,7 @@ void BulletWorld::set_fields(std::vector<FieldDefinition> fields) {
 void BulletWorld::set_field_shape(int shape_id, FieldShape shape) { field_shapes_[shape_id] = std::move(shape); }
 
 void BulletWorld::set_before_step(std::function<void(std::int64_t)> call) {
+  wake_all();
   before_step_ = std::move(call);
   watch_forces();
 }
@@ -30,7 +32,7 @@ void BulletWorld::add_field_forces(double timestep) {
   if (fields_.empty()) return;
   const double length_unit = settings_.length_unit, mass_unit = settings_.mass_unit;
   const double force_unit = length_unit * mass_unit, torque_unit = force_unit * length_unit;
-  for (const int id : bodies_) {
+  for (const int id : awake()) {
     if (is_ghost_[id]) continue;
     double force[3], torque[3];
     field_force(id, timestep, force, torque);

@@ -78,6 +78,8 @@ class RunSummary:
     """The solver's residual, largest of all workers [m/s]; null where no engine reports it."""
     fallback_count_mean: float
     """Groups of bodies that direct solvers left to sweeps."""
+    sleeping_count: int
+    """Bodies that sleep after the last step."""
     overlap_count_mean: float
     """Bodies with more than one worker."""
     duplicated_share: float
@@ -315,6 +317,7 @@ def run(
         penetration_max=measured.max("penetration_max") or 0.0,
         residual_mean=None if math.isnan(residual := means.mean("residual")) else residual,
         fallback_count_mean=means.mean("fallback_count"),
+        sleeping_count=simulation.profile.sleeping_count,
         overlap_count_mean=means.mean("overlap_count"),
         duplicated_share=sum(means.means("worker_body_count")) / max(means.mean("body_count"), 1) - 1
         if means.count

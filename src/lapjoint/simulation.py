@@ -251,6 +251,8 @@ class Simulation:
         """Every worker takes steps, in parallel; the barrier is the runtime's return. Returns how many were taken: one,
         where a worker has failed."""
         now, profile, coupling = self._now, self.profile, self._coupling
+        if now.params.validate:
+            now.commands.validate(now.membership)
         commands, weights = coupling.commands(now), coupling.weights
         profile.activation_count += sum(len(command.activate) for command in commands)
         profile.deactivation_count += sum(len(command.deactivate) for command in commands)
@@ -261,14 +263,15 @@ class Simulation:
             now.replies = self._recovery.take_step(plan)
         except SimulationStopped as error:
             self._stopped = error
-            now.commands.known[:] = 0  # whoever goes on from here starts from the states
+            now.commands.known = np.zeros_like(now.commands.known)  # whoever goes on from here starts from the states
             for hook in self.before_stop:
                 try:
                     hook(self)
                 except LapjointError as own:
                     error.add_note(str(own))
             raise
-        profile.count_workers(commands, now.replies, now.membership.bits.copy())
+        known = now.commands.known if now.commands.knows(now.membership) else now.membership.bits.copy()
+        profile.count_workers(commands, now.replies, known)
         profile.sent_bytes = self._runtime.byte_count
         return plan.steps
 
@@ -814,7 +817,6 @@ class Simulation:
         now.commands.remove(body_ids)
         blocks = self.scene.release()
         for block in blocks:
-            self._recovery.release(block)
             self._runtime.release(block)
             now.commands.release(block)
         if blocks:

@@ -17,6 +17,7 @@ from .base import (
     Mail,
     NeighbourEngine,
     SensorEngine,
+    SleepingEngine,
     SubstepEngine,
 )
 from .readings import ContactPoints, ReadingEngine, TouchEngine
@@ -48,6 +49,7 @@ __all__ = [
     "SensorEngine",
     "SensorEvents",
     "StepTable",
+    "SleepingEngine",
     "SubstepEngine",
     "Support",
     "TouchEngine",

@@ -207,6 +207,19 @@ class SubstepEngine(Protocol):
 
 
 @runtime_checkable
+class SleepingEngine(Protocol):
+    """What an engine offers besides that leaves bodies at rest alone (feature "sleep")."""
+
+    def sleeping_count(self) -> int:
+        """Active bodies that sleep."""
+        ...
+
+    def set_step(self, step_count: int) -> None:
+        """So many steps have been taken: bodies fall asleep in steps of some numbers. Each step adds one by itself."""
+        ...
+
+
+@runtime_checkable
 class GrowingEngine(Protocol):
     """An engine whose scene may get more bodies and joints."""
 

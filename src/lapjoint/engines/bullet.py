@@ -47,7 +47,6 @@ from .support import (
     ALL_JOINTS,
     Support,
     check_joints_of_solver,
-    check_no_fields,
     check_nothing_moves,
     first_with_hits,
     first_with_touches,
@@ -81,16 +80,12 @@ class BulletEngine:
         """It takes every scene. Bullet's Lemke inverts matrices, and in float32 hardly ever finds a solution."""
         if params.solver == "lemke" and params.precision == "float32":
             raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
-        if params.solver == "substeps" and params.sleeping:
-            raise LapjointError("solver is substeps and sleeping is on, expected one of them")
         if params.solver == "substeps":
             check_springs(scene, params)
         else:
             BulletEngine._check_without_substeps(scene, params)
-        if params.sleeping:
-            check_no_fields(scene, "sleeping bodies do not feel, and sleeping is on")
-        if params.coupling == "tight" and params.sleeping:
-            raise LapjointError("coupling is tight and sleeping is on, expected one of them")
+        if params.sleep and params.coupling == "blend" and max(params.workers, params.max_workers or 0) > 1:
+            raise LapjointError("sleep is on and coupling is blend, expected tight: no worker has what blended bodies do")
         if params.coupling == "tight" and params.solver != "substeps":
             raise LapjointError(f"coupling is tight and solver is {params.solver}, expected substeps")
 
@@ -106,6 +101,8 @@ class BulletEngine:
             raise LapjointError(f"{body}, {only}")
         if params.keep_forces:
             raise LapjointError(f"keep_forces is on, {only}")
+        if params.sleep:
+            raise LapjointError(f"sleep is on, {only}")
 
     def __init__(self, scene: Scene, params: Params) -> None:
         params = params.resolved(scene)
@@ -235,7 +232,9 @@ class BulletEngine:
         settings.warm_start = params.warm_start
         settings.split_impulse = params.split_impulse
         settings.two_friction_directions = params.friction_directions == 2
-        settings.sleeping = params.sleeping
+        settings.sleep = params.sleep
+        settings.sleep_speed, settings.sleep_spin = params.sleep_speed, params.sleep_spin
+        settings.sleep_steps = max(1, round(params.sleep_after / self._timestep))
         settings.exact_shapes = params.solver == "substeps"
         settings.timestep = self._timestep
         settings.keep_forces = params.keep_forces
@@ -368,7 +367,12 @@ class BulletEngine:
         joint_ends = np.stack([joints.body_a[joint_ids], joints.body_b[joint_ids]], axis=1).astype(np.int32)
         poses = np.empty((self._world.kinematic_count(), POSE_SIZE))
         self._world.kinematic_places(poses)
-        return EngineState(ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses, poses)
+        sleep = np.empty((2, len(ids) if self.params.sleep else 0), np.int32)
+        if self.params.sleep:
+            self._world.read_sleep(sleep[0], sleep[1])
+        return EngineState(
+            ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses, poses, *sleep
+        )
 
     def restore(self, state: EngineState) -> None:
         count = len(state.body_ids)
@@ -387,6 +391,15 @@ class BulletEngine:
             np.ascontiguousarray(state.points),
         )
         self._merge_joint_cache(state)
+        if len(state.islands):
+            _check_array(state.islands, (count,), "int32")
+            _check_array(state.still_steps, (count,), "int32")
+            self._call(
+                self._world.restore_sleep,
+                as_ids(state.body_ids),
+                np.ascontiguousarray(state.islands),
+                np.ascontiguousarray(state.still_steps),
+            )
 
     def merge_cache(self, state: EngineState) -> None:
         state = state.of_precision(self.params.precision)
@@ -464,6 +477,9 @@ class BulletEngine:
 
     def substep_count(self) -> int:
         return self._world.substep_count()
+
+    def sleeping_count(self) -> int:
+        return self._world.sleeping_count()
 
     def step_measures(self) -> Array:
         return self._world.step_measures()

@@ -28,7 +28,7 @@ LACKING = {
     *OF_SUBSTEPS,
     *("hits", "touches", "sensors", "joint forces", "contact impulses", "kinematic bodies"),
     *("rolling friction", "residual", "contact cache", "direct solvers"),
-    *("part groups", "part materials", "combine rules", "added bodies"),
+    *("part groups", "part materials", "combine rules", "added bodies", "sleep"),
 }
 """Features that it does not have."""
 
@@ -94,10 +94,10 @@ class RapierEngine(CheckedEngine):
     # ---- who is in -----------------------------------------------------------------------------------------------
 
     def put_in(self, ids: Ids, states: Array) -> None:
-        world, mapping, can_sleep = self._world, self._mapping, self.params.sleeping
+        world, mapping = self._world, self._mapping
         shape_ids = self.scene.bodies.shape_id
         for body, state in zip(ids.tolist(), states, strict=True):
-            handle = world.add_body(mapping.body(body, state, can_sleep), [mapping.body_collider(body)])
+            handle = world.add_body(mapping.body(body, state), [mapping.body_collider(body)])
             self._handles[body] = handle
             self._bodies[body] = made = world.rigid_bodies[handle]
             self._owner[made.colliders[0].index] = body, self._kinds[shape_ids[body]]

@@ -79,7 +79,7 @@ class RapierMapping:
 
     # ---- bodies --------------------------------------------------------------------------------------------------
 
-    def body(self, b: int, state: Array, can_sleep: bool = False) -> Any:
+    def body(self, b: int, state: Array) -> Any:
         """A body without its collider."""
         x, y, z, w, i, j, k, *speed = state.tolist()
         linear, angular = self._damping[b]
@@ -91,7 +91,7 @@ class RapierMapping:
             .linear_damping(linear)
             .angular_damping(angular)
             .gyroscopic_forces(True)
-            .can_sleep(can_sleep)
+            .can_sleep(False)
             .additional_mass_properties(self._mass(b))
         )
 

@@ -40,6 +40,10 @@ class EngineState:
     joint_impulses: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
     kinematic_poses: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 7)))
     """(s, 7) where static bodies are that move or whose surfaces do; none where that is not known."""
+    islands: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    """(n,) the lowest body of the island that each body sleeps with, -1 if it is awake; none where nobody sleeps."""
+    still_steps: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    """(n,) for how many steps each has been still; with `islands`."""
 
     def part(self, has_body: Mask) -> EngineState:
         """What is about bodies of a mask over the scene's bodies, and about contacts and joints among these. As others
@@ -75,6 +79,7 @@ class EngineState:
             self.joint_bodies[joints],
             self.joint_impulses[joints],
             self.kinematic_poses,
+            *(of_bodies[bodies] if len(of_bodies) else of_bodies for of_bodies in (self.islands, self.still_steps)),
         )
 
 
@@ -83,6 +88,6 @@ def join_states(states: Sequence[EngineState]) -> EngineState:
     names = [f.name for f in fields(EngineState) if f.name != "kinematic_poses"]
     columns = {name: np.concatenate([getattr(state, name) for state in states]) for name in names}
     order = np.argsort(columns["body_ids"])
-    for name in ("body_ids", "bodies", "prepared"):
-        columns[name] = columns[name][order]
+    for name in ("body_ids", "bodies", "prepared", "islands", "still_steps"):
+        columns[name] = columns[name][order] if len(columns[name]) else columns[name]
     return EngineState(**columns, kinematic_poses=states[0].kinematic_poses)

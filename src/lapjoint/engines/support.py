@@ -71,7 +71,7 @@ FEATURES = (
     "kinematic bodies",  # static bodies that move, or whose surfaces do: engines.KinematicEngine
     "restitution",
     "rolling friction",
-    "sleeping",  # Params.sleeping
+    "sleep",  # SleepingEngine: Params.sleep leaves bodies at rest alone
     "iterations",  # fewer or more of them give another result; else they are a limit at most
     "residual",  # Engine.residual reports it, and Params.residual_threshold ends sweeps early
     "warm start",  # contacts start from their last impulses, and clear_contacts drops these
@@ -161,8 +161,8 @@ def _check_params(name: str, support: Support, params: Params) -> None:
             f"coupling is {params.coupling}, which the engine {name} does not have; it has "
             f"{', '.join(support.couplings)}"
         )
-    if params.sleeping and "sleeping" not in support.features:
-        raise LapjointError(f"sleeping is on, which the engine {name} does not have")
+    if params.sleep and "sleep" not in support.features:
+        raise LapjointError(f"sleep is on, which the engine {name} does not have")
     for feature in ("joint forces", "contact impulses"):
         if params.keep_forces and feature not in support.features:
             raise LapjointError(f"keep_forces is on, and the engine {name} has no {feature}")

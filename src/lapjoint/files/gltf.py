@@ -6,6 +6,7 @@ Lengths are metres and y is up, as glTF has it; a scene has z up. Only buffers w
 from __future__ import annotations
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..scene import HeightField, Material, TriangleMesh
 from ..scene.filters import ALL_GROUPS
 from ..scene.motions import GivenMotion
 from .gltf_buffers import Buffers
+from .gltf_entries import entry_of
 from .gltf_joints import joint_of
 from .gltf_nodes import Nodes
 from .gltf_shapes import Shapes
@@ -39,6 +41,8 @@ def read_gltf(path: Path, notes: Notes) -> Model:
     try:
         root, binary = _chunks(content)
         return _Reader(root, binary, notes).read()
+    except LapjointError:
+        raise
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError, OverflowError) as error:
         raise LapjointError(f"{path}: is no glTF file as the standard has it ({error!r})") from None
 
@@ -64,12 +68,15 @@ def _chunks(content: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _json(content: bytes) -> dict[str, Any]:
-    """Without numbers that are none, which JSON does not have and Python reads."""
+    """Without numbers that are none, which JSON does not have and Python reads, and without those beyond all."""
 
-    def refuse(word: str) -> None:
-        raise ValueError(f"it has {word}, expected a number")
+    def number(word: str) -> float:
+        value = float(word)
+        if not isfinite(value):
+            raise ValueError(f"it has {word}, expected a number")
+        return value
 
-    found: dict[str, Any] = json.loads(content, parse_constant=refuse)
+    found: dict[str, Any] = json.loads(content, parse_constant=number, parse_float=number)
     if not isinstance(found, dict):
         raise ValueError("it is no object")
     return found
@@ -84,6 +91,9 @@ def _own(entry: dict[str, Any]) -> dict[str, Any]:
 class _Reader:
     def __init__(self, root: dict[str, Any], binary: bytes, notes: Notes) -> None:
         self._root, self._notes = root, notes
+        version = str(root.get("asset", {}).get("version", "2.0"))
+        if version.partition(".")[0] != "2":
+            raise notes.refuse("asset", f"its version is {version}, expected 2.0")
         for name in root.get("extensionsRequired", []):
             if name not in KNOWN:
                 raise notes.refuse("extensionsRequired", f"{name} is required, and lapjoint does not have it")
@@ -91,13 +101,12 @@ class _Reader:
         extensions = root.get("extensions", {})
         self._rigid: dict[str, Any] = extensions.get(RIGID, {})
         scenes = root.get("scenes", [])
-        self._scene: dict[str, Any] = scenes[root.get("scene", 0)] if scenes else {}
+        self._scene = entry_of(root, "scenes", root.get("scene", 0), "scene", notes) if scenes else {}
         self._nodes = Nodes(entries, self._scene.get("nodes", []) if scenes else _tops(entries), notes)
-        shapes = extensions.get(SHAPES, {}).get("shapes", [])
-        self._shapes = Shapes(shapes, entries, Buffers(root, binary, notes), notes)
+        self._shapes = Shapes(extensions.get(SHAPES, {}), root, Buffers(root, binary, notes), notes)
         self._model = Model(notes.path.stem)
         self._link_of: dict[int, int] = {-1: 0}  # of every node: the link that it moves with
-        self._labels: dict[int | None, int] = {}
+        self._labels: dict[int | None, dict[str, Any]] = {}  # filters in use, in the order of their labels
 
     def read(self) -> Model:
         self._read_settings()
@@ -195,7 +204,10 @@ class _Reader:
                 text = f"its inertia is {moments.tolist()}, expected positive numbers (0 is infinite)"
                 raise self._notes.refuse(link.where, text)
             x, y, z, w = (float(one) for one in motion.get("inertiaOrientation", (0, 0, 0, 1)))
-            turn = rotation.to_matrix(np.array([w, x, y, z]) / np.linalg.norm([w, x, y, z]))
+            length = float(np.linalg.norm([w, x, y, z]))
+            if not abs(length - 1) < 1e-3:
+                raise self._notes.refuse(link.where, "its inertia's orientation is no unit quaternion")
+            turn = rotation.to_matrix(np.array([w, x, y, z]) / length)
             inertia = turn @ np.diag(moments) @ turn.T
         link.mass = Mass(mass, centre, inertia)
 
@@ -218,13 +230,18 @@ class _Reader:
         places += rotation.rotate(turns, np.array([offset for _, offset, _ in shapes]))
         turns = rotation.multiply(turns, np.array([turn for _, _, turn in shapes]))
         materials: dict[int | None, Material] = {}
+        numbers: dict[int | None, int] = {}
         for row, (node, collider) in enumerate(found):
             number = collider.get("physicsMaterial")
             if number not in materials:
-                materials[number] = self._material(number)
+                materials[number] = self._material(number, tree.where(node))
             made = Collider(shapes[row][0], places[row], turns[row], materials[number], where=tree.where(node))
             made.relative_density = float(_own(tree.entries[node]).get("relativeDensity", 1.0))
-            made.label = self._labels.setdefault(collider.get("collisionFilter"), len(self._labels))
+            kind = collider.get("collisionFilter")
+            if kind not in self._labels:
+                self._labels[kind] = self._filter(kind, tree.where(node))
+                numbers[kind] = len(numbers)
+            made.label = numbers[kind]
             links[row].colliders.append(made)
         rules = {(one.friction_combine, one.restitution_combine) for key, one in materials.items() if key is not None}
         if len(rules) > 1 and not _own(self._scene):
@@ -249,25 +266,27 @@ class _Reader:
         own = _own(tree.entries[node])
         name = str(own.get("name", "") if "kind" in own else tree.entries[node].get("name", ""))
         self._model.sensors.append(
-            LinkSensor(shape, self._link_of[node], place, turn, *self._senses(trigger), name=name, where=where)
+            LinkSensor(shape, self._link_of[node], place, turn, *self._senses(trigger, where), name=name, where=where)
         )
 
-    def _senses(self, trigger: dict[str, Any]) -> tuple[int | None, NDArray[np.bool_] | None]:
+    def _senses(self, trigger: dict[str, Any], where: str) -> tuple[int | None, NDArray[np.bool_] | None]:
         """Mask of a trigger, and which labels of colliders it senses."""
         if "collisionFilter" not in trigger:
             return None, None
-        entries = self._rigid["collisionFilters"]
-        own = entries[trigger["collisionFilter"]]
+        own = self._filter(trigger["collisionFilter"], where)
         bits = _bits(own)
         if bits is not None:
             return bits[1], None
-        others = [{} if number is None else entries[number] for number in self._labels]
-        return None, np.array([_passes(own, other) and _passes(other, own) for other in others], bool)
+        return None, np.array([_passes(own, one) and _passes(one, own) for one in self._labels.values()], bool)
 
-    def _material(self, number: int | None) -> Material:
+    def _filter(self, number: Any, where: str) -> dict[str, Any]:
+        return {} if number is None else entry_of(self._rigid, "collisionFilters", number, where, self._notes)
+
+    def _material(self, number: int | None, where: str) -> Material:
         if number is None:
             return Material()
-        entry, where = self._rigid["physicsMaterials"][number], f"material {number}"
+        entry = entry_of(self._rigid, "physicsMaterials", number, where, self._notes)
+        where = f"material {number}"
         own = _own(entry)
         still, moving = float(entry.get("staticFriction", 0.6)), float(entry.get("dynamicFriction", 0.6))
         if still != moving:
@@ -300,7 +319,7 @@ class _Reader:
             raise self._notes.refuse(where, "joins nothing that moves")
         forward = ends[1][0] != WORLD
         (b, anchor_b, turn_b), (a, anchor_a, turn_a) = ends if forward else ends[::-1]
-        entry = self._rigid["physicsJoints"][own["joint"]]
+        entry = entry_of(self._rigid, "physicsJoints", own["joint"], where, self._notes)
         joint, along = joint_of(entry, 1.0 if forward else -1.0, self._notes, where)
         self._model.joints.append(
             LinkJoint(
@@ -318,8 +337,7 @@ class _Reader:
         )
 
     def _read_filters(self) -> None:
-        entries, model = self._rigid.get("collisionFilters", []), self._model
-        filters = [{} if number is None else entries[number] for number in self._labels]
+        model, filters = self._model, list(self._labels.values())
         count = max(1, len(filters))
         model.may_touch = np.ones((count, count), bool)
         for i, one in enumerate(filters):

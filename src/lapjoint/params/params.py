@@ -36,7 +36,7 @@ from .options import fields_of
 from .partition_choice import PartitionLike, checked_partition
 from .solver_choice import AUTO, SolverChoice, choose_solver, is_uniform, parse_solvers, solvers_of_workers
 
-RETIRED = ("rounds", "acceleration", "joints_together", "joint_warm_start")
+RETIRED = ("rounds", "acceleration", "joints_together", "joint_warm_start", "sleeping")
 """Parameters that there were once: files may have them."""
 REUSED = {"tolerance": "max_substeps"}
 """Names that meant something else once: in a file they mean what they do now if the other name is there too."""
@@ -200,8 +200,16 @@ class Params:
     friction_directions: Annotated[int, SOLVER, OfSolver("sequential"), InPythonOnly(), OneOf(1, 2)] = 2
     """Friction rows per contact point: 2 holds on every slope; 1 follows the sliding direction alone, is about
     a third faster per sweep, and lets resting bodies creep on slopes."""
-    sleeping: Annotated[bool, SOLVER, InPythonOnly()] = False
-    """Let resting bodies sleep. Saves time; results then depend on the order of arrival."""
+    sleep: Annotated[bool, SOLVER] = False
+    """Leave bodies at rest alone until something wakes them.
+
+    They cost no time then. Results are as reproducible as without, but others (docs/sleep.md)."""
+    sleep_after: Annotated[float, SOLVER, InPythonOnly(), Positive()] = 0.5
+    """With sleep: seconds that all bodies that touch or are jointed have to be still for."""
+    sleep_speed: Annotated[float, SOLVER, InPythonOnly(), Positive()] = 0.02
+    """With sleep: the speed below which a body is still, in length units a second; one is about the size of a body."""
+    sleep_spin: Annotated[float, SOLVER, InPythonOnly(), Positive()] = 0.1
+    """With sleep: rad/s, the same for turning."""
     keep_forces: Annotated[bool, SOLVER, InPythonOnly()] = False
     """Keep what joints and contacts did in the last step, so that it can be read (docs/reading.md)."""
 
@@ -286,7 +294,6 @@ class Params:
         is_open = set(EngineChoice.parse(self.engine).names) == {"bullet"}
         obstacles = {
             "engine": not is_open,
-            "sleeping": self.sleeping,
             "solver": self.solver not in (AUTO, "substeps"),
             **dict.fromkeys(self.given_of_solver("sequential"), True),
             "send": self.send != "all",
@@ -320,7 +327,6 @@ class Params:
             return SolverChoice(self.solver, None)
         obstacles = {
             "engine": set(EngineChoice.parse(self.engine).names) != {"bullet"},
-            "sleeping": self.sleeping,
         }
         set_here = [name for name, is_set in obstacles.items() if is_set]
         return choose_solver(self.given_of_solver("sequential"), set_here)

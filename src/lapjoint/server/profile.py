@@ -51,6 +51,8 @@ class StepProfile:
     """With tight coupling: share of joints and contacts that are between workers."""
     fallback_count: int = 0
     """Groups of bodies that direct solvers left to sweeps, of all workers."""
+    sleeping_count: int = 0
+    """Bodies that sleep, after the last step."""
     overlap_count: int = 0
     """Bodies with more than one worker."""
     activation_count: int = 0
@@ -90,6 +92,7 @@ class StepProfile:
         self.substeps = max((reply.substeps for reply in replies), default=0)
         self.series = StepSeries.of(commands, replies)
         self.fallback_count = sum(reply.fallback_count for reply in replies)
+        self.sleeping_count = sum(reply.sleeping_count for reply in replies)
         self.worker_body_count = np.array([reply.body_count for reply in replies])
         self.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
         self.worker_prepare_ms = 1e3 * np.array([reply.prepare_cpu_s for reply in replies])

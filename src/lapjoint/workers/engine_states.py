@@ -22,7 +22,7 @@ Send = Callable[[Sequence[Command | None]], Sequence[object]]
 Mask = NDArray[np.bool_]
 
 
-OPTIONAL = ("kinematic_poses",)
+OPTIONAL = ("kinematic_poses", "islands", "still_steps")
 """Arrays that are left out where they are empty, as they are in older files."""
 
 

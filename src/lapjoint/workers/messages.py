@@ -77,6 +77,8 @@ class StepCommand:
     forces: Array = _array(np.float64, 6)
     iterations: int | None = None
     """Sweeps per step from this step on; None: as before."""
+    number: int = 0
+    """Of this command among those to all workers; the worker notes it before it writes results (see Kept)."""
     steps: int = 1
     """How many to take, one after the other."""
     forgets: bool = False
@@ -147,6 +149,8 @@ class StepReply:
     """m/s"""
     body_count: int = 0
     """Active bodies."""
+    sleeping_count: int = 0
+    """Of these, bodies that sleep."""
     step_measures: Array = _array(np.float64, len(STEP_MEASURES))
     """A row for each step, where the engine measures them."""
     broke_step: Ids = _array(np.int32)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms import load_algorithms
 from ..arrays.growing import grown
 from ..arrays.pages import trim
 from ..engines import (
@@ -26,6 +27,7 @@ from ..engines import (
     NeighbourEngine,
     SensorEngine,
     SensorEvents,
+    SleepingEngine,
     SubstepEngine,
     TouchEngine,
     TouchReports,
@@ -37,7 +39,9 @@ from ..params import Params
 from ..scene import Scene
 from ..scene.joints import counts_turns
 from ..scene.motions import unpack_motions
+from ..scene.titles import body_titles
 from .engine_states import StateParts
+from .kept import Kept
 from .looks import LookAnswers
 from .messages import (
     Ask,
@@ -76,6 +80,7 @@ class Worker:
         self._scene, self._engine = scene, make_engine(scene, params, index)
         self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
+        self._sleeping = self._engine if params.sleep and isinstance(self._engine, SleepingEngine) else None
         self._sensing = self._engine if isinstance(self._engine, SensorEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
         self._hitting: HitEngine | None = None
@@ -87,6 +92,7 @@ class Worker:
         self._in_fields = self._engine if scene.fields and isinstance(self._engine, FieldEngine) else None
         self._states = states
         self._worker_states = worker_states
+        self._kept, self._algorithms = Kept.none(), load_algorithms(params.algorithms)
         self._active = np.zeros(scene.body_count, bool)
         self._active_count = 0
         self._overlap = self._own = np.empty(0, np.int32)
@@ -121,6 +127,10 @@ class Worker:
     def set_states(self, states: Array) -> None:
         """Use another table of states from now on: there are more bodies."""
         self._states = states
+
+    def set_kept(self, kept: Kept) -> None:
+        """Keep the states of before a step there from now on."""
+        self._kept = kept
 
     def set_worker_states(self, worker_states: Array) -> None:
         """Use another table of overlap bodies from now on: there are more workers, or bodies."""
@@ -175,6 +185,8 @@ class Worker:
             self._kinematic.set_step(command.first_step)
         if self._in_fields is not None:
             self._in_fields.set_step(command.first_step)
+        if self._sleeping is not None:
+            self._sleeping.set_step(command.first_step)
         if self._sensing is not None and (command.senses or self._senses):
             self._sensing.watch_sensors(command.inside if command.senses else None)
             self._senses = command.senses
@@ -241,9 +253,7 @@ class Worker:
             return StepReply()
         if not isinstance(command, NeighbourCommand):
             engine.step(command.steps)
-        own = self._own_bodies(command)
-        engine.get_states(own, out=self._states, rows=own)
-        engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
+        self._write_states(command)
         contacts = engine.contacts()
         broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
         hits = self._hitting.hits() if self._hitting else Hits.none()
@@ -261,6 +271,7 @@ class Worker:
             has_ghosts=has_ghosts,
             ghosts=self._ghosts if has_ghosts else self._ghosts[:0],
             fallback_count=self._direct.fallback_count() if self._direct else 0,
+            sleeping_count=self._sleeping.sleeping_count() if self._sleeping else 0,
             substeps=self._in_substeps.substep_count() if self._in_substeps else 0,
             **broke.named("broke"),
             **hits.named("hit"),
@@ -274,6 +285,21 @@ class Worker:
             reset_s=self._reset_s,
             cpu_s=self._spent_cpu_s + time.thread_time() - start,
         )
+
+    def _write_states(self, command: StepCommand) -> None:
+        """Write the results where the server reads them, and keep what was there."""
+        own, engine = self._own_bodies(command), self._engine
+        if len(self._kept.noted):
+            self._algorithms.copy_rows(self._states, self._kept.states, own)
+            self._kept.noted[self.index] = command.number
+        engine.get_states(own, out=self._states, rows=own)
+        engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
+        lost = self._algorithms.find_not_finite(self._states, own)
+        if len(command.slot):
+            is_lost = np.isin(command.slot, self._algorithms.find_not_finite(self._worker_states, command.slot))
+            lost = np.union1d(lost, command.overlap[is_lost])
+        if len(lost):
+            raise NotFiniteError(f"{body_titles(self._scene, lost)}: not finite after the step", lost)
 
     def prepare(self) -> None:
         """Do what the next step can do already, while the others still step and the server works. Of this worker's

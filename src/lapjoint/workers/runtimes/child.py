@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import socket
 import struct
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -16,8 +13,8 @@ from dataclasses import asdict
 from ...params import Params
 from ..codec import from_bytes, read, to_bytes, write
 from ..messages import Command, Reply, WorkerFailure
+from .fork_server import start_worker
 from .shared import DONE, FAILED, GO, SharedMemory
-from .starter import start_process
 
 READ_S = 10.0
 """What the rest of a failure may take to arrive [s]."""
@@ -36,24 +33,10 @@ class Child:
         self._block = mailbox = SharedMemory(mailbox_size)
         self._mailbox = memoryview(mailbox.map)
         self.link, theirs = socket.socketpair()
-        task = {
-            "index": index,
-            "params": asdict(params),
-            "socket": theirs.fileno(),
-            "mail_room": mail_room,
-            "memory": [[block.fd, block.size] for block in (*blocks, mailbox)],
-        }
-        # The same modules as here, whatever was done to sys.path; one thread each, for the workers are the threads.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
-        environment["OPENBLAS_NUM_THREADS"] = "1"
+        sizes = [block.size for block in (*blocks, mailbox)]
+        task = {"index": index, "params": asdict(params), "mail_room": mail_room, "sizes": sizes}
         try:
-            self._process = start_process(
-                [sys.executable, "-m", "lapjoint.workers.runtimes.process_worker", json.dumps(task)],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno(), *(block.fd for block in blocks), mailbox.fd],
-                env=environment,
-                start_new_session=True,  # Ctrl-C is for the server; it ends the workers
-            )
+            self._process = start_worker(task, [theirs.fileno(), *(block.fd for block in blocks), mailbox.fd])
         except BaseException:
             self.link.close()
             mailbox.close()

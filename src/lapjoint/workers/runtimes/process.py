@@ -23,6 +23,7 @@ from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
+from ..kept import MOST_WORKERS, Kept
 from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
 from .answer_limits import AnswerLimits
 from .base import Array
@@ -51,7 +52,9 @@ class ProcessRuntime:
         self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
         self.byte_count: int | None = None
         self.wait_cpu_s = 0.0
-        self._blocks = [states, worker_states, scene_block, mail]
+        kept, noted = SharedMemory(ROW_BYTES * self._room), SharedMemory(8 * MOST_WORKERS)
+        self.kept = Kept(kept.array((self._room, STATE_SIZE), float), noted.array((-1,), np.int64))
+        self._blocks = [states, worker_states, scene_block, mail, kept, noted]
         self._mail_room = mail_room
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._children: list[Child] = []
@@ -152,6 +155,8 @@ class ProcessRuntime:
         if body_count > self._room:
             self._room = max(body_count, 2 * self._room)
             states.grow(ROW_BYTES * self._room)
+            self._blocks[4].grow(ROW_BYTES * self._room)
+            self.kept = Kept(self._blocks[4].array((self._room, STATE_SIZE), float), self.kept.noted)
             for child in self._children:
                 child.make_room(mailbox_size(self._room))
         self.states = self.border_states = states.array((self._room, STATE_SIZE), float)[:body_count]
@@ -160,6 +165,7 @@ class ProcessRuntime:
 
     def release(self, rows: slice) -> None:
         release(self.border_states[rows], shared=True)
+        release(self.kept.states[rows], shared=True)
 
     def _make_room(self, worker_count: int) -> None:
         """For what so many workers write besides their own bodies' states."""

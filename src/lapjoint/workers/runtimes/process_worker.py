@@ -1,4 +1,4 @@
-"""The worker's side of the process runtime. Started by process.py, never by hand."""
+"""The worker's side of the process runtime: forked off by the fork server, or a program of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +20,14 @@ from ...params import Params
 from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
 from ..codec import read, write
+from ..kept import Kept
 from ..messages import NeighbourCommand
 from ..worker import Worker, failure_of
 from .base import Array
 from .child import pack_failure
 from .shared import DONE, GO, SharedMemory
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15  # linux/prctl.h
 
 
 def leave_with_server(link: socket.socket) -> None:
@@ -35,11 +38,22 @@ def leave_with_server(link: socket.socket) -> None:
     os._exit(1)
 
 
-def die_with_server() -> None:
-    """Let Linux kill this process when the server dies: where it is stopped, it cannot notice that by itself."""
+def die_with_parent(parent: int) -> None:
+    """Let Linux kill this process when its parent dies: where it is stopped, it cannot notice that by itself."""
+    _control(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # which died before
+        os._exit(1)
+
+
+def set_name(name: str) -> None:
+    """What this process is called in lists of processes."""
+    _control(PR_SET_NAME, name.encode())
+
+
+def _control(what: int, value: int | bytes) -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            ctypes.CDLL(None).prctl(what, value, 0, 0, 0)
 
 
 def table(block: SharedMemory) -> Array:
@@ -47,16 +61,20 @@ def table(block: SharedMemory) -> Array:
     return block.array((block.size // (8 * STATE_SIZE), STATE_SIZE), float)
 
 
-def main() -> None:
-    task = json.loads(sys.argv[1])
-    link = socket.socket(fileno=task["socket"])
-    die_with_server()
+def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
+    """Be the worker that the task describes, until the server hangs up."""
+    socket_fd, *memory = descriptors
+    link = socket.socket(fileno=socket_fd)
+    set_name(f"lapjoint-{task['index']}")
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
-        states, worker_states, scene_block, mail, mailbox = (SharedMemory(size, fd) for fd, size in task["memory"])
+        blocks = (SharedMemory(size, fd) for size, fd in zip(task["sizes"], memory, strict=True))
+        states, worker_states, scene_block, mail, kept, noted, mailbox = blocks
         scene = read_scene(scene_block.map)
         worker = Worker(task["index"], scene, Params(**task["params"]), table(states), table(worker_states))
         worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"])
+        notes = noted.array((-1,), np.int64)
+        worker.set_kept(Kept(table(kept), notes))
         scene_block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
@@ -66,6 +84,8 @@ def main() -> None:
                 buffer = memoryview(mailbox.map)
             if states.look_again():
                 worker.set_states(table(states))
+            if kept.look_again():
+                worker.set_kept(Kept(table(kept), notes))
             if worker_states.look_again():
                 worker.set_worker_states(table(worker_states))
             command = read(buffer)
@@ -86,4 +106,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    work(*json.loads(sys.argv[1]))

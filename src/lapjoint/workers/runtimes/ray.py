@@ -24,7 +24,8 @@ from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
-from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
+from ..kept import MOST_WORKERS, Kept
+from ..messages import Command, NeighbourCommand, Reply, StepCommand, WorkerFailure, steps_of
 from .answer_limits import AnswerLimits
 from .base import Array
 from .placement import place
@@ -60,6 +61,7 @@ class RayRuntime:
         self.border_states: Array = states.array((scene.body_count, STATE_SIZE), float)
         self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
         self._blocks = [states, worker_states, mail]
+        self.kept = Kept(np.empty((self._room, STATE_SIZE)), np.zeros(MOST_WORKERS, np.int64))
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         """What workers with the server's memory send each other within a step."""
         self._actors: list[RayActor] = []
@@ -104,6 +106,7 @@ class RayRuntime:
             sent_commands = [
                 None if actor.failure else command for actor, command in zip(self._actors, commands, strict=True)
             ]
+            self._keep_states(commands)
             self._remote.byte_count = 0
             if self._remote.must_know_more(sent_commands):
                 self._fetch()
@@ -122,6 +125,17 @@ class RayRuntime:
             None if command is None else reply or actor.failure
             for actor, command, reply in zip(self._actors, commands, replies, strict=True)
         ]
+
+    def _keep_states(self, commands: Sequence[Command | None]) -> None:
+        """Keep what the server has of the states before a step: workers do not, for some are on other machines. A step
+        that only some workers take again began with the same states."""
+        steps = [command for command in commands if isinstance(command, StepCommand)]
+        if len(steps) == len(commands):
+            states = self.states if self._params.send == "all" else self.border_states
+            np.copyto(self.kept.states[: len(states)], states)
+        for worker, command in enumerate(commands):
+            if isinstance(command, StepCommand):
+                self.kept.noted[worker] = command.number
 
     def _fetch(self) -> None:
         """Ask the actors on other machines for the states of all their own bodies."""
@@ -272,6 +286,7 @@ class RayRuntime:
         if body_count > self._room:
             self._room = max(body_count, 2 * self._room)
             states.grow(ROW_BYTES * self._room)
+            self.kept = Kept(np.empty((self._room, STATE_SIZE)), self.kept.noted)
         self.border_states = states.array((self._room, STATE_SIZE), float)[:body_count]
         self._remote.set_table(self.border_states)
         more_mail = mail_room > self._mail_room
