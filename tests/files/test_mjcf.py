@@ -315,6 +315,15 @@ def test_a_model_that_is_attached_has_its_meshes_beside_it(tmp_path: Path) -> No
     assert read_scene(path).bodies.mass.tolist() == pytest.approx([8000 / 6])
 
 
+def test_what_mujoco_warns_of_is_noted_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "child.xml").write_text(model(FREE, before='<option timestep="0.005"/>'))
+    path, attach = tmp_path / "model.xml", '<frame><attach model="c" body="a" prefix="{}"/></frame>'
+    asset = '<asset><model name="c" file="child.xml"/></asset>'
+    path.write_text(model(attach.format("p") + attach.format("q"), before=asset))
+    assert [line[:31] for line in read_with_notes(path)[1].lines()] == ["MuJoCo: Attach conflict when at"]
+    assert capfd.readouterr() == ("", "")
+
+
 # ---- files that are wrong ------------------------------------------------------------------------------------------
 
 BODY = '<body pos="0 0 1"><freejoint/><geom size="0.1"/></body>'
