@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tables import Row, show, write_table
@@ -21,14 +22,20 @@ from lapjoint import Params, Scene, Simulation
 from lapjoint.files.read import read_scene
 
 SECONDS, REST = 4.0, 0.5
-KINDS = ((1, "tight"), (4, "tight"), (4, "blend"))
-"""With one worker there is nothing to couple."""
+KINDS: tuple[tuple[int, str, dict[str, Any]], ...] = (
+    (1, "", {}),
+    (4, "tight", {}),
+    (4, "blend", {}),
+    (4, "blend", {"growth_depth": 6}),
+)
+"""Workers, coupling (of one worker there is none) and other options."""
 
 
-def measure(scene: Scene, workers: int, coupling: str) -> Row:
+def measure(scene: Scene, workers: int, coupling: str, options: dict[str, Any]) -> Row:
     steps, last = round(SECONDS / scene.timestep), round(REST / scene.timestep)
     gaps, depths, means, slowest, together = (np.zeros(steps) for _ in range(5))
-    with Simulation(scene, Params(workers=workers, runtime="process", coupling=coupling)) as simulation:
+    params = Params(workers=workers, runtime="process", coupling=coupling or "tight", **options)
+    with Simulation(scene, params) as simulation:
         server = time.process_time()
         for step in range(steps):
             simulation.step()
@@ -42,7 +49,8 @@ def measure(scene: Scene, workers: int, coupling: str) -> Row:
     assert (states[:, 2] > 0).all(), "somebody is below the floor"
     return {
         "workers": workers,
-        "coupling": coupling if workers > 1 else "",
+        "coupling": coupling,
+        "growth_depth": options.get("growth_depth", scene.growth_depth) if coupling == "blend" else "",
         "bodies": scene.body_count,
         "joints": scene.joint_count,
         "gap_max_mm": round(1e3 * gaps.max(), 4),
@@ -61,8 +69,8 @@ def measure(scene: Scene, workers: int, coupling: str) -> Row:
 def main() -> None:
     scene = read_scene(sys.argv[1])
     rows = []
-    for workers, coupling in KINDS:
-        rows.append(measure(scene, workers, coupling))
+    for workers, coupling, options in KINDS:
+        rows.append(measure(scene, workers, coupling, options))
         show(rows[-1])
     if len(sys.argv) > 2:
         write_table(rows, Path(sys.argv[2]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -452,11 +453,11 @@ class _Reader:
             return
         for name in ("mass", "density"):
             value = given(prim, f"physics:{name}", 0.0)
-            if not (np.isfinite(value) and value >= 0):
+            if not (isfinite(value) and value >= 0):
                 raise self._notes.refuse(str(prim.GetPath()), f"its {name} is {value}, expected a positive number")
         for name in ("centerOfMass", "diagonalInertia"):
             value = given(prim, f"physics:{name}")
-            if value is not None and np.isnan(vector(value)).any():
+            if value is not None and any(isnan(one) for one in value):
                 raise self._notes.refuse(str(prim.GetPath()), f"its {name} is {value}, expected numbers")
 
     # ---- joints ----------------------------------------------------------------------------------------------------
@@ -557,6 +558,6 @@ def _all_given(prim: Any) -> tuple[float, Any, Any, Any] | None:
     moments, axes = given(prim, "physics:diagonalInertia"), given(prim, "physics:principalAxes")
     if not mass > 0 or centre is None or moments is None or axes is None:
         return None
-    if not (np.isfinite(vector(centre)).all() and vector(moments).any() and axes.GetLength() > 0):
+    if not (all(map(isfinite, centre)) and any(moments) and axes.GetLength() > 0):
         return None
     return mass, moments, centre, axes
