@@ -91,6 +91,33 @@ def test_free_motion_is_that_of_mujoco(name: str, keyframe: str | None, toleranc
     assert moved > 0.02
 
 
+@pytest.mark.slow
+def test_a_person_moves_as_in_mujoco(tmp_path: Path) -> None:
+    """22 axes, up to three in a joint, each with its own speed: mistaken orders of axes would show. Limits and friction
+    of MuJoCo are soft, and off."""
+    text = (DATA.parents[2] / "examples" / "humanoid.xml").read_text().replace('frictionloss="0.5"', "")
+    text = text.replace("<option", '<option><flag limit="disable" contact="disable"/></option><option', 1)
+    model = mujoco.MjModel.from_xml_string(text)
+    qpos, qvel = model.qpos0.copy(), 2 * np.sin(np.arange(1.0, 1 + model.nv))
+    qpos[7:] = model.jnt_range[1:].mean(axis=1)
+    values = (" ".join(map(repr, table.tolist())) for table in (qpos, qvel))
+    key = '<keyframe><key name="k" qpos="{}" qvel="{}"/></keyframe></mujoco>'.format(*values)
+    path = tmp_path / "person.xml"
+    path.write_text(text.replace("</mujoco>", key))
+    scene, _ = read_with_notes(path, keyframe="k")
+    with Simulation(scene, Params(precision="float64", substeps=4, timestep=0.0005)) as simulation:
+        simulation.step(200)
+        states = simulation.states
+    model.opt.timestep, model.opt.integrator = 0.0002, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = qpos, qvel
+    for _ in range(500):
+        mujoco.mj_step(model, data)
+    wanted = np.array([data.xipos[model.body(name).id] for name in scene.body_names.values()])
+    assert np.linalg.norm(wanted - scene.states[:, :3], axis=1).max() > 0.2
+    np.testing.assert_allclose(states[:, :3], wanted, atol=1e-3)
+
+
 # ---- what becomes of what ------------------------------------------------------------------------------------------
 
 

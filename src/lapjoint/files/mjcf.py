@@ -401,7 +401,8 @@ class _Reader:
         joint = Ball() if kind == CONNECT else Fixed()
         if kind == CONNECT:
             turn = turn_b = rotation.IDENTITY
-        self._model.joints.append(LinkJoint(joint, a, b, anchor, turn, anchor_b, turn_b, where=where))
+        # Unlike a body and its child, what an equality holds together touches.
+        self._model.joints.append(LinkJoint(joint, a, b, anchor, turn, anchor_b, turn_b, collide=True, where=where))
 
     def _couple(self, one: int, two: int, ratio: float, where: str) -> None:
         """The turning of one joint is `ratio` times that of another, or it stands still where there is no other."""
