@@ -448,7 +448,7 @@ PARTS = {
         *("_is_changed", "_has_turned"),  # workers are told all anew
     ),
     "detection": (
-        *("_scene", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
+        *("_scene", "_params", "_algorithms", "_joint_edges", "jointed", "_detector", "graph"),
         *("_knows_joints", "_knows_bodies", "is_unchanged"),
     ),
     "recovery": (
