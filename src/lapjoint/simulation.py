@@ -304,8 +304,10 @@ class Simulation:
                 except LapjointError as own:
                     error.add_note(str(own))
             raise
-        known = now.commands.known if now.commands.knows(now.membership) else now.membership.bits.copy()
-        profile.count_workers(commands, now.replies, known)
+        bits, count = now.commands.known, now.commands.known_count
+        if not now.commands.knows(now.membership):  # bodies have left within the step
+            bits, count = now.membership.bits.copy(), now.scene.living_count
+        profile.count_workers(commands, now.replies, bits, count)
         profile.sent_bytes = self._runtime.byte_count
         return plan.steps
 
@@ -411,7 +413,8 @@ class Simulation:
     def joint_gaps(self) -> Array:
         """Gap of every joint now [m]; that of one that holds no more is 0."""
         gaps, holds = np.zeros(self.scene.joint_count), np.flatnonzero(self.scene.joint_alive)
-        gaps[holds] = joint_gaps(self.scene, self.states, holds)
+        if len(holds):
+            gaps[holds] = joint_gaps(self.scene, self._runtime.states, holds)
         return gaps
 
     @property

@@ -80,16 +80,17 @@ class StepProfile:
     sent_bytes: int | None = None
     """What the runtime sent and received over a network, the exchange within the step apart."""
     bits: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 1), np.uint64), repr=False)
-    """The membership that the workers acted on."""
+    """The membership that the workers acted on, and how many bodies have a worker in it."""
+    body_count: int = 0
 
     fetch_contacts: Callable[[Sequence[StepReply]], None] | None = field(default=None, repr=False)
     """Completes the replies with contacts that workers have not sent, until the next step."""
 
     def count_workers(
-        self, commands: Sequence[StepCommand], replies: Sequence[StepReply], bits: NDArray[np.uint64]
+        self, commands: Sequence[StepCommand], replies: Sequence[StepReply], bits: NDArray[np.uint64], body_count: int
     ) -> None:
         """Take over what the workers measured."""
-        self.commands, self.replies, self.bits = commands, replies, bits
+        self.commands, self.replies, self.bits, self.body_count = commands, replies, bits, body_count
         self.residual = max((reply.residual for reply in replies if not math.isnan(reply.residual)), default=math.nan)
         self.substeps = max((reply.substeps for reply in replies), default=0)
         self.series = StepSeries.of(commands, replies)
