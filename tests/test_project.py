@@ -116,7 +116,10 @@ LAYERS = [
 
 # The same within a folder, where its members build on each other.
 MEMBERS = {
-    "workers": ["messages", "codec", "engine_states", "readings", "questions", "looks", "worker", "runtimes"],
+    "workers": [
+        *("messages", "codec", "engine_states", "kept", "readings", "questions", "looks", "start_contacts"),
+        *("worker", "runtimes"),
+    ],
     "view": ["draw", "page", "export"],
     "studies": ["titles", "step_values", "bench", "peers", "compare", "report", "reproduce"],
 }

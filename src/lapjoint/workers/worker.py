@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms import load_algorithms
 from ..arrays.growing import grown
 from ..arrays.pages import trim
+from ..arrays.rows import copy_rows, find_not_finite
 from ..engines import (
     STEP_MEASURES,
     BreakingEngine,
+    Contacts,
     DirectEngine,
     DrivingEngine,
     EngineState,
@@ -57,6 +58,8 @@ from .messages import (
     WriteState,
 )
 from .questions import Answers
+from .readings import CONTACTS
+from .start_contacts import START_CONTACTS, start_contacts
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -92,12 +95,18 @@ class Worker:
         self._in_fields = self._engine if scene.fields and isinstance(self._engine, FieldEngine) else None
         self._states = states
         self._worker_states = worker_states
-        self._kept, self._algorithms = Kept.none(), load_algorithms(params.algorithms)
+        self._kept = Kept.none()
         self._active = np.zeros(scene.body_count, bool)
         self._active_count = 0
         self._overlap = self._own = np.empty(0, np.int32)
         looks = LookAnswers(scene, lambda: (self._active, self._states))
-        self._parts, self._answers = StateParts(), Answers(self._engine, looks.by_name)
+        self._contacts = Contacts.none()
+        own_answers = {
+            **looks.by_name,
+            CONTACTS: lambda _: dict(vars(self._contacts)),
+            START_CONTACTS: lambda asked: start_contacts(scene, params, self._states, asked),
+        }
+        self._parts, self._answers = StateParts(), Answers(self._engine, own_answers)
         self._command = StepCommand()
         self._has_stepped = self._senses = False
         self._prepare_cpu_s = self._spent_cpu_s = self._reset_s = self._waited_s = 0.0
@@ -158,7 +167,10 @@ class Worker:
         if isinstance(command, Ask):
             if len(command.reset):
                 self._engine.set_states(command.reset, self._states[command.reset])
-            return self._answers.part(command)
+            answer = self._answers.part(command)
+            if len(command.activate):
+                trim()  # an engine of theirs was made and dropped
+            return answer
         state = self._parts.write(command)
         if state is not None and isinstance(command, WriteState):
             self._restore(state)
@@ -254,7 +266,8 @@ class Worker:
         if not isinstance(command, NeighbourCommand):
             engine.step(command.steps)
         self._write_states(command)
-        contacts = engine.contacts()
+        self._contacts = engine.contacts()  # now, for to prepare the next step finds others
+        contacts = self._contacts if command.contacts else Contacts.none()
         broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
         hits = self._hitting.hits() if self._hitting else Hits.none()
         touches = self._touching.touches() if self._touching else TouchReports.none()
@@ -265,6 +278,7 @@ class Worker:
             contacts.bodies,
             contacts.point_count,
             contacts.depth,
+            command.contacts,
             residual=engine.residual(),
             body_count=self._active_count,
             between_meetings_s=self._between_meetings_s,
@@ -290,13 +304,13 @@ class Worker:
         """Write the results where the server reads them, and keep what was there."""
         own, engine = self._own_bodies(command), self._engine
         if len(self._kept.noted):
-            self._algorithms.copy_rows(self._states, self._kept.states, own)
+            copy_rows(self._states, self._kept.states, own)
             self._kept.noted[self.index] = command.number
         engine.get_states(own, out=self._states, rows=own)
         engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
-        lost = self._algorithms.find_not_finite(self._states, own)
+        lost = find_not_finite(self._states, own)
         if len(command.slot):
-            is_lost = np.isin(command.slot, self._algorithms.find_not_finite(self._worker_states, command.slot))
+            is_lost = np.isin(command.slot, find_not_finite(self._worker_states, command.slot))
             lost = np.union1d(lost, command.overlap[is_lost])
         if len(lost):
             raise NotFiniteError(f"{body_titles(self._scene, lost)}: not finite after the step", lost)
