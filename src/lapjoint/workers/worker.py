@@ -246,6 +246,8 @@ class Worker:
         if not isinstance(command, NeighbourCommand):
             engine.step(command.steps)
         own = self._own_bodies(command)
+        if self._sleeping is not None:
+            own = self._sleeping.take_moved()  # the rows of all others are as they were
         engine.get_states(own, out=self._states, rows=own)
         engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
         contacts = engine.contacts()
@@ -315,6 +317,9 @@ class Worker:
 
     def _deactivate(self, bodies: Ids) -> None:
         self._engine.deactivate(bodies)
+        self._note_deactivated(bodies)
+
+    def _note_deactivated(self, bodies: Ids) -> None:
         self._active_count -= len(bodies)
         self._active[bodies] = False
 
@@ -353,7 +358,8 @@ class Worker:
 
     def _migrate(self, command: Migrate, cache: EngineState) -> None:
         if len(command.deactivate):
-            self._deactivate(command.deactivate)
+            self._with_neighbours.hand_over(command.deactivate)
+            self._note_deactivated(command.deactivate)
         if len(command.activate):
             self._activate(command.activate)
         self._with_neighbours.merge_cache(cache)
