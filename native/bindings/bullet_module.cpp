@@ -60,6 +60,13 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> table_of(const std::vector<T>& from)
   return nb::ndarray<nb::numpy, double, nb::ndim<2>>(rows, {from.size(), columns}, owner);
 }
 
+nb::ndarray<nb::numpy, int, nb::ndim<1>> array_of(const std::vector<int>& from) {
+  auto* numbers = new int[from.size()];
+  nb::capsule owner(numbers, [](void* p) noexcept { delete[] static_cast<int*>(p); });
+  std::copy(from.begin(), from.end(), numbers);
+  return nb::ndarray<nb::numpy, int, nb::ndim<1>>(numbers, {from.size()}, owner);
+}
+
 BodyColumns body_columns(const nb::dict& table, int count) {
   BodyColumns c;
   c.count = count;
@@ -348,8 +355,9 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           },
           "ids"_a, "states"_a, Unlocked())
       .def(
-          "deactivate", [](BulletWorld& w, Input<int> ids) { w.deactivate(ids.data(), rows(ids)); }, "ids"_a,
-          Unlocked())
+          "deactivate",
+          [](BulletWorld& w, Input<int> ids, bool migrates) { w.deactivate(ids.data(), rows(ids), migrates); }, "ids"_a,
+          "migrates"_a = false, Unlocked())
       .def(
           "set_states",
           [](BulletWorld& w, Input<int> ids, Input<double> states) {
@@ -498,7 +506,12 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.restore_sleep(ids.data(), rows(ids), islands.data(), still.data());
           },
           "ids"_a, "islands"_a, "still"_a, Unlocked())
+      .def(
+          "merge_still",
+          [](BulletWorld& w, Input<int> ids, Input<int> still) { w.merge_still(ids.data(), rows(ids), still.data()); },
+          "ids"_a, "still"_a)
       .def("sleeping_count", &BulletWorld::sleeping_count)
+      .def("take_moved", [](BulletWorld& w) { return array_of(w.take_moved()); })
       .def(
           "merge_contact_cache",
           [](BulletWorld& w, Input<int> point_bodies, Input<int> point_numbers, Input<btScalar> points) {

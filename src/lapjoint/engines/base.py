@@ -214,6 +214,10 @@ class SleepingEngine(Protocol):
         """Active bodies that sleep."""
         ...
 
+    def take_moved(self) -> Ids:
+        """Active bodies whose states may be others than when this was last asked for."""
+        ...
+
     def set_step(self, step_count: int) -> None:
         """So many steps have been taken: bodies fall asleep in steps of some numbers. Each step adds one by itself."""
         ...
@@ -386,6 +390,10 @@ class NeighbourEngine(Protocol):
 
     def mail(self) -> Mail:
         """What the last such steps took of messages, all of them."""
+        ...
+
+    def hand_over(self, body_ids: ArrayLike) -> None:
+        """Deactivate bodies that migrate to other workers: what sleeps with them has no reason to move."""
         ...
 
     def merge_cache(self, state: EngineState) -> None:

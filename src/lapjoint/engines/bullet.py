@@ -401,7 +401,12 @@ class BulletEngine:
                 np.ascontiguousarray(state.still_steps),
             )
 
+    def hand_over(self, body_ids: ArrayLike) -> None:
+        self._call(self._world.deactivate, as_ids(body_ids), True)
+
     def merge_cache(self, state: EngineState) -> None:
+        if len(state.still_steps) and self.params.sleep:
+            self._world.merge_still(as_ids(state.body_ids), np.ascontiguousarray(state.still_steps))
         state = state.of_precision(self.params.precision)
         self._check_points(state)
         self._call(
@@ -480,6 +485,9 @@ class BulletEngine:
 
     def sleeping_count(self) -> int:
         return self._world.sleeping_count()
+
+    def take_moved(self) -> Ids:
+        return self._world.take_moved()
 
     def step_measures(self) -> Array:
         return self._world.step_measures()

@@ -300,7 +300,9 @@ class Params:
             "send": self.send != "all",
         }
         set_here = [name for name, is_set in obstacles.items() if is_set]
-        return choose_coupling(max(self.workers, self.max_workers or 0), self.given("blend"), set_here)
+        # Sleep is of one coupling: a run that goes on with more workers has it already.
+        most = 2 if self.sleep else max(self.workers, self.max_workers or 0)
+        return choose_coupling(most, self.given("blend"), set_here)
 
     def coupling_reason(self, scene: Scene) -> str | None:
         """Why auto takes the coupling that it takes for this scene; None where `coupling` is not auto."""

@@ -84,6 +84,7 @@ class Worker:
         self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
         self._sleeping = self._engine if params.sleep and isinstance(self._engine, SleepingEngine) else None
+        self._moved: Ids | None = None  # in the last step; None: it is not known who did
         self._sensing = self._engine if isinstance(self._engine, SensorEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
         self._hitting: HitEngine | None = None
@@ -303,8 +304,15 @@ class Worker:
     def _write_states(self, command: StepCommand) -> None:
         """Write the results where the server reads them, and keep what was there."""
         own, engine = self._own_bodies(command), self._engine
+        kept = own
+        if self._sleeping is not None:
+            # Rows of bodies that sleep are as they were. Of those that fell asleep in the last step, the row that is
+            # kept is of before it.
+            own = self._sleeping.take_moved()
+            kept = kept if self._moved is None else np.union1d(own, self._moved[self._active[self._moved]])
+            self._moved = own
         if len(self._kept.noted):
-            copy_rows(self._states, self._kept.states, own)
+            copy_rows(self._states, self._kept.states, kept)
             self._kept.noted[self.index] = command.number
         engine.get_states(own, out=self._states, rows=own)
         engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
@@ -350,6 +358,9 @@ class Worker:
 
     def _deactivate(self, bodies: Ids) -> None:
         self._engine.deactivate(bodies)
+        self._note_deactivated(bodies)
+
+    def _note_deactivated(self, bodies: Ids) -> None:
         self._active_count -= len(bodies)
         self._active[bodies] = False
 
@@ -384,11 +395,12 @@ class Worker:
         self._active[:] = False
         self._active[state.body_ids] = True
         self._active_count = len(state.body_ids)
-        self._overlap, self._ghosts = UNKNOWN, state.body_ids[:0]
+        self._overlap, self._ghosts, self._moved = UNKNOWN, state.body_ids[:0], None
 
     def _migrate(self, command: Migrate, cache: EngineState) -> None:
         if len(command.deactivate):
-            self._deactivate(command.deactivate)
+            self._with_neighbours.hand_over(command.deactivate)
+            self._note_deactivated(command.deactivate)
         if len(command.activate):
             self._activate(command.activate)
         self._with_neighbours.merge_cache(cache)
