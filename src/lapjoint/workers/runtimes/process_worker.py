@@ -1,4 +1,4 @@
-"""The worker's side of the process runtime. Started by process.py, never by hand."""
+"""A worker's process. Started by child.py, never by hand."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from contextlib import suppress
 import numpy as np
 
 from ...params import Params
-from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
 from ..codec import read, write
-from ..messages import NeighbourCommand
+from ..messages import NeighbourCommand, RemoteCommand
 from ..worker import Worker, failure_of
-from .base import Array
 from .child import pack_failure
+from .remote_worker import RemoteSide, table
 from .shared import DONE, GO, SharedMemory
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -42,11 +41,6 @@ def die_with_server() -> None:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def table(block: SharedMemory) -> Array:
-    """A block as rows of states."""
-    return block.array((block.size // (8 * STATE_SIZE), STATE_SIZE), float)
-
-
 def main() -> None:
     task = json.loads(sys.argv[1])
     link = socket.socket(fileno=task["socket"])
@@ -55,8 +49,10 @@ def main() -> None:
     try:
         states, worker_states, scene_block, mail, mailbox = (SharedMemory(size, fd) for fd, size in task["memory"])
         scene = read_scene(scene_block.map)
-        worker = Worker(task["index"], scene, Params(**task["params"]), table(states), table(worker_states))
-        worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"])
+        params = Params(**task["params"])
+        worker = Worker(task["index"], scene, params, table(states), table(worker_states))
+        worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"], task["bell"])
+        remote = RemoteSide(worker, scene, params, states, worker_states, task["shared"])
         scene_block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
@@ -68,10 +64,11 @@ def main() -> None:
                 worker.set_states(table(states))
             if worker_states.look_again():
                 worker.set_worker_states(table(worker_states))
-            command = read(buffer)
+            message = read(buffer)
+            command = message.command if isinstance(message, RemoteCommand) else message
             if isinstance(command, NeighbourCommand) and mail.look_again():
-                worker.set_mail(mail.array((-1,), np.uint8), command.mail_room)
-            write(worker.execute(command), buffer)
+                worker.set_mail(mail.array((-1,), np.uint8), command.mail_room, task["bell"])
+            write(remote.answer(message) if isinstance(message, RemoteCommand) else worker.execute(message), buffer)
             link.send(DONE)
             worker.prepare()
     except (BrokenPipeError, ConnectionResetError):
