@@ -332,10 +332,9 @@ class WorkerFailure:
 
 @dataclass
 class RemoteCommand:
-    """Server to an actor: a command, and what an actor without the server's memory needs for it."""
+    """Server to a worker that may be on another machine: a command, and what it needs for it without the server's
+    memory."""
 
-    number: int = 0
-    """Of the request; one that comes again is answered as before."""
     wants: str = ""
     """Which states come back: none, border (those of watched and moved bodies), or all (those of own bodies)."""
     command: StepCommand | NeighbourCommand | ReadState | WriteState | Migrate | Ask | None = None
@@ -350,10 +349,9 @@ class RemoteCommand:
 
 @dataclass
 class RemoteReply:
-    """An actor to the server."""
+    """Such a worker to the server."""
 
-    number: int = 0
-    reply: StepReply | StatePart | AnswerPart | WorkerFailure | None = None
+    reply: StepReply | StatePart | AnswerPart | None = None
     overlap: Array = _array(np.float64, 13, narrow=True)
     """States of overlap bodies, as the command lists them."""
     bodies: Ids = _array(np.int32)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,6 @@ from ..engines import (
     TouchReports,
     make_engine,
 )
-from ..engines.mailboxes import abandon
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
 from ..scene import Scene
@@ -114,25 +112,13 @@ class Worker:
         self._between_meetings_s: Array = np.empty(0)
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.mail_room = self._mail_count = 0
+        self._bell = -1
         self._ghosts = self._own  # that were last reported
 
-    def set_mail(self, memory: NDArray[np.uint8], room: int) -> None:
-        """Where messages to and from other workers lie within a step, and how many bytes one can have."""
-        self._mail, self.mail_room, self._mail_count = memory, room, 0
-
-    def connect(self, worker_count: int, sockets: Mapping[int, int]) -> None:
-        """Reach these of so many workers through sockets, for they do not see the mail. Takes the sockets over."""
-        self._with_neighbours.connect(self._mail, worker_count, self.mail_room, self.index, sockets)
-        self._mail_count = 0
-
-    def disconnect(self, workers: Iterable[int]) -> None:
-        """These workers have ended, or see the mail from now on."""
-        self._with_neighbours.disconnect(workers)
-
-    def abandon(self, attempt: int) -> None:
-        """Let all other workers leave this attempt at a step: this one has failed in it."""
-        abandon(self._mail, attempt)
-        self._with_neighbours.abandon_links(attempt)
+    def set_mail(self, memory: NDArray[np.uint8], room: int, bell: int = -1) -> None:
+        """Where messages to and from other workers lie within a step, how many bytes one can have, and what wakes who
+        carries those to other machines."""
+        self._mail, self.mail_room, self._bell, self._mail_count = memory, room, bell, 0
 
     def set_states(self, states: Array) -> None:
         """Use another table of states from now on: there are more bodies."""
@@ -247,7 +233,7 @@ class Worker:
         assert isinstance(command, NeighbourCommand)
         if len(command.turns) != self._mail_count:
             self._mail_count = len(command.turns)
-            engine.open_mailboxes(self._mail, self._mail_count, self.mail_room, self.index)
+            engine.open_mailboxes(self._mail, self._mail_count, self.mail_room, self.index, self._bell)
         engine.set_turns(self.index, command.turns, command.whole)
         completed = engine.step_with_neighbours(command.attempt, command.steps, command.choose)
         mail = engine.mail()
