@@ -43,6 +43,7 @@ from lapjoint import (
     Sphere,
     TriangleMesh,
 )
+from lapjoint.engines import SleepingEngine
 from lapjoint.engines.support import ALL_JOINTS, ALL_SHAPES, FEATURES
 from lapjoint.scene.joints import Spring
 from lapjoint.scene.measures import joint_gaps
@@ -383,10 +384,12 @@ def rolling_friction(start: Start) -> None:
 # ---- the engine --------------------------------------------------------------------------------------------------
 
 
-def sleeping(start: Start) -> None:
-    engine = start(balls(), sleeping=True)
+def sleep(start: Start) -> None:
+    engine = start(balls(), sleep=True, sleep_after=0.1)
     engine.step(1500)
     asleep = engine.get_states()
+    assert isinstance(engine, SleepingEngine)
+    assert engine.sleeping_count() == len(asleep)
     engine.step(10)
     np.testing.assert_array_equal(engine.get_states(), asleep)
 
@@ -527,7 +530,7 @@ CASES: dict[str, Case] = {
     "kinematic bodies": Case(kinematic),
     "restitution": Case(restitution),
     "rolling friction": Case(rolling_friction),
-    "sleeping": Case(sleeping),
+    "sleep": Case(sleep),
     "iterations": Case(iterations, few_are_enough),
     "residual": Case(residual),
     "warm start": Case(warm_start, nothing_is_kept),

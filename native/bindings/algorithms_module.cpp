@@ -16,7 +16,6 @@
 #include "algorithms/graph.h"
 #include "algorithms/membership.h"
 #include "algorithms/overlap.h"
-#include "algorithms/state_rows.h"
 #include "algorithms/weights.h"
 #include "solver/block_cholesky.h"
 
@@ -41,11 +40,6 @@ void expect(bool holds, const char* otherwise) {
 void expect_ids(const Input<int>& ids, int low, int high, const char* otherwise) {
   const int* begin = ids.data();
   expect(std::all_of(begin, begin + ids.size(), [=](int id) { return low <= id && id < high; }), otherwise);
-}
-
-void expect_rows(const Input<double>& table, std::size_t row_count, std::size_t width, const Input<int>& rows) {
-  expect(table.ndim() == 2 && table.shape(1) == width, "tables of different widths");
-  expect_ids(rows, 0, static_cast<int>(std::min(row_count, table.shape(0))), "rows that do not exist");
 }
 
 Graph graph_view(const Input<int>& start, const Input<int>& neighbor) {
@@ -221,26 +215,6 @@ NB_MODULE(_algorithms, m) {
         return out;
       },
       "bits"_a.noconvert(), "known"_a.noconvert(), "worker_count"_a, "reset"_a, "worker"_a);
-  m.def(
-      "copy_rows",
-      [](Input<double> from, Output<double> to, Input<int> rows) {
-        expect_rows(from, to.shape(0), to.shape(1), rows);
-        nb::gil_scoped_release unlocked;
-        lapjoint::copy_rows(from.data(), to.data(), static_cast<int>(from.shape(1)), rows.data(), rows.size());
-      },
-      "source"_a.noconvert(), "target"_a.noconvert(), "rows"_a);
-  m.def(
-      "find_not_finite",
-      [](Input<double> table, Input<int> rows) {
-        expect_rows(table, table.shape(0), table.shape(1), rows);
-        std::vector<int> found;
-        {
-          nb::gil_scoped_release unlocked;
-          found = lapjoint::find_not_finite(table.data(), static_cast<int>(table.shape(1)), rows.data(), rows.size());
-        }
-        return to_array(std::move(found));
-      },
-      "table"_a.noconvert(), "rows"_a);
   m.def(
       "blend",
       [](Input<int> offset, Input<double> weight, Input<double> worker_states, Input<int> body, Output<double> states) {

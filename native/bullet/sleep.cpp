@@ -64,21 +64,24 @@ std::vector<std::vector<std::int32_t>> exchange_numbers(Mailboxes& mailboxes, co
 
 // ---- waking --------------------------------------------------------------------------------------------------------
 
-void BulletWorld::wake(int body) {
+// Of what has happened to an island: something that may move it, or nothing but that bodies of it change owners, so that
+// it sleeps again as soon as it can.
+void BulletWorld::wake(int body, bool stays_still) {
   if (body < 0) return;
-  still_[body] = 0;
-  if (island_[body] == kAwake) return;
-  woken_.push_back(island_[body]);
-  wake_island(island_[body]);
+  if (!stays_still) still_[body] = 0;
+  const int label = island_[body];
+  if (label == kAwake) return;
+  woken_.push_back(stays_still ? ~label : label);
+  wake_island(label, stays_still);
 }
 
-void BulletWorld::wake_island(int label) {
+void BulletWorld::wake_island(int label, bool stays_still) {
   const auto found = islands_.find(label);
   if (found == islands_.end()) return;
   std::vector<btPersistentManifold*> thawed;
   for (const int id : found->second.bodies) {
     island_[id] = kAwake;
-    still_[id] = 0;
+    if (!stays_still) still_[id] = 0;
     frozen_.thaw(id, thawed);
   }
   islands_.erase(found);
@@ -161,12 +164,15 @@ void BulletWorld::wake_together(Mailboxes* mailboxes) {
   woken_.clear();
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
-  if (!mailboxes) {
-    for (const int label : labels) wake_island(label);
-    return;
+  if (mailboxes) {
+    const auto of_workers = exchange_numbers(*mailboxes, labels);
+    labels.clear();
+    for (const std::vector<std::int32_t>& own : of_workers) labels.insert(labels.end(), own.begin(), own.end());
   }
-  for (const std::vector<std::int32_t>& of_worker : exchange_numbers(*mailboxes, labels))
-    for (const int label : of_worker) wake_island(label);
+  for (const int label : labels)
+    if (label >= 0) wake_island(label);
+  for (const int label : labels)
+    if (label < 0) wake_island(~label, true);
 }
 
 // ---- falling asleep ------------------------------------------------------------------------------------------------
@@ -378,6 +384,18 @@ int BulletWorld::sleeping_count() const {
   return count;
 }
 
+std::vector<int> BulletWorld::take_moved() {
+  std::vector<int> moved;
+  const auto is_own = [this](int id) { return slots_[id] && !is_ghost_[id]; };
+  std::copy_if(awake().begin(), awake().end(), std::back_inserter(moved), is_own);
+  std::sort(unread_.begin(), unread_.end());
+  unread_.erase(std::unique(unread_.begin(), unread_.end()), unread_.end());
+  for (const int id : unread_)
+    if (is_own(id) && island_[id] != kAwake) moved.push_back(id);
+  unread_.clear();
+  return moved;
+}
+
 // Of bodies that sleep: what two workers have is reported by the first of them.
 bool BulletWorld::is_resting_reported(int a, int b) const {
   for (const int id : {a, b}) {
@@ -490,6 +508,11 @@ void BulletWorld::read_sleep(int* islands, int* still) const {
     *islands++ = island_[id];
     *still++ = still_[id];
   }
+}
+
+void BulletWorld::merge_still(const int* ids, int count, const int* still) {
+  for (int i = 0; i < count; ++i)
+    if (ids[i] >= 0 && ids[i] < body_columns_.count) still_[ids[i]] = still[i];
 }
 
 void BulletWorld::restore_sleep(const int* ids, int count, const int* islands, const int* still) {

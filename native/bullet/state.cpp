@@ -246,7 +246,7 @@ void BulletWorld::merge_contact_cache(int point_count, const int* point_bodies, 
   }
   for (const CachedManifold& one : given)
     for (const int id : one.bodies)
-      if (id >= 0 && id < body_columns_.count) wake(id);
+      if (id >= 0 && id < body_columns_.count) wake(id, true);
   if (settings_.has_neighbours) {
     // Some may be of bodies that are ghosts soon. Where there are neighbours, who is one is about to change.
     const auto is_here = [this](const CachedManifold& one) { return object(one.bodies[0]) && object(one.bodies[1]); };

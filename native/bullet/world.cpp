@@ -260,13 +260,14 @@ void BulletWorld::activate(const int* ids, int count, const double* states) {
     if (ids[i] >= 0 && ids[i] < body_columns_.count && is_ghost_[ids[i]]) taken_over.push_back(ids[i]);
   std::sort(taken_over.begin(), taken_over.end());
   taken_over.erase(std::unique(taken_over.begin(), taken_over.end()), taken_over.end());
-  for (const int id : taken_over) wake(id);
+  for (const int id : taken_over) wake(id, true);
   leave(taken_over);
   ghosts_are_stale_ = true;
   const std::vector<int> sorted = require_new(ids, count);
   for (int i = 0; i < count; ++i) {
     slots_[ids[i]] = make_body(ids[i]);
     place_body(*slots_[ids[i]], states + kStateSize * i);
+    still_[ids[i]] = 0;
   }
   enter(ids, count, sorted);
 }
@@ -343,25 +344,25 @@ void BulletWorld::connect_joints(const int* ids, int count) {
   std::inplace_merge(joints_.begin(), joints_.begin() + before, joints_.end(), by_id);
 }
 
-void BulletWorld::deactivate(const int* ids, int count) {
+void BulletWorld::deactivate(const int* ids, int count, bool migrates) {
   require(ids, count, true);
   std::vector<int> sorted(ids, ids + count);
   std::sort(sorted.begin(), sorted.end());
   const auto twin = std::adjacent_find(sorted.begin(), sorted.end());
   if (twin != sorted.end()) throw BodyError(*twin, "is deactivated twice");
   ghosts_are_stale_ = true;
-  leave(sorted);
+  leave(sorted, migrates);
 }
 
 // Active bodies or ghosts.
-void BulletWorld::leave(const std::vector<int>& ids) {
+void BulletWorld::leave(const std::vector<int>& ids, bool migrates) {
   if (ids.empty()) return;
   const std::vector<int> going = ids;
   for (const int id : going)
     if (island_[id] != kAwake && is_ghost_[id])
       forget_sleeper(id);
     else
-      wake(id);
+      wake(id, migrates);
   for (const int id : going) mark_[id] = 1;
   contacts_solved_ = false;
   const auto leaving = [this](int body) { return body != kWorld && mark_[body]; };

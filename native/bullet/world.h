@@ -130,7 +130,8 @@ class BulletWorld {
   // Batches. `states` is count x 13. A number that is missing, doubled, already active (or not active) is a BodyError
   // and leaves the world as it was. A state that is not finite after a step is a NotFiniteError.
   void activate(const int* ids, int count, const double* states);
-  void deactivate(const int* ids, int count);
+  // `migrates`: to another worker, so that what sleeps with them has no reason to move.
+  void deactivate(const int* ids, int count, bool migrates = false);
   void set_states(const int* ids, int count, const double* states);
   // The i-th state goes to row rows[i], or i where there are no rows.
   void get_states(const int* ids, int count, double* states, const int* rows = nullptr) const;
@@ -180,6 +181,7 @@ class BulletWorld {
                const int* point_bodies, const int* point_numbers, const btScalar* points);
   // Of bodies in the same order: the island of each that sleeps, else -1; and for how many steps it has been still.
   void read_sleep(int* islands, int* still) const;
+  void merge_still(const int* ids, int count, const int* still);
   void restore_sleep(const int* ids, int count, const int* islands, const int* still);
   // Merge contact points of active bodies from another world's contact cache; they replace those of the same pairs.
   // With neighbours, those of bodies that are not here wait until ghosts are chosen.
@@ -222,6 +224,8 @@ class BulletWorld {
 
   // Bodies that sleep (bullet/sleep.cpp): own ones.
   int sleeping_count() const;
+  // Own bodies whose states may be others than when this was last called: those that are awake, or were.
+  std::vector<int> take_moved();
 
   int active_count() const;
   void active_ids(int* ids) const;
@@ -253,7 +257,7 @@ class BulletWorld {
   void require(const int* ids, int count, bool active) const;
   std::vector<int> require_new(const int* ids, int count) const;
   void enter(const int* ids, int count, const std::vector<int>& sorted);
-  void leave(const std::vector<int>& ids);
+  void leave(const std::vector<int>& ids, bool migrates = false);
   std::unique_ptr<Slot> make_body(int body_id) const;
   void place_body(Slot& slot, const double* state) const;
   void enter_broadphase(btRigidBody& body, int number, int shape_id, FilterBits filter, btScalar room = 0);
@@ -267,12 +271,12 @@ class BulletWorld {
     std::vector<int> bodies;
   };
   const std::vector<int>& awake() const { return islands_.empty() ? bodies_ : awake_; }
-  void wake(int body);
+  void wake(int body, bool stays_still = false);
   void wake_joint(int joint) {
     wake(joint_columns_.body_a[joint]);
     wake(joint_columns_.body_b[joint]);
   }
-  void wake_island(int label);
+  void wake_island(int label, bool stays_still = false);
   void wake_all();
   void forget_sleep();
   void forget_sleeper(int ghost);

@@ -148,23 +148,6 @@ def test_blend_within_rounding(case: Case, growth_depth: int, seed: int) -> None
     assert (found[others] == 7.0).all()
 
 
-@given(rows=st.lists(st.integers(0, 19), unique=True), wrong=st.sets(st.integers(0, 20 * 13 - 1), max_size=4))
-def test_rows_of_states(rows: list[int], wrong: set[int]) -> None:
-    rng = np.random.default_rng(len(rows))
-    source = rng.normal(size=(20, 13))
-    for place, value in zip(sorted(wrong), (np.nan, np.inf, -np.inf, -np.nan), strict=False):
-        source.flat[place] = value
-    source.flat[rng.integers(0, source.size)] = np.finfo(float).max  # which is finite
-    places = np.array(rows, np.int32)
-    found, expected = (np.full((20, 13), 7.0) for _ in range(2))
-    native.copy_rows(source, found, places)
-    reference.copy_rows(source, expected, places)
-    assert found.tobytes() == expected.tobytes()
-    answer = native.find_not_finite(source, places)
-    assert answer.tolist() == reference.find_not_finite(source, places).tolist()
-    assert set(answer.tolist()) == {row for row in rows if not np.isfinite(source[row]).all()}
-
-
 @pytest.mark.slow
 @many
 @given(case=random_cases(), growth_depth=growth_depths, data=st.data())

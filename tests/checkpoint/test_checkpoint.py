@@ -406,6 +406,8 @@ PARTS = {
     "commands": (
         "_known",
         "_known_as_of",
+        "_counted",
+        "_known_count",
         "_command_lists",
         "_reset",
         "_set",
@@ -445,10 +447,10 @@ PARTS = {
     "drives": (
         *("_scene", "_joint_count", "_axes", "_counted", "_first_row", "_can"),  # of the scene
         *("_targets", "_is_set", "_half_turns"),
-        *("_is_changed", "_has_turned"),  # workers are told all anew
+        *("_is_changed", "_has_turned", "_has_news"),  # workers are told all anew
     ),
     "detection": (
-        *("_scene", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
+        *("_scene", "_params", "_algorithms", "_joint_edges", "jointed", "_detector", "graph"),
         *("_knows_joints", "_knows_bodies", "is_unchanged"),
     ),
     "recovery": (

@@ -111,7 +111,8 @@ def test_options_are_those_of_params_with_their_defaults() -> None:
     has_option = [field for field in fields_of(Params) if field.has_option]
     assert {field.name for field in fields(Params)} - {field.name for field in has_option} == {
         *("solver_rows", "residual_threshold", "length_unit", "mass_unit", "joint_erp", "contact_erp", "warm_start"),
-        *("split_impulse", "friction_directions", "sleeping", "keep_forces", "max_workers"),
+        *("split_impulse", "friction_directions", "keep_forces", "max_workers"),
+        *("sleep_after", "sleep_speed", "sleep_spin"),
     }
     for field in has_option:
         option = "--" + field.name.replace("_", "-")

@@ -434,20 +434,3 @@ def test_sweeps_end_early_at_the_threshold(start: Make) -> None:
     for engine in (exact, early):
         engine.step()
     assert exact.residual() < early.residual() <= 1e-3
-
-
-def test_a_sleeping_body_wakes_when_its_support_leaves_or_moves(start: Make) -> None:
-    scene = Scene()
-    scene.add_static(Plane())
-    scene.add_bodies(Box((1.0, 1.0, 1.0)), [(x, 0.0, z) for x in (0.0, 5.0) for z in (0.5, 1.5)])
-    engine = start(scene, sleeping=True)
-    engine.step(2000)
-    asleep = engine.get_states()
-    engine.step(10)
-    np.testing.assert_array_equal(engine.get_states(), asleep)
-    engine.deactivate([0])
-    moved = asleep[[2]]
-    moved[0, 0] = 20.0
-    engine.set_states([2], moved)
-    engine.step(300)
-    np.testing.assert_allclose(engine.get_states()[:, 2], 0.5, atol=1e-3)

@@ -193,7 +193,7 @@ REFUSED = {
         Params(engine="springs:float64"),
         "static body 1 is a Compound of Sphere, which the engine springs does not have",
     ),
-    "sleeping": (Scene(), Params(engine="springs:float64", sleeping=True), "sleeping is on, which the engine springs"),
+    "sleep": (Scene(), Params(engine="rapier", sleep=True), "sleep is on, which the engine rapier does not have"),
 }
 
 

@@ -91,6 +91,33 @@ def test_free_motion_is_that_of_mujoco(name: str, keyframe: str | None, toleranc
     assert moved > 0.02
 
 
+@pytest.mark.slow
+def test_a_person_moves_as_in_mujoco(tmp_path: Path) -> None:
+    """22 axes, up to three in a joint, each with its own speed: mistaken orders of axes would show. Limits and friction
+    of MuJoCo are soft, and off."""
+    text = (DATA.parents[2] / "examples" / "humanoid.xml").read_text().replace('frictionloss="0.5"', "")
+    text = text.replace("<option", '<option><flag limit="disable" contact="disable"/></option><option', 1)
+    model = mujoco.MjModel.from_xml_string(text)
+    qpos, qvel = model.qpos0.copy(), 2 * np.sin(np.arange(1.0, 1 + model.nv))
+    qpos[7:] = model.jnt_range[1:].mean(axis=1)
+    values = (" ".join(map(repr, table.tolist())) for table in (qpos, qvel))
+    key = '<keyframe><key name="k" qpos="{}" qvel="{}"/></keyframe></mujoco>'.format(*values)
+    path = tmp_path / "person.xml"
+    path.write_text(text.replace("</mujoco>", key))
+    scene, _ = read_with_notes(path, keyframe="k")
+    with Simulation(scene, Params(precision="float64", substeps=4, timestep=0.0005)) as simulation:
+        simulation.step(200)
+        states = simulation.states
+    model.opt.timestep, model.opt.integrator = 0.0002, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = qpos, qvel
+    for _ in range(500):
+        mujoco.mj_step(model, data)
+    wanted = np.array([data.xipos[model.body(name).id] for name in scene.body_names.values()])
+    assert np.linalg.norm(wanted - scene.states[:, :3], axis=1).max() > 0.2
+    np.testing.assert_allclose(states[:, :3], wanted, atol=1e-3)
+
+
 # ---- what becomes of what ------------------------------------------------------------------------------------------
 
 
@@ -313,6 +340,15 @@ def test_a_model_that_is_attached_has_its_meshes_beside_it(tmp_path: Path) -> No
     path, attach = tmp_path / "model.xml", '<frame><attach model="c" body="r" prefix="p"/></frame>'
     path.write_text(model(attach, before='<asset><model name="c" file="sub/child.xml"/></asset>'))
     assert read_scene(path).bodies.mass.tolist() == pytest.approx([8000 / 6])
+
+
+def test_what_mujoco_warns_of_is_noted_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "child.xml").write_text(model(FREE, before='<option timestep="0.005"/>'))
+    path, attach = tmp_path / "model.xml", '<frame><attach model="c" body="a" prefix="{}"/></frame>'
+    asset = '<asset><model name="c" file="child.xml"/></asset>'
+    path.write_text(model(attach.format("p") + attach.format("q"), before=asset))
+    assert [line[:31] for line in read_with_notes(path)[1].lines()] == ["MuJoCo: Attach conflict when at"]
+    assert capfd.readouterr() == ("", "")
 
 
 # ---- files that are wrong ------------------------------------------------------------------------------------------

@@ -173,8 +173,3 @@ def test_a_function_that_returns_something_else_is_named(function: Any, message:
     scene.add_field(Field(function))
     with Simulation(scene, Params(runtime="inline")) as simulation, pytest.raises(LapjointError, match=message):
         simulation.step()
-
-
-def test_sleeping_bodies_feel_no_field() -> None:
-    with pytest.raises(LapjointError, match="scene 'pool' has field 0, which sleeping bodies do not feel"):
-        Simulation(pool(), Params(sleeping=True, solver="sequential"))

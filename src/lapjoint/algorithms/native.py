@@ -128,16 +128,6 @@ def command_lists(
     return CommandLists(*([value[a:b] for a, b in pairwise(start.tolist())] for start, value in lists))
 
 
-def copy_rows(source: Array, target: Array, rows: ArrayLike) -> None:
-    """See state_rows.py. Tables are in one piece: 50,000 rows of states take 1 ms, by their numbers in an array 2.6."""
-    _algorithms.copy_rows(source, target, np.ascontiguousarray(rows, np.int32))
-
-
-def find_not_finite(table: Array, rows: ArrayLike) -> Ids:
-    """See state_rows.py."""
-    return _algorithms.find_not_finite(table, np.ascontiguousarray(rows, np.int32))
-
-
 class PairFinder(near_twin.PairFinder):
     """A PairFinder that searches over a uniform grid."""
 

@@ -71,11 +71,3 @@ class Algorithms(Protocol):
     ) -> tuple[Ids, Ids, Array]:
         """Weights by depth in place of Algorithm 5; see weights.py."""
         ...
-
-    def copy_rows(self, source: Array, target: Array, rows: ArrayLike) -> None:
-        """Copies rows from one table of states to another; see state_rows.py."""
-        ...
-
-    def find_not_finite(self, table: Array, rows: ArrayLike) -> Ids:
-        """Finds rows that are not finite; see state_rows.py."""
-        ...

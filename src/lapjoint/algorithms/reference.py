@@ -8,7 +8,6 @@ from .command_lists import command_lists
 from .graph import Graph
 from .near_pairs import PairFinder
 from .overlap import assign_overlap
-from .state_rows import copy_rows, find_not_finite
 from .weights import compute_weights, depth_weights
 
 __all__ = [
@@ -19,7 +18,5 @@ __all__ = [
     "blend",
     "command_lists",
     "compute_weights",
-    "copy_rows",
     "depth_weights",
-    "find_not_finite",
 ]

@@ -61,6 +61,8 @@ ENGINE = {
     "joint_bodies": Rule("int32", ("live joints", 2), -1, "bodies"),
     "joint_impulses": Rule("float", ("live joints",)),
     "kinematic_poses": Rule("float64", ("moving statics", POSE_SIZE)),
+    "islands": Rule("int32", ("bodies that may sleep",), -1, "bodies"),
+    "still_steps": Rule("int32", ("bodies that may sleep",), 0),
 }
 
 

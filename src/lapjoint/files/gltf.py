@@ -120,8 +120,7 @@ class _Reader:
         self._read_colliders(colliders)
         for node in self._with("trigger"):
             self._read_trigger(node, self._rigid_of(node)["trigger"])
-        for node in self._with("joint"):
-            self._read_joint(node)
+        self._read_joints(self._with("joint"))
         self._read_filters()
         if not any(link.motion is Motion.MOVING for link in self._model.links):
             raise self._notes.refuse("", f"has no body in motion ({RIGID}.motion), expected at least one")
@@ -187,8 +186,9 @@ class _Reader:
             raise self._notes.refuse(link.where, f"its gravity factor is {factor:g}, expected 1 (or a force field)")
         # Velocities are in the node's own frame.
         for name in ("linear", "angular"):
-            velocity = np.array(motion.get(f"{name}Velocity", (0, 0, 0)), float).reshape(3)
-            setattr(link, f"{name}_velocity", rotation.rotate(link.quaternion, velocity))
+            if f"{name}Velocity" in motion:
+                velocity = np.array(motion[f"{name}Velocity"], float).reshape(3)
+                setattr(link, f"{name}_velocity", rotation.rotate(link.quaternion, velocity))
         if not any(name in motion for name in ("mass", "centerOfMass", "inertiaDiagonal")):
             return
         mass, centre, inertia = np.nan, np.full(3, np.nan), np.full((3, 3), np.nan)  # what follows from its colliders
@@ -203,12 +203,14 @@ class _Reader:
             if not (moments > 0).all():
                 text = f"its inertia is {moments.tolist()}, expected positive numbers (0 is infinite)"
                 raise self._notes.refuse(link.where, text)
-            x, y, z, w = (float(one) for one in motion.get("inertiaOrientation", (0, 0, 0, 1)))
-            length = float(np.linalg.norm([w, x, y, z]))
-            if not abs(length - 1) < 1e-3:
-                raise self._notes.refuse(link.where, "its inertia's orientation is no unit quaternion")
-            turn = rotation.to_matrix(np.array([w, x, y, z]) / length)
-            inertia = turn @ np.diag(moments) @ turn.T
+            inertia = np.diag(moments)
+            if "inertiaOrientation" in motion:
+                x, y, z, w = (float(one) for one in motion["inertiaOrientation"])
+                length = float(np.linalg.norm([w, x, y, z]))
+                if not abs(length - 1) < 1e-3:
+                    raise self._notes.refuse(link.where, "its inertia's orientation is no unit quaternion")
+                turn = rotation.to_matrix(np.array([w, x, y, z]) / length)
+                inertia = turn @ inertia @ turn.T
         link.mass = Mass(mass, centre, inertia)
 
     # ---- colliders -------------------------------------------------------------------------------------------------
@@ -304,37 +306,48 @@ class _Reader:
 
     # ---- joints, filters -------------------------------------------------------------------------------------------
 
-    def _read_joint(self, node: int) -> None:
-        """The connected node moves relative to the joint's own."""
-        own, tree = self._rigid_of(node)["joint"], self._nodes
-        where, connected = tree.where(node), int(own["connectedNode"])
-        if connected not in tree:
-            raise self._notes.refuse(where, f"is connected to node {connected}, which is not in the scene")
-        ends = []
-        for one in (node, connected):
-            link = self._link_of[one]
-            is_static = self._model.links[link].motion is Motion.STATIC
-            ends.append((WORLD if is_static else link, tree.position[one], tree.quaternion[one]))
-        if ends[0][0] == ends[1][0] == WORLD:
-            raise self._notes.refuse(where, "joins nothing that moves")
-        forward = ends[1][0] != WORLD
-        (b, anchor_b, turn_b), (a, anchor_a, turn_a) = ends if forward else ends[::-1]
-        entry = entry_of(self._rigid, "physicsJoints", own["joint"], where, self._notes)
-        joint, along = joint_of(entry, 1.0 if forward else -1.0, self._notes, where)
-        self._model.joints.append(
-            LinkJoint(
-                joint,
-                a,
-                b,
-                anchor_a,
-                rotation.multiply(turn_a, along),
-                anchor_b,
-                rotation.multiply(turn_b, along),
-                collide=bool(own.get("enableCollision", False)),
-                name=str(tree.entries[node].get("name", "")),
-                where=where,
+    def _read_joints(self, nodes: list[int]) -> None:
+        """Connected nodes move relative to the joints' own."""
+        tree, found = self._nodes, []
+        for node in nodes:
+            own, where = self._rigid_of(node)["joint"], tree.where(node)
+            connected = int(own["connectedNode"])
+            if connected not in tree:
+                raise self._notes.refuse(where, f"is connected to node {connected}, which is not in the scene")
+            b, a = (self._end(one) for one in (node, connected))
+            if a == b == WORLD:
+                raise self._notes.refuse(where, "joins nothing that moves")
+            ends, sign = ((a, connected), (b, node)), 1.0
+            if a == WORLD:
+                ends, sign = ends[::-1], -1.0
+            entry = entry_of(self._rigid, "physicsJoints", own["joint"], where, self._notes)
+            joint, along = joint_of(entry, sign, self._notes, where)
+            found.append((node, own, joint, along, ends))
+        if not found:
+            return
+        # The frames on both sides, all at once.
+        along = np.array([one[3] for one in found])
+        turns = [rotation.multiply(tree.quaternion[[one[4][side][1] for one in found]], along) for side in range(2)]
+        for row, (node, own, joint, _, ((a, on_a), (b, on_b))) in enumerate(found):
+            self._model.joints.append(
+                LinkJoint(
+                    joint,
+                    a,
+                    b,
+                    tree.position[on_a],
+                    turns[0][row],
+                    tree.position[on_b],
+                    turns[1][row],
+                    collide=bool(own.get("enableCollision", False)),
+                    name=str(tree.entries[node].get("name", "")),
+                    where=tree.where(node),
+                )
             )
-        )
+
+    def _end(self, node: int) -> int:
+        """The link that a joint holds at a node, WORLD where it does not move."""
+        link = self._link_of[node]
+        return WORLD if self._model.links[link].motion is Motion.STATIC else link
 
     def _read_filters(self) -> None:
         model, filters = self._model, list(self._labels.values())

@@ -30,6 +30,8 @@ from .notes import Notes
 
 Limits = tuple[float, float]
 STRAIGHT = rotation.IDENTITY
+ALONG = rotation.between((1.0, 0.0, 0.0), np.eye(3))
+"""From x, along which hinges and sliders are, to each axis."""
 
 
 def joint_of(entry: dict[str, Any], sign: float, notes: Notes, where: str) -> tuple[Joint, Array]:
@@ -98,7 +100,7 @@ def _by_axes(
             friction=frictions.get(axis, 0.0),
             breaks=breaks,
         )
-        return made, rotation.between((1.0, 0.0, 0.0), np.eye(3)[axis % 3])
+        return made, ALONG[axis % 3]
     made_of_all = SixAxis(
         linear=tuple(limits[:3]),
         angular=tuple(limits[3:]),

@@ -6,6 +6,7 @@ Bodies without joints are one with their parents, as in MuJoCo. Joints stand at 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -42,20 +43,25 @@ def read_mjcf(path: Path, notes: Notes, keyframe: str | int | None = None) -> Mo
     except ImportError:
         raise LapjointError(f"{path}: reading it needs mujoco: pip install 'lapjoint[mujoco]'") from None
     root = check_xml_files(path)
-    # MuJoCo would write its warnings into a file where the program runs.
+    # MuJoCo would write its warnings into a file where the program runs; some are Python's.
     said: list[str] = []
     heard = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda text: said.append(" ".join(str(text).split())))
+    mujoco.set_mju_user_warning(lambda text: said.append(str(text)))
     try:
-        spec = mujoco.MjSpec.from_file(str(path))
-        spec.memory = MEMORY
-        compiled = spec.compile()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            spec = mujoco.MjSpec.from_file(str(path))
+            spec.memory = MEMORY
+            compiled = spec.compile()
     except Exception as error:  # whatever MuJoCo has against it
         text = " ".join(str(error).split())
         raise LapjointError(f"{path}: {text or type(error).__name__}") from None
     finally:
         mujoco.set_mju_user_warning(heard)
-    for text in said:
+    texts = dict.fromkeys(" ".join(one.split()) for one in (*(str(one.message) for one in caught), *said))
+    for text in texts:
+        if any(other != text and other.startswith(text) for other in texts):
+            continue  # the beginning of another
         if "NaN" in text:
             raise LapjointError(f"{path}: {line_of_nan(root)}has a NaN, expected numbers")
         notes.leave_out("MuJoCo", text)
@@ -395,7 +401,8 @@ class _Reader:
         joint = Ball() if kind == CONNECT else Fixed()
         if kind == CONNECT:
             turn = turn_b = rotation.IDENTITY
-        self._model.joints.append(LinkJoint(joint, a, b, anchor, turn, anchor_b, turn_b, where=where))
+        # Unlike a body and its child, what an equality holds together touches.
+        self._model.joints.append(LinkJoint(joint, a, b, anchor, turn, anchor_b, turn_b, collide=True, where=where))
 
     def _couple(self, one: int, two: int, ratio: float, where: str) -> None:
         """The turning of one joint is `ratio` times that of another, or it stands still where there is no other."""

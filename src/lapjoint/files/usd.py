@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from . import usd_joints, usd_shapes
 from . import usd_words as words
 from .model import WORLD, Array, Collider, Link, LinkJoint, LinkSensor, Mass, Model, Motion
 from .notes import Notes
-from .usd_values import AXES, DEGREE, given, own_values, poses, quaternion, vector
+from .usd_values import AXES, DEGREE, given, own_values, poses, quaternions, vector
 
 TURNS = {name: rotation.between((1.0, 0.0, 0.0), axis) for name, axis in AXES.items()}
 """From the x axis, along which joints are, to the one that a joint names."""
@@ -448,13 +449,15 @@ class _Reader:
 
     def _check_mass(self, prim: Any) -> None:
         """Refuse what usd-core would pass over. Zero is no mass of its own, by the standard."""
-        for name in ("mass", "density") if prim.HasAPI(self._physics.MassAPI) else ():
+        if not prim.HasAPI(self._physics.MassAPI):
+            return
+        for name in ("mass", "density"):
             value = given(prim, f"physics:{name}", 0.0)
-            if not (np.isfinite(value) and value >= 0):
+            if not (isfinite(value) and value >= 0):
                 raise self._notes.refuse(str(prim.GetPath()), f"its {name} is {value}, expected a positive number")
-        for name in ("centerOfMass", "diagonalInertia") if prim.HasAPI(self._physics.MassAPI) else ():
+        for name in ("centerOfMass", "diagonalInertia"):
             value = given(prim, f"physics:{name}")
-            if value is not None and np.isnan(vector(value)).any():
+            if value is not None and any(isnan(one) for one in value):
                 raise self._notes.refuse(str(prim.GetPath()), f"its {name} is {value}, expected numbers")
 
     # ---- joints ----------------------------------------------------------------------------------------------------
@@ -494,8 +497,8 @@ class _Reader:
         numbers = [self._link_of.get(str(getattr(desc, f"body{side}")), WORLD) for desc in found]
         origins = np.array([np.zeros(3) if n == WORLD else links[n].position for n in numbers])
         attitudes = np.array([self._up if n == WORLD else links[n].quaternion for n in numbers])
-        places = self._unit * np.array([vector(getattr(desc, f"localPose{side}Position")) for desc in found])
-        turns = np.array([quaternion(getattr(desc, f"localPose{side}Orientation")) for desc in found])
+        places = self._unit * np.array([tuple(getattr(desc, f"localPose{side}Position")) for desc in found], float)
+        turns = quaternions(getattr(desc, f"localPose{side}Orientation") for desc in found)
         moving = [WORLD if n != WORLD and links[n].motion is Motion.STATIC else n for n in numbers]
         anchors = origins + rotation.rotate(attitudes, places)
         return moving, anchors, rotation.multiply(rotation.multiply(attitudes, turns), along)
@@ -555,6 +558,6 @@ def _all_given(prim: Any) -> tuple[float, Any, Any, Any] | None:
     moments, axes = given(prim, "physics:diagonalInertia"), given(prim, "physics:principalAxes")
     if not mass > 0 or centre is None or moments is None or axes is None:
         return None
-    if not (np.isfinite(vector(centre)).all() and vector(moments).any() and axes.GetLength() > 0):
+    if not (all(map(isfinite, centre)) and any(moments) and axes.GetLength() > 0):
         return None
     return mass, moments, centre, axes

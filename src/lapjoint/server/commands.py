@@ -34,6 +34,7 @@ class CommandBuilder:
     def __init__(self, scene: LivingScene, worker_count: int, command_lists: ListCommands) -> None:
         self._scene, self._command_lists = scene, command_lists
         self._known, self._known_as_of = _fixed(np.zeros((scene.body_count, -(-worker_count // WORD)), np.uint64)), -1
+        self._counted, self._known_count = self._known, 0
         self._extent = scene.extent  # that the workers know of
         self._breaks: list[Ids] = []
         self._released: list[tuple[int, int]] = []
@@ -62,6 +63,13 @@ class CommandBuilder:
     @known.setter
     def known(self, bits: Bits) -> None:
         self._known, self._known_as_of = _fixed(bits), -1
+
+    @property
+    def known_count(self) -> int:
+        """How many bodies any worker has, of those that they know of; counted where that has changed."""
+        if self._counted is not self._known:
+            self._counted, self._known_count = self._known, int(self._known.any(axis=1).sum())
+        return self._known_count
 
     def knows(self, membership: Membership) -> bool:
         """Whether the workers have acted on all of the membership. That takes no look at the bodies where nothing has

@@ -129,6 +129,9 @@ class Blend:
     def most_steps(self, now: Situation) -> int:
         return 1
 
+    def needs_contacts(self, now: Situation, step_count: int) -> bool:
+        return True
+
     @staticmethod
     def mail_room(body_count: int, params: Params) -> int:
         return 0

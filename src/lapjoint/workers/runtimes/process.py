@@ -27,18 +27,11 @@ from ..kept import MOST_WORKERS, Kept
 from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
 from .answer_limits import AnswerLimits
 from .base import Array
-from .child import Child
+from .child import Child, leave_all, mailbox_size
 from .shared import SharedMemory
 
-LEAVE_S = 1.0  # how long all workers together may take to leave before they are killed
 LOOK_S = 0.1  # how often to look who waits for whom
 ROW_BYTES = 8 * STATE_SIZE
-MOTION_BYTES = 1 << 20  # what is told of kinematic bodies at most: see server.kinematic.MOST_NUMBERS
-
-
-def mailbox_size(body_count: int) -> int:
-    """Room for any message of a worker. Untouched pages cost nothing."""
-    return MOTION_BYTES + 4096 + 4096 * body_count
 
 
 class ProcessRuntime:
@@ -181,14 +174,14 @@ class ProcessRuntime:
         self._check_open()
         before = len(self._children)
         self._make_room(worker_count)
-        _leave(self._children[worker_count:])
+        leave_all(self._children[worker_count:])
         del self._children[worker_count:]
         for index in range(min(before, worker_count), max(before, worker_count)):
             self._limits.forget(index)
         try:
             self._start(range(before, worker_count))
         except WorkerError:
-            _leave(self._children[before:])
+            leave_all(self._children[before:])
             del self._children[before:]
             raise
 
@@ -225,17 +218,8 @@ class ProcessRuntime:
         return [child.pid for child in self._children]
 
 
-def _leave(children: Sequence[Child]) -> None:
-    """Hang up, which makes the workers leave; kill those that have not left in time."""
-    for child in children:
-        child.hang_up()
-    deadline = time.monotonic() + LEAVE_S
-    for child in children:
-        child.leave(deadline - time.monotonic())
-
-
 def _end(children: list[Child], blocks: list[SharedMemory]) -> None:
-    _leave(children)
+    leave_all(children)
     children.clear()
     for block in blocks:
         block.close()

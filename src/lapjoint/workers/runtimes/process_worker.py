@@ -1,4 +1,4 @@
-"""The worker's side of the process runtime: forked off by the fork server, or a program of its own."""
+"""A worker's process: forked off by the fork server, or a program of its own. Started by child.py, never by hand."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from ...params import Params
-from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
 from ..codec import read, write
 from ..kept import Kept
-from ..messages import NeighbourCommand
+from ..messages import NeighbourCommand, RemoteCommand
 from ..worker import Worker, failure_of
-from .base import Array
 from .child import pack_failure
+from .remote_worker import RemoteSide, table
 from .shared import DONE, GO, SharedMemory
 
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15  # linux/prctl.h
@@ -56,25 +55,29 @@ def _control(what: int, value: int | bytes) -> None:
             ctypes.CDLL(None).prctl(what, value, 0, 0, 0)
 
 
-def table(block: SharedMemory) -> Array:
-    """A block as rows of states."""
-    return block.array((block.size // (8 * STATE_SIZE), STATE_SIZE), float)
+def keep(worker: Worker, kept: Sequence[SharedMemory]) -> None:
+    """Where the worker keeps states of before a step, if it does, and notes that it has."""
+    if kept:
+        states, noted = kept
+        worker.set_kept(Kept(table(states), noted.array((-1,), np.int64)))
 
 
 def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
     """Be the worker that the task describes, until the server hangs up."""
     socket_fd, *memory = descriptors
+    bell = memory.pop(0) if task["has_bell"] else -1
     link = socket.socket(fileno=socket_fd)
     set_name(f"lapjoint-{task['index']}")
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
         blocks = (SharedMemory(size, fd) for size, fd in zip(task["sizes"], memory, strict=True))
-        states, worker_states, scene_block, mail, kept, noted, mailbox = blocks
+        states, worker_states, scene_block, mail, *kept, mailbox = blocks
         scene = read_scene(scene_block.map)
-        worker = Worker(task["index"], scene, Params(**task["params"]), table(states), table(worker_states))
-        worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"])
-        notes = noted.array((-1,), np.int64)
-        worker.set_kept(Kept(table(kept), notes))
+        params = Params(**task["params"])
+        worker = Worker(task["index"], scene, params, table(states), table(worker_states))
+        worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"], bell)
+        keep(worker, kept)
+        remote = RemoteSide(worker, scene, params, states, worker_states, task["is_shared"])
         scene_block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
@@ -84,14 +87,15 @@ def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
                 buffer = memoryview(mailbox.map)
             if states.look_again():
                 worker.set_states(table(states))
-            if kept.look_again():
-                worker.set_kept(Kept(table(kept), notes))
+            if kept and kept[0].look_again():
+                keep(worker, kept)
             if worker_states.look_again():
                 worker.set_worker_states(table(worker_states))
-            command = read(buffer)
+            message = read(buffer)
+            command = message.command if isinstance(message, RemoteCommand) else message
             if isinstance(command, NeighbourCommand) and mail.look_again():
-                worker.set_mail(mail.array((-1,), np.uint8), command.mail_room)
-            write(worker.execute(command), buffer)
+                worker.set_mail(mail.array((-1,), np.uint8), command.mail_room, bell)
+            write(remote.answer(message) if isinstance(message, RemoteCommand) else worker.execute(message), buffer)
             link.send(DONE)
             worker.prepare()
     except (BrokenPipeError, ConnectionResetError):

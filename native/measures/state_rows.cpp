@@ -1,4 +1,4 @@
-#include "algorithms/state_rows.h"
+#include "measures/state_rows.h"
 
 #include <bit>
 #include <cstdint>

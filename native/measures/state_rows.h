@@ -1,4 +1,4 @@
-// Rows of tables of states. src/lapjoint/algorithms/state_rows.py is the readable twin.
+// Rows of tables of states, as src/lapjoint/arrays/rows.py has them.
 #pragma once
 
 #include <cstddef>
