@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from engine_support import ENGINES, Kind, Make, is_installed
 from lapjoint.cli import shared
-from parallel_support import has_children, shared_memory_names, worker_processes
+from parallel_support import has_workers, shared_memory_names, worker_processes
 from plugin_support import register_example
 
 PLUG_IN = register_example()
@@ -113,7 +113,7 @@ def _nothing_left_behind() -> Iterator[None]:
     """After every test: no worker process of ours is left, and no shared memory of ours has a name."""
     before = shared_memory_names()
     yield
-    left = worker_processes() if has_children() else []
+    left = worker_processes() if has_workers() else []
     assert left == [], "the test left processes behind"
     names = {name for name in shared_memory_names() - before if "lapjoint" in name}
     assert names == set(), "the test left shared memory behind"

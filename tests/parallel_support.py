@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lapjoint.algorithms import Membership
+from lapjoint.workers.runtimes.fork_server import _servers
 
 Ids = NDArray[np.int32]
 Pairs = list[tuple[int, int]]
@@ -129,9 +131,20 @@ def poll(condition: Callable[[], Any], seconds: float) -> Any:
 
 
 def children(pid: int | None = None) -> list[psutil.Process]:
-    """Processes that process `pid` (this one) has started and that have not ended. Of those of a Ray cluster, our
-    workers only: the others are the cluster's."""
-    return [p for p in running(psutil.Process(pid or os.getpid()).children(recursive=True)) if not _is_of_ray(p)]
+    """Processes that process `pid` (this one) has started and that have not ended, but for the fork server. Of those of
+    a Ray cluster, our workers only: the others are the cluster's."""
+    found = running(psutil.Process(pid or os.getpid()).children(recursive=True))
+    return [p for p in found if not _is_of_ray(p) and _name(p) != "lapjoint-fork"]
+
+
+def fork_servers(pid: int) -> list[psutil.Process]:
+    return [process for process in psutil.Process(pid).children() if _name(process) == "lapjoint-fork"]
+
+
+def _name(process: psutil.Process) -> str:
+    with suppress(psutil.NoSuchProcess):
+        return str(process.name())
+    return ""
 
 
 def _is_of_ray(process: psutil.Process) -> bool:
@@ -145,23 +158,13 @@ def _is_of_ray(process: psutil.Process) -> bool:
 
 def worker_processes(pid: int | None = None) -> list[psutil.Process]:
     """Those of them that are workers of the process runtime."""
-    found = []
-    for process in children(pid):
-        with suppress(psutil.NoSuchProcess):
-            if "lapjoint.workers.runtimes.process_worker" in process.cmdline():
-                found.append(process)
-    return found
+    return [process for process in children(pid) if re.fullmatch(r"lapjoint-\d+", _name(process))]
 
 
-def has_children() -> bool:
-    """Whether there is any child process, ended or not: one system call, where the system has it."""
-    if not hasattr(os, "waitid"):
-        return True
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
+def has_workers() -> bool:
+    """Whether the fork server of this process has any: one file to read, where the system has it."""
+    files = [Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children") for server in _servers.values()]
+    return any(file.read_text() for file in files if file.exists()) if Path("/proc/self").exists() else True
 
 
 def shared_memory_names() -> set[str]:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -250,9 +250,3 @@ def ray_processes(folder: str) -> list[psutil.Process]:
 
 def gone(folder: str, seconds: float) -> bool:
     return bool(poll(lambda: not ray_processes(folder), seconds))
-
-
-def semaphores(pids: Iterable[int]) -> list[str]:
-    """Named semaphores of channels that these processes have made."""
-    found = [name for name in os.listdir("/dev/shm") if name.startswith(("sem.hdr", "sem.obj"))]
-    return [name for name in found if int(name[7:].partition("-")[0]) in set(pids)]

@@ -56,7 +56,8 @@ Membership membership_view(const Bits& bits) {
 }
 
 // No bit stands for a worker that is not there.
-void expect_workers(const Bits& bits, int worker_count) {
+template <typename Array>
+void expect_workers(const Array& bits, int worker_count) {
   const std::size_t words = bits.shape(1), last = static_cast<std::size_t>(worker_count) / 64;
   expect(worker_count >= 0 && static_cast<std::size_t>(worker_count) <= 64 * words, "too few bits for all workers");
   std::uint64_t beyond = 0;
@@ -197,7 +198,7 @@ NB_MODULE(_algorithms, m) {
       "weight"_a.noconvert(), Unlocked());
   m.def(
       "command_lists",
-      [](Bits bits, Bits known, int worker_count, Input<int> reset, Input<int> worker) {
+      [](Bits bits, Input<std::uint64_t> known, int worker_count, Input<int> reset, Input<int> worker) {
         const Membership membership = membership_view(bits);
         expect(known.ndim() == 2 && known.shape(0) == bits.shape(0) && known.shape(1) == bits.shape(1),
                "bits of a different number of bodies or workers");

@@ -14,7 +14,9 @@
 #include <optional>
 
 #include "bullet/errors.h"
+#include "bullet/memory.h"
 #include "bullet/world.h"
+#include "exchange/machine_links.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -166,40 +168,44 @@ bool unless_abandoned(Action&& action) {
 
 NB_MODULE(LAPJOINT_MODULE, m) {
   nb::set_leak_warnings(false);  // what an interpreter keeps until its end is no leak
+  lapjoint::give_memory_to_bullet();
   m.attr("bullet_version") = btGetVersion();
   m.attr("state_columns") = nb::make_tuple(lapjoint::kBodyValues, lapjoint::kPointNumbers, lapjoint::kPointValues);
   register_errors(m);
   m.attr("precision") = sizeof(btScalar) == 8 ? "float64" : "float32";
 
-  using lapjoint::Mailboxes, lapjoint::MailLinks;
+  using lapjoint::MachineLinks, lapjoint::Mailboxes;
   static const auto check_fit = [](const Output<std::uint8_t>& memory, int worker_count, std::size_t room) {
     if (memory.size() < Mailboxes::byte_count(worker_count, room))
       throw std::invalid_argument("mailboxes of " + std::to_string(worker_count) +
                                   " workers do not fit into their memory");
   };
-  nb::class_<MailLinks>(m, "MailLinks")
-      .def(nb::init<int>(), "worker"_a)
+  nb::class_<MachineLinks>(m, "MachineLinks")
+      .def(nb::init<int, int>(), "machine"_a, "spin_us"_a)
+      .def_prop_ro("bell", &MachineLinks::bell)
       .def(
-          "set_memory",
-          [](MailLinks& links, Output<std::uint8_t> memory, int worker_count, std::size_t room) {
-            check_fit(memory, worker_count, room);
-            links.set_memory(memory.data(), worker_count, room);
+          "set_workers",
+          [](MachineLinks& links, Output<std::uint8_t> memory, std::size_t room, const std::vector<int>& machine_of) {
+            check_fit(memory, static_cast<int>(machine_of.size()), room);
+            links.set_workers(memory.data(), room, machine_of);
           },
-          "memory"_a.noconvert(), "worker_count"_a, "room"_a, nb::keep_alive<1, 2>())
-      .def("connect", &MailLinks::connect, "worker"_a, "socket"_a)
-      .def("disconnect", &MailLinks::disconnect, "worker"_a)
-      .def("abandon", &MailLinks::abandon, "attempt"_a);
+          "memory"_a.noconvert(), "room"_a, "machine_of"_a, nb::keep_alive<1, 2>())
+      .def("connect", &MachineLinks::connect, "machine"_a, "socket"_a)
+      .def("disconnect", &MachineLinks::disconnect, "machine"_a)
+      .def("abandon", &MachineLinks::abandon, "attempt"_a)
+      .def_prop_ro("message_count", &MachineLinks::message_count)
+      .def_prop_ro("send_count", &MachineLinks::send_count);
   nb::class_<Mailboxes>(m, "Mailboxes")
       // The memory is shared with other workers, and read and written in place.
       .def(
           "__init__",
           [](Mailboxes* self, Output<std::uint8_t> memory, int worker_count, std::size_t room, int worker, int spins,
-             MailLinks* links) {
+             int bell) {
             check_fit(memory, worker_count, room);
-            new (self) Mailboxes(memory.data(), worker_count, room, worker, spins, links);
+            new (self) Mailboxes(memory.data(), worker_count, room, worker, spins, bell);
           },
-          "memory"_a.noconvert(), "worker_count"_a, "room"_a, "worker"_a, "spins"_a, "links"_a.none() = nb::none(),
-          nb::keep_alive<1, 2>(), nb::keep_alive<1, 7>())
+          "memory"_a.noconvert(), "worker_count"_a, "room"_a, "worker"_a, "spins"_a, "bell"_a = -1,
+          nb::keep_alive<1, 2>())
       // What engines do by themselves; false: the step is abandoned.
       .def("begin_step", &Mailboxes::begin_step, "attempt"_a, "first"_a = true)
       .def(
@@ -234,6 +240,10 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_static(
           "is_waiting",
           [](Input<std::uint8_t> memory, int worker) { return Mailboxes::is_waiting(memory.data(), worker); },
+          "memory"_a, "worker"_a)
+      .def_static(
+          "is_elsewhere",
+          [](Input<std::uint8_t> memory, int worker) { return Mailboxes::is_elsewhere(memory.data(), worker); },
           "memory"_a, "worker"_a)
       .def_prop_ro("waited_s", [](const Mailboxes& mail) { return mail.counts().wait_wall; })
       .def_prop_ro("waited_cpu_s", [](const Mailboxes& mail) { return mail.counts().wait_cpu; })

@@ -1,8 +1,10 @@
 // Registers the measures with Python. Arrays in, arrays out; the Python front checks and allocates.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
 
 #include "measures/measures.h"
+#include "measures/state_rows.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,4 +35,17 @@ NB_MODULE(_measures, m) {
         lapjoint::motion(static_cast<int>(mass.shape(0)), states.data(), mass.data(), inertia.data(), sums.data());
       },
       "states"_a, "mass"_a, "inertia"_a, "sums"_a.noconvert(), Unlocked());
+  m.def(
+      "copy_rows",
+      [](Input<double> source, Output<double> target, Input<int> rows) {
+        lapjoint::copy_rows(source.data(), target.data(), static_cast<int>(source.shape(1)), rows.data(), rows.size());
+      },
+      "source"_a.noconvert(), "target"_a.noconvert(), "rows"_a, Unlocked());
+  m.def(
+      "find_not_finite",
+      [](Input<double> table, Input<int> rows) {
+        nb::gil_scoped_release unlocked;
+        return lapjoint::find_not_finite(table.data(), static_cast<int>(table.shape(1)), rows.data(), rows.size());
+      },
+      "table"_a.noconvert(), "rows"_a);
 }

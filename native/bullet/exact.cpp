@@ -32,9 +32,10 @@ const Polyhedron& polyhedron_of(const Wrapper& wrapper) {
 // A point keeps what touches in m_partId0 (faces or edges of both shapes) and m_partId1 (which point of them): Bullet
 // uses the two for triangles alone, and they are part of a world's state. Parts of compounds are in m_index0 and 1.
 
-PatchHistory history_of(const btPersistentManifold& manifold) {
-  const btManifoldPoint& first = manifold.getContactPoint(0);
-  return {manifold.getNumContacts(), &first.m_partId0, &first.m_partId1, sizeof(btManifoldPoint)};
+PatchHistory history_of(const btPersistentManifold* manifold) {
+  if (!manifold) return {};
+  const btManifoldPoint& first = manifold->getContactPoint(0);
+  return {manifold->getNumContacts(), &first.m_partId0, &first.m_partId1, sizeof(btManifoldPoint)};
 }
 
 bool has_features(const btPersistentManifold& manifold, const Patch& patch) {
@@ -135,30 +136,47 @@ void update(btPersistentManifold& manifold, const Patch& patch, const Wrapper& a
 
 // ---- algorithms ----------------------------------------------------------------------------------------------------
 
-// An algorithm with a manifold of its own, for two bodies in the order they are given in.
-class ExactAlgorithm : public btCollisionAlgorithm {
+// An algorithm with a manifold of its own while there is a point, for two bodies in the order they are given in.
+class ExactAlgorithm : public btCollisionAlgorithm, public ManifoldOwner {
  public:
   ExactAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const btCollisionObject* a,
                  const btCollisionObject* b)
-      : btCollisionAlgorithm(info), manifold_(m_dispatcher->getNewManifold(a, b)) {}
-  ~ExactAlgorithm() override { m_dispatcher->releaseManifold(manifold_); }
+      : btCollisionAlgorithm(info), reach_(gContactBreakingThreshold), a_(a), b_(b) {
+    for (const btCollisionObject* body : {a, b})
+      reach_ = std::min(reach_, body->getCollisionShape()->getContactBreakingThreshold(gContactBreakingThreshold));
+  }
+  ~ExactAlgorithm() override { release(); }
   btScalar calculateTimeOfImpact(btCollisionObject*, btCollisionObject*, const btDispatcherInfo&,
                                  btManifoldResult*) override {
     return 1;
   }
-  void getAllContactManifolds(btManifoldArray& manifolds) override { manifolds.push_back(manifold_); }
+  void getAllContactManifolds(btManifoldArray& manifolds) override {
+    if (manifold_) manifolds.push_back(manifold_);
+  }
+  btPersistentManifold& manifold() override {
+    if (!manifold_) manifold_ = m_dispatcher->getNewManifold(a_, b_);
+    return *manifold_;
+  }
 
  protected:
   void show(bool touch, const Patch& patch, const Wrapper& a, const Wrapper& b, btManifoldResult* result) {
+    if (touch)
+      update(manifold(), patch, a, b);
+    else
+      release();
     result->setPersistentManifold(manifold_);
-    if (touch) {
-      update(*manifold_, patch, a, b);
-    } else if (manifold_->getNumContacts() > 0) {
-      manifold_->clearManifold();
-    }
   }
 
-  btPersistentManifold* manifold_;
+  btScalar reach_;  // as `reach_of` its manifold
+  btPersistentManifold* manifold_ = nullptr;
+
+ private:
+  void release() {
+    if (manifold_) m_dispatcher->releaseManifold(manifold_);
+    manifold_ = nullptr;
+  }
+
+  const btCollisionObject *a_, *b_;
 };
 
 // Two spheres; Bullet's own see each other only once they overlap.
@@ -174,7 +192,7 @@ class SphereAlgorithm : public ExactAlgorithm {
     const btVector3 apart = at_a.getOrigin() - at_b.getOrigin();
     const btScalar distance = apart.length(), gap = distance - (radius(a) + radius(b));
     Patch patch;
-    const bool touch = gap <= reach_of(*manifold_);
+    const bool touch = gap <= reach_;
     if (touch) {
       const btVector3 normal = distance > 0 ? apart / distance : btVector3(0, 0, 1);
       patch.normal = normal * at_a.getBasis();
@@ -194,8 +212,8 @@ class BoxAlgorithm : public ExactAlgorithm {
       return static_cast<const btBoxShape*>(box->getCollisionShape())->getHalfExtentsWithoutMargin();
     };
     Patch patch;
-    const bool touch = touch_boxes(half(a), a->getWorldTransform(), half(b), b->getWorldTransform(),
-                                   reach_of(*manifold_), history_of(*manifold_), patch);
+    const bool touch = touch_boxes(half(a), a->getWorldTransform(), half(b), b->getWorldTransform(), reach_,
+                                   history_of(manifold_), patch);
     show(touch, patch, *a, *b, out);
   }
 };
@@ -206,9 +224,8 @@ class PolyhedronAlgorithm : public ExactAlgorithm {
       : ExactAlgorithm(info, a.getCollisionObject(), b.getCollisionObject()) {}
   void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo&, btManifoldResult* out) override {
     Patch patch;
-    const bool touch =
-        touch_polyhedra(polyhedron_of(*a), a->getWorldTransform(), polyhedron_of(*b), b->getWorldTransform(),
-                        reach_of(*manifold_), history_of(*manifold_), hint_, patch);
+    const bool touch = touch_polyhedra(polyhedron_of(*a), a->getWorldTransform(), polyhedron_of(*b),
+                                       b->getWorldTransform(), reach_, history_of(manifold_), hint_, patch);
     show(touch, patch, *a, *b, out);
   }
 
@@ -290,14 +307,13 @@ class PlaneAlgorithm : public ExactAlgorithm {
     const btVector3 up = plane_at.getBasis() * plane.getPlaneNormal();
     const btScalar height = up.dot(at.getOrigin() - plane_at.getOrigin()) - plane.getPlaneConstant();
     const btVector3 normal = up * at.getBasis();
-    const btScalar reach = reach_of(*manifold_);
     static thread_local std::vector<Candidate> lowest;
-    find_lowest(*a->getCollisionShape(), normal, height, reach, lowest);
+    find_lowest(*a->getCollisionShape(), normal, height, reach_, lowest);
     Patch patch;
     int chosen[kPatchSize];
     patch.normal = normal;
-    patch.count = choose_points(lowest.data(), static_cast<int>(lowest.size()), normal, kSlack * reach,
-                                history_of(*manifold_), patch.faces, chosen);
+    patch.count = choose_points(lowest.data(), static_cast<int>(lowest.size()), normal, kSlack * reach_,
+                                history_of(manifold_), patch.faces, chosen);
     const btTransform to_plane = plane_at.inverseTimes(at);
     for (int k = 0; k < patch.count; ++k) {
       const Candidate& point = lowest[chosen[k]];
@@ -600,7 +616,7 @@ class RoundAlgorithm : public btConvexConvexAlgorithm {
     patch.normal = flipped ? -normal : up;
     patch.faces = name_faces(!flipped, best, 0);
     patch.count = choose_points(lowest.data(), static_cast<int>(lowest.size()), up, kSlack * reach,
-                                history_of(*manifold_), patch.faces, chosen);
+                                history_of(manifold_), patch.faces, chosen);
     for (int k = 0; k < patch.count; ++k) {
       const Candidate& point = lowest[chosen[k]];
       const btVector3 on_face = place(point.at) - normal * point.distance;

@@ -55,11 +55,15 @@ struct Outline {
   std::int32_t jointed_count;
 };
 
-// The second, to workers that may share bodies: a number, and as many of these.
-struct NearBody {
+// What an own body takes up.
+struct Extent {
   std::int32_t id, island;
   Box box;
   Real radius;  // of the sphere, about its position
+};
+
+// The second, to workers that may share bodies: a number, and as many of these.
+struct NearBody : Extent {
   BodyState state;
 
   bool meets(const NearBody& other) const {
@@ -117,33 +121,35 @@ std::size_t ghost_message_bytes() { return sizeof(NearBody); }
 void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
   const int self = mailboxes.self(), worker_count = mailboxes.worker_count();
   const auto is_own = [this](int id) { return slots_[id] && !is_ghost_[id]; };
-  std::vector<NearBody> own;
+  std::vector<Extent> own;
   std::vector<std::int32_t> jointed;
   Outline outline{Box::none(), 0};
   std::vector<SubstepWorld::Reach> reaches;
+  own.reserve(bodies_.size());
+  reaches.reserve(bodies_.size());
   std::vector<const btRigidBody*> watched;
   for (const int id : bodies_) {
     if (is_ghost_[id]) continue;
-    NearBody& one = own.emplace_back();
+    Extent& one = own.emplace_back();
     const btRigidBody& body = slot(id).body;
     SubstepWorld::Reach& reach = reaches.emplace_back();
     reach.any_way = reach_of(body, timestep);
     btScalar room = gContactBreakingThreshold + reach.any_way;
     btVector3 low, high;
     body.getCollisionShape()->getAabb(body.getWorldTransform(), low, high);
-    reach.low = reach.high = body.getWorldTransform().getOrigin();
+    btVector3 low_way = body.getWorldTransform().getOrigin(), high_way = low_way;
     one.radius = radius_of(body) + room;
     if (const auto way = substeps_->fast_way(body, btScalar(timestep))) {
       // A box around the steps that come, and room for any turn.
       const btVector3 ahead = kStepsAhead * *way, wider = btVector3(room, room, room);
-      const btVector3 position = reach.low;
-      reach.low.setMin(position + ahead);
-      reach.high.setMax(position + ahead);
-      reach.low -= wider;
-      reach.high += wider;
+      const btVector3 position = low_way;
+      low_way.setMin(position + ahead);
+      high_way.setMax(position + ahead);
+      low_way -= wider;
+      high_way += wider;
       const btScalar radius = radius_of(body) + gContactBreakingThreshold;
-      low = reach.low - btVector3(radius, radius, radius);
-      high = reach.high + btVector3(radius, radius, radius);
+      low = low_way - btVector3(radius, radius, radius);
+      high = high_way + btVector3(radius, radius, radius);
       one.radius += ahead.length();
       room = 0;
     }
@@ -153,8 +159,9 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
     for (int k = 0; k < 3; ++k) {
       one.box.low[k] = low[k] - room;
       one.box.high[k] = high[k] + room;
+      reach.low[k] = low_way[k];
+      reach.high[k] = high_way[k];
     }
-    one.state = state_of(body);
     outline.box.include(one.box);
     bool is_jointed = false;
     each_joint(id, [&](int joint) {
@@ -204,10 +211,10 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
       });
     if (pair.joints.empty() && !outline.box.meets(outlines[worker].box)) continue;
     std::size_t next = 0;  // joints are in the order of own bodies
-    for (const NearBody& one : own) {
+    for (const Extent& one : own) {
       const bool is_jointed = next < pair.joints.size() && pair.joints[next][0] == one.id;
       while (next < pair.joints.size() && pair.joints[next][0] == one.id) ++next;
-      if (is_jointed || one.box.meets(outlines[worker].box)) pair.mine.push_back(one);
+      if (is_jointed || one.box.meets(outlines[worker].box)) pair.mine.push_back({one, state_of(slot(one.id).body)});
     }
     auto* out = static_cast<std::byte*>(mailboxes.outgoing(worker));
     const std::int64_t count = static_cast<std::int64_t>(pair.mine.size());
@@ -245,10 +252,9 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
   mailboxes.count_from_here();  // so that all steps have the same number of exchanges
 }
 
-void BulletWorld::set_ghosts(std::vector<NeighbourBodies> chosen,
-                             const std::vector<Arriving>& arriving) {
-  const bool some_sleep = std::any_of(arriving.begin(), arriving.end(),
-                                      [](const Arriving& one) { return one.island != kAwake; });
+void BulletWorld::set_ghosts(std::vector<NeighbourBodies> chosen, const std::vector<Arriving>& arriving) {
+  const bool some_sleep =
+      std::any_of(arriving.begin(), arriving.end(), [](const Arriving& one) { return one.island != kAwake; });
   if (chosen != neighbours_) {
     std::vector<char> stays(is_ghost_.size(), 0);
     for (const NeighbourBodies& neighbour : chosen)

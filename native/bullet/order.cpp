@@ -17,11 +17,21 @@ std::uint64_t pair_key(int a, int b) {
 }
 
 constexpr int kAhead = 8;
+constexpr btScalar kApart = btScalar(0.5);  // share of the contact threshold: boxes so far apart touch nowhere
 
 inline void prefetch(const void* address) {
 #if defined(__GNUC__)
   __builtin_prefetch(address);
 #endif
+}
+
+// Boxes as they are now; those of the tree, by which pairs are found, are larger. A box around a moving body reaches as
+// far as contacts do.
+bool are_apart(const btBroadphaseProxy& a, const btBroadphaseProxy& b) {
+  const btScalar room = kApart * gContactBreakingThreshold;
+  bool apart = false;
+  for (int k = 0; k < 3; ++k) apart |= a.m_aabbMin[k] - b.m_aabbMax[k] > room || b.m_aabbMin[k] - a.m_aabbMax[k] > room;
+  return apart;
 }
 
 }  // namespace
@@ -94,6 +104,75 @@ void BatchPairCache::remove_pairs_of(const std::vector<char>& leaving_by_id, btD
   processAllOverlappingPairs(&leaving, &dispatcher);
 }
 
+int& BatchPairCache::head(const btBroadphaseProxy& a, const btBroadphaseProxy& b) {
+  const std::uint64_t mixed = pair_key(a.m_uniqueId, b.m_uniqueId) * 0x9E3779B97F4A7C15u;
+  return heads_[(mixed >> 32) & (heads_.size() - 1)];
+}
+
+// Its place, or none; the first has the lower number, as in all pairs.
+int BatchPairCache::find(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
+  if (heads_.empty()) return kNone;
+  const btBroadphasePairArray& pairs = getOverlappingPairArray();
+  int place = head(*a, *b);
+  while (place != kNone && (pairs[place].m_pProxy0 != a || pairs[place].m_pProxy1 != b)) place = next_[place];
+  return place;
+}
+
+void BatchPairCache::link(int place) {
+  const btBroadphasePair& pair = getOverlappingPairArray()[place];
+  int& first = head(*pair.m_pProxy0, *pair.m_pProxy1);
+  next_[place] = std::exchange(first, place);
+}
+
+void BatchPairCache::unlink(int place) {
+  const btBroadphasePair& pair = getOverlappingPairArray()[place];
+  int* at = &head(*pair.m_pProxy0, *pair.m_pProxy1);
+  while (*at != place) at = &next_[*at];
+  *at = next_[place];
+}
+
+void BatchPairCache::grow() {
+  heads_.assign(std::max<std::size_t>(2 * heads_.size(), 64), kNone);
+  for (int place = 0; place < static_cast<int>(next_.size()); ++place) link(place);
+}
+
+btBroadphasePair* BatchPairCache::addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
+  if (!needsBroadphaseCollision(a, b)) return nullptr;
+  if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
+  btBroadphasePairArray& pairs = getOverlappingPairArray();
+  if (const int place = find(a, b); place != kNone) return &pairs[place];
+  if (next_.size() == heads_.size()) grow();
+  pairs.push_back(btBroadphasePair(*a, *b));
+  next_.push_back(kNone);
+  link(pairs.size() - 1);
+  return &pairs[pairs.size() - 1];
+}
+
+btBroadphasePair* BatchPairCache::findPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
+  if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
+  const int place = find(a, b);
+  return place == kNone ? nullptr : &getOverlappingPairArray()[place];
+}
+
+// The last pair takes its place.
+void* BatchPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b, btDispatcher* dispatcher) {
+  if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
+  const int place = find(a, b);
+  if (place == kNone) return nullptr;
+  btBroadphasePairArray& pairs = getOverlappingPairArray();
+  cleanOverlappingPair(pairs[place], dispatcher);
+  unlink(place);
+  const int last = pairs.size() - 1;
+  if (last != place) {
+    unlink(last);
+    pairs[place] = pairs[last];
+    link(place);
+  }
+  pairs.pop_back();
+  next_.pop_back();
+  return nullptr;
+}
+
 OrderedWorld::OrderedWorld(btDispatcher* dispatcher, btBroadphaseInterface* broadphase, btConstraintSolver* solver,
                            btCollisionConfiguration* configuration, bool exact)
     : btDiscreteDynamicsWorld(dispatcher, broadphase, solver, configuration), asks_(!exact) {
@@ -108,6 +187,8 @@ void OrderedWorld::set_members(const std::vector<btRigidBody*>& statics, const s
   m_collisionObjects.resizeNoInitialize(0);
   m_nonStaticRigidBodies.resizeNoInitialize(0);
   m_constraints.resizeNoInitialize(0);
+  m_collisionObjects.reserve(static_cast<int>(statics.size() + bodies.size()));
+  m_nonStaticRigidBodies.reserve(static_cast<int>(bodies.size()));
   const auto add = [this](btRigidBody* body) {
     body->setWorldArrayIndex(m_collisionObjects.size());
     m_collisionObjects.push_back(body);
@@ -131,7 +212,8 @@ void OrderedWorld::step_once(btScalar timestep) {
 template <typename Wanted>
 void OrderedWorld::find_contacts(Wanted&& wanted) {
   auto& dispatcher = *static_cast<btCollisionDispatcher*>(m_dispatcher1);
-  btBroadphasePairArray& pairs = m_broadphasePairCache->getOverlappingPairCache()->getOverlappingPairArray();
+  btOverlappingPairCache& cache = *m_broadphasePairCache->getOverlappingPairCache();
+  btBroadphasePairArray& pairs = cache.getOverlappingPairArray();
   if (asks_) {
     for (int i = 0; i < pairs.size(); ++i)
       if (wanted(pairs[i])) dispatcher.getNearCallback()(pairs[i], dispatcher, getDispatchInfo());
@@ -156,6 +238,11 @@ void OrderedWorld::find_contacts(Wanted&& wanted) {
     }
     if (!wanted(pairs[i])) continue;
     btBroadphasePair& pair = pairs[i];
+    // Most pairs of bodies side by side: they have no algorithm, which would take ten times a pair's memory.
+    if (are_apart(*pair.m_pProxy0, *pair.m_pProxy1)) {
+      cache.cleanOverlappingPair(pair, &dispatcher);
+      continue;
+    }
     const btCollisionObject *first = object(pair.m_pProxy0), *second = object(pair.m_pProxy1);
     const btCollisionObjectWrapper a(nullptr, first->getCollisionShape(), first, first->getWorldTransform(), -1, -1);
     const btCollisionObjectWrapper b(nullptr, second->getCollisionShape(), second, second->getWorldTransform(), -1, -1);

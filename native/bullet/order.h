@@ -61,11 +61,26 @@ class PairFilter : public btOverlapFilterCallback {
   const std::vector<char>* is_ghost_ = nullptr;
 };
 
-// Bullet scans the whole pair cache for every body it removes. Here a batch of bodies is removed in one scan.
+// Bullet scans the whole pair cache for every body it removes. Here a batch of bodies is removed in one scan. And its
+// hash knows 16 bits of a body's number: with more bodies, pairs share their places with more and more others.
 class BatchPairCache : public btHashedOverlappingPairCache {
  public:
   void remove_pairs_of(const std::vector<char>& leaving_by_id, btDispatcher& dispatcher);
   void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
+  btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override;
+  btBroadphasePair* findPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override;
+  void* removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b, btDispatcher* dispatcher) override;
+
+ private:
+  int& head(const btBroadphaseProxy& a, const btBroadphaseProxy& b);
+  int find(const btBroadphaseProxy* a, const btBroadphaseProxy* b);
+  void link(int pair);
+  void unlink(int pair);
+  void grow();
+
+  // Of pairs by their places in the array: first of each hash, and the next of the same.
+  std::vector<int> heads_, next_;
+  static constexpr int kNone = -1;
 };
 
 class OrderedWorld : public btDiscreteDynamicsWorld {

@@ -91,7 +91,7 @@ void SubstepWorld::read_resting(btPersistentManifold& manifold, RestingReadings&
 void SubstepWorld::read_resting(const std::vector<LiveJoint>& joints, const std::vector<const btRigidBody*>& bodies,
                                 btScalar timestep, RestingReadings& into) const {
   Bodies resting;
-  resting.resize(static_cast<int>(bodies.size()));
+  resting.resize(static_cast<int>(bodies.size()), true);
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     resting.start[i] = state_of(*bodies[i]);
     resting.traits[i].inverse_mass = bodies[i]->getInvMass();

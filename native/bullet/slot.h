@@ -6,14 +6,12 @@
 namespace lapjoint {
 
 struct BulletWorld::Slot {
-  Slot(int number, const btRigidBody::btRigidBodyConstructionInfo& info, int shape, const btQuaternion& principal)
-      : id(number), body(info), shape_id(shape), turn(principal), turned(principal != btQuaternion::getIdentity()) {}
+  Slot(const btRigidBody::btRigidBodyConstructionInfo& info, const btQuaternion& principal)
+      : body(info), turn(principal) {}
   BT_DECLARE_ALIGNED_ALLOCATOR();
-  int id;
+  bool turned() const { return turn != btQuaternion::getIdentity(); }
   btRigidBody body;
-  int shape_id;
   btQuaternion turn;  // from the scene's body frame to Bullet's
-  bool turned;
 };
 
 }  // namespace lapjoint

@@ -186,6 +186,7 @@ btPersistentManifold* BulletWorld::manifold_of(const int* bodies, const int* num
     algorithm = of_part;
   }
   if (!algorithm) return nullptr;
+  if (auto* owner = dynamic_cast<ManifoldOwner*>(algorithm)) return &owner->manifold();
   btManifoldArray manifolds;
   algorithm->getAllContactManifolds(manifolds);
   return manifolds.size() == 1 ? manifolds[0] : nullptr;

@@ -41,7 +41,7 @@ void sort_by_key(std::vector<std::pair<std::uint64_t, int>>& entries,
 SubstepWorld::SubstepWorld(const SubstepSettings& settings, double length_unit, double mass_unit)
     : length_unit_(length_unit), mass_unit_(mass_unit) {
   solver_.settings = settings;
-  solver_.bodies.resize(0);
+  solver_.bodies.resize(0, false);
 }
 
 void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
@@ -480,9 +480,16 @@ std::optional<btVector3> SubstepWorld::fast_way(const btRigidBody& body, btScala
 }
 
 void SubstepWorld::watch_bodies(const std::vector<const btRigidBody*>& own, const std::vector<Reach>& reaches) {
-  watched_.clear();
-  for (std::size_t i = 0; i < own.size(); ++i)
-    watched_.push_back({own[i]->getUserIndex(), state_of(*own[i]), radius_of(*own[i]), reaches[i]});
+  watched_.resize(own.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    Watched& watched = watched_[i];
+    const btTransform& now = own[i]->getWorldTransform();
+    put(now.getOrigin(), watched.position);
+    for (int k = 0; k < 3; ++k) put(now.getBasis()[k], watched.axes + 3 * k);
+    watched.number = own[i]->getUserIndex();
+    watched.radius = radius_of(*own[i]);
+    watched.reach = reaches[i];
+  }
 }
 
 bool SubstepWorld::have_moved_far(btScalar timestep) const {
@@ -492,9 +499,9 @@ bool SubstepWorld::have_moved_far(btScalar timestep) const {
     const int number = bodies_[i]->getUserIndex();
     while (at < watched_.size() && watched_[at].number < number) ++at;
     if (at == watched_.size() || watched_[at].number != number) return true;
-    const Watched& watched = watched_[at];
-    const BodyState &then = watched.state, &now = solver_.bodies.start[i];
-    const Reach& reach = watched.reach;
+    const Watched& then = watched_[at];
+    const BodyState& now = solver_.bodies.start[i];
+    const Reach& reach = then.reach;
     const btVector3 linear = get(now.linear), position = get(now.position);
     if (is_fast(thickness_[i], linear, get(now.angular), radii_[i], timestep)) {
       const btVector3 next = position + timestep * (linear + timestep * gravity_);
@@ -509,7 +516,7 @@ bool SubstepWorld::have_moved_far(btScalar timestep) const {
     for (int k = 0; k < 9; ++k) turn += (now.axes[k] - then.axes[k]) * (now.axes[k] - then.axes[k]);
     // A point at distance r moves by 2 r sin(angle / 2); the squares of the axes' differences add up to 8 sin^2(angle /
     // 2).
-    if (!(std::sqrt(way) + watched.radius * std::sqrt(turn / 2) <= reach.any_way)) return true;
+    if (!(std::sqrt(way) + then.radius * std::sqrt(turn / 2) <= reach.any_way)) return true;
   }
   return false;
 }
@@ -530,7 +537,7 @@ std::vector<int> SubstepWorld::find_not_finite() const {
 void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
                                std::vector<Neighbour> neighbours, const std::vector<int>& whole, bool stale) {
   bodies_ = bodies;
-  solver_.bodies.resize(static_cast<int>(bodies.size()));
+  solver_.bodies.resize(static_cast<int>(bodies.size()), !joints.empty());
   radii_.resize(bodies.size());
   thickness_.resize(bodies.size());
   members_.assign(bodies.empty() ? 0 : bodies.back()->getUserIndex() + 1, {0, 0});

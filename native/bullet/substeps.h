@@ -147,8 +147,8 @@ class SubstepWorld {
   // Own bodies are watched from where they are now, and whether one has moved further than that since: after `solve`.
   // A fast one is watched by where it may be within the next step. `reaches`: of own bodies, in their order.
   struct Reach {
-    btScalar any_way;
-    btVector3 low, high;  // of its position, on its way
+    Real any_way;
+    Real low[3], high[3];  // of its position, on its way
   };
   void watch_bodies(const std::vector<const btRigidBody*>& own, const std::vector<Reach>& reaches);
   bool have_moved_far(btScalar timestep) const;
@@ -198,7 +198,8 @@ class SubstepWorld {
   void forget_kept();  // what joints keep besides: turns, and how far gears have slipped
 
   // What drives are to do from the next step on (bullet/drives.cpp): `axes` are those of the joints' six, `targets` two
-  // for each, a position and a velocity. One that is not driven is an error. Returns joints that have other targets now.
+  // for each, a position and a velocity. One that is not driven is an error. Returns joints that have other targets
+  // now.
   std::vector<int> set_drive_targets(const int* joint_ids, const int* axes, const double* targets, int count);
   // Half turns that joints' counted angles are next to; 0 of others.
   void read_half_turns(const int* joint_ids, int count, int* half_turns) const;
@@ -317,8 +318,8 @@ class SubstepWorld {
   std::vector<btRigidBody*> bodies_;
   struct Watched {
     int number;
-    BodyState state;
     Real radius;
+    Real position[3], axes[9];
     Reach reach;
   };
   const std::vector<int>* islands_ = nullptr;

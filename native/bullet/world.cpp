@@ -1,7 +1,6 @@
 #include "bullet/world.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -9,7 +8,9 @@
 
 #include "bullet/errors.h"
 #include "bullet/frames.h"
+#include "bullet/memory.h"
 #include "bullet/slot.h"
+#include "bullet/tree.h"
 
 namespace lapjoint {
 
@@ -17,26 +18,7 @@ namespace {
 
 constexpr btScalar kTreeMargin = btScalar(0.05);  // that Bullet's tree adds to a box that moves
 constexpr btScalar kFarthest = btScalar(1e9);     // that a plane's box reaches
-constexpr std::size_t kFirst = 512;               // bodies of a batch that show what becomes of the tree
-constexpr int kDeep = 100;                        // for so many, a list in the making
-
-// 0 to count - 1, each far from those before it: 0, 4, 2, 6, 1, 5, 3, 7.
-std::vector<std::uint32_t> scattered(std::uint32_t count) {
-  std::vector<std::uint32_t> places;
-  places.reserve(count);
-  const std::uint32_t size = std::bit_ceil(count);
-  for (std::uint32_t reversed = 0; places.size() < count;) {
-    if (reversed < count) places.push_back(reversed);
-    // Adds one from the other end: the highest bit that is not set, and none above it.
-    std::uint32_t bit = size >> 1;
-    while (reversed & bit) {
-      reversed ^= bit;
-      bit >>= 1;
-    }
-    reversed |= bit;
-  }
-  return places;
-}
+constexpr int kMany = 512;                        // bodies of a batch that are worth building the tree anew
 
 // A level plane's box ends above it, so that bodies in the air are no pairs with it.
 void bound_plane(const btRigidBody& body, btVector3& low, btVector3& high) {
@@ -81,8 +63,8 @@ BulletWorld::BulletWorld(const WorldSettings& settings)
   pairs_.setOverlapFilterCallback(&filter_);
   // A plane finds one corner of a body a step; these look for the others at once, or sliding bodies rock.
   configuration_.setPlaneConvexMultipointIterations(4, 4);
-  world_ = std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_,
-                                          settings.exact_shapes);
+  world_ =
+      std::make_unique<OrderedWorld>(&dispatcher_, &broadphase_, solver_.get(), &configuration_, settings.exact_shapes);
   world_->setGravity(length(settings.gravity));
   ahead_ = std::make_unique<AheadFinder>(dispatcher_, broadphase_, filter_, world_->getDispatchInfo());
   if (substeps_) substeps_->set_ahead(ahead_.get(), world_->getGravity());
@@ -235,7 +217,7 @@ std::unique_ptr<BulletWorld::Slot> BulletWorld::make_body(int id) const {
   info.m_rollingFriction = btScalar(table.rolling_friction[id] / length_unit);
   info.m_linearDamping = btScalar(table.linear_damping[id]);
   info.m_angularDamping = btScalar(table.angular_damping[id]);
-  auto made = std::make_unique<Slot>(id, info, table.shape_id[id], turn);
+  auto made = std::make_unique<Slot>(info, turn);
   btRigidBody& body = made->body;
   body.setUserIndex(id);
   body.setGravity(world_->getGravity());
@@ -248,7 +230,7 @@ std::unique_ptr<BulletWorld::Slot> BulletWorld::make_body(int id) const {
 
 void BulletWorld::place_body(Slot& slot, const double* state) const {
   btQuaternion turn = quaternion(state + 3);
-  if (slot.turned) turn *= slot.turn;
+  if (slot.turned()) turn *= slot.turn;
   const btTransform place(turn.normalized(), length(state));
   const btVector3 linear = length(state + 7);
   const btVector3 angular{btScalar(state[10]), btScalar(state[11]), btScalar(state[12])};
@@ -290,29 +272,51 @@ void BulletWorld::activate(const int* ids, int count, const double* states) {
   enter(ids, count, sorted);
 }
 
-// Bodies that have been made and placed.
+// Bodies that have been made and placed. Their boxes are as roomy as those of bodies that move: else the first step
+// would take all of them out of the tree, and put them in again one after the other.
 void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorted) {
-  const auto put = [&](int id, btScalar room) {
-    enter_broadphase(slots_[id]->body, id, slots_[id]->shape_id, {body_columns_.group[id], body_columns_.mask[id]},
-                     room);
-  };
-  // Bullet's tree grows downwards without turning: bodies along a line, one after the other, make it a list. Where the
-  // first ones do, the others enter far apart first, and the tree is built anew. Their boxes are as roomy as those of
-  // bodies that move: else the first step would take all of them out, and put them in again one after the other.
-  const std::size_t first = std::min<std::size_t>(sorted.size(), kFirst);
-  for (std::size_t i = 0; i < first; ++i) put(sorted[i], 0);
   btDbvt& tree = broadphase_.m_sets[btDbvtBroadphase::DYNAMIC_SET];
-  if (first < sorted.size() && btDbvt::maxdepth(tree.m_root) > kDeep) {
-    for (const std::uint32_t place : scattered(static_cast<std::uint32_t>(sorted.size() - first)))
-      put(sorted[first + place], gContactBreakingThreshold + kTreeMargin);
-    tree.optimizeTopDown();
-  } else {
-    for (std::size_t i = first; i < sorted.size(); ++i) put(sorted[i], 0);
+  const bool many = count >= kMany && count >= tree.m_leaves / 4;
+  std::vector<btDbvtNode*> leaves;
+  if (many) leaves = take_leaves(tree);
+  broadphase_.m_deferedcollide = many;  // pairs are looked for by going down the tree once, and not once for each body
+  for (const int id : sorted) {
+    enter_broadphase(slot(id).body, id, body_columns_.shape_id[id], {body_columns_.group[id], body_columns_.mask[id]},
+                     gContactBreakingThreshold + kTreeMargin);
+    if (many) leaves.push_back(std::exchange(tree.m_root, nullptr));
+  }
+  broadphase_.m_deferedcollide = false;
+  if (many) {
+    build_tree(tree, leaves);
+    find_pairs_of(sorted);
+    has_grown_ = true;
   }
   const auto middle = bodies_.insert(bodies_.end(), sorted.begin(), sorted.end());
   std::inplace_merge(bodies_.begin(), middle, bodies_.end());
   connect_joints(ids, count);
   members_changed_ = true;
+}
+
+// Pairs of these with any other whose boxes in the tree overlap.
+void BulletWorld::find_pairs_of(const std::vector<int>& ids) {
+  struct Meeting : btDbvt::ICollide {
+    btOverlappingPairCache& pairs;
+    const std::vector<char>& wanted;
+    Meeting(btOverlappingPairCache& into, const std::vector<char>& by_id) : pairs(into), wanted(by_id) {}
+    bool is_wanted(const btDbvtProxy& proxy) const {
+      return proxy.m_uniqueId < kStaticBase && wanted[proxy.m_uniqueId];
+    }
+    void Process(const btDbvtNode* a, const btDbvtNode* b) override {
+      auto *first = static_cast<btDbvtProxy*>(a->data), *second = static_cast<btDbvtProxy*>(b->data);
+      if (a != b && (is_wanted(*first) || is_wanted(*second))) pairs.addOverlappingPair(first, second);
+    }
+  } meeting(pairs_, mark_);
+  for (const int id : ids) mark_[id] = 1;
+  btDbvt &moving = broadphase_.m_sets[btDbvtBroadphase::DYNAMIC_SET],
+         &resting = broadphase_.m_sets[btDbvtBroadphase::FIXED_SET];
+  moving.collideTTpersistentStack(moving.m_root, resting.m_root, meeting);
+  moving.collideTTpersistentStack(moving.m_root, moving.m_root, meeting);
+  for (const int id : ids) mark_[id] = 0;
 }
 
 // A joint is live when both its bodies are active, or one is and the other is the world; not where all are ghosts.
@@ -379,7 +383,7 @@ void BulletWorld::leave(const std::vector<int>& ids, bool migrates) {
   for (const int id : going) {
     Slot& gone = slot(id);
     broadphase_.destroyProxy(gone.body.getBroadphaseHandle(), &dispatcher_);
-    shapes_.release(gone.shape_id, gone.turn);
+    shapes_.release(body_columns_.shape_id[id], gone.turn);
     slots_[id].reset();
     mark_[id] = is_ghost_[id] = 0;
   }
@@ -391,13 +395,13 @@ void BulletWorld::commit() {
   if (parts_.has_surfaces()) ask_for_surfaces();
   std::vector<btRigidBody*> statics;
   movers_.clear();
+  movers_.reserve(bodies_.size());
   std::vector<btTypedConstraint*> joints;
   for (Static& item : statics_) statics.push_back(item.body.get());
   awake_.clear();
   if (!islands_.empty())
-    std::copy_if(bodies_.begin(), bodies_.end(), std::back_inserter(awake_), [this](int id) {
-      return island_[id] == kAwake;
-    });
+    std::copy_if(bodies_.begin(), bodies_.end(), std::back_inserter(awake_),
+                 [this](int id) { return island_[id] == kAwake; });
   for (const int id : awake()) {
     slot(id).body.setUserIndex2(static_cast<int>(movers_.size()));
     movers_.push_back(&slot(id).body);
@@ -407,6 +411,7 @@ void BulletWorld::commit() {
   world_->set_members(statics, movers_, joints);
   if (substeps_) {
     std::vector<SubstepWorld::LiveJoint> live;
+    live.reserve(joints_.size());
     const int fixed = static_cast<int>(movers_.size());
     for (const LiveJoint& joint : joints_) {
       const int a = joint_columns_.body_a[joint.id], b = joint_columns_.body_b[joint.id];
@@ -453,7 +458,7 @@ void BulletWorld::clear_contacts() {
   // returning body pairs up at once with those that are there.
   for (const int id : bodies_) broadphase_.destroyProxy(slot(id).body.getBroadphaseHandle(), &dispatcher_);
   for (const int id : bodies_)
-    enter_broadphase(slot(id).body, id, slot(id).shape_id, {body_columns_.group[id], body_columns_.mask[id]});
+    enter_broadphase(slot(id).body, id, body_columns_.shape_id[id], {body_columns_.group[id], body_columns_.mask[id]});
 }
 
 // ---- states --------------------------------------------------------------------------------------------------------
@@ -474,7 +479,7 @@ void BulletWorld::get_states(const int* ids, int count, double* states, const in
     const Slot& from = slot(ids[i]);
     const btTransform& place = from.body.getWorldTransform();
     btQuaternion turn = place.getRotation();
-    if (from.turned) turn *= from.turn.inverse();
+    if (from.turned()) turn *= from.turn.inverse();
     const btVector3& position = place.getOrigin();
     const btVector3& linear = from.body.getLinearVelocity();
     const btVector3& angular = from.body.getAngularVelocity();
@@ -560,6 +565,7 @@ void BulletWorld::step(double timestep, int count) {
     commit();
   }
   contacts_solved_ = count > 0 && !substeps_;
+  if (std::exchange(has_grown_, false)) give_back_memory();
   check_finite();
 }
 
@@ -616,6 +622,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
       mailboxes.begin_step(attempt + static_cast<std::uint64_t>(step), step == 0);
       take_step_with_neighbours(timestep, mailboxes, step == 0, step + 1 == count);
     }
+    if (std::exchange(has_grown_, false)) give_back_memory();
   } catch (const StepAbandoned&) {
     forget_sleep();
     commit();  // bodies may have left since the last step: the world must not touch them

@@ -263,6 +263,7 @@ class BulletWorld {
   void enter_broadphase(btRigidBody& body, int number, int shape_id, FilterBits filter, btScalar room = 0);
   btCollisionObject* object(int number) const;  // of a body, or of a static body s: -1 - s
   btPersistentManifold* manifold_of(const int* bodies, const int* numbers);
+  void find_pairs_of(const std::vector<int>& ids);
   void connect_joints(const int* ids, int count);
   // Sleep: see bullet/sleep.cpp. What is woken between two steps is announced to other workers as the next one begins.
   struct Group {
@@ -403,6 +404,7 @@ class BulletWorld {
   std::vector<ContactPair> contacts_;
   btScalar thinnest_ = BT_LARGE_FLOAT;  // thickness of the thinnest body of the scene
   bool members_changed_ = false;
+  bool has_grown_ = false;  // by many bodies at once, since the last step
   double detection_time_ = 0;     // of the last step [s]
   bool contacts_solved_ = false;  // the world has the contacts of the last step, in order
 

@@ -56,7 +56,7 @@ void BulletWorld::field_force(int id, double timestep, double* force, double* to
   FieldBody state;
   state.mass = body_columns_.mass[id];
   const btMatrix3x3& basis = body.getWorldTransform().getBasis();
-  const btMatrix3x3 shape_basis = from.turned ? basis * btMatrix3x3(from.turn.inverse()) : basis;
+  const btMatrix3x3 shape_basis = from.turned() ? basis * btMatrix3x3(from.turn.inverse()) : basis;
   for (int k = 0; k < 3; ++k) {
     const double inverse = body.getInvInertiaDiagLocal()[k];
     state.inertia[k] = mass_unit * length_unit * length_unit / inverse;

@@ -1,6 +1,6 @@
 #include "exchange/mailboxes.h"
 
-#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,7 +17,6 @@ namespace lapjoint {
 namespace {
 
 constexpr std::uint64_t kInStep = 1u << 20;  // messages to one worker in a step, at most
-constexpr int kLookUpMs = 2;                 // how long who sends does not look whether the step is abandoned
 
 void pause() {
 #if defined(__x86_64__) || defined(_M_X64)
@@ -42,13 +41,13 @@ std::size_t Mailboxes::byte_count(int worker_count, std::size_t room) {
   return kHeads + 2 * count * count * slot_size(room);
 }
 
-Mailboxes::Mailboxes(void* memory, int worker_count, std::size_t room, int self, int spins, MailLinks* links)
+Mailboxes::Mailboxes(void* memory, int worker_count, std::size_t room, int self, int spins, int bell)
     : memory_(static_cast<std::byte*>(memory)),
       worker_count_(worker_count),
       self_(self),
       room_(room),
       spins_(spins),
-      links_(links),
+      bell_(bell),
       sent_(worker_count),
       received_(worker_count),
       not_counted_(worker_count) {
@@ -97,7 +96,28 @@ void Mailboxes::deliver(void* memory, std::size_t room, int from, int to, std::u
   into.message.set(number);
 }
 
-std::shared_ptr<MailLink> Mailboxes::link_to(int worker) const { return links_ ? links_->find(worker) : nullptr; }
+void Mailboxes::finish(void* memory, int number, std::uint64_t attempt, bool says_yes) {
+  Worker& finished = worker(memory, number);
+  if (says_yes) finished.agreed.store(attempt, std::memory_order_seq_cst);
+  finished.finished.set(attempt);
+}
+
+void Mailboxes::set_elsewhere(void* memory, int number, bool is_elsewhere) {
+  worker(memory, number).elsewhere.store(is_elsewhere, std::memory_order_seq_cst);
+}
+
+bool Mailboxes::is_elsewhere(const void* memory, int number) {
+  return worker(memory, number).elsewhere.load(std::memory_order_relaxed) != 0;
+}
+
+Outbox& Mailboxes::outbox(void* memory, int number) {
+  auto* boxes = static_cast<std::byte*>(memory) + kOutboxes;
+  return *reinterpret_cast<Outbox*>(boxes + sizeof(Outbox) * static_cast<std::size_t>(number));
+}
+
+void Mailboxes::set_carrier_sleeps(void* memory, bool sleeps) {
+  static_cast<Head*>(memory)->carrier_sleeps.store(sleeps, std::memory_order_seq_cst);
+}
 
 Mailboxes::Worker& Mailboxes::worker(const void* memory, int number) {
   auto* heads = static_cast<std::byte*>(const_cast<void*>(memory));
@@ -113,13 +133,30 @@ void Mailboxes::send(int worker, std::size_t size) {
   if (sent_[worker] >= kInStep) throw std::runtime_error("too many messages in a step");
   counts_.exchanges = std::max(counts_.exchanges, sent_[worker] - not_counted_[worker]);
   counts_.bytes += size;
-  if (const auto link = link_to(worker)) {
-    send_by(*link, {MailFrame::kMessage, number, size}, content(memory_, room_, self_, worker, number));
+  if (is_elsewhere(memory_, worker)) {
+    put_out({MailFrame::kMessage, 0, static_cast<std::uint16_t>(worker), number, size});
   } else {
     Slot& into = slot(memory_, room_, self_, worker, number);
     into.size = size;
     signal(into.message, number);
   }
+}
+
+// The thread that carries never waits for anybody: an outbox is full only where it has had no core for a while.
+void Mailboxes::put_out(const MailFrame& frame) {
+  Outbox& box = outbox(memory_, self_);
+  const std::uint64_t place = box.put.load(std::memory_order_relaxed);
+  while (place - box.taken.load(std::memory_order_acquire) >= Outbox::kRoom) {
+    if (is_abandoned()) throw StepAbandoned();
+    std::this_thread::yield();
+  }
+  box.frames[place % Outbox::kRoom] = frame;
+  box.put.store(place + 1, std::memory_order_seq_cst);
+  if (reinterpret_cast<Head*>(memory_)->carrier_sleeps.exchange(0, std::memory_order_seq_cst) == 0) return;
+  const double cpu = thread_cpu();
+  const char byte = 0;
+  [[maybe_unused]] const ssize_t written = write(bell_, &byte, 1);  // full: it wakes anyway
+  counts_.wait_cpu += thread_cpu() - cpu;
 }
 
 // To wake who sleeps counts as waiting: with a core for every worker nobody sleeps for long.
@@ -151,25 +188,21 @@ bool Mailboxes::finish_step(bool says_yes) {
   Worker& own = worker(memory_, self_);
   if (says_yes) own.agreed.store(attempt_, std::memory_order_seq_cst);
   signal(own.finished, attempt_);
-  if (links_) {
-    for (const auto& link : links_->all()) {
-      if (says_yes) send_by(*link, {MailFrame::kAgreed, attempt_, 0}, nullptr);
-      send_by(*link, {MailFrame::kFinished, attempt_, 0}, nullptr);
-    }
-  }
+  bool some_elsewhere = false;
+  for (int other = 0; other < worker_count_; ++other) some_elsewhere |= is_elsewhere(memory_, other);
+  if (some_elsewhere)
+    put_out({says_yes ? MailFrame::kAgreed : MailFrame::kFinished, 0, MailFrame::kEverybody, attempt_, 0});
   bool found = says_yes;
   for (int other = 0; other < worker_count_; ++other) {
-    const auto link = link_to(other);
-    wait_for(link ? link->finished : worker(memory_, other).finished,
-             [this](std::uint64_t seen) { return seen >= attempt_; });
-    found |= (link ? link->agreed : worker(memory_, other).agreed).load(std::memory_order_seq_cst) == attempt_;
+    Worker& theirs = worker(memory_, other);
+    wait_for(theirs.finished, [this](std::uint64_t seen) { return seen >= attempt_; });
+    found |= theirs.agreed.load(std::memory_order_seq_cst) == attempt_;
   }
   return found;
 }
 
 bool Mailboxes::is_abandoned() const {
-  return reinterpret_cast<Head*>(memory_)->abandoned.load(std::memory_order_seq_cst) >= attempt_ ||
-         (links_ && links_->is_abandoned(attempt_));
+  return reinterpret_cast<Head*>(memory_)->abandoned.load(std::memory_order_seq_cst) >= attempt_;
 }
 
 template <typename IsThere>
@@ -198,27 +231,11 @@ bool Mailboxes::sleep_until(SharedNumber& signal, IsThere&& is_there) {
   return is_there(before);
 }
 
-// What is left of a frame when the step is abandoned goes before the next one.
-void Mailboxes::send_by(MailLink& link, const MailFrame& frame, const void* content) {
-  link.put(frame, content);
-  if (link.flush()) return;
-  const auto start = std::chrono::steady_clock::now();
-  auto& waits = worker(memory_, self_).waits;
-  waits.store(1, std::memory_order_relaxed);
-  while (!link.flush()) {
-    if (is_abandoned()) {
-      waits.store(0, std::memory_order_relaxed);
-      throw StepAbandoned();
-    }
-    pollfd waited{link.socket, POLLOUT, 0};
-    poll(&waited, 1, kLookUpMs);
-  }
-  waits.store(0, std::memory_order_relaxed);
-  counts_.wait_wall += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 void Mailboxes::abandon(void* memory, std::uint64_t attempt) {
-  static_cast<Head*>(memory)->abandoned.store(attempt, std::memory_order_seq_cst);
+  auto& last = static_cast<Head*>(memory)->abandoned;
+  std::uint64_t before = last.load(std::memory_order_seq_cst);
+  while (before < attempt && !last.compare_exchange_weak(before, attempt, std::memory_order_seq_cst)) {
+  }
 }
 
 bool Mailboxes::is_waiting(const void* memory, int number) {

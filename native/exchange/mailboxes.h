@@ -1,5 +1,6 @@
-// What workers send each other within a step, through memory that all of them see; between those that do not see the
-// same memory, through sockets (mail_links.h).
+// What workers send each other within a step, through memory that all workers of a machine see; to those on other
+// machines through an outbox in that memory, from which a thread carries it there (machine_links.h). What they send
+// comes into the memory as if they saw it.
 //
 // Every worker has a mailbox for every other one, with two slots that messages take in turns: who sends the next but
 // one has received the answer to the last, so the slot it writes into has been read. A slot's number says which message
@@ -10,11 +11,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <vector>
 
-#include "exchange/mail_links.h"
+#include "exchange/mail_frame.h"
 #include "exchange/shared_number.h"
 
 namespace lapjoint {
@@ -38,9 +38,9 @@ class Mailboxes {
   // Of worker number `self`. `memory` is zero before the first use, and of `byte_count` bytes. Where there are to be
   // more workers, more zeros follow: what is there stays where it is.
   static std::size_t byte_count(int worker_count, std::size_t room);
-  // `room`: most bytes that a message can have. `spins`: how often to look before going to sleep. `links`: to workers
-  // that do not see the memory, if there are any; its memory is this one.
-  Mailboxes(void* memory, int worker_count, std::size_t room, int self, int spins, MailLinks* links = nullptr);
+  // `room`: most bytes that a message can have. `spins`: how often to look before going to sleep. `bell`: where to
+  // write a byte when the thread that carries to other machines sleeps, if there are any.
+  Mailboxes(void* memory, int worker_count, std::size_t room, int self, int spins, int bell = -1);
 
   int worker_count() const { return worker_count_; }
   int self() const { return self_; }
@@ -70,9 +70,16 @@ class Mailboxes {
   static void abandon(void* memory, std::uint64_t attempt);
   static bool is_waiting(const void* memory, int worker);
 
-  // For whoever brings a message from elsewhere: where its bytes belong, and that they are there.
+  // For whoever carries messages between machines: who is on another one; what a worker has for those; that the carrier
+  // sleeps, and has to be woken; where the bytes of a message belong, and that they are there; that a worker has
+  // finished an attempt.
+  static void set_elsewhere(void* memory, int worker, bool is_elsewhere);
+  static bool is_elsewhere(const void* memory, int worker);
+  static Outbox& outbox(void* memory, int worker);
+  static void set_carrier_sleeps(void* memory, bool sleeps);
   static std::byte* content(void* memory, std::size_t room, int from, int to, std::uint64_t number);
   static void deliver(void* memory, std::size_t room, int from, int to, std::uint64_t number, std::size_t size);
+  static void finish(void* memory, int worker, std::uint64_t attempt, bool says_yes);
 
  private:
   struct Slot {
@@ -82,30 +89,30 @@ class Mailboxes {
   struct Worker {
     SharedNumber finished;              // the last attempt that it has
     std::atomic<std::uint64_t> agreed;  // the last attempt at whose end it has said yes
-    std::atomic<std::uint32_t> waits;
+    std::atomic<std::uint32_t> waits, elsewhere;
   };
   struct Head {
     std::atomic<std::uint64_t> abandoned;  // the last attempt that was
+    std::atomic<std::uint32_t> carrier_sleeps;
   };
-  static constexpr std::size_t kLine = 64, kHeads = kLine * (1 + kMostWorkers);
+  static constexpr std::size_t kLine = 64, kOutboxes = kLine * (1 + kMostWorkers);
+  static constexpr std::size_t kHeads = kOutboxes + sizeof(Outbox) * kMostWorkers;
 
   static std::size_t slot_size(std::size_t room);
   static Worker& worker(const void* memory, int number);
   static Slot& slot(void* memory, std::size_t room, int from, int to, std::uint64_t number);
-  std::shared_ptr<MailLink> link_to(int worker) const;
   bool is_abandoned() const;
   void signal(SharedNumber& to, std::uint64_t number);
   template <typename IsThere>
   void wait_for(SharedNumber& signal, IsThere&& is_there);
   template <typename IsThere>
   bool sleep_until(SharedNumber& signal, IsThere&& is_there);
-  void send_by(MailLink& link, const MailFrame& frame, const void* content);
+  void put_out(const MailFrame& frame);
 
   std::byte* memory_;
   int worker_count_, self_;
   std::size_t room_;
-  int spins_;
-  MailLinks* links_;
+  int spins_, bell_;
   std::uint64_t attempt_ = 0;
   std::vector<std::uint64_t> sent_, received_;  // messages of this step, by worker
   std::vector<std::uint64_t> not_counted_;      // of those that were sent

@@ -113,17 +113,18 @@ void world_turn(const Bodies& bodies, int place, double* turn) {
 
 }  // namespace
 
-void Bodies::resize(int count) {
+void Bodies::resize(int count, bool jointed) {
+  jointed_ = jointed;
+  const int of_joints = jointed ? count + 1 : 0;
   motion.resize(count + 1);
   frame.resize(count + 1);
   start.resize(count + 1);
   traits.resize(count + 1);
-  pose.resize(count + 1);
+  pose.resize(of_joints);
   pushed_.resize(count + 1);
   carried_.resize(count + 1);
-  before_.resize(count + 1);
-  turned_impulses.assign(count + 1, {all(0), all(0)});
-  last.resize(count + 1);
+  turned_impulses.assign(of_joints, {all(0), all(0)});
+  last.resize(of_joints);
   start[count] = {{0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}, {0, 0, 0}};
   traits[count] = {};
 }
@@ -155,7 +156,8 @@ void Bodies::begin(Real timestep, int substeps) {
     push.linear[3] = linear_kept.of(own.linear_damping);
     push.angular[3] = angular_kept.of(own.angular_damping);
     frame[i].root = Lanes{Real(root), 0, 0, 0};
-    carried_[i] = turned_impulses[i] = {all(0), all(0)};
+    carried_[i] = {all(0), all(0)};
+    if (jointed_) turned_impulses[i] = {all(0), all(0)};
   }
 }
 
@@ -175,10 +177,10 @@ void Bodies::begin_substep() {
     Lanes linear = (now.linear + push.linear) * push.linear[3],
           angular = (now.angular + push.angular) * push.angular[3];
     linear[3] = angular[3] = 0;
-    last[i] = {now.linear, now.angular};
-    before_[i] = {linear, angular};
+    if (jointed_) last[i] = {now.linear, now.angular};
     now.linear = linear + carried_[i].linear;
     now.angular = angular + carried_[i].angular;
+    carried_[i] = {linear, angular};
   }
 }
 
@@ -204,8 +206,11 @@ void Bodies::find_pose(int i) {
 
 void Bodies::end_substep() {
   for (std::size_t i = 0; i < motion.size(); ++i) {
-    carried_[i].linear = motion[i].linear - before_[i].linear + turned_impulses[i].linear;
-    carried_[i].angular = motion[i].angular - before_[i].angular + turned_impulses[i].angular;
+    carried_[i].linear = motion[i].linear - carried_[i].linear;
+    carried_[i].angular = motion[i].angular - carried_[i].angular;
+    if (!jointed_) continue;
+    carried_[i].linear += turned_impulses[i].linear;
+    carried_[i].angular += turned_impulses[i].angular;
     turned_impulses[i] = {all(0), all(0)};
   }
 }

@@ -68,7 +68,8 @@ struct Bodies {
   std::vector<BodyTraits> traits;
   std::vector<Pose> pose;  // of the last `find_poses`
 
-  void resize(int count);
+  // What joints alone need is there only where some are.
+  void resize(int count, bool jointed);
   int fixed() const { return static_cast<int>(motion.size()) - 1; }
 
   // From `start` and `traits`. Half of what gyroscopic torques do comes before the step, half after it.
@@ -87,15 +88,17 @@ struct Bodies {
   struct alignas(2 * sizeof(Lanes)) Twist {
     Lanes linear, angular;
   };
-  // What the impulses of rows that turned with their bodies are more than before: into the next substep with them.
+  // What the impulses of rows of joints that turned with their bodies are more than before: into the next substep with
+  // them.
   std::vector<Twist> turned_impulses;
-  // Velocities at the end of the last substep.
+  // Velocities at the end of the last substep, for joints.
   std::vector<Twist> last;
 
  private:
-  std::vector<Twist> pushed_;   // by forces in a substep; the fourth lane: share of velocity that is kept
-  std::vector<Twist> carried_;  // by all constraints in the last substep
-  std::vector<Twist> before_;   // velocities of a substep before any constraint
+  bool jointed_ = false;
+  std::vector<Twist> pushed_;  // by forces in a substep; the fourth lane: share of velocity that is kept
+  // Between substeps, what all constraints did in the last one; within one, velocities before any constraint.
+  std::vector<Twist> carried_;
 };
 
 template <auto Row, typename Of>

@@ -397,7 +397,7 @@ def _count(simulation: Simulation, server_cpu_ms: float, means: Means, measured:
     }
     of_each = {
         "phases_ms": np.array(list(profile.phases_ms.values())),
-        "body_count": int(profile.bits.any(axis=1).sum()),
+        "body_count": profile.body_count,
         **{
             name: getattr(profile, name)
             for name in (

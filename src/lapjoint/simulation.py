@@ -16,7 +16,7 @@ from .algorithms import ConstraintGraph, Membership, load_algorithms
 from .arrays.checks import as_rows, integer_rows
 from .arrays.pages import trim
 from .arrays.state import PartState, Stateful
-from .engines import ContactPoints, Contacts, Hits, JointBreaks, SensorEvents, check_engines, supports
+from .engines import ContactPoints, Contacts, Hits, JointBreaks, SensorEvents, check_engines, make_engine, supports
 from .engines.support import first_with_touches
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
@@ -44,6 +44,7 @@ from .server.frame import Frame
 from .server.frozen import Frozen
 from .server.incidents import Incident
 from .server.kinematic import KinematicBodies
+from .server.last_contacts import fetch_contacts
 from .server.loads import Loads
 from .server.migrate import migrate
 from .server.newcomers import nearest_workers
@@ -61,6 +62,7 @@ from .server.recovery import Recovery, StepPlan
 from .server.redistribute import redistribute
 from .server.repartition import Repartition
 from .server.sensing import Sensing
+from .server.start_contacts import find_start_contacts
 from .server.step_log import StepLog
 from .server.touches import Touches, TouchLog
 from .workers.messages import JointTargets, StepReply
@@ -73,6 +75,7 @@ TOGETHER_MS = 500.0
 """What steps that workers take by themselves may take, about: so long nobody is asked, not by Ctrl-C either."""
 OF_RUNTIME = ("address", "placement", "send")
 """Parameters that another runtime has no use for."""
+CONTACTS_ARE_GONE = "contacts: of a step before the last one, expected to be asked for before the next"
 ELSEWHERE = ("workers", "runtime", *OF_RUNTIME, "keep_forces")
 """Parameters of where bodies are simulated and what is kept of it, not how."""
 
@@ -112,10 +115,9 @@ class Simulation:
         partition = make_partition(scene, params.workers, params.partition, params.solver_labels)
         params = params.with_solvers(scene, partition)
         check_engines(scene, params)
+        make_engine(scene, params)  # what is wrong with its shapes is found before anything starts
         algorithms = load_algorithms(params.algorithms)
         detection = Detection(scene, params, algorithms, states)
-        if life is None:
-            warn_of_penetration(scene, detection.contacts_at_start)
         membership = Membership(partition, params.workers)
         membership.remove(np.flatnonzero(~scene.alive).astype(np.int32))
         self._now = now = Situation(
@@ -127,22 +129,26 @@ class Simulation:
             Loads(scene, params),
             Repartition(scene, params.workers),
             CommandBuilder(scene, params.workers, algorithms.command_lists),
-            [StepReply.of(detection.contacts_at_start)],
+            [],
         )
-        self._coupling = make_coupling(now)
+        # Workers have no use for the partition, which may be as long as the scene.
+        self._runtime = make_runtime(scene, replace(params, partition="auto"), params.workers, self._mail_room())
+        try:
+            self._runtime.states[:] = states
+            contacts = Contacts.none()
+            if life is None:
+                contacts = self._start_contacts()
+                warn_of_penetration(scene, contacts)
+            now.replies = [StepReply.of(contacts)]
+            self._coupling = make_coupling(now)
+        except BaseException:
+            self._runtime.close()
+            raise
         self._elastic = Elastic(params, scene.body_count)
         self._frozen, self._breaks, self._hits = Frozen(), StepLog(JointBreaks), StepLog(Hits)
         self._touches = TouchLog()
         self._has_stepped = False
         self._kinematic = KinematicBodies(scene, params)
-        # Workers have no use for the partition, which may be as long as the scene.
-        self._runtime = make_runtime(
-            scene,
-            replace(params, partition="auto"),
-            params.workers,
-            self._mail_room(),
-        )
-        self._runtime.states[:] = states
         self._asking = Asking(now, self._runtime, self._kinematic)
         self._sensing = Sensing(now, self._runtime, self._kinematic, lambda: own._frozen.is_used)
         self._recovery = Recovery(
@@ -153,6 +159,13 @@ class Simulation:
         self._last_step_ms = 0.0
         self._stopped: SimulationStopped | None = None
         self._closed = False
+
+    def _start_contacts(self) -> Contacts:
+        """Contacts of the scene as it starts."""
+        now, states = self._now, self._runtime.states
+        if now.params.detect == "server":
+            return now.detection.all_contacts(states)
+        return find_start_contacts(now.scene, now.params, now.algorithms, now.membership, states, self._runtime.step)
 
     # ---- Algorithm 1 ---------------------------------------------------------------------------------------------
 
@@ -171,7 +184,7 @@ class Simulation:
         if self._stopped is not None:
             raise self._stopped
         now, coupling, runtime = self._now, self._coupling, self._runtime
-        self.profile = profile = StepProfile()
+        self.profile = profile = StepProfile(fetch_contacts=_fetcher(weakref.ref(self)))
         start = time.thread_time()
         if now.membership.worker_count > 1:
             self._carry_out(coupling.decide(now, runtime, profile))  # lines 7 to 15
@@ -219,6 +232,24 @@ class Simulation:
             limits.append(int(TOGETHER_MS / self._last_step_ms))
         return max(1, min(limits)) if now.step_count else 1
 
+    def _wants_contacts(self, steps: int) -> bool:
+        """Whether workers send the contacts of the last of so many steps. Others are sent to who asks; where workers
+        measure nothing, everybody does."""
+        now, after = self._now, self._now.step_count + steps
+        measured = all(len(reply.step_measures) for reply in now.replies)
+        if now.params.validate or not measured or self._elastic.is_time_to_look(after):
+            return True
+        return now.membership.worker_count > 1 and self._coupling.needs_contacts(now, after)
+
+    def _fetch_contacts(self, replies: Sequence[StepReply]) -> None:
+        """Complete the replies of the last step with its contacts."""
+        now = self._now
+        if all(reply.has_contacts for reply in replies):
+            return
+        if replies is not now.replies or self._closed or self._stopped is not None:
+            raise LapjointError(CONTACTS_ARE_GONE)
+        fetch_contacts(replies, self._runtime.step, now.params.workers, now.scene.body_count)
+
     def _note_breaks(self, found: JointBreaks) -> None:
         """Have joints that broke in the last steps broken for all workers, and for good."""
         if len(found.joint):
@@ -251,9 +282,14 @@ class Simulation:
         """Every worker takes steps, in parallel; the barrier is the runtime's return. Returns how many were taken: one,
         where a worker has failed."""
         now, profile, coupling = self._now, self.profile, self._coupling
+        if now.params.validate:
+            now.commands.validate(now.membership)
         commands, weights = coupling.commands(now), coupling.weights
         profile.activation_count += sum(len(command.activate) for command in commands)
         profile.deactivation_count += sum(len(command.deactivate) for command in commands)
+        wants_contacts = self._wants_contacts(steps)
+        for command in commands:
+            command.contacts = wants_contacts
         work = coupling.server_work(now, self._runtime)
         iterations = now.params.iterations or 1
         plan = StepPlan(now.step_count, iterations, now.membership, commands, weights, work, steps)
@@ -261,14 +297,17 @@ class Simulation:
             now.replies = self._recovery.take_step(plan)
         except SimulationStopped as error:
             self._stopped = error
-            now.commands.known[:] = 0  # whoever goes on from here starts from the states
+            now.commands.known = np.zeros_like(now.commands.known)  # whoever goes on from here starts from the states
             for hook in self.before_stop:
                 try:
                     hook(self)
                 except LapjointError as own:
                     error.add_note(str(own))
             raise
-        profile.count_workers(commands, now.replies, now.membership.bits.copy())
+        bits, count = now.commands.known, now.commands.known_count
+        if not now.commands.knows(now.membership):  # bodies have left within the step
+            bits, count = now.membership.bits.copy(), now.scene.living_count
+        profile.count_workers(commands, now.replies, bits, count)
         profile.sent_bytes = self._runtime.byte_count
         return plan.steps
 
@@ -359,11 +398,12 @@ class Simulation:
     @property
     def graph(self) -> ConstraintGraph:
         """The constraint graph of the last step, as it began."""
+        self._fetch_contacts(self._now.replies)
         return self._coupling.graph(self._now)
 
     @property
     def replies(self) -> list[StepReply]:
-        """What each worker reported of the last step."""
+        """What each worker reported of the last step; contacts only where they were needed, or have been asked for."""
         return list(self._now.replies)
 
     def contacts(self) -> Contacts:
@@ -373,7 +413,8 @@ class Simulation:
     def joint_gaps(self) -> Array:
         """Gap of every joint now [m]; that of one that holds no more is 0."""
         gaps, holds = np.zeros(self.scene.joint_count), np.flatnonzero(self.scene.joint_alive)
-        gaps[holds] = joint_gaps(self.scene, self.states, holds)
+        if len(holds):
+            gaps[holds] = joint_gaps(self.scene, self._runtime.states, holds)
         return gaps
 
     @property
@@ -814,7 +855,6 @@ class Simulation:
         now.commands.remove(body_ids)
         blocks = self.scene.release()
         for block in blocks:
-            self._recovery.release(block)
             self._runtime.release(block)
             now.commands.release(block)
         if blocks:
@@ -865,6 +905,8 @@ class Simulation:
 
     def state(self) -> dict[str, PartState]:
         """All that decides how the simulation goes on, by part, between two steps. Nothing changes."""
+        if self._stopped is None:  # workers that have stopped have contacts of the step that failed, if any
+            self._fetch_contacts(self._now.replies)
         return {name: part.state() for name, part in self._parts().items()}
 
     def restore(self, parts: Mapping[str, PartState], before: Params) -> None:
@@ -942,3 +984,16 @@ class Simulation:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _fetcher(of: weakref.ref[Simulation]) -> Callable[[Sequence[StepReply]], None]:
+    """Completes replies of the last step with contacts; does not keep the simulation."""
+
+    def fetch(replies: Sequence[StepReply]) -> None:
+        simulation = of()
+        if simulation is not None:
+            simulation._fetch_contacts(replies)
+        elif not all(reply.has_contacts for reply in replies):
+            raise LapjointError(CONTACTS_ARE_GONE)
+
+    return fetch

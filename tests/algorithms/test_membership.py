@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,6 +42,33 @@ def test_it_is_a_table_of_sets(case: Case, data: st.DataObject) -> None:
     assert membership.total_load(range(case.worker_count)) == membership.load.sum()
     open_edges = [list(pair) for pair in case.joints if not model[pair[0]] & model[pair[1]]]
     assert membership.uncovered(case.joints).tolist() == open_edges
+
+
+def test_every_change_of_the_bits_is_counted() -> None:
+    """While the count stays, so do the bits: who relies on that looks at no body."""
+    line = native.Graph(4, [(0, 1), (1, 2), (2, 3)])
+
+    def both(change: str, *arguments: object) -> list[Callable[[Membership], object]]:
+        return [lambda own, module=module: getattr(module, change)(*arguments, own) for module in (native, reference)]
+
+    changes: list[Callable[[Membership], object]] = [
+        lambda own: own.activate([1], 0),
+        lambda own: own.deactivate([0], 1),
+        lambda own: own.assign([1, 1, 0, 0]),
+        lambda own: own.add([1]),
+        lambda own: own.remove(np.array([2], np.int32)),
+        lambda own: own.set_bits(own.bits[::-1].copy()),
+        lambda own: own.set_worker_count(70),
+        lambda own: own.restore(Membership([1, 1, 1, 0], 2).state()),
+        *both("assign_overlap", 0, line),
+        *both("balance", [(1, 2)], 0, line),
+    ]
+    for number, change in enumerate(changes):
+        membership = Membership([0, 0, 1, 1], 2)
+        before, count = membership.bits.copy(), membership.change_count
+        change(membership)
+        assert not np.array_equal(membership.bits, before), number
+        assert membership.change_count > count, number
 
 
 @pytest.mark.slow

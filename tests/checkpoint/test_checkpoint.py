@@ -404,7 +404,10 @@ MADE_ANEW |= {"_has_stepped"}  # since it was made: forces of a step before that
 PARTS = {
     "loads": ("_scene", "_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
     "commands": (
-        "known",
+        "_known",
+        "_known_as_of",
+        "_counted",
+        "_known_count",
         "_command_lists",
         "_reset",
         "_set",
@@ -422,7 +425,17 @@ PARTS = {
         "drives",
         "_tells_all_drives",
     ),
-    "membership": ("body_count", "worker_count", "bits", "load", "cost", "rate", "since_left", "must_wait"),
+    "membership": (
+        "body_count",
+        "worker_count",
+        "bits",
+        "load",
+        "cost",
+        "rate",
+        "since_left",
+        "must_wait",
+        "change_count",
+    ),
     "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),
     "elastic": ("least", "most", "_looks"),
     "frozen": ("_states",),
@@ -434,14 +447,15 @@ PARTS = {
     "drives": (
         *("_scene", "_joint_count", "_axes", "_counted", "_first_row", "_can"),  # of the scene
         *("_targets", "_is_set", "_half_turns"),
-        *("_is_changed", "_has_turned"),  # workers are told all anew
+        *("_is_changed", "_has_turned", "_has_news"),  # workers are told all anew
     ),
     "detection": (
-        *("_scene", "_algorithms", "_joint_edges", "jointed", "detector", "contacts_at_start", "graph"),
+        *("_scene", "_params", "_algorithms", "_joint_edges", "jointed", "_detector", "graph"),
         *("_knows_joints", "_knows_bodies", "is_unchanged"),
     ),
     "recovery": (
-        *("incidents", "_scene", "_params", "_runtime", "_builder", "_frozen", "_start", "_remove"),
+        *("incidents", "_scene", "_params", "_runtime", "_builder", "_frozen", "_remove"),
+        *("_plan", "_overlap", "_overlap_before", "_number", "_numbers"),  # of the step that is taken
         *("_failed_at", "_put_back_now", "_quarantined", "_one_by_one_until"),
     ),
 }

@@ -70,20 +70,59 @@ def test_every_kind_of_joint_drive_filter_and_mass_is_the_same_in_usd_and_gltf()
 
 
 def test_who_may_touch_whom_is_the_same_in_usd_and_gltf() -> None:
-    relations = []
-    for scene in (read("kinds.usda"), read("kinds.gltf")):
-        group, mask = (
-            np.concatenate([getattr(scene.bodies, name), getattr(scene.statics, name)]) for name in ("group", "mask")
-        )
-        seen = (group[:, None] & mask[None, :]) != 0
-        relations.append(seen & seen.T)
-    usd, gltf = relations
+    usd, gltf = (
+        relation(scene, list(range(scene.body_count)), list(range(scene.static_count)))
+        for scene in (read("kinds.usda"), read("kinds.gltf"))
+    )
     assert np.array_equal(usd, gltf)
     explicit, wall, lift = 0, 6, 7
     assert not usd[explicit, wall]
     assert not usd[wall, lift]
     assert usd[explicit, lift]
     assert usd.sum() == usd.size - 4
+
+
+def relation(scene: Scene, bodies: list[int], statics: list[int]) -> np.ndarray:
+    """Who may touch whom by groups and masks."""
+    group, mask = (
+        np.concatenate([getattr(scene.bodies, name)[bodies], getattr(scene.statics, name)[statics]])
+        for name in ("group", "mask")
+    )
+    seen = (group[:, None] & mask[None, :]) != 0
+    return np.asarray(seen & seen.T)
+
+
+def test_what_mjcf_has_of_all_kinds_is_the_same_there() -> None:
+    """Its joints, drives, filters and rules of mass; materials differ, and it has neither cones nor ropes."""
+    pytest.importorskip("mujoco")
+    usd, (mjcf, notes) = read("kinds.usda"), read_with_notes(DATA / "kinds.xml", keyframe="start")
+    assert [line.partition(": ")[2] for line in notes.lines()] == [
+        "the limit of a ball joint is that of its axis, not of its whole turn"
+    ]
+    names = list(mjcf.body_names.values())
+    assert names == [name.split("/")[-1] for name in usd.body_names.values()][:4]
+    np.testing.assert_allclose(mjcf.bodies.mass, usd.bodies.mass[:4], rtol=1e-6)
+    np.testing.assert_allclose(mjcf.bodies.position, usd.bodies.position[:4], atol=1e-6)
+    for body in range(4):
+        wanted = world_inertia(usd, body)
+        np.testing.assert_allclose(world_inertia(mjcf, body), wanted, atol=1e-6 * np.trace(wanted))
+    kinds = [JointKind.HINGE, JointKind.SLIDER, JointKind.BALL, JointKind.FIXED]
+    assert [JointKind(kind) for kind in mjcf.joints.kind] == kinds
+    drives = [f"drive_{name}" for name in ("position", "velocity", "stiffness", "damping", "max_force")]
+    for column in ("kind", "body_a", "body_b", "lower", "upper", *drives):
+        mine, theirs = getattr(mjcf.joints, column), getattr(usd.joints, column)[:4]
+        if column in ("body_a", "body_b"):  # a weld has no direction
+            mine, theirs = mine[:3], theirs[:3]
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-9, err_msg=column)
+    for joint, kind in enumerate(kinds):
+        (mine, axis), (theirs, wanted) = joint_frame(mjcf, joint, "a"), joint_frame(usd, joint, "a")
+        np.testing.assert_allclose(mine, theirs, atol=1e-6)
+        if kind in (JointKind.HINGE, JointKind.SLIDER):
+            np.testing.assert_allclose(axis, wanted, atol=1e-6)
+    touching = [relation(scene, [0, 1, 2, 3], [0, 1, 2])[:4] for scene in (mjcf, usd)]  # ground, wall and lift
+    assert np.array_equal(*touching)
+    assert not touching[0][0, 5]
+    assert sorted(map(tuple, mjcf.ignored_pairs.tolist())) == [(0, 1), (1, 2), (2, 3)]
 
 
 def test_the_kinds_of_kinds() -> None:

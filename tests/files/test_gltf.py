@@ -259,7 +259,18 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a required extension": (ONE | {"extensionsRequired": ["EXT_other"]}, "EXT_other is required"),
     "a node that is its own ancestor": (document(body(children=[1]), {"children": [1]}), "node 1: is below two nodes"),
     "a node that is not there": (document(body(children=[7])), "names node 7, and there are 1"),
-    "a shape that is not there": (document(body(3)), "is no glTF file as the standard has it"),
+    "a shape that is not there": (document(body(3)), "node 0: names 3 of the shapes, and there are 1"),
+    "a shape before the first": (document(body(-1)), "node 0: names -1 of the shapes"),
+    "a material that is not there": (
+        changed(ONE, "nodes", 0, "extensions", RIGID, "collider", "physicsMaterial", to=0),
+        "node 0: names 0 of the physicsMaterials, and there are 0",
+    ),
+    "a filter that is not there": (
+        changed(ONE, "nodes", 0, "extensions", RIGID, "collider", "collisionFilter", to=2),
+        "node 0: names 2 of the collisionFilters",
+    ),
+    "a scene that is not there": (ONE | {"scene": 5}, "scene: names 5 of the scenes, and there are 1"),
+    "an old version": (ONE | {"asset": {"version": "1.0"}}, "asset: its version is 1.0"),
     "a shape of another kind": (document(body(), shapes=[{"type": "torus"}]), "node 0: a shape of the type 'torus'"),
     "a negative scale": (document(body(scale=[1, -1, 1])), r"node 0: its scale is \[1.0, -1.0, 1.0\]"),
     "one scale of zero": (document(body(scale=[1, 0, 1])), r"node 0: its scale is \[1.0, 0.0, 1.0\]"),
@@ -272,6 +283,20 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a mass of zero": (changed(ONE, *MOTION, to={"mass": 0}), "node 0: its mass is 0, expected a positive one"),
     "a negative mass": (changed(ONE, *MOTION, to={"mass": -2}), "node 0: its mass is -2"),
     "an inertia of zero": (changed(ONE, *MOTION, to={"inertiaDiagonal": [0, 1, 1]}), "node 0: its inertia is"),
+    "an inertia turned by nothing": (
+        changed(ONE, *MOTION, to={"inertiaDiagonal": [1, 1, 1], "inertiaOrientation": [0, 0, 0, 0]}),
+        "node 0: its inertia's orientation is no unit quaternion",
+    ),
+    "limits that are exchanged": (
+        changed(
+            HINGED, "extensions", RIGID, "physicsJoints", to=[{"limits": [{"linearAxes": [0], "min": 1, "max": 0}]}]
+        ),
+        "node 1: a limit from 1 to 0",
+    ),
+    "a drive of no axis": (
+        changed(HINGED, "extensions", RIGID, "physicsJoints", to=[{"drives": [{**ACCELERATING, "axis": 5}]}]),
+        "node 1: a drive of axis 5",
+    ),
     "another gravity": (changed(ONE, *MOTION, to={"gravityFactor": 0}), "node 0: its gravity factor is 0"),
     "a capsule of two radii": (
         document(body(), shapes=[{"type": "capsule", "capsule": {"radiusTop": 1, "radiusBottom": 2}}]),
@@ -318,10 +343,20 @@ def test_one_clear_error(case: str, tmp_path: Path) -> None:
         read_scene(write(path, found))
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith(str(path))
+    assert str(caught.value).count(str(path)) == 1
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", '{"nodes": [{"translation": [NaN, 0, 0]}]}', '{"nodes": 3}', '{"nodes": [[]]}']
+    "text",
+    [
+        "",
+        "{",
+        '{"nodes": [{"translation": [1e999, 0, 0]}]}',
+        "[" * 100_000,
+        '{"nodes": [{"translation": [NaN, 0, 0]}]}',
+        '{"nodes": 3}',
+        '{"nodes": [[]]}',
+    ],
 )
 def test_text_that_is_no_gltf(text: str, tmp_path: Path) -> None:
     path = tmp_path / "scene.gltf"

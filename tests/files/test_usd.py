@@ -191,6 +191,25 @@ def test_pairs_of_bodies_and_of_colliders_that_are_filtered(tmp_path: Path) -> N
     assert may_touch(wall, a)
 
 
+@pytest.mark.parametrize("how", ["kinematicEnabled = 1", "rigidBodyEnabled = 0"])
+def test_a_body_that_does_not_move_is_filtered(how: str, tmp_path: Path) -> None:
+    values = f"bool physics:{how}\nrel physics:filteredPairs = </top/a>"
+    scene = read(tmp_path, ball("a"), ball("b", 2), ball("k", 4, f"{BODY} PhysicsFilteredPairsAPI", values))
+    group, mask = scene.statics.group[0], scene.statics.mask[0]
+    assert [bool(group & m and mask & g) for g, m in zip(scene.bodies.group, scene.bodies.mask, strict=True)] == [
+        False,
+        True,
+    ]
+
+
+def test_places_over_time_are_those_of_the_first_frame(tmp_path: Path) -> None:
+    path = tmp_path / "scene.usda"
+    path.write_text(stage(ball("a", 3).replace("translate = (3, 0.0, 0.0)", "translate.timeSamples = {1: (3, 4, 5)}")))
+    scene, notes = read_with_notes(path)
+    assert scene.bodies.position.tolist() == [[3, 4, 5]]
+    assert notes.lines() == []
+
+
 def test_meshes_by_their_approximation(tmp_path: Path) -> None:
     static = "PhysicsCollisionAPI"
     scene = read(
@@ -270,7 +289,10 @@ def test_what_is_harmless_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "notes.usda"
     path.write_text(
         stage(
-            ball("a", 0, BODY, "bool physics:startsAsleep = 1"),
+            ball("a", 0, f"{BODY} PhysxRigidBodyAPI", "bool physics:startsAsleep = 1"),
+            ball("moved", -3).replace(
+                "translate = (-3, 0.0, 0.0)", "translate.timeSamples = {1: (3, 4, 5), 2: (4, 4, 5)}"
+            ),
             ball("b", 3, "PhysicsCollisionAPI", "bool physics:collisionEnabled = 0"),
             joint("Fixed", "off").replace("rel ", "bool physics:jointEnabled = 0\nrel "),
             joint("Spherical", "oval", physics__coneAngle0Limit=30, physics__coneAngle1Limit=40),
@@ -284,6 +306,8 @@ def test_what_is_harmless_is_noted(tmp_path: Path) -> None:
     text = "\n".join(notes.lines())
     for wanted in (
         "starts asleep",
+        "PhysxRigidBodyAPI is for another program",
+        "its places over time",
         "collisions are disabled",
         "not enabled",
         "cone is round",
@@ -302,11 +326,41 @@ WRONG = {
     "truncated": (stage(ball("a"))[:-30], "cannot be read as USD"),
     "empty": ("", "cannot be read as USD"),
     "another format": ("<mujoco/>", "cannot be read as USD"),
+    "a value of another type": (
+        stage(mesh("a", "convexHull", BODY, "string points = 'x'\n")),
+        "cannot be read as USD: could not convert",
+    ),
     "no body": (stage(ball("a", 0, "PhysicsCollisionAPI")), "has no rigid body"),
     "a missing layer": (stage(ELSEWHERE.format("references", "no.usda")), "'no.usda': there is no such file"),
     "a layer elsewhere": (stage(ELSEWHERE.format("references", "../../etc/passwd")), OUTSIDE),
     "an absolute layer": (stage(ELSEWHERE.format("payload", "/etc/passwd")), OUTSIDE),
     "a layer on a server": (stage(ELSEWHERE.format("references", "http://a.b/c.usd")), OUTSIDE),
+    "layers of themselves": (stage(ball("a"), head="subLayers = [@scene.usda@]"), "cannot be composed: .*cycles"),
+    "references to themselves": (stage(ball("a"), 'def "b" (references = </top>)\n{\n}'), "cannot be composed: Cycle"),
+    "a reference to nothing": (
+        stage(ball("a"), 'def "b" (references = </none>)\n{\n}'),
+        "cannot be composed: Unresolved",
+    ),
+    "a joint of nothing": (
+        stage(ball("a"), joint("Fixed", "j").replace("/a>", "/z>")),
+        "/top/j: joins /top/z, which does not",
+    ),
+    "a driven ball joint": (
+        stage(ball("a"), joint("Spherical", "j", "PhysicsDriveAPI:rotX")),
+        "/top/j: a drive of a joint",
+    ),
+    "a point instancer": (
+        stage(ball("b"), prim("PointInstancer", "p", "", "rel prototypes = </top/p/a>\n" + ball("a"))),
+        "/top/p: a point instancer of bodies",
+    ),
+    "a velocity that is none": (
+        stage(ball("a", 0, BODY, "vector3f physics:velocity = (nan, 0, 0)")),
+        "/top/a: its velocity is not finite",
+    ),
+    "an inertia that is none": (
+        stage(ball("a", 0, "PhysicsMassAPI " + BODY, "float3 physics:diagonalInertia = (nan, 1, 1)")),
+        "/top/a: its diagonalInertia is",
+    ),
     "value clips": (stage(CLIPS), "/top/b: .*clips"),
     "not a number": (stage(ball("a", float("nan"))), "/top/a: its place is not finite"),
     "a radius that is none": (stage(prim("Sphere", "a", BODY, "double radius = nan")), "/top/a: Sphere: radius is nan"),
@@ -349,7 +403,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_one_clear_error(case: str, tmp_path: Path) -> None:
+def test_one_clear_error(case: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     text, wanted = WRONG[case]
     path = tmp_path / "inner" / "scene.usda"
     path.parent.mkdir()
@@ -358,6 +412,14 @@ def test_one_clear_error(case: str, tmp_path: Path) -> None:
         read_scene(path)
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith(str(path))
+    assert capfd.readouterr() == ("", ""), "usd-core prints nothing besides"
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "scene.usda"
+    path.write_bytes(stage(ball("a")).encode().replace(b"radius = 0.5", b"radius = \xff"))
+    with pytest.raises(LapjointError, match=r"scene.usda: cannot be read as USD: "):
+        read_scene(path)
 
 
 def test_a_binary_file_that_is_cut_off(tmp_path: Path) -> None:

@@ -10,8 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapjoint import Ball, LapjointError, Scene, Sphere, scenes
+from lapjoint.algorithms import Membership
 from lapjoint.scene import WORLD
-from lapjoint.server.partition import KINDS, make_partition, proximity_pairs, read_partition, write_partition
+from lapjoint.server import partition as partition_module
+from lapjoint.server.hilbert import cell_keys, hilbert_keys
+from lapjoint.server.partition import (
+    KINDS,
+    make_partition,
+    proximity_pairs,
+    read_partition,
+    repartition,
+    write_partition,
+)
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -198,7 +208,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 def test_an_unknown_kind() -> None:
     with pytest.raises(
-        LapjointError, match="no partition named 'thirds'; known: auto, labels, metis, boxes, equal, or a"
+        LapjointError, match="no partition named 'thirds'; known: auto, labels, metis, curve, boxes, equal, or a"
     ):
         make_partition(row(3), 2, "thirds")
 
@@ -214,3 +224,38 @@ def test_a_file_for_another_number_of_workers_is_refused(tmp_path: Path) -> None
 def test_a_kind_that_is_none_names_the_nearest() -> None:
     with pytest.raises(LapjointError, match=r"no partition named 'label' \(did you mean 'labels'\?\)"):
         make_partition(row(3), 2, "label")
+
+
+# ---- Hilbert's curve -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4])
+def test_the_curve_goes_from_each_cell_to_one_beside_it(bits: int) -> None:
+    cells = np.stack(np.meshgrid(*[np.arange(1 << bits)] * 3, indexing="ij"), axis=-1).reshape(-1, 3).astype(np.uint32)
+    keys = cell_keys(cells, bits)
+    assert np.array_equal(np.sort(keys), np.arange(len(cells)))
+    way = cells[np.argsort(keys)].astype(int)
+    assert (np.abs(np.diff(way, axis=0)).sum(axis=1) == 1).all()
+    assert way[0].tolist() == [0, 0, 0]
+
+
+def test_the_curve_is_taken_where_metis_is_not_there_or_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At first, and when a scene is repartitioned: then by loads, and for slower workers less."""
+    scene = balls(np.random.default_rng(0).uniform(0, 10, (300, 3)))
+    along = make_partition(scene, 3, "curve")
+    assert not np.array_equal(make_partition(scene, 3), along)
+    monkeypatch.setattr(partition_module, "MOST_FOR_METIS", 200)
+    assert np.array_equal(make_partition(scene, 3), along)
+    monkeypatch.undo()
+    monkeypatch.setattr(partition_module, "find_spec", lambda name: None)
+    assert np.array_equal(make_partition(scene, 3), along)
+    with pytest.raises(LapjointError, match="partition metis needs the package pymetis, which is not installed"):
+        make_partition(scene, 3, "metis")
+    membership = Membership(along, 3)
+    membership.set_costs(1 + 9 * (scene.bodies.position[:, 0] > 5), [1, 1, 2])
+    again = repartition(scene, scene.states, np.empty((0, 2), np.int32), membership)
+    loads = np.bincount(again, membership.cost)
+    assert np.allclose(loads / loads.sum(), [0.4, 0.4, 0.2], atol=0.02)
+    first = np.argmin(hilbert_keys(scene.bodies.position))
+    membership.set_costs(np.where(np.arange(300) == first, 1 << 20, 1))  # more than any share: so they count alike
+    assert np.bincount(repartition(scene, scene.states, np.empty((0, 2), np.int32), membership)).tolist() == [100] * 3

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from parallel_support import poll, running, shared_memory_names, worker_processes
+from parallel_support import fork_servers, poll, running, shared_memory_names, worker_processes
 
 WORKERS = 2
 GONE_S = 60.0  # it takes a second; a busy machine may need more
@@ -63,6 +63,7 @@ class Program:
         assert self.process.stdout.readline() == "ready\n", self.process.communicate()[1]
         self.workers = worker_processes(self.process.pid)
         assert len(self.workers) == WORKERS
+        self.workers += fork_servers(self.process.pid)
 
     def go_on(self) -> tuple[int, str]:
         """Let it run to its end; returns its exit code and what it complained of."""

@@ -123,7 +123,7 @@ def test_states_travel_to_the_last_bit_in_as_few_bytes_as_that_takes(number: flo
 
 def test_a_message_within_a_message() -> None:
     inner = StepCommand(reset=np.arange(4, dtype=np.int32), iterations=7)
-    received = codec.from_bytes(codec.to_bytes(RemoteCommand(3, "all", inner, reset=np.ones((4, 13)))))
+    received = codec.from_bytes(codec.to_bytes(RemoteCommand("all", inner, reset=np.ones((4, 13)))))
     assert equal(received.command, inner)
     assert received.reset.shape == (4, 13)
 

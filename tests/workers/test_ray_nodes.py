@@ -99,8 +99,8 @@ for case in json.loads(sys.argv[1]):
                 break
         print(json.dumps({{
             "hash": simulation.state_hash,
-            "nodes": [actor.node.address for actor in simulation._runtime._actors],
-            "shared": [actor.is_shared for actor in simulation._runtime._actors],
+            "nodes": [worker.node.address for worker in simulation._runtime._workers],
+            "shared": [worker.is_shared for worker in simulation._runtime._workers],
             "counts": counts,
         }}))
 """
@@ -232,7 +232,7 @@ with Simulation(scenes.build("bowl", 120), params) as simulation:
     sys.stdin.readline()
     simulation.step(20)
     print(json.dumps({{
-        "nodes": [actor.node.address for actor in simulation._runtime._actors],
+        "nodes": [worker.node.address for worker in simulation._runtime._workers],
         "events": [event.text for event in simulation.incidents],
         "steps": simulation.step_count,
     }}))
@@ -247,8 +247,8 @@ with Simulation(scenes.build("bridge", 106), params) as simulation:
     simulation.step(25)
     found = {{
         "hash": simulation.state_hash,
-        "first nodes": [actor.node.address for actor in simulation._runtime._actors],
-        "shared": [actor.is_shared for actor in simulation._runtime._actors],
+        "first nodes": [worker.node.address for worker in simulation._runtime._workers],
+        "shared": [worker.is_shared for worker in simulation._runtime._workers],
     }}
     runtime, step = simulation._runtime, simulation._runtime.step
     def lost(commands, meanwhile=None):
@@ -262,7 +262,7 @@ with Simulation(scenes.build("bridge", 106), params) as simulation:
         simulation.step()
     print(json.dumps({{
         **found,
-        "nodes": [actor.node.address for actor in simulation._runtime._actors],
+        "nodes": [worker.node.address for worker in simulation._runtime._workers],
         "events": [event.text for event in simulation.incidents],
         "steps": simulation.step_count,
         "gap": simulation.joint_gaps().max(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,23 @@ import pytest
 from lapjoint import Checkpoint, CheckpointWriter, Params, Plane, Scene, Simulation, Sphere, scenes
 from lapjoint.arrays import rotation
 from lapjoint.scene import STATE_SIZE
-from lapjoint.scene.shared import SceneLayout
-from lapjoint.workers.codec import from_bytes
+from lapjoint.scene.shared import SceneLayout, read_scene
+from lapjoint.workers.codec import from_bytes, to_bytes
 from lapjoint.workers.messages import Command, StatePart, StepCommand, StepReply
 from lapjoint.workers.runtimes import base
 from lapjoint.workers.runtimes.placement import Node, place
-from lapjoint.workers.runtimes.ray_worker import RayWorker
 from lapjoint.workers.runtimes.remote import RemoteStates
+from lapjoint.workers.runtimes.remote_worker import RemoteSide, table
+from lapjoint.workers.runtimes.shared import SharedMemory
 from lapjoint.workers.runtimes.watch import Tracker, distances, limit_of, turn_reaches
+from lapjoint.workers.worker import Worker
+
+
+def scene_bytes(scene: Scene) -> np.ndarray:
+    layout = SceneLayout(scene)
+    memory = np.empty(layout.size, np.uint8)
+    layout.write(memory)
+    return memory
 
 
 class Loopback:
@@ -36,16 +44,24 @@ class Loopback:
         self.fetch_count = 0
         self.row_bytes = 0
         self.wire_bytes = 0
-        memory = np.empty(SceneLayout(scene).size, np.uint8)
-        SceneLayout(scene).write(memory)
-        self.workers = []
-        for index in range(worker_count):
-            task: dict[str, Any] = {"index": index, "params": asdict(params), "memory": [], "mail_room": 0}
-            worker = RayWorker()
-            assert not worker.start({**task, "rows": [scene.body_count, 1]}, memory)["error"]
-            self.remote.set_worker(index, False)
-            self.workers.append(worker)
+        self.made: list[Worker] = []
+        self.workers = [self._start(scene, params, index) for index in range(worker_count)]
         Loopback.last = self
+
+    def _start(self, scene: Scene, params: Params, index: int) -> RemoteSide:
+        blocks = [SharedMemory(8 * STATE_SIZE * rows) for rows in (scene.body_count, 1)]
+        own = read_scene(scene_bytes(scene))
+        worker = Worker(index, own, params, *map(table, blocks))
+        self.remote.set_worker(index, False)
+        self.made.append(worker)
+        return RemoteSide(worker, own, params, *blocks, False)
+
+    def answers(self, requests: Sequence[bytes]) -> list[bytes]:
+        """Of every worker."""
+        found = [to_bytes(w.answer(from_bytes(request))) for w, request in zip(self.workers, requests, strict=True)]
+        for worker in self.made:
+            worker.prepare()
+        return found
 
     @property
     def byte_count(self) -> int:
@@ -60,15 +76,14 @@ class Loopback:
 
     def fetch(self) -> None:
         self.fetch_count += 1
-        self.remote.take([worker.step(ask) for worker, ask in zip(self.workers, self.remote.ask(), strict=True)])
+        self.remote.take(self.answers(self.remote.ask()))
 
     def step(self, commands: Sequence[Command], meanwhile: Callable[[], None] | None = None) -> list[StepReply]:
         self.remote.byte_count = 0
         if self.remote.must_know_more(commands):
             self.fetch()
         requests = self.remote.pack(commands)
-        answers = [worker.step(request) for worker, request in zip(self.workers, requests, strict=True)]
-        assert [worker.step(request) for worker, request in zip(self.workers, requests, strict=True)] == answers
+        answers = self.answers(requests)
         self.wire_bytes = sum(map(len, requests)) + sum(map(len, answers))
         self.row_bytes = sum(4 * from_bytes(answer).states.size for answer in answers)
         if meanwhile is not None:

@@ -133,6 +133,23 @@ def test_a_worker_writes_the_rows_of_its_own_bodies(start: Start, scene: Scene, 
 
 
 @pytest.mark.slow
+def test_states_of_before_a_step_are_kept(start: Start, scene: Scene, fall: Callable) -> None:
+    """For the rows that a worker writes, from the command on whose number it has noted."""
+    runtime = start()
+    runtime.step([StepCommand(activate=ids(A), number=4), StepCommand(activate=ids(B, RESTING), number=4)])
+    assert runtime.kept.noted[:2].tolist() == [4, 4]
+    assert np.array_equal(runtime.kept.states[[A, B, RESTING]], scene.states[[A, B, RESTING]])
+    runtime.states[B] = scene.states[SHARED]
+    runtime.step([StepCommand(number=5), StepCommand(reset=ids(B), number=5)])
+    assert runtime.kept.noted[:2].tolist() == [5, 5]
+    assert np.array_equal(runtime.kept.states[[A, RESTING]], fall(1)[[A, RESTING]])
+    assert np.array_equal(runtime.kept.states[B], scene.states[SHARED])
+    runtime.step([None, StepCommand(number=6)])
+    assert runtime.kept.noted[:2].tolist() == [5, 6]
+    assert np.array_equal(runtime.kept.states[A], fall(1)[A])
+
+
+@pytest.mark.slow
 def test_overlap_bodies_go_to_their_slots(start: Start, scene: Scene, fall: Callable) -> None:
     runtime = start()
     overlap = {"activate": ids(SHARED), "overlap": ids(SHARED)}

@@ -49,12 +49,14 @@ class Membership:
         """How many steps ago each body left a worker."""
         self.must_wait = np.zeros(len(first), np.int32)
         """How many steps each body has to linger before it may leave a worker; see balance.Lingerers."""
-
+        self.change_count = 0
+        """Grows with everything that may change the bits: while it stays, they do."""
         self._give(np.arange(len(first)), first)
 
     def assign(self, partition: ArrayLike) -> None:
         """Each body to one worker, whatever it had before; not those that were removed, whatever they have there."""
         there = np.flatnonzero(self.bits.any(axis=1))
+        self.change_count += 1
         self.bits[:] = 0
         self._give(there, np.asarray(partition, np.int64)[there])
         self.must_wait[:] = 0
@@ -69,6 +71,7 @@ class Membership:
     def add(self, workers: ArrayLike) -> None:
         """More bodies, at the end, each in one worker. They cost what the last one does, until costs are set."""
         worker, first = np.asarray(workers, np.int64), self.body_count
+        self.change_count += 1
         self.body_count += len(worker)
         cost = int(self.cost[-1]) if first else 1
         self.bits, self.cost = grown(self.bits, self.body_count), grown(self.cost, self.body_count, cost)
@@ -79,6 +82,7 @@ class Membership:
 
     def remove(self, bodies: Ids) -> None:
         """Take bodies out of all workers, for good."""
+        self.change_count += 1
         for worker in range(self.worker_count):
             here = bodies[column_of(self.bits[bodies], worker)]
             self.load[worker] -= self.rate[worker] * self.cost[here].sum()
@@ -88,7 +92,7 @@ class Membership:
     def part(self, bodies: Ids) -> Membership:
         """That of these bodies alone, by their places in the list; a copy, for who only reads."""
         twin = object.__new__(Membership)
-        twin.body_count, twin.worker_count = len(bodies), self.worker_count
+        twin.body_count, twin.worker_count, twin.change_count = len(bodies), self.worker_count, 0
         twin.load, twin.rate = self.load, self.rate
         for name in ("bits", "cost", "since_left", "must_wait"):
             setattr(twin, name, getattr(self, name)[bodies])
@@ -97,6 +101,7 @@ class Membership:
     def set_worker_count(self, worker_count: int) -> None:
         """Add workers without bodies at the end, as fast as the others are in the mean, or take away the last ones."""
         old = self.worker_count
+        self.change_count += 1
         self.worker_count = worker_count
         there = self.bits.any(axis=1)
         self.bits = resized(self.bits, worker_count)
@@ -108,12 +113,13 @@ class Membership:
 
     def set_bits(self, bits: NDArray[np.uint64]) -> None:
         """Another membership altogether; the loads follow."""
+        self.change_count += 1
         self.bits[:] = bits
         self.load[:] = self.rate * self.counted_costs()
 
     def copy(self) -> Membership:
         twin = object.__new__(Membership)
-        twin.body_count, twin.worker_count = self.body_count, self.worker_count
+        twin.body_count, twin.worker_count, twin.change_count = self.body_count, self.worker_count, self.change_count
         twin.bits, twin.load = self.bits.copy(), self.load.copy()
         for name in ("cost", "rate", "since_left", "must_wait"):
             setattr(twin, name, getattr(self, name).copy())
@@ -143,6 +149,7 @@ class Membership:
         return PartState({name: getattr(self, name) for name in _COLUMNS})
 
     def restore(self, state: PartState) -> None:
+        self.change_count += 1
         for name in _COLUMNS:
             getattr(self, name)[:] = state.arrays[name]
 
@@ -164,6 +171,7 @@ class Membership:
         """activate(W, b) of Table 1."""
         for worker in workers:
             if not self.has(body, worker):
+                self.change_count += 1
                 self.bits[body, worker // WORD] |= np.uint64(1 << (worker % WORD))
                 self.load[worker] += self.rate[worker] * self.cost[body]
 
@@ -171,6 +179,7 @@ class Membership:
         """deactivate(W, b) of Table 1."""
         for worker in workers:
             if self.has(body, worker):
+                self.change_count += 1
                 self.bits[body, worker // WORD] &= np.uint64(~(1 << (worker % WORD)) & (2**WORD - 1))
                 self.load[worker] -= self.rate[worker] * self.cost[body]
 

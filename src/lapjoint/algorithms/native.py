@@ -43,6 +43,7 @@ class Graph(graph_twin.Graph):
 
 def assign_overlap(growth_depth: int, graph: ConstraintGraph, membership: Membership) -> None:
     """Algorithm 2; see overlap.py."""
+    membership.change_count += 1
     _algorithms.assign_overlap(growth_depth, graph.start, graph.neighbor, membership.bits, *_loads(membership))
 
 
@@ -56,6 +57,7 @@ def balance(
     linger: int = 0,
 ) -> Ids:
     """Algorithms 6 and 7; see balance.py."""
+    membership.change_count += 1
     has_joint = np.zeros(graph.body_count, bool) if jointed is None else np.ascontiguousarray(jointed, bool)
     return _algorithms.balance(
         np.ascontiguousarray(contacts, np.int32).reshape(-1, 2),

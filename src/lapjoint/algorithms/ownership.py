@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .membership import Membership
+
 Ids = NDArray[np.int32]
 Loads = NDArray[np.int64]
 
@@ -56,6 +58,14 @@ def choose_migrations(owner: Ids, edges: Ids, cost: Loads, load: Loads, upward: 
     before = np.concatenate([[0], given])[begins]
     fits = load[worker] + given - before <= SLACK * load.mean()
     return body[fits].astype(np.int32), worker[fits].astype(np.int32)
+
+
+def owners(membership: Membership) -> Ids:
+    """The worker of every body, of a membership in which every body has one; -1 of those that were removed."""
+    owner = np.full(membership.body_count, -1, np.int32)
+    for worker in range(membership.worker_count):
+        owner[membership.column(worker)] = worker
+    return owner
 
 
 def cut_share(owner: Ids, edges: Ids) -> float:

@@ -8,7 +8,7 @@ docs/engines.md walks through an engine of one's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -363,23 +363,11 @@ class NeighbourEngine(Protocol):
         across workers may be solved at once: see messages.NeighbourCommand."""
         ...
 
-    def open_mailboxes(self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int) -> None:
-        """Send to the other workers through this memory from now on; `room` is how many bytes a message can have."""
-        ...
-
-    def connect(
-        self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int, sockets: Mapping[int, int]
+    def open_mailboxes(
+        self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int, bell: int = -1
     ) -> None:
-        """Send to these workers, which do not see the memory, through sockets from now on; takes the sockets over.
-        What they send comes into the memory."""
-        ...
-
-    def disconnect(self, workers: Iterable[int]) -> None:
-        """Send to these workers through the memory from now on."""
-        ...
-
-    def abandon_links(self, attempt: int) -> None:
-        """Let workers at the other ends of sockets leave this attempt at a step."""
+        """Send to the other workers through this memory from now on; `room` is how many bytes a message can have.
+        `bell`: a descriptor that wakes who carries messages to other machines."""
         ...
 
     def step_with_neighbours(self, attempt: int, count: int = 1, choose: bool = True) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -85,7 +85,9 @@ class BulletEngine:
         else:
             BulletEngine._check_without_substeps(scene, params)
         if params.sleep and params.coupling == "blend" and max(params.workers, params.max_workers or 0) > 1:
-            raise LapjointError("sleep is on and coupling is blend, expected tight: no worker has what blended bodies do")
+            raise LapjointError(
+                "sleep is on and coupling is blend, expected tight: no worker has what blended bodies do"
+            )
         if params.coupling == "tight" and params.solver != "substeps":
             raise LapjointError(f"coupling is tight and solver is {params.solver}, expected substeps")
 
@@ -113,7 +115,6 @@ class BulletEngine:
         self._native = load_bullet(params.precision)
         self._timestep = params.timestep
         self._mailboxes: compiled.Mailboxes | None = None
-        self._mail_links: compiled.MailLinks | None = None
         self._world = self._native.BulletWorld(self._settings())
         self._shape_count = 0
         self.grow()
@@ -370,9 +371,7 @@ class BulletEngine:
         sleep = np.empty((2, len(ids) if self.params.sleep else 0), np.int32)
         if self.params.sleep:
             self._world.read_sleep(sleep[0], sleep[1])
-        return EngineState(
-            ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses, poses, *sleep
-        )
+        return EngineState(ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses, poses, *sleep)
 
     def restore(self, state: EngineState) -> None:
         count = len(state.body_ids)
@@ -443,29 +442,14 @@ class BulletEngine:
     def set_turns(self, worker: int, turns: ArrayLike, whole: ArrayLike) -> None:
         self._call(self._world.set_turns, worker, as_ids(turns), as_ids(whole))
 
-    def open_mailboxes(self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int) -> None:
-        spins = SPINS if worker_count <= len(os.sched_getaffinity(0)) else 0
-        if self._mail_links is not None:
-            self._mail_links.set_memory(memory, worker_count, room)
-        self._mailboxes = self._native.Mailboxes(memory, worker_count, room, worker, spins, self._mail_links)
-
-    def connect(
-        self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int, sockets: Mapping[int, int]
+    def open_mailboxes(
+        self, memory: NDArray[np.uint8], worker_count: int, room: int, worker: int, bell: int = -1
     ) -> None:
-        if self._mail_links is None:
-            self._mail_links = self._native.MailLinks(worker)
-        self._mail_links.set_memory(memory, worker_count, room)
-        for other, socket in sockets.items():
-            self._mail_links.connect(other, socket)
-
-    def disconnect(self, workers: Iterable[int]) -> None:
-        if self._mail_links is not None:
-            for worker in workers:
-                self._mail_links.disconnect(worker)
-
-    def abandon_links(self, attempt: int) -> None:
-        if self._mail_links is not None:
-            self._mail_links.abandon(attempt)
+        elsewhere = [self._native.Mailboxes.is_elsewhere(memory, other) for other in range(worker_count)]
+        # Of this machine: its workers, and who carries to other machines.
+        busy = elsewhere.count(False) + any(elsewhere)
+        spins = SPINS if busy <= len(os.sched_getaffinity(0)) else 0
+        self._mailboxes = self._native.Mailboxes(memory, worker_count, room, worker, spins, bell)
 
     def step_with_neighbours(self, attempt: int, count: int = 1, choose: bool = True) -> bool:
         assert self._mailboxes is not None

@@ -20,7 +20,7 @@ class BulletModule(Protocol):
     BodyError: type[compiled.BodyError]
     NotFiniteError: type[compiled.NotFiniteError]
     BulletWorld: type[compiled.BulletWorld]
-    MailLinks: type[compiled.MailLinks]
+    MachineLinks: type[compiled.MachineLinks]
     Mailboxes: type[compiled.Mailboxes]
     ShapeDefinition: type[compiled.ShapeDefinition]
     WorldSettings: type[compiled.WorldSettings]

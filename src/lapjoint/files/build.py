@@ -36,6 +36,7 @@ def build_scene(model: Model, notes: Notes) -> Scene:
     except LapjointError as error:
         raise notes.refuse("", str(error)) from None
     scene.camera = model.camera
+    _separate_still_links(model)
     filters = given_filters(model) or find_filters(model.may_touch, _label_counts(model))
     bodies = _add_bodies(scene, model, filters, notes)
     statics = np.full(len(model.links), -1)  # the first of each link
@@ -49,7 +50,7 @@ def build_scene(model: Model, notes: Notes) -> Scene:
     _add_joints(scene, model, bodies, notes)
     _add_sensors(scene, model, filters, bodies, statics, notes)
     _ignore(scene, model, filters, bodies, notes)
-    _set_start(scene, model, bodies)
+    _set_start(scene, model, bodies, notes)
     kinematic = len(scene.motions)
     notes.count("bodies", scene.body_count)
     notes.count("static bodies", scene.static_count - kinematic)
@@ -323,6 +324,32 @@ def _add_sensors(
             raise notes.refuse(one.where or one.name, str(error)) from None
 
 
+def _separate_still_links(model: Model) -> None:
+    """Give labels of their own to links that may not touch each other if one of them does not move: only pairs of
+    bodies can be ignored."""
+    moves = [link.motion is Motion.MOVING for link in model.links]
+    apart = [(a, b) for a, b in model.ignored if moves[a] != moves[b]]
+    if not apart:
+        return
+    model.ignored = [(a, b) for a, b in model.ignored if moves[a] and moves[b]]
+    before = list(range(len(model.may_touch)))  # of each label, the one that it had
+    labels: dict[int, list[int]] = {}
+    for number in sorted({link for pair in apart for link in pair}):
+        own: dict[int, int] = {}
+        for collider in model.links[number].colliders:
+            if collider.label not in own:
+                own[collider.label] = len(before)
+                before.append(collider.label)
+            collider.label = own[collider.label]
+        labels[number] = list(own.values())
+    model.may_touch, model.bits = model.may_touch[np.ix_(before, before)], None
+    for a, b in apart:
+        for one, other in ((a, b), (b, a)):
+            model.may_touch[np.ix_(labels[one], labels[other])] = False
+    for sensor in model.sensors:
+        sensor.senses = None if sensor.senses is None else sensor.senses[before]
+
+
 def given_filters(model: Model) -> Filters | None:
     """The groups and masks that the file has, if they let those touch that may."""
     if model.bits is None or len(model.bits) != len(model.may_touch):
@@ -369,7 +396,7 @@ def _ignore(scene: Scene, model: Model, filters: Filters, bodies: NDArray[np.int
         scene.ignore(rows[:, 0], rows[:, 1])
 
 
-def _set_start(scene: Scene, model: Model, bodies: NDArray[np.int64]) -> None:
+def _set_start(scene: Scene, model: Model, bodies: NDArray[np.int64], notes: Notes) -> None:
     """Bodies where they start, with their velocities."""
     states, changed = np.array(scene.states), []
     for number, link in enumerate(model.links):
@@ -380,6 +407,8 @@ def _set_start(scene: Scene, model: Model, bodies: NDArray[np.int64]) -> None:
         if link.start is None and not moves:
             continue
         changed.append(body)
+        if not (np.isfinite(link.linear_velocity).all() and np.isfinite(link.angular_velocity).all()):
+            raise notes.refuse(link.where or link.name, "its velocity is not finite, expected numbers")
         if link.start is not None:
             position, quaternion = link.start
             change = rotation.multiply(quaternion, rotation.conjugate(link.quaternion))

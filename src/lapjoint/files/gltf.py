@@ -6,6 +6,7 @@ Lengths are metres and y is up, as glTF has it; a scene has z up. Only buffers w
 from __future__ import annotations
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..scene import HeightField, Material, TriangleMesh
 from ..scene.filters import ALL_GROUPS
 from ..scene.motions import GivenMotion
 from .gltf_buffers import Buffers
+from .gltf_entries import entry_of
 from .gltf_joints import joint_of
 from .gltf_nodes import Nodes
 from .gltf_shapes import Shapes
@@ -39,6 +41,8 @@ def read_gltf(path: Path, notes: Notes) -> Model:
     try:
         root, binary = _chunks(content)
         return _Reader(root, binary, notes).read()
+    except LapjointError:
+        raise
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError, OverflowError) as error:
         raise LapjointError(f"{path}: is no glTF file as the standard has it ({error!r})") from None
 
@@ -64,12 +68,15 @@ def _chunks(content: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _json(content: bytes) -> dict[str, Any]:
-    """Without numbers that are none, which JSON does not have and Python reads."""
+    """Without numbers that are none, which JSON does not have and Python reads, and without those beyond all."""
 
-    def refuse(word: str) -> None:
-        raise ValueError(f"it has {word}, expected a number")
+    def number(word: str) -> float:
+        value = float(word)
+        if not isfinite(value):
+            raise ValueError(f"it has {word}, expected a number")
+        return value
 
-    found: dict[str, Any] = json.loads(content, parse_constant=refuse)
+    found: dict[str, Any] = json.loads(content, parse_constant=number, parse_float=number)
     if not isinstance(found, dict):
         raise ValueError("it is no object")
     return found
@@ -84,6 +91,9 @@ def _own(entry: dict[str, Any]) -> dict[str, Any]:
 class _Reader:
     def __init__(self, root: dict[str, Any], binary: bytes, notes: Notes) -> None:
         self._root, self._notes = root, notes
+        version = str(root.get("asset", {}).get("version", "2.0"))
+        if version.partition(".")[0] != "2":
+            raise notes.refuse("asset", f"its version is {version}, expected 2.0")
         for name in root.get("extensionsRequired", []):
             if name not in KNOWN:
                 raise notes.refuse("extensionsRequired", f"{name} is required, and lapjoint does not have it")
@@ -91,13 +101,12 @@ class _Reader:
         extensions = root.get("extensions", {})
         self._rigid: dict[str, Any] = extensions.get(RIGID, {})
         scenes = root.get("scenes", [])
-        self._scene: dict[str, Any] = scenes[root.get("scene", 0)] if scenes else {}
+        self._scene = entry_of(root, "scenes", root.get("scene", 0), "scene", notes) if scenes else {}
         self._nodes = Nodes(entries, self._scene.get("nodes", []) if scenes else _tops(entries), notes)
-        shapes = extensions.get(SHAPES, {}).get("shapes", [])
-        self._shapes = Shapes(shapes, entries, Buffers(root, binary, notes), notes)
+        self._shapes = Shapes(extensions.get(SHAPES, {}), root, Buffers(root, binary, notes), notes)
         self._model = Model(notes.path.stem)
         self._link_of: dict[int, int] = {-1: 0}  # of every node: the link that it moves with
-        self._labels: dict[int | None, int] = {}
+        self._labels: dict[int | None, dict[str, Any]] = {}  # filters in use, in the order of their labels
 
     def read(self) -> Model:
         self._read_settings()
@@ -111,8 +120,7 @@ class _Reader:
         self._read_colliders(colliders)
         for node in self._with("trigger"):
             self._read_trigger(node, self._rigid_of(node)["trigger"])
-        for node in self._with("joint"):
-            self._read_joint(node)
+        self._read_joints(self._with("joint"))
         self._read_filters()
         if not any(link.motion is Motion.MOVING for link in self._model.links):
             raise self._notes.refuse("", f"has no body in motion ({RIGID}.motion), expected at least one")
@@ -178,8 +186,9 @@ class _Reader:
             raise self._notes.refuse(link.where, f"its gravity factor is {factor:g}, expected 1 (or a force field)")
         # Velocities are in the node's own frame.
         for name in ("linear", "angular"):
-            velocity = np.array(motion.get(f"{name}Velocity", (0, 0, 0)), float).reshape(3)
-            setattr(link, f"{name}_velocity", rotation.rotate(link.quaternion, velocity))
+            if f"{name}Velocity" in motion:
+                velocity = np.array(motion[f"{name}Velocity"], float).reshape(3)
+                setattr(link, f"{name}_velocity", rotation.rotate(link.quaternion, velocity))
         if not any(name in motion for name in ("mass", "centerOfMass", "inertiaDiagonal")):
             return
         mass, centre, inertia = np.nan, np.full(3, np.nan), np.full((3, 3), np.nan)  # what follows from its colliders
@@ -194,9 +203,14 @@ class _Reader:
             if not (moments > 0).all():
                 text = f"its inertia is {moments.tolist()}, expected positive numbers (0 is infinite)"
                 raise self._notes.refuse(link.where, text)
-            x, y, z, w = (float(one) for one in motion.get("inertiaOrientation", (0, 0, 0, 1)))
-            turn = rotation.to_matrix(np.array([w, x, y, z]) / np.linalg.norm([w, x, y, z]))
-            inertia = turn @ np.diag(moments) @ turn.T
+            inertia = np.diag(moments)
+            if "inertiaOrientation" in motion:
+                x, y, z, w = (float(one) for one in motion["inertiaOrientation"])
+                length = float(np.linalg.norm([w, x, y, z]))
+                if not abs(length - 1) < 1e-3:
+                    raise self._notes.refuse(link.where, "its inertia's orientation is no unit quaternion")
+                turn = rotation.to_matrix(np.array([w, x, y, z]) / length)
+                inertia = turn @ inertia @ turn.T
         link.mass = Mass(mass, centre, inertia)
 
     # ---- colliders -------------------------------------------------------------------------------------------------
@@ -218,13 +232,18 @@ class _Reader:
         places += rotation.rotate(turns, np.array([offset for _, offset, _ in shapes]))
         turns = rotation.multiply(turns, np.array([turn for _, _, turn in shapes]))
         materials: dict[int | None, Material] = {}
+        numbers: dict[int | None, int] = {}
         for row, (node, collider) in enumerate(found):
             number = collider.get("physicsMaterial")
             if number not in materials:
-                materials[number] = self._material(number)
+                materials[number] = self._material(number, tree.where(node))
             made = Collider(shapes[row][0], places[row], turns[row], materials[number], where=tree.where(node))
             made.relative_density = float(_own(tree.entries[node]).get("relativeDensity", 1.0))
-            made.label = self._labels.setdefault(collider.get("collisionFilter"), len(self._labels))
+            kind = collider.get("collisionFilter")
+            if kind not in self._labels:
+                self._labels[kind] = self._filter(kind, tree.where(node))
+                numbers[kind] = len(numbers)
+            made.label = numbers[kind]
             links[row].colliders.append(made)
         rules = {(one.friction_combine, one.restitution_combine) for key, one in materials.items() if key is not None}
         if len(rules) > 1 and not _own(self._scene):
@@ -249,25 +268,27 @@ class _Reader:
         own = _own(tree.entries[node])
         name = str(own.get("name", "") if "kind" in own else tree.entries[node].get("name", ""))
         self._model.sensors.append(
-            LinkSensor(shape, self._link_of[node], place, turn, *self._senses(trigger), name=name, where=where)
+            LinkSensor(shape, self._link_of[node], place, turn, *self._senses(trigger, where), name=name, where=where)
         )
 
-    def _senses(self, trigger: dict[str, Any]) -> tuple[int | None, NDArray[np.bool_] | None]:
+    def _senses(self, trigger: dict[str, Any], where: str) -> tuple[int | None, NDArray[np.bool_] | None]:
         """Mask of a trigger, and which labels of colliders it senses."""
         if "collisionFilter" not in trigger:
             return None, None
-        entries = self._rigid["collisionFilters"]
-        own = entries[trigger["collisionFilter"]]
+        own = self._filter(trigger["collisionFilter"], where)
         bits = _bits(own)
         if bits is not None:
             return bits[1], None
-        others = [{} if number is None else entries[number] for number in self._labels]
-        return None, np.array([_passes(own, other) and _passes(other, own) for other in others], bool)
+        return None, np.array([_passes(own, one) and _passes(one, own) for one in self._labels.values()], bool)
 
-    def _material(self, number: int | None) -> Material:
+    def _filter(self, number: Any, where: str) -> dict[str, Any]:
+        return {} if number is None else entry_of(self._rigid, "collisionFilters", number, where, self._notes)
+
+    def _material(self, number: int | None, where: str) -> Material:
         if number is None:
             return Material()
-        entry, where = self._rigid["physicsMaterials"][number], f"material {number}"
+        entry = entry_of(self._rigid, "physicsMaterials", number, where, self._notes)
+        where = f"material {number}"
         own = _own(entry)
         still, moving = float(entry.get("staticFriction", 0.6)), float(entry.get("dynamicFriction", 0.6))
         if still != moving:
@@ -285,41 +306,51 @@ class _Reader:
 
     # ---- joints, filters -------------------------------------------------------------------------------------------
 
-    def _read_joint(self, node: int) -> None:
-        """The connected node moves relative to the joint's own."""
-        own, tree = self._rigid_of(node)["joint"], self._nodes
-        where, connected = tree.where(node), int(own["connectedNode"])
-        if connected not in tree:
-            raise self._notes.refuse(where, f"is connected to node {connected}, which is not in the scene")
-        ends = []
-        for one in (node, connected):
-            link = self._link_of[one]
-            is_static = self._model.links[link].motion is Motion.STATIC
-            ends.append((WORLD if is_static else link, tree.position[one], tree.quaternion[one]))
-        if ends[0][0] == ends[1][0] == WORLD:
-            raise self._notes.refuse(where, "joins nothing that moves")
-        forward = ends[1][0] != WORLD
-        (b, anchor_b, turn_b), (a, anchor_a, turn_a) = ends if forward else ends[::-1]
-        entry = self._rigid["physicsJoints"][own["joint"]]
-        joint, along = joint_of(entry, 1.0 if forward else -1.0, self._notes, where)
-        self._model.joints.append(
-            LinkJoint(
-                joint,
-                a,
-                b,
-                anchor_a,
-                rotation.multiply(turn_a, along),
-                anchor_b,
-                rotation.multiply(turn_b, along),
-                collide=bool(own.get("enableCollision", False)),
-                name=str(tree.entries[node].get("name", "")),
-                where=where,
+    def _read_joints(self, nodes: list[int]) -> None:
+        """Connected nodes move relative to the joints' own."""
+        tree, found = self._nodes, []
+        for node in nodes:
+            own, where = self._rigid_of(node)["joint"], tree.where(node)
+            connected = int(own["connectedNode"])
+            if connected not in tree:
+                raise self._notes.refuse(where, f"is connected to node {connected}, which is not in the scene")
+            b, a = (self._end(one) for one in (node, connected))
+            if a == b == WORLD:
+                raise self._notes.refuse(where, "joins nothing that moves")
+            ends, sign = ((a, connected), (b, node)), 1.0
+            if a == WORLD:
+                ends, sign = ends[::-1], -1.0
+            entry = entry_of(self._rigid, "physicsJoints", own["joint"], where, self._notes)
+            joint, along = joint_of(entry, sign, self._notes, where)
+            found.append((node, own, joint, along, ends))
+        if not found:
+            return
+        # The frames on both sides, all at once.
+        along = np.array([one[3] for one in found])
+        turns = [rotation.multiply(tree.quaternion[[one[4][side][1] for one in found]], along) for side in range(2)]
+        for row, (node, own, joint, _, ((a, on_a), (b, on_b))) in enumerate(found):
+            self._model.joints.append(
+                LinkJoint(
+                    joint,
+                    a,
+                    b,
+                    tree.position[on_a],
+                    turns[0][row],
+                    tree.position[on_b],
+                    turns[1][row],
+                    collide=bool(own.get("enableCollision", False)),
+                    name=str(tree.entries[node].get("name", "")),
+                    where=tree.where(node),
+                )
             )
-        )
+
+    def _end(self, node: int) -> int:
+        """The link that a joint holds at a node, WORLD where it does not move."""
+        link = self._link_of[node]
+        return WORLD if self._model.links[link].motion is Motion.STATIC else link
 
     def _read_filters(self) -> None:
-        entries, model = self._rigid.get("collisionFilters", []), self._model
-        filters = [{} if number is None else entries[number] for number in self._labels]
+        model, filters = self._model, list(self._labels.values())
         count = max(1, len(filters))
         model.may_touch = np.ones((count, count), bool)
         for i, one in enumerate(filters):

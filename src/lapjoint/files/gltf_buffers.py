@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from .gltf_entries import entry_of
 from .notes import Notes
 
 COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
@@ -27,11 +28,13 @@ class Buffers:
     def mesh(self, number: int, where: str) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """All triangles of a mesh: points, and the three of each."""
         points, triangles, count = [], [], 0
-        for part in self._root["meshes"][number]["primitives"]:
+        for part in entry_of(self._root, "meshes", number, where, self._notes)["primitives"]:
             if part.get("mode", TRIANGLES) != TRIANGLES:
                 raise self._notes.refuse(where, "a mesh that is not made of triangles")
-            own = self.accessor(part["attributes"]["POSITION"]).astype(float)
-            corners = np.arange(len(own)) if "indices" not in part else self.accessor(part["indices"]).reshape(-1)
+            own = self.accessor(part["attributes"]["POSITION"], where).astype(float)
+            corners = (
+                np.arange(len(own)) if "indices" not in part else self.accessor(part["indices"], where).reshape(-1)
+            )
             if len(corners) % 3 or (len(corners) and corners.max() >= len(own)):
                 raise self._notes.refuse(where, "a mesh whose triangles name points that it does not have")
             points.append(own)
@@ -39,13 +42,13 @@ class Buffers:
             count += len(own)
         return np.concatenate(points), np.concatenate(triangles).astype(np.int32)
 
-    def accessor(self, number: int) -> NDArray[Any]:
+    def accessor(self, number: int, where: str) -> NDArray[Any]:
         """A table of numbers."""
-        accessor = self._root["accessors"][number]
+        accessor = entry_of(self._root, "accessors", number, where, self._notes)
         if "sparse" in accessor or "bufferView" not in accessor:
             raise self._notes.refuse(f"accessor {number}", "is sparse, expected a plain one")
-        view = self._root["bufferViews"][accessor["bufferView"]]
-        data = self._buffer(int(view["buffer"]))
+        view = entry_of(self._root, "bufferViews", accessor["bufferView"], f"accessor {number}", self._notes)
+        data = self._buffer(view["buffer"], f"bufferView {accessor['bufferView']}")
         dtype, columns = np.dtype(COMPONENTS[accessor["componentType"]]), COLUMNS[accessor["type"]]
         count, row = int(accessor["count"]), dtype.itemsize * columns
         stride = int(view.get("byteStride", row)) or row
@@ -55,9 +58,10 @@ class Buffers:
             raise self._notes.refuse(f"accessor {number}", "reaches beyond its buffer")
         return np.ndarray((count, columns), dtype, data, begin + offset, (stride, dtype.itemsize)).copy()
 
-    def _buffer(self, number: int) -> bytes:
+    def _buffer(self, number: int, where: str) -> bytes:
         if number not in self._read:
-            self._read[number] = self._load(self._root["buffers"][number], f"buffer {number}")
+            entry = entry_of(self._root, "buffers", number, where, self._notes)
+            self._read[number] = self._load(entry, f"buffer {number}")
         return self._read[number]
 
     def _load(self, entry: dict[str, Any], where: str) -> bytes:

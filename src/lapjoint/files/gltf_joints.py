@@ -30,6 +30,8 @@ from .notes import Notes
 
 Limits = tuple[float, float]
 STRAIGHT = rotation.IDENTITY
+ALONG = rotation.between((1.0, 0.0, 0.0), np.eye(3))
+"""From x, along which hinges and sliders are, to each axis."""
 
 
 def joint_of(entry: dict[str, Any], sign: float, notes: Notes, where: str) -> tuple[Joint, Array]:
@@ -98,7 +100,7 @@ def _by_axes(
             friction=frictions.get(axis, 0.0),
             breaks=breaks,
         )
-        return made, rotation.between((1.0, 0.0, 0.0), np.eye(3)[axis % 3])
+        return made, ALONG[axis % 3]
     made_of_all = SixAxis(
         linear=tuple(limits[:3]),
         angular=tuple(limits[3:]),
@@ -122,6 +124,8 @@ def _limits(
         low, high = float(limit.get("min", -np.inf)), float(limit.get("max", np.inf))
         if np.isfinite(limit.get("stiffness", np.inf)):
             notes.approximate(where, "its soft limits are hard")
+        if low > high:
+            raise LapjointError(f"a limit from {low:g} to {high:g}, expected the lower one first")
         for what, first in (("linear", 0), ("angular", 3)):
             axes = sorted({int(axis) for axis in limit.get(f"{what}Axes", [])})
             if not axes:
@@ -143,6 +147,8 @@ def _drives(entry: dict[str, Any], sign: float, notes: Notes) -> list[tuple[int,
     for drive in entry.get("drives", []):
         if drive["type"] not in ("linear", "angular"):
             raise LapjointError(f"a drive of the type {drive['type']!r}, expected linear or angular")
+        if drive["axis"] not in (0, 1, 2):
+            raise LapjointError(f"a drive of axis {drive['axis']!r}, expected 0 to 2")
         if drive.get("mode") != "force":
             raise LapjointError(f"a drive in the mode {drive.get('mode')!r}, expected force")
         if not (drive.get("stiffness") or drive.get("damping")):

@@ -23,6 +23,7 @@ from ..scene import (
 )
 from ..scene.shapes import StaticShape, hull_faces
 from .gltf_buffers import Buffers
+from .gltf_entries import entry_of
 from .gltf_words import OWN
 from .notes import Notes
 
@@ -39,10 +40,8 @@ DEEPEST = 100
 class Shapes:
     """Shapes of colliders; those of one mesh and one scale are made once."""
 
-    def __init__(
-        self, implicit: list[dict[str, Any]], nodes: list[dict[str, Any]], buffers: Buffers, notes: Notes
-    ) -> None:
-        self._implicit, self._nodes, self._buffers, self._notes = implicit, nodes, buffers, notes
+    def __init__(self, implicit: dict[str, Any], root: dict[str, Any], buffers: Buffers, notes: Notes) -> None:
+        self._implicit, self._root, self._buffers, self._notes = implicit, root, buffers, notes
         self._made: dict[tuple[Any, ...], Placed] = {}
 
     def shape(self, geometry: dict[str, Any], node: int, scale: Array, where: str, moves: bool) -> Placed:
@@ -53,7 +52,8 @@ class Shapes:
         if key not in self._made:
             try:
                 if "shape" in geometry:
-                    self._made[key] = self._of_kind(self._implicit[geometry["shape"]], scale, where, moves)
+                    entry = entry_of(self._implicit, "shapes", geometry["shape"], where, self._notes)
+                    self._made[key] = self._of_kind(entry, scale, where, moves)
                 else:
                     self._made[key] = self._mesh(geometry, node, scale, where, moves)
             except LapjointError as error:
@@ -94,14 +94,14 @@ class Shapes:
         raise LapjointError(f"a {kind} of two radii, {bottom:g} and {top:g}, expected one")
 
     def _mesh(self, geometry: dict[str, Any], node: int, scale: Array, where: str, moves: bool) -> Placed:
-        source = int(geometry.get("node", node))
-        own = self._nodes[source].get("extras", {}).get(OWN, {})
+        source = geometry.get("node", node)
+        own = entry_of(self._root, "nodes", source, where, self._notes).get("extras", {}).get(OWN, {})
         if "heightField" in own:
             field = own["heightField"]
             heights = np.array(field["heights"], float).reshape(-1, int(field["columns"]))
             return HeightField(heights, tuple(field["spacing"])), HERE, rotation.IDENTITY
         if "mesh" in geometry:
-            points, triangles = self._buffers.mesh(int(geometry["mesh"]), where)
+            points, triangles = self._buffers.mesh(geometry["mesh"], where)
         else:
             points, triangles = self._meshes_below(source, where, 0)
         if len(points) == 0:
@@ -121,15 +121,14 @@ class Shapes:
         """The meshes of a node and of all below it, in the node's frame."""
         if depth > DEEPEST:
             raise LapjointError("its mesh is that of a node that is below itself")
-        entry = self._nodes[node]
+        entry = entry_of(self._root, "nodes", node, where, self._notes)
         points, triangles = np.empty((0, 3)), np.empty((0, 3), np.int32)
         if "mesh" in entry:
-            points, triangles = self._buffers.mesh(int(entry["mesh"]), where)
+            points, triangles = self._buffers.mesh(entry["mesh"], where)
         for child in entry.get("children", []):
-            inner, corners = self._meshes_below(int(child), where, depth + 1)
+            inner, corners = self._meshes_below(child, where, depth + 1)
             if len(inner):
-                placed = self._nodes[int(child)]
-                if any(name in placed for name in ("matrix", "rotation", "translation", "scale")):
+                if any(name in self._root["nodes"][child] for name in ("matrix", "rotation", "translation", "scale")):
                     raise LapjointError(
                         f"its mesh has node {child} below it, which is placed elsewhere: expected one node"
                     )

@@ -5,7 +5,7 @@ The readers of these formats open whatever a file names. So all names are looked
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers import expat
@@ -27,6 +27,8 @@ ATTRIBUTES = (
     "content_file",
 )
 FOLDERS = ("meshdir", "texturedir", "assetdir")
+_Included = tuple[Path, ElementTree.Element, tuple[Path, ...]]
+"""A file, its root, and the files by way of which it is included."""
 
 
 def parse_xml(path: Path) -> ElementTree.Element:
@@ -58,44 +60,92 @@ def parse_xml(path: Path) -> ElementTree.Element:
         raise LapjointError(f"{path}: is no XML: it has no element") from None
 
 
-def check_xml_files(path: Path) -> None:
-    """Refuse an XML file that is none, that includes itself, or that names a file outside its folder, or none that
-    exists; so with all that it includes."""
-    folder = path.resolve().parent
-    _check(path.resolve(), folder, folder, (), [0])
+def check_xml_files(path: Path) -> ElementTree.Element:
+    """The root of an XML file. One is refused that is none, that includes itself, or that names a file outside its
+    folder, or none that exists; so with all that it includes and all models that it attaches."""
+    return _Checker(path.resolve().parent).check_model(path.resolve(), ())
 
 
-def _check(path: Path, folder: Path, base: Path, above: tuple[Path, ...], count: list[int]) -> None:
-    if path in above:
-        raise LapjointError(f"{path}: includes itself, by way of {above[-1].name}")
-    count[0] += 1
-    if count[0] > MOST_FILES:
-        raise LapjointError(f"{above[0]}: includes more than {MOST_FILES} files")
-    root = parse_xml(path)
-    folders = _folders(root)
-    for element, name in _names(root):
-        where = f"{path}: line {element.get(':line')}: {element.tag}"
+def line_of_nan(root: ElementTree.Element) -> str:
+    """Where a file has a number that is none, if it is in this file and not in one that it includes."""
+    for element in root.iter():
+        if any("nan" in value.lower().split() for value in element.attrib.values()):
+            return f"line {element.get(':line')}: {element.tag} "
+    return ""
+
+
+class _Checker:
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._count = folder, 0
+
+    def check_model(self, path: Path, above: tuple[Path, ...]) -> ElementTree.Element:
+        """The root of a model: a file with all that it includes. Paths in them are from the folder of the first, and
+        directories of meshes count for all of them, whichever names them."""
+        base, roots = path.parent, self._included(path, path.parent, above)
+        folders = [Path(), *(own for _, root, _ in roots for own in _folders(root))]
+        for own in folders:
+            if own.is_absolute() or not self._is_inside(base / own):
+                raise LapjointError(f"{path}: has meshes or textures in {str(own)!r}, which is outside {self._folder}")
+        for source, root, way in roots:
+            for element, name in _names(root):
+                if element.tag == "include":
+                    continue
+                inner = self._relative(source, element, name)
+                candidates = [base / inner]
+                if element.tag != "model":
+                    candidates = [base / own / one for own in folders for one in (inner, inner.name)]
+                for found in self._existing(candidates, source, element, name):
+                    if element.tag == "model":
+                        self.check_model(found, (*way, source))
+        return roots[0][1]
+
+    def _included(self, path: Path, base: Path, above: tuple[Path, ...]) -> list[_Included]:
+        """A file and all that it includes: their roots, and by way of which files."""
+        if path in above:
+            raise LapjointError(f"{path}: includes itself, by way of {above[-1].name}")
+        self._count += 1
+        if self._count > MOST_FILES:
+            raise LapjointError(f"{above[0]}: includes more than {MOST_FILES} files")
+        root = parse_xml(path)
+        found = [(path, root, above)]
+        for element, name in _names(root):
+            if element.tag == "include":
+                inner = self._relative(path, element, name)
+                for other in self._existing([base / inner, path.parent / inner], path, element, name):
+                    found += self._included(other, base, (*above, path))
+        return found
+
+    def _is_inside(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(self._folder)
+
+    def _relative(self, path: Path, element: ElementTree.Element, name: str) -> Path:
+        """The path that an element names. Where packages are is not known: what follows their names counts."""
         text = name.removeprefix("file://")
-        if text.startswith("package://") or "://" in text:
-            if text.startswith("package://"):
-                text = text.removeprefix("package://").partition("/")[2]
-            else:
-                raise LapjointError(f"{where} names {name!r}, expected a file in the folder of the first")
-        inner = Path(text)
-        if inner.is_absolute() or any(part.is_absolute() for part in folders):
-            raise LapjointError(f"{where} names {name!r}, expected a path relative to the folder {folder}")
-        if element.tag in ("include", "model"):
-            candidates = [base / inner, path.parent / inner]
-        else:
-            candidates = [base / own / inner for own in (*folders, Path())] + [base / inner.name]
-        for candidate in candidates:
-            if not candidate.resolve().is_relative_to(folder):
-                raise LapjointError(f"{where} names {name!r}, which is outside the folder {folder}")
-        found = [candidate for candidate in candidates if candidate.is_file()]
+        if text.startswith("package://"):
+            text = text.removeprefix("package://").partition("/")[2]
+        elif "://" in text:
+            raise LapjointError(f"{_place(path, element)} names {name!r}, expected a file in the folder of the first")
+        if Path(text).is_absolute():
+            where = _place(path, element)
+            raise LapjointError(f"{where} names {name!r}, expected a path relative to the folder {self._folder}")
+        return Path(text)
+
+    def _existing(self, candidates: Iterable[Path], path: Path, element: ElementTree.Element, name: str) -> list[Path]:
+        """Those of several places in which there is a file; none of them may be outside."""
+        found = []
+        for candidate in dict.fromkeys(candidates):
+            if not self._is_inside(candidate):
+                where = _place(path, element)
+                raise LapjointError(f"{where} names {name!r}, which is outside the folder {self._folder}")
+            if candidate.is_file():
+                found.append(candidate.resolve())
         if not found:
-            raise LapjointError(f"{where} names {name!r}: there is no such file")
-        if element.tag in ("include", "model"):
-            _check(found[0].resolve(), folder, base, (*above, path), count)
+            raise LapjointError(f"{_place(path, element)} names {name!r}: there is no such file")
+        return found
+
+
+def _place(path: Path, element: ElementTree.Element) -> str:
+    return f"{path}: line {element.get(':line')}: {element.tag}"
 
 
 def _folders(root: ElementTree.Element) -> list[Path]:

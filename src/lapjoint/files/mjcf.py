@@ -6,7 +6,9 @@ Bodies without joints are one with their parents, as in MuJoCo. Joints stand at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,41 +17,23 @@ from numpy.typing import NDArray
 
 from ..arrays import rotation
 from ..errors import LapjointError
-from ..scene import (
-    FREE,
-    LOCKED,
-    Ball,
-    Box,
-    Capsule,
-    ConvexHull,
-    Cylinder,
-    Drive,
-    Ellipsoid,
-    Fixed,
-    Gear,
-    HeightField,
-    Hinge,
-    Material,
-    Plane,
-    SixAxis,
-    Slider,
-    Sphere,
-    Spring,
-)
-from ..scene.shapes import StaticShape, hull_faces
+from ..scene import FREE, Ball, Drive, Fixed, Gear, Spring
 from .build import joined_masses
-from .inside import check_xml_files
+from .inside import check_xml_files, line_of_nan
+from .mjcf_axes import Axis, direction, one_axis, six_axis
+from .mjcf_drives import read_drives
+from .mjcf_shapes import Shapes
 from .model import WORLD, Array, Collider, Link, LinkJoint, Mass, Model, Motion
 from .notes import Notes
-from .urdf import Mimic, find_mimics
+from .urdf import Mimic, find_mimics, note_what_is_dropped
 
 FREE_JOINT, BALL, SLIDE, HINGE = range(4)
-PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 CONNECT, WELD, JOINT = range(3)
-TOGETHER = 1e-6
-"""Anchors meet, and axes are at right angles, up to this [m and cosine]."""
 SMALL = 1e-3
 """Share of a body's mass and inertia that a link between two of its joints has, where these cannot be one joint."""
+MEMORY = 1 << 28
+"""Bytes that MuJoCo may use to compile a model. What it takes by default grows with the square of the number of bodies:
+more than there is, of ten thousand."""
 
 
 def read_mjcf(path: Path, notes: Notes, keyframe: str | int | None = None) -> Model:
@@ -58,33 +42,31 @@ def read_mjcf(path: Path, notes: Notes, keyframe: str | int | None = None) -> Mo
         import mujoco  # type: ignore[import-untyped]
     except ImportError:
         raise LapjointError(f"{path}: reading it needs mujoco: pip install 'lapjoint[mujoco]'") from None
-    check_xml_files(path)
-    # MuJoCo would write its warnings into a file where the program runs.
+    root = check_xml_files(path)
+    # MuJoCo would write its warnings into a file where the program runs; some are Python's.
+    said: list[str] = []
     heard = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda text: notes.leave_out("MuJoCo", " ".join(str(text).split())))
+    mujoco.set_mju_user_warning(lambda text: said.append(str(text)))
     try:
-        spec = mujoco.MjSpec.from_file(str(path))
-        compiled = spec.compile()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            spec = mujoco.MjSpec.from_file(str(path))
+            spec.memory = MEMORY
+            compiled = spec.compile()
     except Exception as error:  # whatever MuJoCo has against it
         text = " ".join(str(error).split())
         raise LapjointError(f"{path}: {text or type(error).__name__}") from None
     finally:
         mujoco.set_mju_user_warning(heard)
-    return _Reader(mujoco, spec, compiled, notes, find_mimics(path)).read(keyframe)
-
-
-@dataclass
-class _Axis:
-    """A hinge or slide joint of the file."""
-
-    joint: int
-    is_hinge: bool
-    anchor: Array
-    axis: Array
-    limits: tuple[float, float]
-    spring: Spring | None
-    drive: Drive | None
-    friction: float
+    texts = dict.fromkeys(" ".join(one.split()) for one in (*(str(one.message) for one in caught), *said))
+    for text in texts:
+        if any(other != text and other.startswith(text) for other in texts):
+            continue  # the beginning of another
+        if "NaN" in text:
+            raise LapjointError(f"{path}: {line_of_nan(root)}has a NaN, expected numbers")
+        notes.leave_out("MuJoCo", text)
+    note_what_is_dropped(root, notes)
+    return _Reader(mujoco, spec, compiled, notes, find_mimics(root, notes)).read(keyframe)
 
 
 class _Reader:
@@ -95,6 +77,12 @@ class _Reader:
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         self._data = data
+        self._off = {
+            name.removeprefix("mjDSBL_")
+            for name, bit in mujoco.mjtDisableBit.__members__.items()
+            if model.opt.disableflags & int(bit)
+        }
+        self._shapes = Shapes(model, notes)
         self._drives: dict[int, Drive] = {}
         self._coupled: set[tuple[int, int]] = set()
         self._link_of = np.full(model.nbody, WORLD)
@@ -102,18 +90,21 @@ class _Reader:
 
     def read(self, keyframe: str | int | None) -> Model:
         m, made = self._m, self._model
+        start = None if keyframe is None else self._keyframe(keyframe)
+        self._disable()
         made.gravity, made.timestep = np.array(m.opt.gravity), float(m.opt.timestep)
         self._refuse_what_is_wrong()
-        self._read_actuators()
+        if "ACTUATION" not in self._off:
+            self._drives = read_drives(self._mujoco, m, self._notes, self._where, start)
         self._read_links()
         self._read_joints()
         self._read_equalities()
         self._read_mimics()
         self._read_filters()
-        self._read_start(keyframe)
+        self._read_start(start)
+        if not any(link.motion is Motion.MOVING for link in made.links):
+            raise self._notes.refuse("", "has no body that moves, expected at least one with a joint")
         return made
-
-    # ---- names ---------------------------------------------------------------------------------------------------
 
     def _where(self, kind: str, number: int) -> str:
         """How messages call an element: its kind, name, and line."""
@@ -121,6 +112,26 @@ class _Reader:
         element = getattr(self._spec, kind)(name) if name else None
         line = f" ({element.info})" if element is not None and element.info else ""
         return f"{kind} {name!r}{line}" if name else f"{kind} {number}"
+
+    # ---- what counts -----------------------------------------------------------------------------------------------
+
+    def _disable(self) -> None:
+        """What the flags of the file switch off is not there."""
+        m = self._m
+        if "CONSTRAINT" in self._off:
+            self._off |= {"EQUALITY", "FRICTIONLOSS", "LIMIT", "CONTACT"}
+        for flag, tables in (
+            ("GRAVITY", (m.opt.gravity,)),
+            ("EQUALITY", (m.eq_active0,)),
+            ("FRICTIONLOSS", (m.dof_frictionloss, m.tendon_frictionloss)),
+            ("LIMIT", (m.jnt_limited, m.tendon_limited)),
+            ("SPRING", (m.jnt_stiffness, m.tendon_stiffness)),
+            ("DAMPER", (m.dof_damping, m.tendon_damping)),
+            ("CONTACT", (m.geom_contype, m.geom_conaffinity)),
+        ):
+            if flag in self._off:
+                for table in tables:
+                    table[:] = 0
 
     def _refuse_what_is_wrong(self) -> None:
         """Whatever would move otherwise without it."""
@@ -131,14 +142,23 @@ class _Reader:
         ):
             if count:
                 raise notes.refuse("", f"has {count} {what}, which lapjoint does not have")
+        for kind, rows, what in (
+            ("body", ~np.isfinite(self._data.xipos).all(axis=1), "its place is not finite, expected numbers"),
+            ("geom", ~np.isfinite(self._data.geom_xpos).all(axis=1), "its place is not finite, expected numbers"),
+            ("body", m.body_gravcomp != 0, "gravity is compensated (gravcomp), which lapjoint does not have"),
+            ("joint", _any(m, "jnt_stiffnesspoly"), "a spring that is not linear, which lapjoint does not have"),
+            ("joint", _any(m, "dof_dampingpoly")[m.jnt_dofadr], "damping that is not linear, expected one number"),
+        ):
+            for number in np.flatnonzero(rows)[:1]:
+                raise notes.refuse(self._where(kind, int(number)), what)
         if m.opt.wind.any() and (m.opt.density or m.opt.viscosity):
             raise notes.refuse("option", "has a medium with wind; expected none, or add a force field to the scene")
         if m.opt.density or m.opt.viscosity:
             notes.leave_out("option", "density and viscosity of a medium; add a force field to the scene")
         for number in range(m.ntendon):
-            acts = m.tendon_stiffness[number] or m.tendon_limited[number] or m.tendon_damping[number]
+            acting = (m.tendon_stiffness, m.tendon_limited, m.tendon_damping, m.tendon_frictionloss)
             moved = (m.actuator_trntype == self._mujoco.mjtTrn.mjTRN_TENDON) & (m.actuator_trnid[:, 0] == number)
-            if acts or moved.any():
+            if any(table[number] for table in acting) or moved.any():
                 raise notes.refuse(self._where("tendon", number), "a tendon that pulls, which lapjoint does not have")
             notes.leave_out(self._where("tendon", number), "a tendon that does nothing")
         for count, what in (
@@ -158,117 +178,74 @@ class _Reader:
     def _read_links(self) -> None:
         """One link for all bodies that are welded together; what is welded to the world is static."""
         m, data, made = self._m, self._data, self._model
-        roots = [int(b) for b in np.unique(m.body_weldid)]
-        for root in roots:
+        bodies_of, masses, first = _by_root(m.body_weldid), self._masses(), len(made.links)
+        for number, (root, bodies) in enumerate(bodies_of):
             motion = Motion.KINEMATIC if m.body_mocapid[root] >= 0 else Motion.MOVING
             motion = motion if root else Motion.STATIC
             name = m.body(root).name if root else "world"
             link = Link(name, data.xpos[root].copy(), data.xquat[root].copy(), motion)
             link.where = self._where("body", root) if root else "worldbody"
-            bodies = np.flatnonzero(m.body_weldid == root)
             if root and len(bodies) > 1:
                 self._notes.count("bodies that are one with their parents", len(bodies) - 1)
             if motion is Motion.MOVING:
-                link.mass = self._mass(root, bodies)
-            for geom in np.flatnonzero(np.isin(m.geom_bodyid, bodies)):
-                collider = self._collider(int(geom), link)
-                if collider is not None:
-                    link.colliders.append(collider)
-            self._link_of[bodies] = len(made.links)
+                link.mass = joined_masses([masses[body] for body in bodies.tolist() if m.body_mass[body] > 0])
+                self._add_armature(root, link.mass)
+            self._link_of[bodies] = first + number
             made.links.append(link)
-        # What is mocap has children of its own at most by joints; what is static has none.
+        self._read_colliders()
 
-    def _mass(self, root: int, bodies: NDArray[np.int64]) -> Mass:
+    def _masses(self) -> list[Mass]:
+        """Of all bodies, in the frames of those that they are welded to."""
         m, data = self._m, self._data
-        back = rotation.conjugate(data.xquat[root])
-        found = []
-        for body in bodies:
-            if m.body_mass[body] <= 0:
+        back = rotation.to_matrix(rotation.conjugate(data.xquat[m.body_weldid]))
+        axes = back @ data.ximat.reshape(-1, 3, 3)
+        centres = np.einsum("nij,nj->ni", back, data.xipos - data.xpos[m.body_weldid])
+        inertias = (axes * m.body_inertia[:, None, :]) @ axes.transpose(0, 2, 1)
+        return [Mass(*row) for row in zip(m.body_mass.tolist(), centres, inertias, strict=True)]
+
+    def _add_armature(self, root: int, mass: Mass) -> None:
+        m, first = self._m, int(self._m.body_jntadr[root])
+        for joint in range(first, first + int(m.body_jntnum[root])):
+            armature, kind = float(m.dof_armature[m.jnt_dofadr[joint]]), int(m.jnt_type[joint])
+            if not armature:
                 continue
-            turn = data.ximat[body].reshape(3, 3)
-            own = rotation.to_matrix(back) @ turn
-            centre = rotation.rotate(back, data.xipos[body] - data.xpos[root])
-            found.append(Mass(float(m.body_mass[body]), centre, own @ np.diag(m.body_inertia[body]) @ own.T))
-        mass = joined_masses(found)
-        first, count = m.body_jntadr[root], m.body_jntnum[root]
-        for joint in range(first, first + count):
-            armature = float(m.dof_armature[m.jnt_dofadr[joint]])
-            if armature and m.jnt_type[joint] == HINGE:
-                axis = rotation.rotate(back, data.xaxis[joint])
+            if kind == HINGE:
+                axis = rotation.rotate(rotation.conjugate(self._data.xquat[root]), self._data.xaxis[joint])
                 mass.inertia = mass.inertia + armature * np.outer(axis, axis)
-            elif armature and m.jnt_type[joint] != FREE_JOINT:
-                mass.inertia = mass.inertia + (armature * np.eye(3) if m.jnt_type[joint] == BALL else 0.0)
-            if armature:
-                self._notes.approximate(
-                    self._where("joint", joint), "armature is inertia of the body that turns (none, if it slides)"
-                )
-        return mass
+            elif kind == BALL:
+                mass.inertia = mass.inertia + armature * np.eye(3)
+            self._notes.approximate(
+                self._where("joint", joint), "armature is inertia of the body that turns (none, if it slides)"
+            )
 
-    def _collider(self, geom: int, link: Link) -> Collider | None:
-        """The collider of a geom; none of one that touches nothing."""
-        m, data = self._m, self._data
-        where = self._where("geom", geom)
-        in_pair = bool(np.isin(geom, [m.pair_geom1, m.pair_geom2]).any()) if m.npair else False
-        if not (m.geom_contype[geom] or m.geom_conaffinity[geom] or in_pair):
-            self._notes.count("geoms that are only seen")
-            return None
-        back = rotation.conjugate(link.quaternion)
-        turn = rotation.multiply(back, rotation.from_matrix(data.geom_xmat[geom].reshape(3, 3)))
-        place = rotation.rotate(back, data.geom_xpos[geom] - link.position)
-        shape, offset = self._shape(geom, where, link)
-        slide, _, roll = m.geom_friction[geom]
-        material = Material(
-            friction=float(slide),
-            rolling_friction=float(roll) if m.geom_condim[geom] >= 6 else 0.0,
-            friction_combine="maximum",
-        )
-        return Collider(shape, place + rotation.rotate(turn, offset), turn, material, geom, where=where)
+    def _read_colliders(self) -> None:
+        """Of all geoms but those that touch nothing. Their labels are the geoms' numbers."""
+        m, data, links = self._m, self._data, self._model.links
+        pairs = np.isin(np.arange(m.ngeom), self._pairs())
+        wanted = (m.geom_contype != 0) | (m.geom_conaffinity != 0) | pairs
+        self._notes.count("geoms that are only seen", int(m.ngeom - wanted.sum()))
+        roots = m.body_weldid[m.geom_bodyid]
+        back = rotation.conjugate(data.xquat[roots])
+        turns = rotation.multiply(back, rotation.from_matrix(data.geom_xmat.reshape(-1, 3, 3)))
+        places = rotation.rotate(back, data.geom_xpos - data.xpos[roots])
+        for geom in np.flatnonzero(wanted).tolist():
+            link, where = links[self._link_of[m.geom_bodyid[geom]]], self._where("geom", geom)
+            shape, offset = self._shapes.shape(geom, where, link.motion is Motion.MOVING)
+            place = places[geom] + rotation.rotate(turns[geom], offset) if offset.any() else places[geom]
+            material = self._shapes.material(geom, where)
+            link.colliders.append(Collider(shape, place, turns[geom], material, geom, where=where))
 
-    def _shape(self, geom: int, where: str, link: Link) -> tuple[StaticShape, Array]:
-        """A geom's shape, and where its centre is in the geom's frame."""
-        m, here = self._m, np.zeros(3)
-        kind, size = int(m.geom_type[geom]), m.geom_size[geom]
-        if kind == SPHERE:
-            return Sphere(size[0]), here
-        if kind == CAPSULE:
-            return Capsule(size[0], 2 * size[1]), here
-        if kind == CYLINDER:
-            return Cylinder(size[0], 2 * size[1]), here
-        if kind == BOX:
-            return Box(tuple(2 * size)), here
-        if kind == ELLIPSOID:
-            return Ellipsoid(tuple(size)), here
-        if kind == PLANE:
-            if link.motion is Motion.MOVING:
-                raise self._notes.refuse(where, "a plane on a body that moves, expected one that is static")
-            if size[0] or size[1]:
-                self._notes.approximate(where, "a plane is infinite")
-            return Plane(), here
-        if kind == MESH:
-            mesh = m.geom_dataid[geom]
-            first, count = m.mesh_vertadr[mesh], m.mesh_vertnum[mesh]
-            hull = ConvexHull(np.array(m.mesh_vert[first : first + count], float))
-            corners, _ = hull_faces(hull.points)
-            small = ConvexHull(corners)
-            return small, hull.centre + small.centre
-        if kind == HFIELD:
-            return self._height_field(int(m.geom_dataid[geom]), where, link), here
-        raise self._notes.refuse(where, "a shape that lapjoint does not have (sdf)")
-
-    def _height_field(self, number: int, where: str, link: Link) -> StaticShape:
-        m = self._m
-        if link.motion is Motion.MOVING:
-            raise self._notes.refuse(where, "a height field on a body that moves, expected one that is static")
-        rows, columns, first = int(m.hfield_nrow[number]), int(m.hfield_ncol[number]), int(m.hfield_adr[number])
-        x, y, top, _ = m.hfield_size[number]
-        heights = np.array(m.hfield_data[first : first + rows * columns], float).reshape(rows, columns) * top
-        return HeightField(heights, (2 * x / (columns - 1), 2 * y / (rows - 1)))
+    def _pairs(self) -> NDArray[np.int32]:
+        """(n, 2) geoms that touch whatever their types."""
+        if "CONTACT" in self._off:
+            return np.empty((0, 2), np.int32)
+        return np.stack([self._m.pair_geom1, self._m.pair_geom2], axis=1)
 
     # ---- joints --------------------------------------------------------------------------------------------------
 
     def _read_joints(self) -> None:
-        m = self._m
-        for root in np.unique(m.body_weldid):
+        m, along = self._m, rotation.between([1.0, 0.0, 0.0], self._data.xaxis)
+        for root in np.unique(m.body_weldid).tolist():
             first, count = int(m.body_jntadr[root]), int(m.body_jntnum[root])
             if root == 0 or count == 0:
                 continue
@@ -278,7 +255,7 @@ class _Reader:
             joints = list(range(first, first + count))
             kinds = [int(m.jnt_type[joint]) for joint in joints]
             if kinds == [FREE_JOINT]:
-                self._refuse_on_free(joints[0])
+                self._leave_out_of_free(joints[0])
                 continue
             if kinds == [BALL]:
                 self._add(self._ball(joints[0]), child, parent, self._data.xanchor[joints[0]], joints[0])
@@ -288,10 +265,9 @@ class _Reader:
                 continue
             axes = [self._axis(joint) for joint in joints]
             if len(axes) == 1:
-                joint, turn = _one_axis(axes[0])
-                self._add(joint, child, parent, axes[0].anchor, joints[0], turn)
+                self._add(one_axis(axes[0]), child, parent, axes[0].anchor, joints[0], along[joints[0]])
                 continue
-            together = _six_axis(axes)
+            together = six_axis(axes)
             if together is None:
                 self._chain(joints, child, parent)
             else:
@@ -305,7 +281,7 @@ class _Reader:
             added.quaternion = turn
         self._model.joints.append(added)
 
-    def _refuse_on_free(self, joint: int) -> None:
+    def _leave_out_of_free(self, joint: int) -> None:
         dof = int(self._m.jnt_dofadr[joint])
         if self._m.dof_damping[dof : dof + 6].any() or self._m.dof_frictionloss[dof : dof + 6].any():
             self._notes.leave_out(self._where("joint", joint), "damping and friction of a free joint")
@@ -322,7 +298,7 @@ class _Reader:
             self._notes.approximate(where, "the limit of a ball joint is that of its axis, not of its whole turn")
         return Ball(swing=swing, friction=float(m.dof_frictionloss[dof]))
 
-    def _axis(self, joint: int) -> _Axis:
+    def _axis(self, joint: int) -> Axis:
         m, data = self._m, self._data
         dof, place = int(m.jnt_dofadr[joint]), int(m.jnt_qposadr[joint])
         zero = float(m.qpos0[place])
@@ -333,7 +309,7 @@ class _Reader:
         stiffness, damping = float(m.jnt_stiffness[joint]), float(m.dof_damping[dof])
         spring, drive = None, self._drives.get(joint)
         if drive is not None:
-            drive = Drive(drive.position - zero, drive.velocity, drive.stiffness, drive.damping, drive.max_force)
+            drive = replace(drive, position=drive.position - zero)
         if stiffness:
             spring = Spring(stiffness, damping, float(m.qpos_spring[place]) - zero)
         elif damping and drive is None:
@@ -341,15 +317,9 @@ class _Reader:
         elif damping and drive is not None:
             if np.isfinite(drive.max_force):
                 self._notes.approximate(self._where("joint", joint), "its damping counts towards its actuator's limit")
-            drive = Drive(
-                drive.position,
-                drive.velocity * drive.damping / (drive.damping + damping),
-                drive.stiffness,
-                drive.damping + damping,
-                drive.max_force,
-            )
-        return _Axis(
-            joint,
+            both = drive.damping + damping
+            drive = replace(drive, velocity=drive.velocity * drive.damping / both, damping=both)
+        return Axis(
             m.jnt_type[joint] == HINGE,
             data.xanchor[joint].copy(),
             data.xaxis[joint].copy(),
@@ -378,92 +348,61 @@ class _Reader:
                 self._add(self._ball(joint), outer, inner, self._data.xanchor[joint], joint)
             else:
                 axis = self._axis(joint)
-                one, turn = _one_axis(axis)
-                self._add(one, outer, inner, axis.anchor, joint, turn)
+                along = rotation.between([1.0, 0.0, 0.0], axis.axis)
+                self._add(one_axis(axis), outer, inner, axis.anchor, joint, along)
             inner = outer
         self._notes.approximate(
             body.where, f"its {len(joints)} joints do not meet: small links of {SMALL:g} of its mass are between them"
         )
 
-    # ---- actuators -----------------------------------------------------------------------------------------------
-
-    def _read_actuators(self) -> None:
-        m, notes, mj = self._m, self._notes, self._mujoco
-        for number in range(m.nu):
-            where, joint = self._where("actuator", number), int(m.actuator_trnid[number, 0])
-            if int(m.actuator_trntype[number]) not in (mj.mjtTrn.mjTRN_JOINT, mj.mjtTrn.mjTRN_JOINTINPARENT):
-                notes.leave_out(where, "an actuator that acts on no joint; its force is zero at the start")
-                continue
-            if m.jnt_type[joint] not in (HINGE, SLIDE) or m.actuator_dyntype[number] != mj.mjtDyn.mjDYN_NONE:
-                notes.leave_out(where, "an actuator of a kind that lapjoint has no drive for")
-                continue
-            gear, control = float(m.actuator_gear[number, 0]), 0.0
-            if m.actuator_ctrllimited[number]:
-                control = float(np.clip(0.0, *m.actuator_ctrlrange[number]))
-            gain, (_, of_length, of_speed) = float(m.actuator_gainprm[number, 0]), m.actuator_biasprm[number, :3]
-            stiffness, damping = -float(of_length) * gear**2, -float(of_speed) * gear**2
-            if m.actuator_biastype[number] != mj.mjtBias.mjBIAS_AFFINE or (stiffness <= 0 and damping <= 0):
-                notes.leave_out(where, "a force that is zero until something controls it: simulation.add_forces")
-                continue
-            if stiffness < 0 or damping < 0:
-                raise notes.refuse(where, "a drive with a negative gain, expected zero or more")
-            limit = np.inf
-            if m.actuator_forcelimited[number]:
-                limit = float(np.abs(m.actuator_forcerange[number]).min()) * abs(gear)
-                if m.actuator_forcerange[number].sum():
-                    notes.approximate(where, "the smaller end of its force range is its largest force both ways")
-            if joint in self._drives:
-                raise notes.refuse(where, "a second drive of one joint, expected one")
-            push = gain * control * gear
-            self._drives[joint] = Drive(
-                position=push / stiffness if stiffness else 0.0,
-                velocity=0.0 if stiffness else push / damping,
-                stiffness=stiffness,
-                damping=damping,
-                max_force=limit,
-            )
-            notes.count("drives")
-
     # ---- equalities, filters, start --------------------------------------------------------------------------------
 
     def _read_equalities(self) -> None:
-        m, data, notes = self._m, self._data, self._notes
+        m, notes = self._m, self._notes
         for number in range(m.neq):
-            where, kind = self._where("equality", number), int(m.eq_type[number])
+            where, kind, values = self._where("equality", number), int(m.eq_type[number]), m.eq_data[number]
             if not m.eq_active0[number]:
                 notes.leave_out(where, "an equality that is not active")
-                continue
-            one, two, values = int(m.eq_obj1id[number]), int(m.eq_obj2id[number]), m.eq_data[number]
-            if kind in (CONNECT, WELD):
-                if m.eq_objtype[number] == self._mujoco.mjtObj.mjOBJ_SITE:
-                    one, two = int(m.site_bodyid[one]), int(m.site_bodyid[two])
-                    anchor = data.site_xpos[int(m.eq_obj1id[number])]
-                elif kind == CONNECT:
-                    anchor = data.xpos[one] + rotation.rotate(data.xquat[one], values[:3])
-                else:
-                    anchor = data.xpos[two] + rotation.rotate(data.xquat[two], values[:3])
-                a, b = self._ends(one, two, where)
-                joint = Ball() if kind == CONNECT else Fixed()
-                self._model.joints.append(LinkJoint(joint, a, b, np.array(anchor), where=where))
+            elif kind in (CONNECT, WELD):
+                self._hold(number, where)
             elif kind == JOINT:
-                if values[2:5].any():
-                    raise notes.refuse(where, "a relation of two joints that is not linear, expected polycoef a b")
-                self._couple(one, two, float(values[1]), where)
+                if values[0] or values[2:5].any():
+                    raise notes.refuse(where, "a relation of two joints that is not a ratio, expected polycoef 0 b")
+                self._couple(int(m.eq_obj1id[number]), int(m.eq_obj2id[number]), float(values[1]), where)
             else:
                 raise notes.refuse(where, "an equality of tendons or flexes, which lapjoint does not have")
 
-    def _ends(self, one: int, two: int, where: str) -> tuple[int, int]:
-        """The links of two bodies, first one that moves."""
-        links = [int(self._link_of[one]), int(self._link_of[two])]
-        moving = [self._model.links[link].motion is Motion.MOVING for link in links]
-        if not any(moving):
-            raise self._notes.refuse(where, "joins nothing that moves")
-        if links[0] == links[1]:
-            raise self._notes.refuse(where, "joins a body to itself")
-        if not moving[0]:
-            links.reverse()
-        first, second = links
-        return first, second if all(moving) else WORLD
+    def _hold(self, number: int, where: str) -> None:
+        """A weld or a connection: each end has its own place and turn, and these need not meet at the start."""
+        m, data, links, notes = self._m, self._data, self._model.links, self._notes
+        kind, values, ends = int(m.eq_type[number]), m.eq_data[number], []
+        of_sites = m.eq_objtype[number] == self._mujoco.mjtObj.mjOBJ_SITE
+        for side, one in enumerate((int(m.eq_obj1id[number]), int(m.eq_obj2id[number]))):
+            body = int(m.site_bodyid[one]) if of_sites else one
+            turn = data.xquat[body]
+            if of_sites:
+                place, turn = data.site_xpos[one], rotation.multiply(turn, m.site_quat[one])
+            else:
+                # A weld has the point of its second body first, as MuJoCo has it.
+                own = values[3 * side : 3 * side + 3] if kind == CONNECT else values[3 - 3 * side : 6 - 3 * side]
+                place = data.xpos[body] + rotation.rotate(turn, own)
+                turn = rotation.multiply(turn, values[6:10]) if kind == WELD and side == 0 else turn
+            ends.append((int(self._link_of[body]), np.array(place), np.array(turn)))
+        if ends[0][0] == ends[1][0]:
+            raise notes.refuse(where, "joins a body to itself")
+        if links[ends[0][0]].motion is not Motion.MOVING:
+            ends.reverse()
+        (a, anchor, turn), (b, anchor_b, turn_b) = ends
+        if links[a].motion is not Motion.MOVING:
+            raise notes.refuse(where, "joins nothing that moves")
+        if links[b].motion is Motion.KINEMATIC:
+            notes.approximate(where, "holds where the mocap body is at the start, and does not follow it")
+        b = b if links[b].motion is Motion.MOVING else WORLD
+        joint = Ball() if kind == CONNECT else Fixed()
+        if kind == CONNECT:
+            turn = turn_b = rotation.IDENTITY
+        # Unlike a body and its child, what an equality holds together touches.
+        self._model.joints.append(LinkJoint(joint, a, b, anchor, turn, anchor_b, turn_b, collide=True, where=where))
 
     def _couple(self, one: int, two: int, ratio: float, where: str) -> None:
         """The turning of one joint is `ratio` times that of another, or it stands still where there is no other."""
@@ -477,7 +416,7 @@ class _Reader:
         parents = [int(self._link_of[m.body_parentid[m.body_weldid[m.jnt_bodyid[joint]]]]) for joint in (one, two)]
         if any(parent != WORLD and self._model.links[parent].motion is Motion.MOVING for parent in parents):
             notes.approximate(where, "gears do not turn with what their joints are on")
-        gear = Gear(ratio, _direction(data.xaxis[one]), _direction(data.xaxis[two]))
+        gear = Gear(ratio, direction(data.xaxis[one]), direction(data.xaxis[two]))
         self._model.joints.append(
             LinkJoint(gear, ends[0], ends[1], data.xanchor[one].copy(), where=where, collide=True)
         )
@@ -495,13 +434,18 @@ class _Reader:
                 self._couple(names[mimic.joint], names[mimic.other], mimic.multiplier, where)
 
     def _read_filters(self) -> None:
-        """Labels are geoms until here; they become signatures of contype and conaffinity."""
-        m, made = self._m, self._model
-        bits = np.stack([m.geom_contype, m.geom_conaffinity], axis=1)
-        signatures, label = np.unique(bits, axis=0, return_inverse=True)
+        """Labels are geoms until here; they become signatures of contype and conaffinity. Geoms of pairs have their
+        own."""
+        m, made, pairs = self._m, self._model, self._pairs()
+        alone = np.zeros(m.ngeom, np.int64)
+        alone[pairs] = 1 + pairs
+        rows = np.stack([m.geom_contype, m.geom_conaffinity, alone], axis=1)
+        signatures, label = np.unique(rows, axis=0, return_inverse=True)
         label = label.reshape(-1)
-        contype, conaffinity = signatures[:, 0], signatures[:, 1]
+        contype, conaffinity, _ = signatures.T
         touches = (contype[:, None] & conaffinity[None, :]) != 0
+        one, other = label[pairs].T
+        touches[one, other] = True
         made.may_touch = touches | touches.T
         for link in made.links:
             for collider in link.colliders:
@@ -509,34 +453,43 @@ class _Reader:
         for number in range(m.nexclude):
             code = int(m.exclude_signature[number])
             self._exclude(code >> 16, code & 0xFFFF)
-        # MuJoCo keeps parents and children apart, whatever is between them; but not from the world.
-        for root in np.unique(m.body_weldid):
-            parent = m.body_weldid[m.body_parentid[root]]
-            if root and parent:
-                self._exclude(int(root), int(parent))
+        if "FILTERPARENT" not in self._off:
+            # MuJoCo keeps parents and children apart, whatever is between them; but not from the world.
+            for root in np.unique(m.body_weldid).tolist():
+                parent = m.body_weldid[m.body_parentid[root]]
+                if root and parent:
+                    self._exclude(root, int(parent))
+        apart = {tuple(sorted(pair)) for pair in made.ignored}
+        for number, pair in enumerate(self._link_of[m.geom_bodyid[pairs]]):
+            if tuple(sorted(pair.tolist())) in apart:
+                raise self._notes.refuse(self._where("pair", number), "is a pair of two bodies that are kept apart")
 
     def _exclude(self, one: int, two: int) -> None:
         self._model.ignored.append((int(self._link_of[one]), int(self._link_of[two])))
 
-    def _read_start(self, keyframe: str | int | None) -> None:
+    def _read_start(self, keyframe: int | None) -> None:
         m, data, made = self._m, self._data, self._model
         if keyframe is None:
             if m.nkey:
                 names = ", ".join(repr(m.key(k).name or k) for k in range(m.nkey))
                 self._notes.leave_out(f"{m.nkey} keyframes", f"it starts as its bodies are written; there are {names}")
             return
-        number = self._keyframe(keyframe)
-        data.qpos[:], data.qvel[:] = m.key_qpos[number], m.key_qvel[number]
+        data.qpos[:], data.qvel[:] = m.key_qpos[keyframe], m.key_qvel[keyframe]
+        data.mocap_pos[:] = m.key_mpos[keyframe].reshape(-1, 3)
+        data.mocap_quat[:] = m.key_mquat[keyframe].reshape(-1, 4)
         self._mujoco.mj_kinematics(m, data)
         self._mujoco.mj_comPos(m, data)
         self._mujoco.mj_comVel(m, data)
         velocity = np.zeros(6)
-        for root in np.unique(m.body_weldid):
+        for root in np.unique(m.body_weldid).tolist():
             link = made.links[self._link_of[root]]
+            place = data.xpos[root].copy(), data.xquat[root].copy()
+            if link.motion is Motion.KINEMATIC:
+                link.position, link.quaternion = place
             if link.motion is not Motion.MOVING or link.mass is None:
                 continue
-            link.start = (data.xpos[root].copy(), data.xquat[root].copy())
-            self._mujoco.mj_objectVelocity(m, data, self._mujoco.mjtObj.mjOBJ_XBODY, int(root), velocity, 0)
+            link.start = place
+            self._mujoco.mj_objectVelocity(m, data, self._mujoco.mjtObj.mjOBJ_XBODY, root, velocity, 0)
             link.angular_velocity = velocity[:3].copy()
             arm = rotation.rotate(data.xquat[root], link.mass.centre)
             link.linear_velocity = velocity[3:] + np.cross(velocity[:3], arm)
@@ -552,80 +505,18 @@ class _Reader:
         raise self._notes.refuse("", f"has no keyframe {keyframe!r}; it has {known}")
 
 
-def _one_axis(axis: _Axis) -> tuple[Hinge | Slider | SixAxis, Array]:
-    """A hinge or a slider; with a spring, a six-axis joint with one free axis."""
-    turn = rotation.between([1.0, 0.0, 0.0], axis.axis)
-    if axis.spring is None:
-        kind = Hinge if axis.is_hinge else Slider
-        return kind(_direction(axis.axis), axis.limits, drive=axis.drive, friction=axis.friction), turn
-    return _six_axis_of({3 if axis.is_hinge else 0: axis}), turn
+def _by_root(roots: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The bodies of each root, which is the first of them."""
+    order = np.argsort(roots, kind="stable")
+    firsts = np.flatnonzero(np.diff(roots[order], prepend=-1))
+    for bodies in np.split(order, firsts[1:]):
+        yield int(roots[bodies[0]]), bodies
 
 
-def _direction(axis: Array) -> tuple[float, float, float]:
-    x, y, z = (float(one) for one in axis)
-    return x, y, z
-
-
-def _six_axis_of(axes: dict[int, _Axis]) -> SixAxis:
-    limits = [axes[k].limits if k in axes else LOCKED for k in range(6)]
-    return SixAxis(
-        linear=tuple(limits[:3]),
-        angular=tuple(limits[3:]),
-        springs={k: one.spring for k, one in axes.items() if one.spring is not None},
-        drives={k: one.drive for k, one in axes.items() if one.drive is not None},
-        frictions={k: one.friction for k, one in axes.items() if one.friction},
-    )
-
-
-def _six_axis(axes: list[_Axis]) -> tuple[SixAxis, Array] | None:
-    """One joint in place of several, and its frame, where slides come before hinges, hinges have one anchor, and all
-    axes are along three directions at right angles. A six-axis joint turns about z, then y, then x: the first hinge of
-    the file is z."""
-    slides = [one for one in axes if not one.is_hinge]
-    hinges = [one for one in axes if one.is_hinge]
-    if axes != slides + hinges or len(slides) > 3 or len(hinges) > 3:
-        return None
-    if any(np.abs(one.anchor - hinges[0].anchor).max() > TOGETHER for one in hinges):
-        return None
-    frame: dict[int, Array] = {}  # directions by axis: x 0, y 1, z 2
-    taken: dict[int, _Axis] = {}
-    for place, one in zip((2, 1, 0), hinges, strict=False):
-        frame[place], taken[3 + place] = one.axis, one
-    for one in slides:
-        along = [k for k, axis in frame.items() if abs(abs(axis @ one.axis) - 1) < TOGETHER]
-        place = along[0] if along else next((k for k in (0, 1, 2) if k not in frame), -1)
-        if place < 0 or place in taken:
-            return None
-        if along and frame[place] @ one.axis < 0:
-            one = _turned(one)
-        frame.setdefault(place, one.axis)
-        taken[place] = one
-    directions = list(frame.items())
-    for i, (_, a) in enumerate(directions):
-        if any(abs(a @ b) > TOGETHER for _, b in directions[i + 1 :]):
-            return None
-    if len(frame) == 2:
-        (missing,) = {0, 1, 2} - frame.keys()
-        frame[missing] = np.cross(frame[(missing + 1) % 3], frame[(missing + 2) % 3])
-    elif len(frame) == 1:
-        turn = rotation.to_matrix(rotation.between([1.0, 0.0, 0.0], next(iter(frame.values()))))
-        (only,) = frame
-        frame = {(only + k) % 3: turn[:, k] for k in range(3)}
-    x, y, z = (frame[k] for k in range(3))
-    if np.cross(x, y) @ z < 0:  # left-handed: x the other way round
-        x = -x
-        for place in (0, 3):
-            if place in taken:
-                taken[place] = _turned(taken[place])
-    return _six_axis_of(taken), rotation.from_matrix(np.stack([x, y, z], axis=1))
-
-
-def _turned(one: _Axis) -> _Axis:
-    """The same along the opposite axis."""
-    low, high = one.limits
-    spring, drive = one.spring, one.drive
-    if spring is not None:
-        spring = Spring(spring.stiffness, spring.damping, -spring.rest)
-    if drive is not None:
-        drive = Drive(-drive.position, -drive.velocity, drive.stiffness, drive.damping, drive.max_force)
-    return _Axis(one.joint, one.is_hinge, one.anchor, -one.axis, (-high, -low), spring, drive, one.friction)
+def _any(model: Any, name: str) -> NDArray[np.bool_]:
+    """Rows of a table with anything in them; none where this version of MuJoCo has no such table."""
+    table = getattr(model, name, None)
+    rows = model.nv if name.startswith("dof") else model.njnt
+    if table is None or not rows:
+        return np.zeros(rows, bool)
+    return np.asarray(np.asarray(table).reshape(rows, -1).any(axis=1), bool)

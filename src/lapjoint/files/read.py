@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import FileWarning, LapjointError
 from ..scene import Scene
 from .build import build_scene
@@ -52,6 +54,11 @@ def read_with_notes(path: str | Path, *, keyframe: str | int | None = None) -> t
         for what, count in (("bodies", scene.body_count), ("joints", scene.joint_count)):
             notes.count(what, count)
         return scene, notes
-    if keyframe is not None:
-        return build_scene(read_mjcf(path, notes, keyframe), notes), notes
-    return build_scene(READERS[ending](path, notes), notes), notes
+    try:
+        with np.errstate(all="ignore"):  # numbers that are too large are refused where they are used
+            model = READERS[ending](path, notes) if keyframe is None else read_mjcf(path, notes, keyframe)
+            return build_scene(model, notes), notes
+    except LapjointError as error:
+        if path.name in str(error):
+            raise
+        raise notes.refuse("", str(error)) from None

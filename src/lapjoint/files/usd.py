@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -23,26 +24,43 @@ from . import usd_joints, usd_shapes
 from . import usd_words as words
 from .model import WORLD, Array, Collider, Link, LinkJoint, LinkSensor, Mass, Model, Motion
 from .notes import Notes
-from .usd_values import AXES, DEGREE, given, own_values, poses, quaternion, vector
+from .usd_values import AXES, DEGREE, given, own_values, poses, quaternions, vector
 
 TURNS = {name: rotation.between((1.0, 0.0, 0.0), axis) for name, axis in AXES.items()}
 """From the x axis, along which joints are, to the one that a joint names."""
+SHAPES = [f"{kind}Shape" for kind in (*usd_shapes.KINDS, *usd_shapes.OTHERS)]
 UP = {"Z": rotation.IDENTITY, "Y": rotation.from_axis_angle((1.0, 0.0, 0.0), np.pi / 2)}
 
 
 def read_usd(path: Path, notes: Notes) -> Model:
     """The model of a USD file: .usd, .usda, .usdc or .usdz."""
     try:
-        from pxr import Tf, Usd
+        from pxr import Tf, Usd, UsdUtils
     except ImportError:
         raise LapjointError(f"{path}: reading it needs usd-core: pip install 'lapjoint[usd]'") from None
+    quiet = UsdUtils.CoalescingDiagnosticDelegate()  # what it would print is in the errors below
     try:
         check_layers(path)
-        return _Reader(Usd.Stage.Open(str(path.resolve())), notes).read()
+        stage = Usd.Stage.Open(str(path.resolve()))
+        for error in stage.GetCompositionErrors():
+            raise LapjointError(f"{path}: cannot be composed: {' '.join(str(error).split())}")
+        return _Reader(stage, notes).read()
     except Tf.ErrorException as error:
-        # The last of them says where, and in which line.
-        text = " ".join(str(error.args[-1].commentary if error.args else error).split())
-        raise LapjointError(f"{path}: cannot be read as USD: {text}") from None
+        raise LapjointError(f"{path}: cannot be read as USD: {_said(error)}") from None
+    except LapjointError:
+        raise
+    except (TypeError, ValueError, AttributeError, KeyError) as error:  # values of other types than the schemas have
+        raise LapjointError(f"{path}: cannot be read as USD: {' '.join(str(error).split())}") from None
+    finally:
+        del quiet
+
+
+def _said(error: Any) -> str:
+    """What usd-core has against a file: the last of its errors says where, and in which line."""
+    try:
+        return " ".join(str(error.args[-1].commentary if error.args else error).split())
+    except UnicodeDecodeError:  # it quotes the file
+        return "it is no text in UTF-8"
 
 
 def check_layers(path: Path) -> None:
@@ -104,11 +122,15 @@ class _Reader:
             if not (np.isfinite(value) and value > 0):
                 raise notes.refuse("", f"{name} is {value}, expected a positive number")
         self._up = UP[str(UsdGeom.GetStageUpAxis(stage))]
-        self._frames = UsdGeom.XformCache()
         newer = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None)
         self._parsed = (newer or UsdPhysics.LoadUsdPhysicsFromRange)(stage, ["/"])
-        walk = Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies())
+        walk = list(Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies()))
         self._order = {str(prim.GetPath()): number for number, prim in enumerate(walk)}
+        self._refuse_instancers([UsdGeom.PointInstancer(prim) for prim in walk if prim.IsA(UsdGeom.PointInstancer)])
+        # Files of other programs may have places over time alone; exports have the start besides.
+        is_own = any(given(prim, words.TIMESTEP) is not None for prim in self._prims(["Scene"]))
+        self._time = Usd.TimeCode.Default() if is_own else Usd.TimeCode.EarliestTime()
+        self._frames = UsdGeom.XformCache(self._time)
         self._shapes = usd_shapes.Shapes(stage, self._unit, notes)
         self._joints = usd_joints.Joints(stage, self._unit, self._mass_unit, notes)
         self._model = Model(notes.path.stem)
@@ -134,6 +156,33 @@ class _Reader:
         """All objects of a kind."""
         kinds = self._parsed.get(getattr(self._physics.ObjectType, kind))
         return iter(kinds[1] if kinds else ())
+
+    def _prims(self, kinds: Sequence[str]) -> list[Any]:
+        return [self._stage.GetPrimAtPath(desc.primPath) for kind in kinds for desc in self._all(kind)]
+
+    def _refuse_instancers(self, instancers: Sequence[Any]) -> None:
+        """Refuse bodies or colliders of a point instancer, which usd-core passes over."""
+        from pxr import Usd
+
+        kinds = (self._physics.RigidBodyAPI, self._physics.CollisionAPI)
+        for instancer in instancers:
+            for prototype in instancer.GetPrototypesRel().GetTargets():
+                prims = Usd.PrimRange(self._stage.GetPrimAtPath(prototype))
+                if any(prim.HasAPI(kind) for prim in prims for kind in kinds):
+                    text = "a point instancer of bodies or colliders, expected instances (instanceable prims)"
+                    raise self._notes.refuse(str(instancer.GetPath()), text)
+
+    def _note_others(self, prims: Sequence[Any]) -> None:
+        """Note schemas of other programs, and motions over time, that prims of bodies, colliders and joints have."""
+        from pxr import UsdGeom
+
+        for prim in prims:
+            known = prim.GetAppliedSchemas()
+            for schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
+                if schema not in known:
+                    self._notes.leave_out(str(prim.GetPath()), f"{schema} is for another program")
+            if self._time.IsEarliestTime() and UsdGeom.Xformable(prim).TransformMightBeTimeVarying():
+                self._notes.leave_out(str(prim.GetPath()), "its places over time, but the first")
 
     def _sorted(self, kinds: Sequence[str]) -> list[tuple[str, Any]]:
         """All objects of some kinds, in the order in which the stage has them."""
@@ -187,6 +236,7 @@ class _Reader:
     def _read_bodies(self) -> None:
         found = [desc for _, desc in self._sorted(["RigidBody"])]
         prims = [self._stage.GetPrimAtPath(desc.primPath) for desc in found]
+        self._note_others(prims)
         links = self._add_links(prims)
         linear, angular = (
             rotation.rotate(self._up, np.array([getattr(desc, name) for desc in found], float).reshape(-1, 3))
@@ -234,7 +284,7 @@ class _Reader:
 
     def _read_shapes(self) -> None:
         found = []
-        for kind, desc in self._sorted([f"{kind}Shape" for kind in (*usd_shapes.KINDS, *usd_shapes.OTHERS)]):
+        for kind, desc in self._sorted(SHAPES):
             if not desc.collisionEnabled and self._is_sensor(desc, kind.removesuffix("Shape")):
                 continue
             if desc.collisionEnabled:
@@ -244,6 +294,7 @@ class _Reader:
         if not found:
             return
         prims = [prim for _, _, prim in found]
+        self._note_others([prim for _, desc, prim in found if desc.primPath != desc.rigidBody])
         places, turns = self._places(prims)
         links, shapes = [], []
         for kind, desc, prim in found:
@@ -297,9 +348,9 @@ class _Reader:
             sensor.quaternion = rotation.multiply(back, sensor.quaternion)
 
     def _static_link(self, prim: Any) -> Link:
-        """Of a collider that is on no body: the world, or the static body of an export."""
+        """Of a collider that is on no body: a body that is not enabled, the static body of an export, or the world."""
         above = prim
-        while above and given(above, words.KIND) is None:
+        while above and given(above, words.KIND) is None and str(above.GetPath()) not in self._link_of:
             above = above.GetParent()
         path = str(above.GetPath()) if above else "/"
         if path in self._link_of:
@@ -398,10 +449,16 @@ class _Reader:
 
     def _check_mass(self, prim: Any) -> None:
         """Refuse what usd-core would pass over. Zero is no mass of its own, by the standard."""
-        for name in ("mass", "density") if prim.HasAPI(self._physics.MassAPI) else ():
+        if not prim.HasAPI(self._physics.MassAPI):
+            return
+        for name in ("mass", "density"):
             value = given(prim, f"physics:{name}", 0.0)
-            if not (np.isfinite(value) and value >= 0):
+            if not (isfinite(value) and value >= 0):
                 raise self._notes.refuse(str(prim.GetPath()), f"its {name} is {value}, expected a positive number")
+        for name in ("centerOfMass", "diagonalInertia"):
+            value = given(prim, f"physics:{name}")
+            if value is not None and any(isnan(one) for one in value):
+                raise self._notes.refuse(str(prim.GetPath()), f"its {name} is {value}, expected numbers")
 
     # ---- joints ----------------------------------------------------------------------------------------------------
 
@@ -414,10 +471,14 @@ class _Reader:
                 self._notes.leave_out(str(desc.primPath), "a joint that is not enabled")
         if not found:
             return
+        self._note_others([self._stage.GetPrimAtPath(desc.primPath) for _, desc in found])
         along = np.array([TURNS[desc.axis.name if kind in usd_joints.WITH_AXIS else "X"] for kind, desc in found])
         ends = [self._ends([desc for _, desc in found], side, along) for side in (0, 1)]
         for row, (kind, desc) in enumerate(found):
             where = str(desc.primPath)
+            for named in (desc.rel0, desc.rel1):
+                if not named.isEmpty and not self._stage.GetPrimAtPath(named):
+                    raise self._notes.refuse(where, f"joins {named}, which does not exist")
             other, one = ((end[0][row], end[1][row], end[2][row]) for end in ends)
             if one[0] == other[0] == WORLD:
                 raise self._notes.refuse(where, "joins nothing that moves")
@@ -436,8 +497,8 @@ class _Reader:
         numbers = [self._link_of.get(str(getattr(desc, f"body{side}")), WORLD) for desc in found]
         origins = np.array([np.zeros(3) if n == WORLD else links[n].position for n in numbers])
         attitudes = np.array([self._up if n == WORLD else links[n].quaternion for n in numbers])
-        places = self._unit * np.array([vector(getattr(desc, f"localPose{side}Position")) for desc in found])
-        turns = np.array([quaternion(getattr(desc, f"localPose{side}Orientation")) for desc in found])
+        places = self._unit * np.array([tuple(getattr(desc, f"localPose{side}Position")) for desc in found], float)
+        turns = quaternions(getattr(desc, f"localPose{side}Orientation") for desc in found)
         moving = [WORLD if n != WORLD and links[n].motion is Motion.STATIC else n for n in numbers]
         anchors = origins + rotation.rotate(attitudes, places)
         return moving, anchors, rotation.multiply(rotation.multiply(attitudes, turns), along)
@@ -446,8 +507,7 @@ class _Reader:
 
     def _filtered(self) -> Iterator[tuple[str, str]]:
         """Pairs of paths, of bodies or colliders, that must not touch."""
-        kinds = [f"{kind}Shape" for kind in (*usd_shapes.KINDS, *usd_shapes.OTHERS)]
-        for _, desc in self._sorted(("RigidBody", "Articulation", *kinds)):
+        for _, desc in self._sorted(("RigidBody", "Articulation", *SHAPES)):
             for other in desc.filteredCollisions:
                 yield str(desc.primPath), str(other)
 
@@ -498,6 +558,6 @@ def _all_given(prim: Any) -> tuple[float, Any, Any, Any] | None:
     moments, axes = given(prim, "physics:diagonalInertia"), given(prim, "physics:principalAxes")
     if not mass > 0 or centre is None or moments is None or axes is None:
         return None
-    if not (np.isfinite(vector(centre)).all() and vector(moments).any() and axes.GetLength() > 0):
+    if not (all(map(isfinite, centre)) and any(moments) and axes.GetLength() > 0):
         return None
     return mass, moments, centre, axes

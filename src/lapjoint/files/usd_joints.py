@@ -30,6 +30,7 @@ from .usd_values import DEGREE, UNLIMITED, Array, given
 KINDS = ("FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint", "DistanceJoint", "D6Joint")
 OTHERS = ("CustomJoint",)
 WITH_AXIS = ("RevoluteJoint", "PrismaticJoint", "SphericalJoint")
+WITHOUT_DRIVES = ("FixedJoint", "SphericalJoint", "DistanceJoint")
 AXIS_NAMES = ("TransX", "TransY", "TransZ", "RotX", "RotY", "RotZ")
 
 
@@ -53,6 +54,8 @@ class Joints:
         prim = self._stage.GetPrimAtPath(desc.primPath)
         _check_numbers(prim)
         breaks, own = self._breaks(desc), _OfAxes(prim)
+        if kind in WITHOUT_DRIVES and any(name.startswith("PhysicsDriveAPI") for name in prim.GetAppliedSchemas()):
+            raise LapjointError("a drive of a joint that UsdPhysics has none for, expected a PhysicsJoint of six axes")
         if kind == "FixedJoint":
             return Fixed(breaks=breaks)
         if kind == "SphericalJoint":

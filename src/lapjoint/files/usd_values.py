@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,9 @@ def vector(value: Any) -> Array:
     return np.array([value[0], value[1], value[2]], float)
 
 
-def quaternion(value: Any) -> Array:
-    found = np.array([value.GetReal(), *value.GetImaginary()], float)
-    return np.asarray(found / np.linalg.norm(found))
+def quaternions(values: Iterable[Any]) -> Array:
+    found = np.array([(one.GetReal(), *one.GetImaginary()) for one in values], float)
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
 
 
 def poses(matrices: Sequence[Any]) -> tuple[Array, Array, dict[int, str]]:

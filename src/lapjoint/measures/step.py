@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from .one_step import OneStep
 
 Array = NDArray[np.float64]
 Values = dict[str, "float | Array"]
+States = Callable[[], Array]
 
 UNITS = {
     "joint_gap_sum": "m",
@@ -75,12 +77,12 @@ class Measures:
 
     def after_step(self, simulation: Simulation) -> Values:
         """Return the measures by name, of the step just taken and of the states after it."""
-        states = simulation.states
+        states = cache(lambda: simulation.states)  # of all bodies: a copy, for who needs it
         found: Values = {}
         for take in self._take:
             found |= take(simulation, states)
         if self._one_step is not None:
-            error, difference = self._one_step.after_step(simulation, states)
+            error, difference = self._one_step.after_step(simulation, states())
             found |= {"one_step_error": error, "one_step_difference": difference}
         return {name: found[name] for name in self.names}
 
@@ -121,12 +123,12 @@ def checked_names(names: str | Sequence[str]) -> tuple[str, ...]:
 # ---- what belongs together is taken at once --------------------------------------------------------------------------
 
 
-def _joint_gaps(simulation: Simulation, states: Array) -> Values:
+def _joint_gaps(simulation: Simulation, states: States) -> Values:
     gaps = simulation.joint_gaps()
     return {"joint_gap_sum": float(gaps.sum()), "joint_gap_max": float(gaps.max(initial=0.0))}
 
 
-def _penetration(simulation: Simulation, states: Array) -> Values:
+def _penetration(simulation: Simulation, states: States) -> Values:
     series = simulation.profile.series
     if series is not None:
         return {"penetration_sum": float(series.penetration_sum[-1]), "penetration_max": simulation.profile.penetration}
@@ -134,20 +136,20 @@ def _penetration(simulation: Simulation, states: Array) -> Values:
     return {"penetration_sum": float(depth[depth > 0].sum()), "penetration_max": float(depth.max(initial=0.0))}
 
 
-def _residual(simulation: Simulation, states: Array) -> Values:
+def _residual(simulation: Simulation, states: States) -> Values:
     return {"worker_residual": np.array([reply.residual for reply in simulation.replies])}
 
 
-def _motion(simulation: Simulation, states: Array) -> Values:
-    sums = motion(simulation.scene, states)
+def _motion(simulation: Simulation, states: States) -> Values:
+    sums = motion(simulation.scene, states())
     return {"kinetic_energy": float(sums[0]), "linear_momentum": sums[1:4], "angular_momentum": sums[4:]}
 
 
-def _potential(simulation: Simulation, states: Array) -> Values:
-    return {"potential_energy": potential_energy(simulation.scene, states)}
+def _potential(simulation: Simulation, states: States) -> Values:
+    return {"potential_energy": potential_energy(simulation.scene, states())}
 
 
-def _disagreement(simulation: Simulation, states: Array) -> Values:
+def _disagreement(simulation: Simulation, states: States) -> Values:
     found = disagreements(simulation.weight_offset, simulation.worker_states)
     values: Values = {}
     for what, apart in zip(("position", "velocity"), found, strict=True):
@@ -156,7 +158,7 @@ def _disagreement(simulation: Simulation, states: Array) -> Values:
     return values
 
 
-_TAKERS: dict[tuple[str, ...], Callable[[Simulation, Array], Values]] = {
+_TAKERS: dict[tuple[str, ...], Callable[[Simulation, States], Values]] = {
     ("joint_gap_sum", "joint_gap_max"): _joint_gaps,
     ("penetration_sum", "penetration_max"): _penetration,
     ("worker_residual",): _residual,

@@ -100,9 +100,10 @@ class Params:
     Blend takes the weighted mean of bodies that several workers simulate. With tight coupling every body has one
     worker: nothing is simulated twice. `coupling_reason` has why auto takes blend."""
     partition: Annotated[PartitionLike, WORKERS] = "auto"
-    """The first partition: auto, labels, metis, boxes, equal, or a file with a worker for each body.
+    """The first partition: auto, labels, metis, curve, boxes, equal, or a file with a worker for each body.
 
-    auto: labels if the scene has them, else metis. In Python also an array: the worker of each body."""
+    auto: labels if the scene has them, else metis, or curve (Hilbert's) beyond four million bodies. In Python also an
+    array: the worker of each body."""
     growth_depth: Annotated[int | None, COUPLING, Of("blend"), Count(0, 1000), Unset("the scene's")] = None
     """Blend: how many edges the overlap grows from an interface. More: smaller gaps there, slower.
 

@@ -13,7 +13,7 @@ from ..errors import LapjointError
 
 PartitionLike: TypeAlias = str | Sequence[int] | NDArray[np.integer[Any]]
 """What a user may give. Params keep an array as a tuple, which can be compared, hashed and written to JSON."""
-EXPECTED = "expected auto, labels, metis, boxes, equal, a file, or an array with the worker of each body"
+EXPECTED = "expected auto, labels, metis, curve, boxes, equal, a file, or an array with the worker of each body"
 
 
 def checked_partition(given: Any) -> str | tuple[int, ...]:

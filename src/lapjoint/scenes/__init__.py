@@ -27,6 +27,8 @@ _MODULES = {
     "wrecking": "wrecking",
     "drum": "drum",
     "belt": "belt",
+    "walls": "walls",
+    "chain-mail": "chain_mail",
 }
 
 

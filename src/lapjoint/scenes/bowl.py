@@ -9,10 +9,10 @@ Labels are 64 blocks of columns of the grid, numbered so that consecutive ones m
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import LapjointError
 from ..scene import Box, ConvexHull, Material, Scene, Sphere
+from .blocks import block_labels
 
 GRID = (14, 18, 20)
 RADIUS = 0.2  # [m]
@@ -31,7 +31,7 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
         raise LapjointError(f"bowl: size is {count}, expected at least one ball")
     shape = grid_shape(count)
     cell = np.stack(np.unravel_index(np.arange(count), shape[::-1])[::-1], axis=1)  # layer by layer, from below
-    labels = _labels(cell, shape)
+    labels = block_labels(cell[:, :2] + 0.5, shape[:2])
     order = np.argsort(labels, kind="stable")
 
     places = (cell - (np.array(shape) - 1) / 2) * SPACING
@@ -58,22 +58,6 @@ def bowl_size(shape: tuple[int, int, int]) -> tuple[float, float]:
     """Half the side of the floor and the height of the walls [m] for a grid of balls."""
     x, y, z = shape
     return 0.5 * SPACING * max(x, y) + RADIUS, 0.55 * SPACING * z + 5 * RADIUS
-
-
-def _labels(cell: NDArray[np.int64], shape: tuple[int, int, int]) -> NDArray[np.int64]:
-    """64 blocks of columns: the longer side is halved six times, so consecutive labels make compact blocks."""
-    rows = np.arange(len(cell))
-    low = np.zeros((len(cell), 2))
-    high = np.tile(np.array(shape[:2], float), (len(cell), 1))
-    label = np.zeros(len(cell), np.int64)
-    for _ in range(6):
-        axis = np.argmax(high - low, axis=1)
-        middle = (low[rows, axis] + high[rows, axis]) / 2
-        upper = cell[rows, axis] + 0.5 > middle
-        low[rows, axis] = np.where(upper, middle, low[rows, axis])
-        high[rows, axis] = np.where(upper, high[rows, axis], middle)
-        label = 2 * label + upper
-    return label
 
 
 def _add_bowl(scene: Scene, a: float, height: float) -> None:

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..algorithms import Membership
 from ..algorithms.command_lists import CommandLists
-from ..algorithms.membership import WORD, resized
+from ..algorithms.membership import WORD, column_of, resized
 from ..arrays.checks import as_rows
-from ..arrays.growing import grown
 from ..arrays.state import Arrays, PartState
 from ..scene import STATE_SIZE, Scene
 from ..scene.living import LivingScene
@@ -23,7 +22,8 @@ from .drives import Drives
 from .weights import OverlapWeights
 
 Ids = NDArray[np.int32]
-ListCommands = Callable[[Membership, NDArray[np.uint64], Ids, Ids], CommandLists]
+Bits = NDArray[np.uint64]
+ListCommands = Callable[[Membership, Bits, Ids, Ids], CommandLists]
 """See algorithms/command_lists.py."""
 NOBODY = np.empty(0, np.int32)
 
@@ -33,8 +33,8 @@ class CommandBuilder:
 
     def __init__(self, scene: LivingScene, worker_count: int, command_lists: ListCommands) -> None:
         self._scene, self._command_lists = scene, command_lists
-        self.known = np.zeros((scene.body_count, -(-worker_count // WORD)), np.uint64)
-        """Membership bits that the workers have acted on."""
+        self._known, self._known_as_of = _fixed(np.zeros((scene.body_count, -(-worker_count // WORD)), np.uint64)), -1
+        self._counted, self._known_count = self._known, 0
         self._extent = scene.extent  # that the workers know of
         self._breaks: list[Ids] = []
         self._released: list[tuple[int, int]] = []
@@ -55,6 +55,33 @@ class CommandBuilder:
         self.change_count = 0
         """Grows with every step, and with everything between two steps that changes who is where."""
 
+    @property
+    def known(self) -> Bits:
+        """Membership bits that the workers have acted on: an array that is replaced, and never written to."""
+        return self._known
+
+    @known.setter
+    def known(self, bits: Bits) -> None:
+        self._known, self._known_as_of = _fixed(bits), -1
+
+    @property
+    def known_count(self) -> int:
+        """How many bodies any worker has, of those that they know of; counted where that has changed."""
+        if self._counted is not self._known:
+            self._counted, self._known_count = self._known, int(self._known.any(axis=1).sum())
+        return self._known_count
+
+    def knows(self, membership: Membership) -> bool:
+        """Whether the workers have acted on all of the membership. That takes no look at the bodies where nothing has
+        changed since the last commands."""
+        return self._known_as_of == membership.change_count or np.array_equal(self._known, membership.bits)
+
+    def validate(self, membership: Membership) -> None:
+        """Raise AssertionError if the bits have changed and the membership has not counted it."""
+        if self._known_as_of == membership.change_count:
+            wrong = np.flatnonzero((self._known != membership.bits).any(axis=1))
+            assert len(wrong) == 0, f"body {wrong[0]} has other workers than were known, but no change was counted"
+
     def set_worker_count(self, worker_count: int) -> None:
         """Add workers, which have acted on nothing, or drop the last ones."""
         self.known = resized(self.known, worker_count)
@@ -72,7 +99,8 @@ class CommandBuilder:
 
     def add_bodies(self) -> None:
         """The scene has more bodies, which no worker knows of yet."""
-        self.known = grown(self.known, self._scene.body_count)
+        more = self._scene.body_count - len(self.known)
+        self.known = np.concatenate([self.known, np.zeros((more, self.known.shape[1]), np.uint64)])
         self.change_count += 1
 
     def release(self, rows: slice) -> None:
@@ -133,7 +161,7 @@ class CommandBuilder:
         self.change_count += 1
         if self._set:
             reset = np.union1d(reset, sorted(self._set)).astype(np.int32)
-        lists = self._command_lists(membership, self.known, reset, weights.worker)
+        lists = self._lists(membership, reset, weights.worker)
         bodies, told = weights.rows, self._told()
         commands = []
         for w in range(membership.worker_count):
@@ -145,11 +173,21 @@ class CommandBuilder:
                 command.forces = np.array([self.forces[body] for body in pushed]).reshape(-1, 6)
             command.iterations = self._iterations
             commands.append(command)
-        self.known[:] = membership.bits
         self.forces.clear()
         self._set.clear()
         self._reset, self._iterations = NOBODY, None
         return commands
+
+    def _lists(self, membership: Membership, reset: Ids, worker: Ids) -> CommandLists:
+        """What brings workers from the bits that they know to those of the membership, which they know then. Where none
+        have changed, only the bodies that are reset are looked at."""
+        if self._known_as_of == membership.change_count:
+            part = membership.part(reset)
+            lists = self._command_lists(part, part.bits, np.arange(len(reset), dtype=np.int32), worker)
+            return lists._replace(reset=[reset[places] for places in lists.reset])
+        lists = self._command_lists(membership, self._known, reset, worker)
+        self._known, self._known_as_of = _fixed(membership.bits.copy()), membership.change_count
+        return lists
 
     def _told(self) -> dict[str, Any]:
         """What all workers are told: what the scene has more, which joints have broken, and which motions and targets
@@ -181,16 +219,21 @@ class CommandBuilder:
         full = replace(command, deactivate=NOBODY, reset=NOBODY, iterations=iterations, **self._all_told())
         full.activate = membership.active(worker)
         word, bit = worker // WORD, np.uint64(1 << (worker % WORD))
-        self.known[:, word] = self.known[:, word] & ~bit | membership.bits[:, word] & bit
+        known = self.known.copy()
+        known[:, word] = known[:, word] & ~bit | membership.bits[:, word] & bit
+        self.known = known
         here = np.isin(command.overlap, full.activate)
         full.overlap, full.slot = command.overlap[here], command.slot[here]
         return full
 
     def repeat(self, membership: Membership, command: StepCommand, worker: int) -> StepCommand:
         """The command of a worker that has executed `command` and takes the same step again."""
-        bit, known = np.uint64(1 << (worker % WORD)), self.known[:, worker // WORD]
-        out = np.flatnonzero((known & bit != 0) & ~membership.column(worker)).astype(np.int32)
-        known[out] &= ~bit
+        word, bit = worker // WORD, np.uint64(1 << (worker % WORD))
+        out = np.flatnonzero(column_of(self.known, worker) & ~membership.column(worker)).astype(np.int32)
+        if len(out):
+            known = self.known.copy()
+            known[out, word] &= ~bit
+            self.known = known
         reset = membership.active(worker)
         return replace(command, deactivate=out, activate=NOBODY, reset=reset, **self._all_told())
 
@@ -228,6 +271,13 @@ class CommandBuilder:
         self._iterations, self._tells_all_broken, self._tells_all_drives = state.values["iterations"], True, True
         ids, rows = state.arrays["force_ids"], state.array("forces")
         self.forces = dict(zip(ids.tolist(), rows, strict=True))
+
+
+def _fixed(bits: Bits) -> Bits:
+    """A view that cannot be written to, so that whoever keeps it has what was known then."""
+    view = bits.view()
+    view.flags.writeable = False
+    return view
 
 
 def count_bytes(commands: Sequence[StepCommand], replies: Sequence[StepReply]) -> int:

@@ -74,8 +74,10 @@ class ServerDetector:
     ) -> None:
         """`states` are those of all bodies now; the scene's, unless given. The finder looks ahead for fast bodies."""
         self._scene, self._engine = scene, make_engine(scene, params)
-        ahead = _looks_ahead(params) if make_finder is not None else 0.0
-        self._make_finder = partial(make_finder, scene, _margin(params), ahead) if ahead and make_finder else None
+        ahead = looks_ahead(params) if make_finder is not None else 0.0
+        self._make_finder = (
+            partial(make_finder, scene, contact_margin(params), ahead) if ahead and make_finder else None
+        )
         self._finder = self._make_finder() if self._make_finder else None
         self._there = np.flatnonzero(scene.alive).astype(np.int32)
         self.met = NO_PAIRS
@@ -124,7 +126,7 @@ class WorkerDetector:
 
     def __init__(self, scene: Scene, params: Params, make_finder: FinderMaker) -> None:
         self._scene, self._engine = scene, make_engine(scene, params)
-        self._make_finder = partial(make_finder, scene, _margin(params), _looks_ahead(params))
+        self._make_finder = partial(make_finder, scene, contact_margin(params), looks_ahead(params))
         self._finder = self._make_finder()
         self.met = NO_PAIRS
         self._states = scene.states
@@ -160,36 +162,41 @@ class WorkerDetector:
         return np.asarray(pairs[clearances == 0])
 
 
-def _margin(params: Params) -> float:
+def contact_margin(params: Params) -> float:
     """Between bodies that may be a contact [m]."""
     return CONTACT_MARGIN * (params.length_unit or 1.0)
 
 
-def _looks_ahead(params: Params) -> float:
+def looks_ahead(params: Params) -> float:
     """How far to look ahead for fast bodies [s]; 0 with a solver that does not."""
     return (params.timestep or 0.0) if params.solver == "substeps" else 0.0
-
-
-def make_detector(scene: Scene, params: Params, make_finder: FinderMaker, states: Array) -> tuple[Detector, Contacts]:
-    """The detector that `params` names, and the contacts of the scene in these states."""
-    if params.detect == "server":
-        detector = ServerDetector(scene, params, states, make_finder)
-        return detector, detector.contacts(states)
-    contacts = ServerDetector(scene, params, states).contacts(states)
-    return WorkerDetector(scene, params, make_finder), contacts
 
 
 class Detection:
     """The constraint graph of the present states: joints, and the contacts that the detector finds."""
 
     def __init__(self, scene: Scene, params: Params, algorithms: Algorithms, states: Array) -> None:
-        self._scene, self._algorithms = scene, algorithms
+        self._scene, self._params, self._algorithms = scene, params, algorithms
+        self._detector: Detector | None = None
+        if params.detect == "server":
+            self._detector = ServerDetector(scene, params, states, algorithms.PairFinder)
         self._knows_joints = self._knows_bodies = True  # as they are now; and so does the detector
         self._find_joint_edges()
-        self.detector, self.contacts_at_start = make_detector(scene, params, algorithms.PairFinder, states)
         self.graph: ConstraintGraph = self._graph([])
         self.is_unchanged = False
         """Whether the contacts are those of the step before."""
+
+    @property
+    def detector(self) -> Detector:
+        """What finds contacts. One that asks workers is made when it is needed first: not every coupling does."""
+        if self._detector is None:
+            self._detector = WorkerDetector(self._scene, self._params, self._algorithms.PairFinder)
+        return self._detector
+
+    def all_contacts(self, states: Array) -> Contacts:
+        """All contacts of these states, where the server finds them."""
+        assert isinstance(self._detector, ServerDetector)
+        return self._detector.contacts(states)
 
     def _find_joint_edges(self) -> None:
         joints = self._scene.joints
@@ -230,7 +237,7 @@ class Detection:
 
     def state(self) -> PartState:
         arrays = {"contacts": self.graph.contacts}
-        engine = self.detector.engine_state()
+        engine = None if self._detector is None else self._detector.engine_state()
         if engine is not None:
             arrays |= {f"engine/{name}": array for name, array in vars(engine).items()}
         return PartState(arrays, {"is_unchanged": bool(self.is_unchanged)})

@@ -40,6 +40,7 @@ class Drives:
         self._is_set = self._is_changed = np.empty(0, bool)  # ever; since workers were told
         self._half_turns = np.empty(0, np.int32)
         self._has_turned = np.empty(0, bool)  # since workers were told
+        self._has_news = False  # whether anything has
 
     def _look(self) -> None:
         joints, first = self._scene.joints, self._joint_count
@@ -89,7 +90,9 @@ class Drives:
             if new is not None:
                 before = column[rows]
                 column[rows] = new  # the last one, where a joint is named twice
-                self._is_changed[rows[column[rows] != before]] = True
+                changed = rows[column[rows] != before]
+                self._is_changed[changed] = True
+                self._has_news |= len(changed) > 0
         self._is_set[rows] = True
 
     def targets(self, joint_ids: ArrayLike, axis: ArrayLike | None) -> Array:
@@ -136,13 +139,13 @@ class Drives:
         for reply in reversed(list(replies)):
             rows = np.searchsorted(self._counted, reply.turned)
             self._half_turns[rows] = reply.half_turns
-            self._has_turned[rows] = True
+            self._has_turned[rows] = self._has_news = True
 
     # ---- messages ----------------------------------------------------------------------------------------------------
 
     def changed_targets(self) -> JointTargets | None:
         """What workers have not been told yet: see `note_told`."""
-        if self._joint_count == 0 or not (self._is_changed.any() or self._has_turned.any()):
+        if not self._has_news:
             return None
         return self._message(self._is_changed, self._has_turned)
 
@@ -161,7 +164,8 @@ class Drives:
 
     def note_told(self) -> None:
         """All workers have been told what has changed."""
-        self._is_changed[:], self._has_turned[:] = False, False
+        if self._has_news:
+            self._is_changed[:] = self._has_turned[:] = self._has_news = False
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

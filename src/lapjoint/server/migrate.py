@@ -20,7 +20,7 @@ def migrate(
     joints of the migrating bodies. Returns how many bodies entered engines, and how many left: none if the workers have
     no bodies yet. Those that are new to all workers enter with the step."""
     known = commands.known
-    is_known = known.any(axis=1)
+    is_known = np.asarray(known.any(axis=1))
     if not is_known.any():
         return 0, 0
     changes, asked = [], []
@@ -39,7 +39,7 @@ def migrate(
         return 0, 0  # they are in no engine
     cache = join_states([one for one in caches if len(one.points) or len(one.joint_ids)] or caches)
     write_migration(runtime.step, cache, changes, body_count)
-    known[is_known] = membership.bits[is_known]
+    commands.known = np.where(is_known[:, None], membership.bits, known)
     return sum(len(change.entering) for change in changes), sum(len(change.leaving) for change in changes)
 
 

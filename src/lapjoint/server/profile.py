@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import Contacts
+from ..engines import STEP_MEASURES, Contacts
 from ..workers.messages import StepCommand, StepReply
 from .commands import count_bytes
 from .detect import merge_contacts
@@ -23,6 +23,7 @@ EXCHANGE_MS = 0.001
 seen by who looks for it. benchmarks/mailboxes.py measures it, with two workers on two cores. Over a network it is
 more."""
 
+CONTACT_COUNT = STEP_MEASURES.index("contact_count")
 PHASES = ("reset", "detect", "balance", "weigh", "step", "blend")
 """All phases of all couplings, as in files. `reset` is the slowest worker's, measured there: what setting bodies back
 to the blend took of its step."""
@@ -81,20 +82,24 @@ class StepProfile:
     sent_bytes: int | None = None
     """What the runtime sent and received over a network, the exchange within the step apart."""
     bits: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 1), np.uint64), repr=False)
-    """The membership that the workers acted on."""
+    """The membership that the workers acted on, and how many bodies have a worker in it."""
+    body_count: int = 0
+
+    fetch_contacts: Callable[[Sequence[StepReply]], None] | None = field(default=None, repr=False)
+    """Completes the replies with contacts that workers have not sent, until the next step."""
 
     def count_workers(
-        self, commands: Sequence[StepCommand], replies: Sequence[StepReply], bits: NDArray[np.uint64]
+        self, commands: Sequence[StepCommand], replies: Sequence[StepReply], bits: NDArray[np.uint64], body_count: int
     ) -> None:
         """Take over what the workers measured."""
-        self.commands, self.replies, self.bits = commands, replies, bits
+        self.commands, self.replies, self.bits, self.body_count = commands, replies, bits, body_count
         self.residual = max((reply.residual for reply in replies if not math.isnan(reply.residual)), default=math.nan)
         self.substeps = max((reply.substeps for reply in replies), default=0)
         self.series = StepSeries.of(commands, replies)
         self.fallback_count = sum(reply.fallback_count for reply in replies)
         self.sleeping_count = sum(reply.sleeping_count for reply in replies)
         self.worker_body_count = np.array([reply.body_count for reply in replies])
-        self.worker_contact_count = np.array([len(reply.contact_depth) for reply in replies])
+        self.worker_contact_count = np.array([_contact_count(reply) for reply in replies], np.int64)
         self.worker_prepare_ms = 1e3 * np.array([reply.prepare_cpu_s for reply in replies])
         self.worker_cpu_ms = 1e3 * np.array([reply.cpu_s for reply in replies]) + self.worker_prepare_ms
         self.sweep_wait_ms = 1e3 * _waits_for_the_slowest([reply.between_meetings_s for reply in replies])
@@ -112,7 +117,10 @@ class StepProfile:
 
     @cached_property
     def contacts(self) -> Contacts:
-        """All contacts of the step, as it began."""
+        """All contacts of the step, as it began. Until the next one workers are asked for them, if they have not sent
+        them."""
+        if self.fetch_contacts is not None:
+            self.fetch_contacts(self.replies)
         lists = [reply.contacts for reply in self.replies]
         return merge_contacts(lists, self.bits) if lists else Contacts.none()
 
@@ -157,6 +165,11 @@ class StepProfile:
         start = time.perf_counter()
         yield
         self.phases_ms[name] += 1e3 * (time.perf_counter() - start)
+
+
+def _contact_count(reply: StepReply) -> int:
+    """As measured, where it is."""
+    return int(reply.step_measures[-1, CONTACT_COUNT]) if len(reply.step_measures) else len(reply.contact_depth)
 
 
 def _waits_for_the_slowest(times: Sequence[NDArray[np.float64]]) -> float:

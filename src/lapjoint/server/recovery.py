@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import Membership
-from ..arrays.pages import release, small_pages
 from ..arrays.state import PartState
 from ..errors import SimulationStopped, WorkerError
 from ..params import Params
@@ -34,6 +33,7 @@ from .weights import OverlapWeights
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
+NOBODY = np.empty(0, np.int32)
 MOST_IN_STEP = 2
 """A worker that fails so often in one step is given up."""
 MOST_QUARANTINED = 10
@@ -41,7 +41,7 @@ MOST_QUARANTINED = 10
 MOST, WITHIN = 3, 100
 """So is one that fails so often within so many steps."""
 MOST_STEPS = 100
-"""That workers take by themselves, between two copies of the states."""
+"""That workers take by themselves: so many are lost if one fails."""
 
 
 @dataclass
@@ -99,9 +99,13 @@ class Recovery:
         self._remove = remove
         self._scene, self._params = scene, params
         self._runtime, self._builder, self._frozen = runtime, builder, frozen
-        self._start = np.empty_like(runtime.states)  # states before the step, of bodies that are there
+        self._number = 0  # of the last commands, and of the last one of each worker
+        self._numbers: dict[int, int] = {}
+        self._plan: StepPlan | None = None  # of the last step, and its overlap
+        self._overlap: Ids = NOBODY
+        self._overlap_before: Array = np.empty((0, STATE_SIZE))
         self._failed_at: dict[int, deque[int]] = {}
-        self._put_back_now: set[int] = set()
+        self._put_back_now: dict[int, Array] = {}  # bodies, and their states before the step
         self._quarantined: set[int] = set()
         self._one_by_one_until = 0
 
@@ -111,13 +115,10 @@ class Recovery:
 
     def take_step(self, plan: StepPlan) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
-        states = self._states()
-        if len(self._start) < len(states):
-            self._start = np.empty((2 * len(states), STATE_SIZE))  # nothing of before is needed
-            small_pages(self._start)
-        for span in self._scene.spans:
-            np.copyto(self._start[span], states[span])
         self._put_back_now.clear()
+        self._plan, self._overlap = plan, plan.weights.bodies
+        if self._params.quarantine:
+            self._overlap_before = self._states()[self._overlap]
         answers = self._step(plan, plan.commands, again=False)
         failures = self._failures(plan, answers)
         times = dict.fromkeys(range(len(answers)), 0)
@@ -142,14 +143,13 @@ class Recovery:
     def _step(
         self, plan: StepPlan, commands: Sequence[StepCommand | None], again: bool
     ) -> list[Reply | WorkerFailure | None]:
+        self._number += 1
+        for worker, command in enumerate(commands):
+            if command is not None:
+                command.number = self._numbers[worker] = self._number
+                command.steps, command.first_step = plan.steps, plan.step_count
         sent = [command for command in commands if command is not None]
-        for command in sent:
-            command.steps, command.first_step = plan.steps, plan.step_count
         return self._runtime.step(commands, plan.work.begin(sent, again))
-
-    def release(self, rows: slice) -> None:
-        """Give back the memory of bodies that are gone."""
-        release(self._start[rows])
 
     def contain_runaways(self, step_count: int) -> None:
         """After a step: freeze bodies that pass the speed limit where they were before it."""
@@ -164,6 +164,42 @@ class Recovery:
             why = f"{speed[fast].max():.3g} m/s passes the speed limit, {limit:.3g} m/s"
             self._report(step_count, "quarantine", f"{body_titles(self._scene, fast)} frozen: {why}", fast)
 
+    # ---- the states before the step ----------------------------------------------------------------------------------
+
+    def _own(self, worker: int) -> Ids:
+        """Bodies whose rows this worker writes."""
+        assert self._plan is not None
+        own = self._plan.membership.column(worker)
+        own[self._overlap] = False
+        return np.flatnonzero(own).astype(np.int32)
+
+    def _has_written(self, worker: int) -> bool:
+        """Whether it may have written results of the last command that it had."""
+        return int(self._runtime.kept.noted[worker]) == self._numbers.get(worker)
+
+    def _before(self, bodies: Ids) -> Array:
+        """States of these bodies before the step, which may be over."""
+        assert self._plan is not None
+        states = self._states()[bodies]
+        is_kept = np.zeros(len(states), bool)
+        for worker in filter(self._has_written, self._numbers):
+            is_kept |= self._plan.membership.column(worker)[bodies]
+        states[is_kept] = self._runtime.kept.states[bodies[is_kept]]
+        if len(self._overlap):
+            place = np.minimum(np.searchsorted(self._overlap, bodies), len(self._overlap) - 1)
+            shared = self._overlap[place] == bodies
+            states[shared] = self._overlap_before[place[shared]]
+        return states
+
+    def _go_back(self, workers: Iterable[int]) -> None:
+        """Put the rows of these workers' own bodies back, as far as they may have written others."""
+        table, kept = self._states(), self._runtime.kept
+        for worker in workers:
+            if self._has_written(worker):
+                own = self._own(worker)
+                table[own] = kept.states[own]
+                kept.noted[worker] = 0
+
     @property
     def _knows_all(self) -> bool:
         """Whether all states of before a step are here. Then a worker can be replaced, whatever becomes of it."""
@@ -175,27 +211,10 @@ class Recovery:
     # ---- who failed ------------------------------------------------------------------------------------------------
 
     def _failures(self, plan: StepPlan, answers: Sequence[Reply | WorkerFailure | None]) -> list[WorkerFailure]:
-        """Workers that have no reply, or whose states are not finite though the engine did not notice."""
+        """Workers that have no reply. One whose states are not finite has none."""
         found = {answer.worker: answer for answer in answers if isinstance(answer, WorkerFailure)}
         if not found:
             found = {failure.worker: failure for failure in plan.work.failures()}
-        slot_worker = plan.weights.worker
-        overlap_states = self._runtime.worker_states[: len(slot_worker)]
-        with np.errstate(all="ignore"):
-            states = self._states()
-            total = sum(states[span].sum() for span in self._scene.spans)
-            if not found and np.isfinite(total + overlap_states.sum()):
-                return []
-        states_bad = ~np.isfinite(self._states()).all(axis=1)
-        slots_bad = ~np.isfinite(overlap_states).all(axis=1)
-        for worker in range(plan.membership.worker_count):
-            if worker not in found:
-                own = np.flatnonzero(states_bad & plan.membership.column(worker))
-                slots = plan.weights.rows[slots_bad & (slot_worker == worker)]
-                bodies = np.union1d(own, slots)
-                if len(bodies):
-                    text = f"{body_titles(self._scene, bodies)}: not finite after the step"
-                    found[worker] = WorkerFailure(worker, "not finite", text, tuple(bodies.tolist()))
         return [found[worker] for worker in sorted(found)]
 
     def _judge(self, plan: StepPlan, failure: WorkerFailure, times: int) -> Verdict:
@@ -239,12 +258,10 @@ class Recovery:
                 self._runtime.replace(worker)
             except WorkerError as error:
                 self._stop(plan, failure, failures, f", and no other can be started ({error})")
-            bodies = plan.membership.active(worker)
-            self._runtime.states[bodies] = self._start[bodies]
+            self._go_back([worker])
             commands[worker] = self._builder.rebuild(plan.membership, plan.commands[worker], worker, plan.iterations)
         if plan.work.repeats_all:
-            for span in self._scene.spans:
-                self._runtime.states[span] = self._start[span]
+            self._go_back(range(len(commands)))
             for worker, command in enumerate(plan.commands):
                 if commands[worker] is None:
                     again = self._builder.repeat(plan.membership, command, worker)
@@ -272,17 +289,20 @@ class Recovery:
         self._report(plan.step_count, "removed", text, bodies)
 
     def _put_back(self, bodies: Ids) -> None:
-        self._runtime.states[bodies] = self._start[bodies]
+        before = self._before(bodies)
+        self._runtime.states[bodies] = before
         self._frozen.hold(bodies.tolist(), self._runtime.states)
         self._frozen.put_back(self._runtime, self._builder)
         self._quarantined.update(bodies.tolist())
-        self._put_back_now.update(bodies.tolist())
+        self._put_back_now = dict(zip(bodies.tolist(), before, strict=True)) | self._put_back_now
 
     def _stop(self, plan: StepPlan, failure: WorkerFailure, together: Sequence[WorkerFailure], why: str) -> None:
         """End the run, with the states and forces before the step. What is not finite may have reached several workers
         in the same step: all such bodies are named."""
-        for span in self._scene.spans:
-            self._states()[span] = self._start[span]
+        self._go_back(range(len(plan.commands)))
+        for body, row in self._put_back_now.items():
+            if self._scene.alive[body]:
+                self._states()[body] = row
         for command in plan.commands:
             self._builder.forces.update(zip(command.force_ids.tolist(), command.forces, strict=True))
         bodies = plan.membership.active(failure.worker)

@@ -1,4 +1,4 @@
-"""Messages as bytes, for every transport: shared memory, sockets, Ray. The layout is arrays/packing.py's.
+"""Messages as bytes, for every transport: shared memory and sockets. The layout is arrays/packing.py's.
 
 A message is its arrays that are not empty, and a description: its name and its other fields. A message within another
 one has its arrays under the name of its field.
@@ -54,18 +54,32 @@ def write(message: Message, buffer: memoryview) -> int:
     size = SIZE + sum(map(len, parts))
     if size > len(buffer):
         raise ValueError(f"a {type(message).__name__} of {size} bytes does not fit into {len(buffer)}")
+    _write(parts, size, buffer)
+    return size
+
+
+def write_bytes(content: Any, buffer: memoryview) -> None:
+    """Write a message that is bytes already into a buffer that is large enough."""
+    _write([content], SIZE + len(content), buffer)
+
+
+def _write(parts: list[Any], size: int, buffer: memoryview) -> None:
     place = SIZE
     for part in parts:
         buffer[place : place + len(part)] = part
         place += len(part)
     buffer[:SIZE] = (size - SIZE).to_bytes(SIZE, "little")
-    return size
 
 
 def read(buffer: memoryview) -> Any:
     """Read a message out of a buffer. It keeps a copy of its own, which its arrays share."""
     size = int.from_bytes(buffer[:SIZE], "little")
     return from_bytes(np.array(buffer[SIZE : SIZE + size]))
+
+
+def read_bytes(buffer: memoryview) -> memoryview:
+    """The bytes of the message in a buffer, in place."""
+    return buffer[SIZE : SIZE + int.from_bytes(buffer[:SIZE], "little")]
 
 
 def array_bytes(message: Message) -> int:

@@ -77,6 +77,8 @@ class StepCommand:
     forces: Array = _array(np.float64, 6)
     iterations: int | None = None
     """Sweeps per step from this step on; None: as before."""
+    number: int = 0
+    """Of this command among those to all workers; the worker notes it before it writes results (see Kept)."""
     steps: int = 1
     """How many to take, one after the other."""
     forgets: bool = False
@@ -100,6 +102,8 @@ class StepCommand:
     """Who is inside then: sensors and bodies, ascending; also those of other workers."""
     joint_targets: JointTargets | None = None
     """Of drives and counted angles that are others than before; None: none."""
+    contacts: bool = True
+    """Whether the reply lists contacts. If not, the worker keeps them until its next step, for who asks."""
 
 
 @dataclass
@@ -133,6 +137,8 @@ class StepReply:
     """Contacts of the step, as in engines.Contacts."""
     contact_point_count: Ids = _array(np.int32)
     contact_depth: Array = _array(np.float64)
+    has_contacts: bool = True
+    """Whether contacts are listed."""
     own_s: float = 0.0
     """Wall time of the steps, without what the worker waited for others [s]."""
     cpu_s: float = 0.0
@@ -276,6 +282,8 @@ class Ask:
     reset: Ids = _array(np.int32)
     """With the last part: active bodies to set back to their states in the table first, those that were blended after
     the last step."""
+    activate: Ids = _array(np.int32)
+    """With the last part: bodies that are activated for the answer alone, with their states in the table."""
     data: Bytes = _array(np.uint8)
     start: int = 0
     size: int = 0
@@ -324,10 +332,9 @@ class WorkerFailure:
 
 @dataclass
 class RemoteCommand:
-    """Server to an actor: a command, and what an actor without the server's memory needs for it."""
+    """Server to a worker that may be on another machine: a command, and what it needs for it without the server's
+    memory."""
 
-    number: int = 0
-    """Of the request; one that comes again is answered as before."""
     wants: str = ""
     """Which states come back: none, border (those of watched and moved bodies), or all (those of own bodies)."""
     command: StepCommand | NeighbourCommand | ReadState | WriteState | Migrate | Ask | None = None
@@ -342,10 +349,9 @@ class RemoteCommand:
 
 @dataclass
 class RemoteReply:
-    """An actor to the server."""
+    """Such a worker to the server."""
 
-    number: int = 0
-    reply: StepReply | StatePart | AnswerPart | WorkerFailure | None = None
+    reply: StepReply | StatePart | AnswerPart | None = None
     overlap: Array = _array(np.float64, 13, narrow=True)
     """States of overlap bodies, as the command lists them."""
     bodies: Ids = _array(np.int32)

@@ -68,6 +68,8 @@ class Question:
     arrays: Arrays
     reset: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     """Bodies that were blended after the last step: the worker looks up their states first."""
+    activate: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    """Bodies whose states the answer needs, though they are not active: see Ask."""
 
 
 def ask(send: Send, questions: Sequence[Question | None], body_count: int) -> list[Arrays | None]:
@@ -96,7 +98,7 @@ def ask(send: Send, questions: Sequence[Question | None], body_count: int) -> li
                 continue
             part = Ask(one.what, data=mine[start : start + step], start=start, size=len(mine), answer_stop=step)
             if part.is_last:
-                part.reset = one.reset
+                part.reset, part.activate = one.reset, one.activate
             commands.append(part)
         send_all(commands)
     start = step

@@ -16,6 +16,8 @@ Mask = NDArray[np.bool_]
 Arrays = dict[str, NDArray[Any]]
 
 JOINT_FORCES, CONTACT_POINTS, CONTACT_FORCES = "joint forces", "contact points", "contact forces"
+CONTACTS = "contacts"
+"""Those of the last step, as it began: the worker itself keeps them."""
 
 
 def _engine(engine: Engine) -> ReadingEngine:

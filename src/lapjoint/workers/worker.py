@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.growing import grown
 from ..arrays.pages import trim
+from ..arrays.rows import copy_rows, find_not_finite
 from ..engines import (
     STEP_MEASURES,
     BreakingEngine,
+    Contacts,
     DirectEngine,
     DrivingEngine,
     EngineState,
@@ -32,13 +33,14 @@ from ..engines import (
     TouchReports,
     make_engine,
 )
-from ..engines.mailboxes import abandon
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
 from ..scene import Scene
 from ..scene.joints import counts_turns
 from ..scene.motions import unpack_motions
+from ..scene.titles import body_titles
 from .engine_states import StateParts
+from .kept import Kept
 from .looks import LookAnswers
 from .messages import (
     Ask,
@@ -54,6 +56,8 @@ from .messages import (
     WriteState,
 )
 from .questions import Answers
+from .readings import CONTACTS
+from .start_contacts import START_CONTACTS, start_contacts
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -78,6 +82,7 @@ class Worker:
         self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
         self._sleeping = self._engine if params.sleep and isinstance(self._engine, SleepingEngine) else None
+        self._moved: Ids | None = None  # in the last step; None: it is not known who did
         self._sensing = self._engine if isinstance(self._engine, SensorEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
         self._hitting: HitEngine | None = None
@@ -89,40 +94,39 @@ class Worker:
         self._in_fields = self._engine if scene.fields and isinstance(self._engine, FieldEngine) else None
         self._states = states
         self._worker_states = worker_states
+        self._kept = Kept.none()
         self._active = np.zeros(scene.body_count, bool)
         self._active_count = 0
         self._overlap = self._own = np.empty(0, np.int32)
         looks = LookAnswers(scene, lambda: (self._active, self._states))
-        self._parts, self._answers = StateParts(), Answers(self._engine, looks.by_name)
+        self._contacts = Contacts.none()
+        own_answers = {
+            **looks.by_name,
+            CONTACTS: lambda _: dict(vars(self._contacts)),
+            START_CONTACTS: lambda asked: start_contacts(scene, params, self._states, asked),
+        }
+        self._parts, self._answers = StateParts(), Answers(self._engine, own_answers)
         self._command = StepCommand()
         self._has_stepped = self._senses = False
         self._prepare_cpu_s = self._spent_cpu_s = self._reset_s = self._waited_s = 0.0
         self._between_meetings_s: Array = np.empty(0)
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.mail_room = self._mail_count = 0
+        self._bell = -1
         self._ghosts = self._own  # that were last reported
 
-    def set_mail(self, memory: NDArray[np.uint8], room: int) -> None:
-        """Where messages to and from other workers lie within a step, and how many bytes one can have."""
-        self._mail, self.mail_room, self._mail_count = memory, room, 0
-
-    def connect(self, worker_count: int, sockets: Mapping[int, int]) -> None:
-        """Reach these of so many workers through sockets, for they do not see the mail. Takes the sockets over."""
-        self._with_neighbours.connect(self._mail, worker_count, self.mail_room, self.index, sockets)
-        self._mail_count = 0
-
-    def disconnect(self, workers: Iterable[int]) -> None:
-        """These workers have ended, or see the mail from now on."""
-        self._with_neighbours.disconnect(workers)
-
-    def abandon(self, attempt: int) -> None:
-        """Let all other workers leave this attempt at a step: this one has failed in it."""
-        abandon(self._mail, attempt)
-        self._with_neighbours.abandon_links(attempt)
+    def set_mail(self, memory: NDArray[np.uint8], room: int, bell: int = -1) -> None:
+        """Where messages to and from other workers lie within a step, how many bytes one can have, and what wakes who
+        carries those to other machines."""
+        self._mail, self.mail_room, self._bell, self._mail_count = memory, room, bell, 0
 
     def set_states(self, states: Array) -> None:
         """Use another table of states from now on: there are more bodies."""
         self._states = states
+
+    def set_kept(self, kept: Kept) -> None:
+        """Keep the states of before a step there from now on."""
+        self._kept = kept
 
     def set_worker_states(self, worker_states: Array) -> None:
         """Use another table of overlap bodies from now on: there are more workers, or bodies."""
@@ -150,7 +154,10 @@ class Worker:
         if isinstance(command, Ask):
             if len(command.reset):
                 self._engine.set_states(command.reset, self._states[command.reset])
-            return self._answers.part(command)
+            answer = self._answers.part(command)
+            if len(command.activate):
+                trim()  # an engine of theirs was made and dropped
+            return answer
         state = self._parts.write(command)
         if state is not None and isinstance(command, WriteState):
             self._restore(state)
@@ -226,7 +233,7 @@ class Worker:
         assert isinstance(command, NeighbourCommand)
         if len(command.turns) != self._mail_count:
             self._mail_count = len(command.turns)
-            engine.open_mailboxes(self._mail, self._mail_count, self.mail_room, self.index)
+            engine.open_mailboxes(self._mail, self._mail_count, self.mail_room, self.index, self._bell)
         engine.set_turns(self.index, command.turns, command.whole)
         completed = engine.step_with_neighbours(command.attempt, command.steps, command.choose)
         mail = engine.mail()
@@ -245,12 +252,9 @@ class Worker:
             return StepReply()
         if not isinstance(command, NeighbourCommand):
             engine.step(command.steps)
-        own = self._own_bodies(command)
-        if self._sleeping is not None:
-            own = self._sleeping.take_moved()  # the rows of all others are as they were
-        engine.get_states(own, out=self._states, rows=own)
-        engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
-        contacts = engine.contacts()
+        self._write_states(command)
+        self._contacts = engine.contacts()  # now, for to prepare the next step finds others
+        contacts = self._contacts if command.contacts else Contacts.none()
         broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
         hits = self._hitting.hits() if self._hitting else Hits.none()
         touches = self._touching.touches() if self._touching else TouchReports.none()
@@ -261,6 +265,7 @@ class Worker:
             contacts.bodies,
             contacts.point_count,
             contacts.depth,
+            command.contacts,
             residual=engine.residual(),
             body_count=self._active_count,
             between_meetings_s=self._between_meetings_s,
@@ -281,6 +286,28 @@ class Worker:
             reset_s=self._reset_s,
             cpu_s=self._spent_cpu_s + time.thread_time() - start,
         )
+
+    def _write_states(self, command: StepCommand) -> None:
+        """Write the results where the server reads them, and keep what was there."""
+        own, engine = self._own_bodies(command), self._engine
+        kept = own
+        if self._sleeping is not None:
+            # Rows of bodies that sleep are as they were. Of those that fell asleep in the last step, the row that is
+            # kept is of before it.
+            own = self._sleeping.take_moved()
+            kept = kept if self._moved is None else np.union1d(own, self._moved[self._active[self._moved]])
+            self._moved = own
+        if len(self._kept.noted):
+            copy_rows(self._states, self._kept.states, kept)
+            self._kept.noted[self.index] = command.number
+        engine.get_states(own, out=self._states, rows=own)
+        engine.get_states(command.overlap, out=self._worker_states, rows=command.slot)
+        lost = find_not_finite(self._states, own)
+        if len(command.slot):
+            is_lost = np.isin(command.slot, find_not_finite(self._worker_states, command.slot))
+            lost = np.union1d(lost, command.overlap[is_lost])
+        if len(lost):
+            raise NotFiniteError(f"{body_titles(self._scene, lost)}: not finite after the step", lost)
 
     def prepare(self) -> None:
         """Do what the next step can do already, while the others still step and the server works. Of this worker's
@@ -354,7 +381,7 @@ class Worker:
         self._active[:] = False
         self._active[state.body_ids] = True
         self._active_count = len(state.body_ids)
-        self._overlap, self._ghosts = UNKNOWN, state.body_ids[:0]
+        self._overlap, self._ghosts, self._moved = UNKNOWN, state.body_ids[:0], None
 
     def _migrate(self, command: Migrate, cache: EngineState) -> None:
         if len(command.deactivate):

@@ -134,6 +134,10 @@ class Coupling(Protocol):
         """How many steps workers may take before the next decision, by themselves."""
         ...
 
+    def needs_contacts(self, now: Situation, step_count: int) -> bool:
+        """Whether the decision before the next step, after so many steps, looks at contacts of the last one."""
+        ...
+
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
         """Lines 7 to 9 and 12 to 15: decide who simulates what in this step, and the blend weights. Changes the
         membership; sends no command."""

@@ -63,7 +63,7 @@ class Blend:
         membership, graph, params = now.membership, now.graph, now.params
         # Where the last step changed nothing and contacts are as they were, it would change nothing again.
         self._is_settled = self._is_settled and now.detection.is_unchanged and not membership.must_wait.any()
-        self._is_settled = self._is_settled and np.array_equal(membership.bits, now.commands.known)
+        self._is_settled = self._is_settled and now.commands.knows(membership)
         if self._is_settled and not now.loads.is_time_to_look(now.step_count):
             return membership.worker_count
         self._is_settled = False
@@ -128,6 +128,9 @@ class Blend:
 
     def most_steps(self, now: Situation) -> int:
         return 1
+
+    def needs_contacts(self, now: Situation, step_count: int) -> bool:
+        return True
 
     @staticmethod
     def mail_room(body_count: int, params: Params) -> int:

@@ -5,21 +5,24 @@ side, native/bullet/ghosts.cpp how they choose who shares which bodies."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algorithms import ConstraintGraph, Membership
+from ...algorithms import ConstraintGraph
 from ...algorithms.membership import column_of
-from ...algorithms.ownership import choose_migrations, cut_share
+from ...algorithms.ownership import choose_migrations, cut_share, owners
 from ...arrays.growing import grown
 from ...arrays.state import PartState
 from ...engines import EngineState, Hits, JointBreaks, TouchReports, join_states
 from ...engines.bullet import BulletEngine
+from ...errors import WorkerError
 from ...params import Params
 from ...workers.messages import NeighbourCommand, StepCommand, WorkerFailure
 from ...workers.runtimes import Runtime
+from ..last_contacts import fetch_contacts
 from ..profile import StepProfile
 from ..repartition import PlannedPartition, with_newer
 from ..weights import OverlapWeights
@@ -87,12 +90,16 @@ class Tight:
     def most_steps(self, now: Situation) -> int:
         return max(1, self._next_decision - now.step_count)
 
+    def needs_contacts(self, now: Situation, step_count: int) -> bool:
+        return step_count >= self._next_decision
+
     def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
         """Line 12, with owners in place of overlap. Between two decisions workers find all contacts themselves, and
         choose among themselves who has which ghosts."""
         migration = None
         if self._is_due(now):
             with profile.phase("detect"):
+                self._fetch_contacts(now, runtime)
                 now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
             with profile.phase("balance"):
                 now.loads.estimate(now.membership, now.replies, now.params.sweeps)
@@ -109,6 +116,12 @@ class Tight:
             now.detection.update(runtime, now.membership, now.replies)  # finds every contact between workers
             self._validate(now)
         return Decision(now.repartition.wanted_count, migration)
+
+    def _fetch_contacts(self, now: Situation, runtime: Runtime) -> None:
+        """Those of the last step are here where a decision was to follow it, not where somebody wants one now. Without
+        a worker that is gone, it goes without: by joints, and by what is near."""
+        with suppress(WorkerError):
+            fetch_contacts(now.replies, runtime.step, now.params.workers, now.scene.body_count)
 
     def _is_due(self, now: Situation) -> bool:
         """Whether it is time to decide anew."""
@@ -315,11 +328,3 @@ def own_part(state: EngineState, owner: Ids, worker: int) -> EngineState:
         return np.asarray(owner[first] == worker)
 
     return state.taken(owner[state.body_ids] == worker, is_own(state.point_bodies), is_own(state.joint_bodies))
-
-
-def owners(membership: Membership) -> Ids:
-    """The worker of every body, of a membership in which every body has one; -1 of those that were removed."""
-    owner = np.full(membership.body_count, -1, np.int32)
-    for worker in range(membership.worker_count):
-        owner[membership.column(worker)] = worker
-    return owner

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import LapjointError, did_you_mean
 from ...params import Params
 from ...scene import Scene
+from ..kept import Kept
 from ..messages import Command, Reply, WorkerFailure
 
 Array = NDArray[np.float64]
@@ -28,6 +29,9 @@ class Runtime(Protocol):
     border_states: Array
     """The same table as it is, for detection and blending: with workers on other machines, rows of bodies that cannot
     be about to touch one of another worker may be of an earlier step. To look at `states` brings these up to date."""
+    kept: Kept
+    """The states that workers' own bodies had before the last commands to step, where they have begun to write others.
+    Rows of overlap bodies are written by the server alone, and not kept."""
     worker_states: Array
     """States of overlap bodies in each of their workers, by slot: (rows, 13), with body_count times the number of
     workers rows or more. A change of the number of workers may make it another array."""
@@ -54,8 +58,8 @@ class Runtime(Protocol):
 
         A worker that fails, dies or does not answer in time (see AnswerLimits) has a WorkerFailure for an answer, then
         and in every later step, until it is replaced. The others are not touched by it. Rows that a failed worker was
-        about to write may be half written. After an interrupt the runtime is closed; a step of a closed runtime is a
-        WorkerError.
+        about to write may be half written; `kept` has what was there. After an interrupt the runtime is closed; a step
+        of a closed runtime is a WorkerError.
         """
         ...
 

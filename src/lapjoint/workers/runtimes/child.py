@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import socket
 import struct
 import subprocess
-import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from typing import Any
 
 from ...params import Params
-from ..codec import from_bytes, read, to_bytes, write
+from ..codec import SIZE as SIZE_BYTES
+from ..codec import from_bytes, read, read_bytes, to_bytes, write, write_bytes
 from ..messages import Command, Reply, WorkerFailure
+from .fork_server import start_worker
 from .shared import DONE, FAILED, GO, SharedMemory
-from .starter import start_process
 
 READ_S = 10.0
 """What the rest of a failure may take to arrive [s]."""
+LEAVE_S = 1.0
+"""How long all workers together may take to leave before they are killed [s]."""
+MOTION_BYTES = 1 << 20
+"""What is told of kinematic bodies at most: see server.kinematic.MOST_NUMBERS."""
 SIZE = struct.Struct("q")
+
+
+def mailbox_size(body_count: int) -> int:
+    """Room for any message of a worker. Untouched pages cost nothing."""
+    return MOTION_BYTES + 4096 + 4096 * body_count
 
 
 class Child:
     """Process of worker number `index`, just started. Its first answer reports that it is there."""
 
     def __init__(
-        self, index: int, params: Params, blocks: Sequence[SharedMemory], mailbox_size: int, mail_room: int
+        self,
+        index: int,
+        params: Params,
+        blocks: Sequence[SharedMemory],
+        mailbox_size: int,
+        mail_room: int,
+        bell: int = -1,
+        is_shared: bool = True,
     ) -> None:
+        """`blocks`: the tables of states and of worker states, the scene, and the mail. `bell` wakes who carries mail
+        to other machines; `is_shared`: whether the tables are the server's."""
         self.index = index
         self.failure: WorkerFailure | None = None
         """Why it can take no step any more."""
@@ -39,21 +57,14 @@ class Child:
         task = {
             "index": index,
             "params": asdict(params),
-            "socket": theirs.fileno(),
             "mail_room": mail_room,
-            "memory": [[block.fd, block.size] for block in (*blocks, mailbox)],
+            "is_shared": is_shared,
+            "has_bell": bell >= 0,
+            "sizes": [block.size for block in (*blocks, mailbox)],
         }
-        # The same modules as here, whatever was done to sys.path; one thread each, for the workers are the threads.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
-        environment["OPENBLAS_NUM_THREADS"] = "1"
+        descriptors = [theirs.fileno(), *([bell] if bell >= 0 else []), *(block.fd for block in blocks), mailbox.fd]
         try:
-            self._process = start_process(
-                [sys.executable, "-m", "lapjoint.workers.runtimes.process_worker", json.dumps(task)],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno(), *(block.fd for block in blocks), mailbox.fd],
-                env=environment,
-                start_new_session=True,  # Ctrl-C is for the server; it ends the workers
-            )
+            self._process = start_worker(task, descriptors)
         except BaseException:
             self.link.close()
             mailbox.close()
@@ -67,12 +78,22 @@ class Child:
 
     def make_room(self, mailbox_size: int) -> None:
         """For larger messages; between two steps."""
+        if mailbox_size <= self._block.size:
+            return
         self._block.grow(mailbox_size)
         self._mailbox = memoryview(self._block.map)
 
     def send(self, command: Command) -> None:
         write(command, self._mailbox)
         with suppress(OSError):  # one that is gone is noticed where its answer is waited for
+            self.link.send(GO)
+
+    def send_bytes(self, message: Any) -> None:
+        """A command that is bytes already."""
+        if SIZE_BYTES + len(message) > len(self._mailbox):
+            self.make_room(2 * len(message) + SIZE_BYTES)
+        write_bytes(message, self._mailbox)
+        with suppress(OSError):
             self.link.send(GO)
 
     def receive(self) -> None:
@@ -90,6 +111,10 @@ class Child:
     def reply(self) -> Reply:
         reply: Reply = read(self._mailbox)
         return reply
+
+    def reply_bytes(self) -> memoryview:
+        """The reply, in place: until the next command."""
+        return read_bytes(self._mailbox)
 
     def give_up(self, seconds: float) -> None:
         """It has not answered in so many seconds. It is killed at once: it must not write any more."""
@@ -133,6 +158,15 @@ class Child:
         self._process.wait()
         if self.failure is None:
             self.failure = WorkerFailure(self.index, "gone", f"process {self.pid} was killed by the server")
+
+
+def leave_all(children: Sequence[Child]) -> None:
+    """Hang up, which makes the workers leave; kill those that have not left in time."""
+    for child in children:
+        child.hang_up()
+    deadline = time.monotonic() + LEAVE_S
+    for child in children:
+        child.leave(deadline - time.monotonic())
 
 
 def pack_failure(failure: WorkerFailure) -> bytes:

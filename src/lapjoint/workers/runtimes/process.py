@@ -23,21 +23,15 @@ from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
+from ..kept import MOST_WORKERS, Kept
 from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
 from .answer_limits import AnswerLimits
 from .base import Array
-from .child import Child
+from .child import Child, leave_all, mailbox_size
 from .shared import SharedMemory
 
-LEAVE_S = 1.0  # how long all workers together may take to leave before they are killed
 LOOK_S = 0.1  # how often to look who waits for whom
 ROW_BYTES = 8 * STATE_SIZE
-MOTION_BYTES = 1 << 20  # what is told of kinematic bodies at most: see server.kinematic.MOST_NUMBERS
-
-
-def mailbox_size(body_count: int) -> int:
-    """Room for any message of a worker. Untouched pages cost nothing."""
-    return MOTION_BYTES + 4096 + 4096 * body_count
 
 
 class ProcessRuntime:
@@ -51,7 +45,9 @@ class ProcessRuntime:
         self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
         self.byte_count: int | None = None
         self.wait_cpu_s = 0.0
-        self._blocks = [states, worker_states, scene_block, mail]
+        kept, noted = SharedMemory(ROW_BYTES * self._room), SharedMemory(8 * MOST_WORKERS)
+        self.kept = Kept(kept.array((self._room, STATE_SIZE), float), noted.array((-1,), np.int64))
+        self._blocks = [states, worker_states, scene_block, mail, kept, noted]
         self._mail_room = mail_room
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._children: list[Child] = []
@@ -152,6 +148,8 @@ class ProcessRuntime:
         if body_count > self._room:
             self._room = max(body_count, 2 * self._room)
             states.grow(ROW_BYTES * self._room)
+            self._blocks[4].grow(ROW_BYTES * self._room)
+            self.kept = Kept(self._blocks[4].array((self._room, STATE_SIZE), float), self.kept.noted)
             for child in self._children:
                 child.make_room(mailbox_size(self._room))
         self.states = self.border_states = states.array((self._room, STATE_SIZE), float)[:body_count]
@@ -160,6 +158,7 @@ class ProcessRuntime:
 
     def release(self, rows: slice) -> None:
         release(self.border_states[rows], shared=True)
+        release(self.kept.states[rows], shared=True)
 
     def _make_room(self, worker_count: int) -> None:
         """For what so many workers write besides their own bodies' states."""
@@ -175,14 +174,14 @@ class ProcessRuntime:
         self._check_open()
         before = len(self._children)
         self._make_room(worker_count)
-        _leave(self._children[worker_count:])
+        leave_all(self._children[worker_count:])
         del self._children[worker_count:]
         for index in range(min(before, worker_count), max(before, worker_count)):
             self._limits.forget(index)
         try:
             self._start(range(before, worker_count))
         except WorkerError:
-            _leave(self._children[before:])
+            leave_all(self._children[before:])
             del self._children[before:]
             raise
 
@@ -219,17 +218,8 @@ class ProcessRuntime:
         return [child.pid for child in self._children]
 
 
-def _leave(children: Sequence[Child]) -> None:
-    """Hang up, which makes the workers leave; kill those that have not left in time."""
-    for child in children:
-        child.hang_up()
-    deadline = time.monotonic() + LEAVE_S
-    for child in children:
-        child.leave(deadline - time.monotonic())
-
-
 def _end(children: list[Child], blocks: list[SharedMemory]) -> None:
-    _leave(children)
+    leave_all(children)
     children.clear()
     for block in blocks:
         block.close()

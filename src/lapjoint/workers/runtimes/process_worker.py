@@ -1,4 +1,4 @@
-"""The worker's side of the process runtime. Started by process.py, never by hand."""
+"""A worker's process: forked off by the fork server, or a program of its own. Started by child.py, never by hand."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
 from ...params import Params
-from ...scene import STATE_SIZE
 from ...scene.shared import read_scene
 from ..codec import read, write
-from ..messages import NeighbourCommand
+from ..kept import Kept
+from ..messages import NeighbourCommand, RemoteCommand
 from ..worker import Worker, failure_of
-from .base import Array
 from .child import pack_failure
+from .remote_worker import RemoteSide, table
 from .shared import DONE, GO, SharedMemory
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15  # linux/prctl.h
 
 
 def leave_with_server(link: socket.socket) -> None:
@@ -35,28 +37,47 @@ def leave_with_server(link: socket.socket) -> None:
     os._exit(1)
 
 
-def die_with_server() -> None:
-    """Let Linux kill this process when the server dies: where it is stopped, it cannot notice that by itself."""
+def die_with_parent(parent: int) -> None:
+    """Let Linux kill this process when its parent dies: where it is stopped, it cannot notice that by itself."""
+    _control(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # which died before
+        os._exit(1)
+
+
+def set_name(name: str) -> None:
+    """What this process is called in lists of processes."""
+    _control(PR_SET_NAME, name.encode())
+
+
+def _control(what: int, value: int | bytes) -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            ctypes.CDLL(None).prctl(what, value, 0, 0, 0)
 
 
-def table(block: SharedMemory) -> Array:
-    """A block as rows of states."""
-    return block.array((block.size // (8 * STATE_SIZE), STATE_SIZE), float)
+def keep(worker: Worker, kept: Sequence[SharedMemory]) -> None:
+    """Where the worker keeps states of before a step, if it does, and notes that it has."""
+    if kept:
+        states, noted = kept
+        worker.set_kept(Kept(table(states), noted.array((-1,), np.int64)))
 
 
-def main() -> None:
-    task = json.loads(sys.argv[1])
-    link = socket.socket(fileno=task["socket"])
-    die_with_server()
+def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
+    """Be the worker that the task describes, until the server hangs up."""
+    socket_fd, *memory = descriptors
+    bell = memory.pop(0) if task["has_bell"] else -1
+    link = socket.socket(fileno=socket_fd)
+    set_name(f"lapjoint-{task['index']}")
     threading.Thread(target=leave_with_server, args=(link,), daemon=True).start()
     try:
-        states, worker_states, scene_block, mail, mailbox = (SharedMemory(size, fd) for fd, size in task["memory"])
+        blocks = (SharedMemory(size, fd) for size, fd in zip(task["sizes"], memory, strict=True))
+        states, worker_states, scene_block, mail, *kept, mailbox = blocks
         scene = read_scene(scene_block.map)
-        worker = Worker(task["index"], scene, Params(**task["params"]), table(states), table(worker_states))
-        worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"])
+        params = Params(**task["params"])
+        worker = Worker(task["index"], scene, params, table(states), table(worker_states))
+        worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"], bell)
+        keep(worker, kept)
+        remote = RemoteSide(worker, scene, params, states, worker_states, task["is_shared"])
         scene_block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
@@ -66,12 +87,15 @@ def main() -> None:
                 buffer = memoryview(mailbox.map)
             if states.look_again():
                 worker.set_states(table(states))
+            if kept and kept[0].look_again():
+                keep(worker, kept)
             if worker_states.look_again():
                 worker.set_worker_states(table(worker_states))
-            command = read(buffer)
+            message = read(buffer)
+            command = message.command if isinstance(message, RemoteCommand) else message
             if isinstance(command, NeighbourCommand) and mail.look_again():
-                worker.set_mail(mail.array((-1,), np.uint8), command.mail_room)
-            write(worker.execute(command), buffer)
+                worker.set_mail(mail.array((-1,), np.uint8), command.mail_room, bell)
+            write(remote.answer(message) if isinstance(message, RemoteCommand) else worker.execute(message), buffer)
             link.send(DONE)
             worker.prepare()
     except (BrokenPipeError, ConnectionResetError):
@@ -86,4 +110,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    work(*json.loads(sys.argv[1]))

@@ -13,9 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ...errors import LapjointError, WorkerError
+from ...errors import LapjointError
+from .hosts import CHECK_S, LOCALHOST, NodeError
 from .placement import Node
-from .ray_remains import FOLDER, end_processes, folder_of, note_processes, remove, remove_remains
+from .ray_remains import FOLDER, end_processes, folder_of, remove, remove_remains
 
 try:
     import ray as ray  # the other modules take it from here, so that the error below is theirs too
@@ -23,21 +24,11 @@ try:
 except ImportError as error:
     raise LapjointError("the ray runtime needs Ray: pip install 'lapjoint[ray]'") from error
 
-LOCALHOST = "127.0.0.1"
-CHECK_S = 60.0  # how long a node may take to report which lapjoint it has
 _TOKEN = secrets.token_hex(32)
 
 _users = 0
 _joined: str | None = None
 _ours = False
-
-
-class NodeError(WorkerError):
-    """A node that counts as alive does not answer."""
-
-    def __init__(self, node: Node, why: str) -> None:
-        super().__init__(f"node {node.address} does not answer: {why}")
-        self.node = node
 
 
 def join_cluster(address: str | None) -> None:
@@ -103,7 +94,6 @@ def _start() -> None:
             f"less to do and room in {FOLDER} and /dev/shm, without RAY_ variables in the environment; or use the "
             "process runtime, which needs no Ray"
         ) from error
-    note_processes(folder)
 
 
 def _undo() -> None:

@@ -1,4 +1,4 @@
-"""What a Ray cluster of our own has on this machine, and how it goes: processes, a folder, named semaphores."""
+"""What a Ray cluster of our own has on this machine, and how it goes: processes and a folder."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ from pathlib import Path
 
 FOLDER = Path("/tmp")  # short, for Ray puts sockets there, whose paths may have 107 characters
 PREFIX = "lapjoint-ray-"
-PIDS = "lapjoint-pids"
-"""In the folder: the processes of the cluster, whose numbers are in the names of semaphores."""
-SEMAPHORES = Path("/dev/shm")
-SEMAPHORE = re.compile(r"sem\.(?:hdr|obj)(\d+)-\d+")
-"""Of a channel of a compiled graph. The number is that of the raylet that made it."""
 
 
 def folder_of(pid: int) -> Path:
@@ -24,20 +19,8 @@ def folder_of(pid: int) -> Path:
     return FOLDER / f"{PREFIX}{pid}"
 
 
-def note_processes(folder: Path) -> None:
-    """Keep the numbers of the cluster's processes, for whoever removes what they leave."""
-    with suppress(OSError):
-        folder.joinpath(PIDS).write_text("\n".join(map(str, _processes_of(folder))))
-
-
 def remove(folder: Path) -> None:
-    """Remove the folder and the semaphores of a cluster whose processes have ended."""
-    with suppress(OSError):
-        pids = set(folder.joinpath(PIDS).read_text().split())
-        for file in SEMAPHORES.iterdir():
-            if (match := SEMAPHORE.fullmatch(file.name)) and match[1] in pids:
-                with suppress(OSError):
-                    file.unlink()
+    """Remove the folder of a cluster whose processes have ended."""
     shutil.rmtree(folder, ignore_errors=True)
 
 

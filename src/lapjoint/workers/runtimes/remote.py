@@ -6,6 +6,7 @@ It makes and reads messages; how these travel is somebody else's business.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from ...arrays.growing import grown
 from ...params import Params
 from ...scene import Scene
 from ..codec import from_bytes, to_bytes
-from ..messages import AnswerPart, Command, RemoteCommand, RemoteReply, Reply, StatePart, StepCommand, StepReply
+from ..messages import Command, RemoteCommand, RemoteReply, Reply, StepCommand
 from .watch import Watch
 
 Array = NDArray[np.float64]
@@ -33,9 +34,9 @@ class RemoteWorker:
         self.watched: Ids | None = None
         self.own = np.empty(0, np.int32)
 
-    def pack(self, number: int, wants: str, command: Command, states: Array, watched: Ids | None) -> bytes:
+    def pack(self, wants: str, command: Command, states: Array, watched: Ids | None) -> bytes:
         """A command and the states that it is about. Whom to watch is sent when it changes."""
-        message = RemoteCommand(number, wants, command)
+        message = RemoteCommand(wants, command)
         if self.is_shared:
             return to_bytes(message)
         if watched is not None and not (self.watched is not None and np.array_equal(watched, self.watched)):
@@ -65,8 +66,6 @@ class RemoteStates:
     def __init__(self, scene: Scene, params: Params, table: Array) -> None:
         self.table = table
         self.workers: list[RemoteWorker] = []
-        self.number = 0
-        """Of the last messages."""
         self.is_complete = True
         """Whether all rows are of the last step."""
         self.byte_count = 0
@@ -112,7 +111,6 @@ class RemoteStates:
 
     def pack(self, commands: Sequence[Command | None]) -> list[bytes]:
         """A message for every worker that has a command."""
-        self.number += 1
         watched: Sequence[Ids | None] = [None] * len(self.workers)
         self._wants = NONE
         # Reading and writing engine states changes no state: none comes back, or what was set since would be lost.
@@ -126,20 +124,20 @@ class RemoteStates:
             self._wants = ALL if self._was_wanted else self._wants
             self._was_wanted = False
         messages = [
-            b"" if command is None else worker.pack(self.number, self._wants, command, self.table, ids)
+            b"" if command is None else worker.pack(self._wants, command, self.table, ids)
             for worker, command, ids in zip(self.workers, commands, watched, strict=True)
         ]
         self.byte_count += sum(map(len, messages))
         return messages
 
     def unpack(
-        self, commands: Sequence[Command | None], answers: Sequence[bytes], worker_states: Array
+        self, commands: Sequence[Command | None], answers: Sequence[Any], worker_states: Array
     ) -> list[Reply | None]:
         """Return the replies; states are written where the server reads them. `needs_all` is set if too few came."""
         self.byte_count += sum(map(len, answers))
         self.needs_all = is_fast = False
         received: list[RemoteReply | None] = [from_bytes(answer) if answer else None for answer in answers]
-        replies = [_reply(answer) for answer in received]
+        replies = [None if answer is None else answer.reply for answer in received]
         if not self._is_step:
             return replies
         self.is_complete = not self.is_remote or self._wants == ALL
@@ -174,13 +172,12 @@ class RemoteStates:
 
     def ask(self) -> list[bytes]:
         """Messages that ask for all states."""
-        self.number += 1
-        request = to_bytes(RemoteCommand(self.number, ALL))
+        request = to_bytes(RemoteCommand(ALL))
         messages = [b"" if worker.is_shared else request for worker in self.workers]
         self.byte_count += sum(map(len, messages))
         return messages
 
-    def take(self, answers: Sequence[bytes]) -> None:
+    def take(self, answers: Sequence[Any]) -> None:
         """Take over what they answered."""
         self.is_complete, self.needs_all = True, False
         self._exact[:] = True
@@ -194,9 +191,3 @@ def activated_and_reset(command: Command) -> tuple[Ids, Ids]:
     """Bodies whose states a worker reads from the table to execute a command."""
     nobody = np.empty(0, np.int32)
     return getattr(command, "activate", nobody), getattr(command, "reset", nobody)
-
-
-def _reply(answer: RemoteReply | None) -> Reply | None:
-    """The reply in an answer; none where the worker failed."""
-    reply = None if answer is None else answer.reply
-    return reply if isinstance(reply, StepReply | StatePart | AnswerPart) else None

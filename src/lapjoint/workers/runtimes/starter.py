@@ -1,32 +1,31 @@
 """Start processes that Linux may end with this one.
 
-A worker that is stopped cannot notice that its server is gone. So it asks the system for a signal when its parent dies
-(process_worker.py), and there its parent is the thread that started it. A simulation may be made in a thread that ends
-long before it does: such processes are started by a thread of their own, which ends with the program.
+A worker that is stopped cannot notice that its server is gone. So it asks the system for a signal when its parent dies,
+and there its parent is the thread that started it. A simulation may be made in a thread that ends long before it does:
+such processes are started by a thread of their own, which ends with the program. What that thread does, Ctrl-C does not
+break off in the middle.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from functools import partial
 from queue import SimpleQueue
-from typing import Any, cast
-
-Process = subprocess.Popen[bytes]
+from typing import Protocol
 
 
-def start_process(words: Sequence[str], **options: Any) -> Process:
-    """subprocess.Popen, from a thread that lives as long as this program."""
-    start = cast(Callable[[], Process], partial(subprocess.Popen, words, **options))
-    if sys.platform != "linux" or threading.get_native_id() == os.getpid():  # the main thread
-        return start()
-    return _starter().start(start)
+class Process(Protocol):
+    """A worker's process, as subprocess.Popen has it."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def kill(self) -> None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
 
 
 class _Starter:
@@ -36,7 +35,7 @@ class _Starter:
 
     def start(self, start: Callable[[], Process]) -> Process:
         done: Future[Process] = Future()
-        self._orders.put((done, start, os.sched_getaffinity(0)))
+        self._orders.put((done, start, _cores()))
         try:
             return done.result()
         except BaseException:
@@ -50,7 +49,7 @@ class _Starter:
         while True:
             done, start, cores = self._orders.get()
             try:
-                with suppress(OSError):
+                with suppress(OSError, AttributeError):
                     os.sched_setaffinity(0, cores)  # as if the other thread had started it
                 done.set_result(start())
             except BaseException as error:
@@ -58,16 +57,21 @@ class _Starter:
             del done, start
 
 
+def _cores() -> set[int]:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
 _lock = threading.Lock()
 _only: _Starter | None = None
 
 
-def _starter() -> _Starter:
+def run_to_the_end(start: Callable[[], Process]) -> Process:
+    """The process that `start` starts, in a thread that lives as long as this program."""
     global _only
     with _lock:
         if _only is None:
             _only = _Starter()
-        return _only
+    return _only.start(start)
 
 
 def _forget() -> None:

@@ -1,0 +1,134 @@
+"""How long files of ten thousand bodies take to read, and what of it the libraries take that they are read by.
+
+    python benchmarks/files.py [FILE.csv]
+
+CPU seconds, the least of some repetitions (MuJoCo of large models: of one). `library_s` is what MuJoCo (MjSpec and its
+compiler), usd-core (opening a stage, its parser of physics) or Python's json take alone; the rest is lapjoint's.
+`loose` is bodies without joints, `robots` are chains of ten bodies and nine hinges, `arms` chains of nine on one base.
+MuJoCo's times grow with the square of the number of bodies: it is measured with fewer, too.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import mujoco
+from pxr import Usd, UsdPhysics
+from tables import Row, show, write_table
+
+from lapjoint import Scene
+from lapjoint.files.read import read_with_notes
+from lapjoint.view.export.gltf import export_gltf
+from lapjoint.view.export.usd import export_usd
+
+BODIES, FEWER, REPEATS = 10_000, 1_000, 3
+MEMORY = 1 << 28
+LIMB = (
+    '<body name="{name}" pos="0.2 0 0"><joint axis="0 1 0" range="-1 1" damping="0.1"/>'
+    '<geom type="capsule" size="0.05" fromto="0 0 0 0.2 0 0"/>'
+)
+LINK = (
+    '<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    '</inertial><collision><geometry><sphere radius="0.1"/></geometry></collision></link>'
+)
+HINGE = (
+    '<joint name="j{name}" type="revolute"><origin xyz="0.2 0 0"/><parent link="{parent}"/><child link="{name}"/>'
+    '<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+)
+
+
+def mjcf(kind: str, count: int) -> str:
+    rows = []
+    for i in range(count if kind == "loose" else count // 10):
+        name, place = f"b{i}", f"{i % 100} {i // 100} 1"
+        limbs = "" if kind == "loose" else "".join(LIMB.format(name=f"{name}-{k}") for k in range(9)) + "</body>" * 9
+        rows.append(f'<body name="{name}" pos="{place}"><freejoint/><geom size="0.1"/>{limbs}</body>')
+    return f"<mujoco><worldbody><geom type='plane' size='0 0 1'/>{''.join(rows)}</worldbody></mujoco>"
+
+
+def urdf(count: int) -> str:
+    """Arms of nine hinges each on one base, which does not move."""
+    rows = [LINK.format(name="base")]
+    for i in range(count):
+        parent = f"b{i - 1}" if i % 9 else "base"
+        rows += [LINK.format(name=f"b{i}"), HINGE.format(name=f"b{i}", parent=parent)]
+    return f"<robot name='arms'>{''.join(rows)}</robot>"
+
+
+def by_mujoco(path: Path) -> None:
+    spec = mujoco.MjSpec.from_file(str(path))
+    spec.memory = MEMORY
+    spec.compile()
+
+
+def by_usd(path: Path) -> None:
+    stage = Usd.Stage.Open(str(path))
+    newer = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None)
+    (newer or UsdPhysics.LoadUsdPhysicsFromRange)(stage, ["/"])
+
+
+def by_json(path: Path) -> None:
+    json.loads(path.read_bytes())
+
+
+def seconds(work: Callable[[], object], repeats: int) -> float:
+    least = float("inf")
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        least = min(least, time.process_time() - start)
+    return round(least, 2)
+
+
+def measure(path: Path, kind: str, count: int, library: Callable[[Path], None]) -> Row:
+    repeats = 1 if library is by_mujoco and count == BODIES else REPEATS
+    scenes: list[Scene] = []
+    whole = seconds(lambda: scenes.append(read_with_notes(path)[0]), repeats)
+    alone, scene = seconds(lambda: library(path), repeats), scenes[-1]
+    return {
+        "format": path.suffix[1:],
+        "scene": kind,
+        "bodies": scene.body_count,
+        "joints": scene.joint_count,
+        "megabytes": round(path.stat().st_size / 1e6, 1),
+        "library_s": alone,
+        "read_s": whole,
+        "own_s": round(whole - alone, 2),
+    }
+
+
+def main() -> None:
+    rows: list[Row] = []
+
+    def add(row: Row) -> None:
+        rows.append(row)
+        show(row)
+
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("loose", "robots"):
+            for count in (FEWER, BODIES):
+                path = Path(folder) / f"{kind}.xml"
+                path.write_text(mjcf(kind, count))
+                add(measure(path, kind, count, by_mujoco))
+            scene, _ = read_with_notes(path)
+            for ending, write, library in (
+                (".usda", export_usd, by_usd),
+                (".usdc", export_usd, by_usd),
+                (".gltf", export_gltf, by_json),
+            ):
+                add(measure(write(scene, path.with_suffix(ending)), kind, BODIES, library))
+        for count in (FEWER, BODIES):
+            path = Path(folder) / "arms.urdf"
+            path.write_text(urdf(count))
+            add(measure(path, "arms", count, by_mujoco))
+    if len(sys.argv) > 1:
+        write_table(rows, Path(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,315 @@
+"""The workers of one machine of several: processes that are started here, fed and watched over for a server that may be
+elsewhere.
+
+The server and a host have one link, and send each other one letter a step, whatever the number of workers. A host
+reports by itself whose process has ended or failed; it has no patience of its own: that one hangs, the server finds out
+(hosts.py), for a worker may wait for one on another machine.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.bullet_module import load_bullet
+from ...engines.mailboxes import abandon, is_waiting, memory_size
+from ...params import Params
+from ...scene import STATE_SIZE
+from ..codec import to_bytes
+from .child import Child, leave_all, mailbox_size
+from .digest import source_digest
+from .link import SPIN_S, Entrance, Letter, Link, Ticket, connect, core_count, wait_for_any
+from .shared import SharedMemory
+
+ROW_BYTES = 8 * STATE_SIZE
+
+
+def serve(ticket: Ticket) -> None:
+    """Be the host of this machine, for the server that has sent the ticket, until it hangs up."""
+    link = Link(connect(**ticket))
+    host = Host(link)
+    try:
+        host.run()
+    except (OSError, ValueError):
+        pass  # the server is gone
+    finally:
+        host.close()
+        link.close()
+
+
+class Host:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._children: dict[int, Child] = {}  # by worker
+        self._blocks: list[SharedMemory] = []  # states, worker states, mail: the server's memory, or the mail alone
+        self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._links: Any = None
+        self._entrance: Entrance | None = None
+        self._asked: list[int] = []
+        self._attempt: int | None = None
+        self._waiting: set[int] = set()  # of those that were asked, who has not answered
+        self._answers: dict[str, Callable[[Letter], None]] = {
+            "open": self._open,
+            "start": self._start,
+            "stop": self._stop,
+            "listen": self._listen,
+            "connect": self._connect,
+            "let in": self._let_in,
+            "disconnect": self._disconnect,
+            "make room": self._make_room,
+            "step": self._step,
+            "abandon": self._abandon,
+            "who": self._who,
+            "give up": self._give_up,
+        }
+
+    def run(self) -> None:
+        while True:
+            poll = select.poll()
+            poll.register(self._link.fileno(), select.POLLIN)
+            by_fd = {self._children[index].link.fileno(): index for index in self._waiting}
+            for fd in by_fd:
+                poll.register(fd, select.POLLIN)
+            while True:
+                ready = wait_for_any(poll, None, self._is_core_free)
+                for fd in ready:
+                    if fd in by_fd:
+                        poll.unregister(fd)
+                        self._receive(by_fd.pop(fd))
+                if self._link.fileno() in ready:
+                    letter = self._link.receive()
+                    self._answers[letter.kind](letter)
+                    break
+            del poll
+
+    @property
+    def _is_core_free(self) -> bool:
+        return len(self._children) < core_count()
+
+    # ---- a step ------------------------------------------------------------------------------------------------------
+
+    def _step(self, letter: Letter) -> None:
+        """Pass commands on. The answer follows when all have answered."""
+        self._asked, self._attempt = letter.values["workers"], letter.values["attempt"]
+        for index, message in zip(self._asked, letter.parts, strict=True):
+            child = self._children[index]
+            if child.failure is None:
+                child.send_bytes(message)
+                self._waiting.add(index)
+        self._answer_if_done()
+
+    def _receive(self, index: int) -> None:
+        """One has answered, or has ended."""
+        self._waiting.discard(index)
+        child = self._children[index]
+        child.receive()
+        if child.failure is not None and self._attempt is not None:
+            self._let_all_leave(self._attempt)
+        self._answer_if_done()
+
+    def _answer_if_done(self) -> None:
+        if self._waiting or not self._asked:
+            return
+        children = [self._children[index] for index in self._asked]
+        parts = [to_bytes(child.failure) if child.failure else child.reply_bytes() for child in children]
+        failed = [child.index for child in children if child.failure]
+        workers, self._asked, self._attempt = self._asked, [], None
+        self._link.send("answers", parts, workers=workers, failed=failed)
+
+    def _let_all_leave(self, attempt: int) -> None:
+        """Workers wait for each other in this attempt at a step: nobody does so any longer, here and elsewhere."""
+        if self._links is not None:
+            self._links.abandon(attempt)
+        if len(self._mail):
+            abandon(self._mail, attempt)
+
+    def _abandon(self, letter: Letter) -> None:
+        if len(self._mail):
+            abandon(self._mail, letter.values["attempt"])
+
+    def _who(self, letter: Letter) -> None:
+        """Who has not answered, and who of these waits for another."""
+        late = sorted(self._waiting)
+        waiting = [index for index in late if len(self._mail) and is_waiting(self._mail, index)]
+        self._link.send("who", late=late, waiting=waiting)
+
+    def _give_up(self, letter: Letter) -> None:
+        for index in letter.values["workers"]:
+            if index in self._waiting:
+                self._waiting.discard(index)
+                self._children[index].give_up(letter.values["seconds"])
+                if self._attempt is not None:
+                    self._let_all_leave(self._attempt)
+        self._answer_if_done()
+
+    # ---- workers come and go -----------------------------------------------------------------------------------------
+
+    def _open(self, letter: Letter) -> None:
+        """Begin, as machine number so and so, with the server's memory where it can be had."""
+        self._links = load_bullet("float32").MachineLinks(letter.values["machine"], self._spin_us())
+        blocks = [open_block(**where) for where in letter.values["memory"]]
+        found = [block for block in blocks if block is not None]
+        self._is_shared = len(found) == len(blocks) > 0
+        if not self._is_shared:
+            for block in found:
+                block.close()
+            found = [SharedMemory(0)]
+        self._blocks = found
+        self._link.send("open", pid=os.getpid(), digest=source_digest(), shared=self._is_shared)
+
+    @staticmethod
+    def _spin_us() -> int:
+        return round(1e6 * SPIN_S) if core_count() > 1 else 0
+
+    def _start(self, letter: Letter) -> None:
+        """Start workers in place of those of the same numbers, and wait until they are there."""
+        values = letter.values
+        error, started = "", []
+        try:
+            scene = self._scene(letter)
+            try:
+                for index in values["workers"]:
+                    self._end([index])
+                    started.append(self._start_one(index, scene, values))
+                    self._children[index] = started[-1]
+            finally:
+                scene.close()
+            self._wait_until_there(started, values["seconds"])
+        except OSError as failure:
+            error = f"worker {index} cannot be started: {failure.strerror or failure}"
+        failures = [child.failure.title for child in started if child.failure is not None]
+        pids = {child.index: child.pid for child in started}
+        self._link.send("start", pids=list(pids.items()), errors=[*([error] if error else []), *failures])
+
+    def _scene(self, letter: Letter) -> SharedMemory:
+        """The scene's memory: the server's, or what came with the letter."""
+        if (where := letter.values["scene"]) is not None:
+            block = open_block(**where)
+            if block is None:
+                raise OSError("the server's memory cannot be reached any more")
+            return block
+        (content,) = letter.parts
+        block = SharedMemory(len(content))
+        block.map[:] = bytes(content) if len(content) < 1 << 20 else content
+        return block
+
+    def _start_one(self, index: int, scene: SharedMemory, values: dict[str, Any]) -> Child:
+        own = [] if self._is_shared else [SharedMemory(ROW_BYTES * rows) for rows in values["rows"]]
+        tables = own or self._blocks[:2]
+        params, room = Params(**values["params"]), mailbox_size(values["body_room"])
+        try:
+            blocks = [*tables, scene, self._blocks[-1]]
+            return Child(index, params, blocks, room, values["mail_room"], self._links.bell, self._is_shared)
+        finally:
+            for block in own:
+                block.close()
+
+    @staticmethod
+    def _wait_until_there(children: Sequence[Child], seconds: float) -> None:
+        end = time.monotonic() + seconds
+        poll, waiting = select.poll(), {child.link.fileno(): child for child in children}
+        for fd in waiting:
+            poll.register(fd, select.POLLIN)
+        while waiting:
+            ready = wait_for_any(poll, max(0.0, end - time.monotonic()), False)
+            for fd in ready or list(waiting):
+                child = waiting.pop(fd)
+                poll.unregister(fd)
+                child.receive() if ready else child.give_up(seconds)
+
+    def _stop(self, letter: Letter) -> None:
+        self._end(letter.values["workers"])
+        self._link.send("stop")
+
+    def _end(self, indices: Sequence[int]) -> None:
+        gone = [self._children.pop(index) for index in indices if index in self._children]
+        for child in gone:
+            if child.failure is not None:
+                child.kill()
+        leave_all([child for child in gone if child.failure is None])
+
+    def _make_room(self, letter: Letter) -> None:
+        """For so many bodies and workers, of which each is on a machine, and messages of so many bytes between them."""
+        machines, mail_room = letter.values["machines"], letter.values["mail_room"]
+        for child in self._children.values():
+            if child.failure is None:
+                child.make_room(mailbox_size(letter.values["body_room"]))
+        if mail_room:
+            block, size = self._blocks[-1], memory_size(len(machines), mail_room)
+            if self._is_shared:
+                block.look_again()  # the server has made room
+            elif size > block.size:
+                block.grow(size)
+            self._mail = block.array((-1,), np.uint8)
+            self._links.set_workers(self._mail, mail_room, machines)
+        self._link.send("make room")
+
+    # ---- other machines ----------------------------------------------------------------------------------------------
+
+    def _listen(self, letter: Letter) -> None:
+        self._entrance = Entrance(letter.values["address"])
+        tickets = {machine: self._entrance.ticket(machine) for machine in letter.values["machines"]}
+        self._link.send("listen", tickets=list(tickets.items()))
+
+    def _connect(self, letter: Letter) -> None:
+        errors = []
+        for machine, address, ticket in letter.values["tickets"]:
+            try:
+                self._links.connect(machine, _detached(connect(**ticket)))
+            except OSError as error:
+                errors.append(f"{address}: {error}")
+        self._link.send("connect", errors=errors)
+
+    def _let_in(self, letter: Letter) -> None:
+        """Take those in that have connected, and listen no longer."""
+        missing: list[int] = []
+        if self._entrance is not None:
+            for machine, link in self._entrance.receive(letter.values["seconds"]).items():
+                self._links.connect(machine, _detached(link))
+            missing = self._entrance.missing
+            self._entrance.close()
+            self._entrance = None
+        self._link.send("let in", missing=missing)
+
+    def _disconnect(self, letter: Letter) -> None:
+        for machine in letter.values["machines"]:
+            self._links.disconnect(machine)
+        self._link.send("disconnect")
+
+    def close(self) -> None:
+        """End all workers, however they fare."""
+        leave_all(list(self._children.values()))
+        self._children.clear()
+        if self._entrance is not None:
+            self._entrance.close()
+        for block in self._blocks:
+            block.close()
+        self._links = None
+
+
+def _detached(link: socket.socket) -> int:
+    return link.detach()
+
+
+def open_block(pid: int, fd: int, size: int, inode: int) -> SharedMemory | None:
+    """Memory of the server on this machine; None where it cannot be reached, as from within another container."""
+    try:
+        own = os.open(f"/proc/{pid}/fd/{fd}", os.O_RDWR)
+    except OSError:
+        return None
+    if os.fstat(own).st_ino != inode or os.fstat(own).st_size != size:
+        os.close(own)
+        return None
+    return SharedMemory(size, own)
+
+
+def where(block: SharedMemory) -> dict[str, int]:
+    """What a process of this machine needs to open a block of this one's."""
+    return {"pid": os.getpid(), "fd": block.fd, "size": block.size, "inode": os.fstat(block.fd).st_ino}

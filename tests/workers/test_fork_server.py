@@ -1,0 +1,101 @@
+"""The fork server: workers have what this process has now, and are replaced when it dies."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lapjoint import Field, Params, Simulation, scenes
+from lapjoint.workers.runtimes.fork_server import FORKED, Forked, _servers, start_worker
+from lapjoint.workers.runtimes.fork_server_main import ForkServerMain
+from parallel_support import children, poll
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are programs of their own")
+
+
+@pytest.fixture(autouse=True)
+def _has_begun() -> None:
+    with Simulation(scenes.build("bowl", 4), Params(workers=1, runtime="process")):
+        assert list(_servers) == [sys.executable]
+
+
+def test_workers_see_modules_that_came_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "came_later.py").write_text(
+        "import numpy\ndef up(ids, states, time):\n    return states[:, :3] * 0 + 1\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from came_later import up  # type: ignore[import-not-found]
+
+    scene = scenes.build("bowl", 4)
+    scene.add_field(Field(up))
+    states = []
+    for runtime in ("inline", "process"):
+        with Simulation(scene, Params(workers=2, runtime=runtime)) as simulation:
+            simulation.step(3)
+            states.append(simulation.states)
+    assert np.array_equal(*states)
+
+
+def test_another_one_takes_its_place_and_its_workers_are_replaced() -> None:
+    with Simulation(scenes.build("bowl", 20), Params(workers=2, runtime="process")) as simulation:
+        simulation.step(2)
+        first = _servers[sys.executable]
+        first.process.kill()
+        simulation.step(3)
+        assert simulation.step_count == 5
+        assert {incident.worker for incident in simulation.incidents} == {0, 1}
+        assert "was killed by SIGKILL" in simulation.incidents[0].text
+        assert _servers[sys.executable] is not first
+    assert children() == []
+
+
+def test_how_a_worker_ended_is_known() -> None:
+    task = {"index": 0, "params": {}, "mail_room": 0, "sizes": []}
+    read, write = os.pipe()
+    os.close(read)
+    process = start_worker(task, [write])  # which is no socket
+    os.close(write)
+    assert isinstance(process, Forked)
+    assert process.wait(60) == 1
+    assert process.wait() == 1, "as often as one likes"
+    process.kill()  # of one that has ended: nothing
+
+
+def test_one_that_cannot_fork_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_more() -> int:
+        raise BlockingIOError(errno.EAGAIN, "no more")
+
+    monkeypatch.setattr(os, "fork", no_more)
+    mine, theirs = socket.socketpair()
+    with mine, theirs:
+        server = object.__new__(ForkServerMain)
+        server._link = mine
+        assert not server._fork({}, [os.dup(mine.fileno())])
+        assert FORKED.unpack(theirs.recv(FORKED.size)) == (0, errno.EAGAIN)
+
+
+def test_a_process_that_is_forked_off_does_not_hold_it() -> None:
+    """Else it would not end with this one."""
+    server = _servers[sys.executable]
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if not _servers and server._link.fileno() == -1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert server._link.fileno() >= 0
+
+
+def test_one_that_does_not_answer_is_given_up() -> None:
+    stopped = _servers[sys.executable]
+    stopped._link.settimeout(0.2)
+    os.kill(stopped.process.pid, signal.SIGSTOP)
+    with Simulation(scenes.build("bowl", 4), Params(workers=1, runtime="process")) as simulation:
+        simulation.step(1)
+    assert _servers[sys.executable] is not stopped
+    assert poll(lambda: stopped.process.poll() is not None, 60)

@@ -1,0 +1,166 @@
+"""Workers on several machines, here hosts of this machine, without a cluster: the same bits wherever they are, who is
+connected to whom, and failures."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psutil
+import pytest
+
+from host_support import MachinesRuntime
+from lapjoint import Params, Simulation, scenes
+from lapjoint.errors import WorkerError
+from lapjoint.workers.messages import Command
+from lapjoint.workers.runtimes import base, hosts
+from parallel_support import children, poll
+
+pytestmark = pytest.mark.slow
+LIMIT_S = 240.0
+SIZES = {"bridge": 106, "pyramid": 6}
+
+
+@pytest.fixture(autouse=True)
+def _machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(base._RUNTIMES, "machines", "host_support:MachinesRuntime")
+
+
+def simulate(name: str, **more: Any) -> Simulation:
+    params: dict[str, Any] = {"workers": 3, "validate": True, "timestep": 0.01}
+    return Simulation(scenes.build(name, SIZES[name]), Params(**{**params, **more}))
+
+
+def runtime_of(simulation: Simulation) -> MachinesRuntime:
+    assert isinstance(simulation._runtime, MachinesRuntime)
+    return simulation._runtime
+
+
+@pytest.mark.parametrize(
+    ("name", "coupling", "cpu_counts", "is_shared"),
+    [("bridge", "tight", (2, 1), True), ("pyramid", "tight", (1, 1, 1), False), ("bridge", "blend", (1, 2), True)],
+)
+def test_the_same_bits_and_a_connection_for_each_two_machines(
+    name: str, coupling: str, cpu_counts: tuple[int, ...], is_shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody listens any more; machines that are not used any longer are left, and leave nothing."""
+    monkeypatch.setattr(MachinesRuntime, "cpu_counts", cpu_counts)
+    monkeypatch.setattr(MachinesRuntime, "is_shared", is_shared)
+    before = tcp_sockets()
+    hashes = []
+    for kind in ("inline", "machines"):
+        with simulate(name, runtime=kind, coupling=coupling) as simulation:
+            simulation.step(10)
+            if kind == "machines":
+                count = len(cpu_counts)
+                assert [w.is_shared for w in runtime_of(simulation)._workers].count(True) == cpu_counts[0] * is_shared
+                links = count + (count * (count - 1) // 2 if coupling == "tight" else 0)
+                assert tcp_sockets() == sorted(before + 2 * links * [psutil.CONN_ESTABLISHED])
+            simulation.set_worker_count(1)
+            simulation.step(2)
+            simulation.set_worker_count(4)
+            simulation.step(10)
+            hashes.append(simulation.state_hash)
+    assert hashes[0] == hashes[1]
+    assert poll(lambda: tcp_sockets() == before, LIMIT_S)
+    assert children() == []
+
+
+def tcp_sockets() -> list[str]:
+    """States of this process's TCP sockets."""
+    return sorted(link.status for link in psutil.Process().net_connections("tcp") if link.status != "TIME_WAIT")
+
+
+def lose(simulation: Simulation, worker: int, number: signal.Signals) -> None:
+    """In the next step, stop a worker before it has its command; while the others wait for it, send the signal."""
+    runtime, step = simulation._runtime, simulation._runtime.step
+    process = psutil.Process(runtime.process_ids[worker])  # type: ignore[attr-defined]
+
+    def lost(commands: Sequence[Command | None], meanwhile: Callable[[], None] | None = None) -> Any:
+        runtime.step = step  # type: ignore[method-assign]
+        process.send_signal(signal.SIGSTOP)
+        assert poll(lambda: process.status() == psutil.STATUS_STOPPED, LIMIT_S)
+
+        def then() -> None:
+            time.sleep(0.3)
+            process.send_signal(number)
+            if meanwhile is not None:
+                meanwhile()
+
+        return step(commands, then)
+
+    runtime.step = lost  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    ("cpu_counts", "number"), [((2, 1), signal.SIGKILL), ((1, 2), signal.SIGSTOP)], ids=["dies", "hangs"]
+)
+def test_a_worker_lost_within_a_step(
+    cpu_counts: tuple[int, ...], number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is replaced, all take the step again, and the rest is what it is with processes. Those that wait for it, here
+    and elsewhere, are not taken for hanging."""
+    monkeypatch.setattr(MachinesRuntime, "cpu_counts", cpu_counts)
+    hashes = []
+    for kind in ("process", "machines"):
+        hang_limit = 2.0 if number == signal.SIGSTOP else 20.0
+        with simulate("bridge", runtime=kind, coupling="tight", hang_limit=hang_limit) as simulation:
+            simulation.step(2)
+            for worker in range(3):
+                simulation._runtime._limits.forget(worker)  # type: ignore[attr-defined]  # how slow the first step was
+            simulation.step(1)
+            old = list(simulation._runtime.process_ids)  # type: ignore[attr-defined]
+            lose(simulation, 1, number)
+            simulation.step(3)
+            new = simulation._runtime.process_ids  # type: ignore[attr-defined]
+            assert [(event.kind, event.worker) for event in simulation.incidents] == [
+                ("gone" if number == signal.SIGKILL else "hung", 1)
+            ]
+            assert [a == b for a, b in zip(old, new, strict=True)] == [True, False, True]
+            assert poll(lambda pid=old[1]: not psutil.pid_exists(pid), LIMIT_S)
+            hashes.append(simulation.state_hash)
+    assert hashes[0] == hashes[1]
+
+
+def test_a_machine_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its workers are replaced; the machine is used again, for it is still there."""
+    monkeypatch.setattr(MachinesRuntime, "cpu_counts", (1, 2))
+    with simulate("pyramid", runtime="machines", coupling="tight") as simulation:
+        simulation.step(3)
+        runtime = runtime_of(simulation)
+        places = [worker.node.node_id for worker in runtime._workers]
+        assert places == ["1", "0", "1"]
+        lost = runtime._workers[0].host
+        assert lost.link is not None
+        lost.link._socket.shutdown(socket.SHUT_RDWR)  # as where the machine has lost its power
+        simulation.step(3)
+        assert [(event.kind, event.worker) for event in simulation.incidents] == [("gone", 0), ("gone", 2)]
+        assert all("127.0.0.1: its host has left" in event.text for event in simulation.incidents)
+        assert lost not in runtime._hosts
+        assert [worker.node.node_id for worker in runtime._workers] == places
+        assert simulation.step_count == 6
+    assert children() == []
+
+
+def test_a_machine_with_another_lapjoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "source_digest", lambda: "another")
+    with pytest.raises(WorkerError, match=r"node 127\.0\.0\.1 has a lapjoint of the same version whose files differ"):
+        simulate("pyramid", runtime="machines")
+    assert children() == []
+
+
+def test_an_interrupt_ends_all_workers() -> None:
+    with simulate("pyramid", runtime="machines") as simulation:
+        simulation.step()
+        workers = [psutil.Process(pid) for pid in runtime_of(simulation).process_ids]
+
+        def interrupt() -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+        with pytest.raises(KeyboardInterrupt):
+            simulation._runtime.step([None] * 3, interrupt)
+        assert not any(worker.is_running() for worker in workers)

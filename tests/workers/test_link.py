@@ -1,0 +1,105 @@
+"""Who may connect to a machine that listens for others, and what goes through a link."""
+
+from __future__ import annotations
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+
+from lapjoint.workers.runtimes.link import CONNECT_S, MOST_DESCRIPTION, MOST_SILENT, PREFIX, Entrance, Link, connect
+from ray_support import LIMIT_S
+
+
+def test_only_tickets_are_let_in() -> None:
+    entrance = Entrance("127.0.0.1")
+    first, second = entrance.ticket(4), entrance.ticket(2)
+    strangers = [connect(first["at"], "78" * 32), connect(first["at"], "0123")]
+    strangers[1].shutdown(socket.SHUT_WR)
+    links = [connect(**second), connect(**first), connect(**first)]  # the last once more than allowed
+    found = entrance.receive(LIMIT_S)
+    assert sorted(found) == [2, 4]
+    found[2].sendall(b"two")
+    assert links[0].recv(3) == b"two"
+    entrance.close()
+    for stranger in (*strangers, links[2]):
+        stranger.settimeout(LIMIT_S)
+        with suppress(ConnectionResetError):
+            assert stranger.recv(1) == b""
+        stranger.close()
+    with pytest.raises(OSError, match="refused"):
+        connect(**second)
+    for link in (*links[:2], *found.values()):
+        link.close()
+
+
+def test_silent_connections_cost_nothing() -> None:
+    """Each once took a second, one after the other, so that a few kept all others out."""
+    entrance = Entrance("127.0.0.1")
+    ticket = entrance.ticket(0)
+    with ThreadPoolExecutor(1) as pool:
+        received = pool.submit(entrance.receive, CONNECT_S)
+        silent = [connect(ticket["at"], part) for part in ["", "78"] * (MOST_SILENT // 2 + 20)]
+        machine = connect(ticket["at"], ticket["token"][:32])
+        silent[0].settimeout(LIMIT_S)
+        assert silent[0].recv(1) == b"", "the oldest are closed"
+        machine.sendall(bytes.fromhex(ticket["token"][32:]) + b"more")
+        found = received.result()
+    assert list(found) == [0]
+    assert found[0].recv(9) == b"more", "nothing beyond the token was read"
+    for link in (*silent, machine, found[0]):
+        link.close()
+    entrance.close()
+
+
+# ---- letters ---------------------------------------------------------------------------------------------------------
+
+
+def two_links() -> tuple[Link, Link]:
+    ours, theirs = socket.socketpair()
+    return Link(ours, LIMIT_S), Link(theirs, LIMIT_S)
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [3, 0, 64], [1, 1 << 20, 5]])
+def test_letters_come_as_they_were_sent(sizes: list[int]) -> None:
+    ours, theirs = two_links()
+    parts = [bytes([number]) * size for number, size in enumerate(sizes)]
+    with ThreadPoolExecutor(1) as pool:
+        for turn in range(2):
+            sent = pool.submit(ours.send, "step", parts, turn=turn, name="ö")
+            letter = theirs.receive()
+            sent.result()
+            assert (letter.kind, letter.values) == ("step", {"turn": turn, "name": "ö"})
+            assert [bytes(part) for part in letter.parts] == parts
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"short", OSError),
+        (PREFIX.pack(MOST_DESCRIPTION + 1, 0), ValueError),
+        (PREFIX.pack(4, 0) + b"none", ValueError),
+        (PREFIX.pack(15, 2) + b'["a", {}, [64]]' + b"12", ValueError),
+    ],
+    ids=["cut off", "too long", "no description", "a part is missing"],
+)
+def test_what_is_no_letter(content: bytes, error: type[Exception]) -> None:
+    ours, theirs = socket.socketpair()
+    link = Link(theirs, LIMIT_S)
+    ours.sendall(content)
+    ours.close()
+    with pytest.raises(error):
+        link.receive()
+    link.close()
+
+
+def test_a_side_that_takes_nothing_is_given_up() -> None:
+    ours, theirs = socket.socketpair()
+    link = Link(ours, 0.05)
+    with pytest.raises(OSError, match="timed out"):
+        link.send("step", [bytes(1 << 24)])
+    link.close()
+    theirs.close()
