@@ -42,6 +42,7 @@ OF_RUN = [
     "--engine",
     "--precision",
     "--solver",
+    "--sleep",
     "--substeps",
     "--tolerance",
     "--max-substeps",
