@@ -169,7 +169,7 @@ class HostsRuntime:
             workers = [worker.index for worker in asked if worker.host is host]
             if workers:
                 try:
-                    host.send("step", [messages[index] for index in workers], workers=workers, attempt=attempt)
+                    host.send("step", [messages[index] for index in workers], attempt or 0, workers=workers)
                     waiting.append(host)
                 except HostLost:
                     self._lose(host, attempt)
@@ -266,7 +266,7 @@ class HostsRuntime:
         for host in self._hosts:
             if not host.is_lost:
                 try:
-                    host.send("abandon", attempt=attempt)
+                    host.send("abandon", number=attempt)
                 except HostLost:
                     self._lose(host, attempt)
 
@@ -443,7 +443,7 @@ class HostsRuntime:
         end, errors = time.monotonic() + 2 * max(START_S, seconds), []
         scene = self._blocks[3]
         for host, indices in started.items():
-            values = {
+            values: dict[str, Any] = {
                 "workers": indices,
                 "params": asdict(self._params),
                 "rows": [self._room, len(self.worker_states)],

@@ -73,6 +73,11 @@ def _connect(address: str) -> None:
 
 
 def _start() -> None:
+    if not hasattr(ray.exceptions, "AuthenticationError"):
+        raise LapjointError(
+            f"Ray {ray.__version__} knows no tokens, so that other users of this machine could run programs as you: "
+            "give the address of a cluster, or use a newer Ray or the process runtime"
+        )
     remove_remains()
     folder = folder_of(os.getpid())
     try:
@@ -111,7 +116,7 @@ def _pass_on(error: BaseException) -> None:
 
 
 def _init_here(folder: Path) -> None:
-    settings: dict[str, str | None] = {
+    settings = {
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_enable_metrics_collection": "0",
@@ -119,8 +124,7 @@ def _init_here(folder: Path) -> None:
     # With a token of its own in the environment, Ray writes none into the home directory.
     if "RAY_AUTH_TOKEN_PATH" not in os.environ:
         settings["RAY_AUTH_TOKEN"] = os.environ.get("RAY_AUTH_TOKEN", _TOKEN)
-    # Other users of this machine reach 127.0.0.1 too. Where no mode is set, Ray demands the token.
-    settings["RAY_AUTH_MODE"] = None
+    settings["RAY_AUTH_MODE"] = "token"  # other users of this machine reach 127.0.0.1 too
     with _quiet(), _environment(settings), _on_loopback():
         ray.init(
             address="local",
@@ -149,8 +153,8 @@ def _on_loopback() -> Iterator[None]:
 
 
 @contextmanager
-def _environment(settings: Mapping[str, str | None]) -> Iterator[None]:
-    """Within it the environment has these variables; it does not have those that are None."""
+def _environment(settings: Mapping[str, str]) -> Iterator[None]:
+    """Within it the environment has these variables."""
     before = {name: os.environ.get(name) for name in settings}
     _set(settings)
     try:

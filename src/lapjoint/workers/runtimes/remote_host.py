@@ -74,11 +74,11 @@ class RemoteHost:
         self.report: Letter | None = None
         """Who has not answered, when that was asked."""
 
-    def send(self, kind: str, parts: Sequence[Any] = (), **values: Any) -> None:
+    def send(self, kind: str, parts: Sequence[Any] = (), number: int = 0, **values: Any) -> None:
         if self.link is None:
             raise HostLost
         try:
-            self.link.send(kind, parts, **values)
+            self.link.send(kind, parts, number, **values)
         except OSError as error:
             raise HostLost from error
 
