@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from lapjoint.workers.runtimes.link import CONNECT_S, MOST_DESCRIPTION, MOST_SILENT, PREFIX, Entrance, Link, connect
+from lapjoint.workers.runtimes.entrance import CONNECT_S, MOST_SILENT, Entrance, connect
+from lapjoint.workers.runtimes.link import MOST_DESCRIPTION, PREFIX, Link
 from ray_support import LIMIT_S
 
 

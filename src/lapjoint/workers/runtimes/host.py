@@ -25,7 +25,8 @@ from ...scene import STATE_SIZE
 from ..codec import to_bytes
 from .child import Child, leave_all, mailbox_size
 from .digest import source_digest
-from .link import Entrance, Letter, Link, Ticket, connect, core_count, wait_for_any
+from .entrance import Entrance, Ticket, connect
+from .link import Letter, Link, core_count, wait_for_any
 from .shared import SharedMemory
 
 ROW_BYTES = 8 * STATE_SIZE

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import LapjointError
-from .hosts import CHECK_S, LOCALHOST, NodeError
+from .cluster import CHECK_S, LOCALHOST, NodeError
 from .placement import Node
 from .ray_remains import FOLDER, end_processes, folder_of, remove, remove_remains
 

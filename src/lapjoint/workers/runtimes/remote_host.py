@@ -71,6 +71,8 @@ class RemoteHost:
         self.pid = 0
         self.is_shared = False
         self.is_lost = False
+        self.is_linked = False
+        """Whether it reaches the other hosts."""
         self.report: Letter | None = None
         """Who has not answered, when that was asked."""
 
