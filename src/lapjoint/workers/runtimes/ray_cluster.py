@@ -24,6 +24,8 @@ try:
 except ImportError as error:
     raise LapjointError("the ray runtime needs Ray: pip install 'lapjoint[ray]'") from error
 
+DEMANDS_TOKENS = (2, 60)
+"""Versions of Ray from this one on demand a token where nobody says otherwise. Some before it have none at all."""
 _TOKEN = secrets.token_hex(32)
 
 _users = 0
@@ -73,10 +75,11 @@ def _connect(address: str) -> None:
 
 
 def _start() -> None:
-    if not hasattr(ray.exceptions, "AuthenticationError"):
+    found = tuple(int(part) for part in ray.__version__.split(".")[:2])
+    if found < DEMANDS_TOKENS:
         raise LapjointError(
-            f"Ray {ray.__version__} knows no tokens, so that other users of this machine could run programs as you: "
-            "give the address of a cluster, or use a newer Ray or the process runtime"
+            f"Ray {ray.__version__} demands no token, so that other users of this machine could run programs as you, "
+            "expected 2.60 or later: give the address of a cluster, or use the process runtime"
         )
     remove_remains()
     folder = folder_of(os.getpid())
@@ -116,7 +119,7 @@ def _pass_on(error: BaseException) -> None:
 
 
 def _init_here(folder: Path) -> None:
-    settings = {
+    settings: dict[str, str | None] = {
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_enable_metrics_collection": "0",
@@ -124,7 +127,8 @@ def _init_here(folder: Path) -> None:
     # With a token of its own in the environment, Ray writes none into the home directory.
     if "RAY_AUTH_TOKEN_PATH" not in os.environ:
         settings["RAY_AUTH_TOKEN"] = os.environ.get("RAY_AUTH_TOKEN", _TOKEN)
-    settings["RAY_AUTH_MODE"] = "token"  # other users of this machine reach 127.0.0.1 too
+    # Other users of this machine reach 127.0.0.1 too. Where no mode is set, Ray demands the token.
+    settings["RAY_AUTH_MODE"] = None
     with _quiet(), _environment(settings), _on_loopback():
         ray.init(
             address="local",
@@ -153,8 +157,8 @@ def _on_loopback() -> Iterator[None]:
 
 
 @contextmanager
-def _environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """Within it the environment has these variables."""
+def _environment(settings: Mapping[str, str | None]) -> Iterator[None]:
+    """Within it the environment has these variables; it does not have those that are None."""
     before = {name: os.environ.get(name) for name in settings}
     _set(settings)
     try:
