@@ -17,7 +17,7 @@ from host_support import MachinesRuntime
 from lapjoint import Params, Simulation, scenes
 from lapjoint.errors import WorkerError
 from lapjoint.workers.messages import Command
-from lapjoint.workers.runtimes import base, hosts
+from lapjoint.workers.runtimes import base, fleet
 from parallel_support import children, poll
 
 pytestmark = pytest.mark.slow
@@ -147,7 +147,7 @@ def test_a_machine_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_machine_with_another_lapjoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "source_digest", lambda: "another")
+    monkeypatch.setattr(fleet, "source_digest", lambda: "another")
     with pytest.raises(WorkerError, match=r"node 127\.0\.0\.1 has a lapjoint of the same version whose files differ"):
         simulate("pyramid", runtime="machines")
     assert children() == []
