@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,20 +37,17 @@ class Axes:
     driven: Container[int] = ()
 
     @classmethod
-    def of_export(cls, given: Callable[[str], Any]) -> Axes:
-        """What an export has written of a joint besides; `given` returns what a name has, or None. Of files of other
-        programs there is nothing."""
-        columns = {column: given(name) for column, name in OWN_COLUMNS.items()}
-        rows = {
-            column: np.zeros(6) if value is None else np.array(value, float).reshape(6)
-            for column, value in columns.items()
-        }
+    def of_export(cls, own: Mapping[str, Any]) -> Axes:
+        """What an export has written of a joint besides. Of files of other programs there is nothing."""
+        if not any(name in own for name in OWN_COLUMNS.values()):
+            return cls()
+        rows = {column: np.array(own.get(name, np.zeros(6)), float).reshape(6) for column, name in OWN_COLUMNS.items()}
         motor, spring = ("motor_velocity", "motor_max_force"), ("spring_stiffness", "spring_damping", "spring_rest")
         return cls(
             motors={k: Motor(*(float(rows[name][k]) for name in motor)) for k in range(6) if rows[motor[1]][k]},
             springs={k: Spring(*(float(rows[name][k]) for name in spring)) for k in range(6) if rows[spring[0]][k]},
             frictions={k: float(value) for k, value in enumerate(rows["friction"]) if value},
-            driven={int(k) for k in given(DRIVEN) or ()},
+            driven={int(k) for k in own.get(DRIVEN, ())},
         )
 
     def add_drive(self, axis: int, drive: Drive | None) -> None:

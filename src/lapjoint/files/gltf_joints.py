@@ -38,7 +38,7 @@ def _joint(entry: dict[str, Any], own: dict[str, Any], sign: float, notes: Notes
     if kind == "gear":
         return Gear(float(own["gearRatio"]), breaks=breaks), STRAIGHT
     alone, together = _limits(entry, sign, notes, where)
-    axes = Axes.of_export(own.get)
+    axes = Axes.of_export(own)
     axes.limits = alone
     for axis, drive in _drives(entry, sign, notes):
         axes.add_drive(axis, drive)

@@ -12,7 +12,7 @@ from ..scene.joints import Joint
 from . import usd_words as words
 from .axes import Axes
 from .notes import Notes
-from .usd_values import DEGREE, UNLIMITED, given
+from .usd_values import DEGREE, UNLIMITED, given, own_values
 
 KINDS = ("FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint", "DistanceJoint", "D6Joint")
 OTHERS = ("CustomJoint",)
@@ -40,7 +40,7 @@ class Joints:
     def _joint(self, kind: str, desc: Any, where: str, sign: float) -> Joint:
         prim = self._stage.GetPrimAtPath(desc.primPath)
         _check_numbers(prim)
-        breaks, own = self._breaks(desc), Axes.of_export(lambda name: given(prim, words.SPACE + name))
+        breaks, own = self._breaks(desc), Axes.of_export(own_values(prim))
         if kind in WITHOUT_DRIVES and any(name.startswith("PhysicsDriveAPI") for name in prim.GetAppliedSchemas()):
             raise LapjointError("a drive of a joint that UsdPhysics has none for, expected a PhysicsJoint of six axes")
         if kind == "FixedJoint":
