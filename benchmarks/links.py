@@ -143,7 +143,7 @@ def measure(name: str, side: int, at: str, size: int) -> list[float]:
         exchange(message)
         if turn >= WARMUP:
             times.append(1e6 * (time.perf_counter() - start))
-    time.sleep(0.2)  # the other side may not have read the last one
+    time.sleep(0.5)  # the other side may not have read the last one
     return times
 
 
@@ -207,8 +207,8 @@ def run(transport: str, size: int, given: argparse.Namespace) -> list[float]:
         first = start(HEAD, *words, "0")
         assert first.stdout is not None
         second = start(OTHER, "-c", HOST, first.stdout.readline()) if transport == "step" else start(OTHER, *words, "1")
-        output = first.communicate(timeout=120)[0]
-        second.communicate(timeout=120)
+        output = first.communicate(timeout=60)[0]
+        second.communicate(timeout=60)
         found: list[float] = json.loads(output.splitlines()[-1])
         return found
 
@@ -237,8 +237,8 @@ def main() -> None:
             for name in TRANSPORTS if size != given.size[0] else [*TRANSPORTS, "step"]:
                 try:
                     found.setdefault(name, []).extend(run(name, size, given))
-                except (IndexError, json.JSONDecodeError):
-                    print(f"{name}: not here", flush=True)
+                except (IndexError, json.JSONDecodeError, subprocess.TimeoutExpired) as error:
+                    print(f"{name}: not here, or it hangs: {type(error).__name__}", flush=True)
         for name, times in found.items():
             if not times:
                 continue
