@@ -15,7 +15,7 @@ from lapjoint.arrays import rotation
 from lapjoint.scene import STATE_SIZE
 from lapjoint.scene.shared import SceneLayout
 from lapjoint.workers.codec import from_bytes
-from lapjoint.workers.messages import Command, StatePart, StepCommand, StepReply
+from lapjoint.workers.messages import AnswerPart, Command, StatePart, StepCommand, StepReply
 from lapjoint.workers.runtimes import base
 from lapjoint.workers.runtimes.placement import Node, place
 from lapjoint.workers.runtimes.ray_worker import RayWorker
@@ -76,7 +76,9 @@ class Loopback:
         replies = self.remote.unpack(commands, answers, self.worker_states)
         if self.remote.needs_all:
             self.fetch()
-        assert all(isinstance(reply, StepReply | StatePart) for reply in replies), list(map(from_bytes, answers))
+        assert all(isinstance(reply, StepReply | StatePart | AnswerPart) for reply in replies), list(
+            map(from_bytes, answers)
+        )
         return replies  # type: ignore[return-value]
 
     def close(self) -> None:
