@@ -97,9 +97,8 @@ void BulletWorld::begin_kinematic_step(double timestep) {
     put(along, unit, surface.surface_linear);
     put(about, 1, surface.surface_angular);
     const double* velocities[] = {linear, angular, along, about};
-    const bool moves = std::any_of(velocities, velocities + 4, [](const double* of) {
-      return of[0] != 0 || of[1] != 0 || of[2] != 0;
-    });
+    const bool moves = std::any_of(velocities, velocities + 4,
+                                   [](const double* of) { return of[0] != 0 || of[1] != 0 || of[2] != 0; });
     if (body.number >= static_cast<int>(static_moves_.size())) static_moves_.resize(body.number + 1, 0);
     static_moves_[body.number] = moves;
     if (!moves) continue;

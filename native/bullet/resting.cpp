@@ -149,8 +149,8 @@ std::vector<SubstepWorld::FastBox> SubstepWorld::fast_boxes(btScalar timestep) c
     const btScalar radius = radius_of(*moving_statics_[i]);
     if (is_fast(std::max(thickness_of(*moving_statics_[i]), thinnest_), timestep * linear, timestep * angular, radius,
                 1))
-      add(moving_statics_[i]->getWorldTransform().getOrigin(),
-          timestep * (linear.length() + angular.length() * radius), radius);
+      add(moving_statics_[i]->getWorldTransform().getOrigin(), timestep * (linear.length() + angular.length() * radius),
+          radius);
   }
   return found;
 }

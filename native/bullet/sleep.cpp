@@ -1,9 +1,9 @@
 // Who falls asleep and who wakes. See docs/sleep.md.
 //
 // An island is bodies that contacts and joints connect. It falls asleep as a whole, in a step whose number is a
-// multiple of kSleepEvery, once none of its bodies has moved for some steps. Contacts are those that the step has found:
-// until one of them wakes, nothing that is awake touches them. So a step solves what is awake, and knows nothing of the
-// rest.
+// multiple of kSleepEvery, once none of its bodies has moved for some steps. Contacts are those that the step has
+// found: until one of them wakes, nothing that is awake touches them. So a step solves what is awake, and knows nothing
+// of the rest.
 #include "bullet/sleep.h"
 
 #include <algorithm>
@@ -64,8 +64,8 @@ std::vector<std::vector<std::int32_t>> exchange_numbers(Mailboxes& mailboxes, co
 
 // ---- waking --------------------------------------------------------------------------------------------------------
 
-// Of what has happened to an island: something that may move it, or nothing but that bodies of it change owners, so that
-// it sleeps again as soon as it can.
+// Of what has happened to an island: something that may move it, or nothing but that bodies of it change owners, so
+// that it sleeps again as soon as it can.
 void BulletWorld::wake(int body, bool stays_still) {
   if (body < 0) return;
   if (!stays_still) still_[body] = 0;
@@ -378,9 +378,8 @@ void BulletWorld::find_step_contacts(double timestep, Mailboxes* mailboxes) {
 int BulletWorld::sleeping_count() const {
   int count = 0;
   for (const auto& [label, island] : islands_)
-    count += static_cast<int>(std::count_if(island.bodies.begin(), island.bodies.end(), [this](int id) {
-      return !is_ghost_[id];
-    }));
+    count += static_cast<int>(
+        std::count_if(island.bodies.begin(), island.bodies.end(), [this](int id) { return !is_ghost_[id]; }));
   return count;
 }
 

@@ -596,6 +596,7 @@ std::vector<Neighbour> BulletWorld::places_of_neighbours() const {
     neighbour.turn = from.turn;
     places(from.border, neighbour.border);
     places(from.ghosts, neighbour.ghosts);
+    if (neighbour.border.empty() && neighbour.ghosts.empty()) found.pop_back();  // all of them sleep, in both workers
   }
   return found;
 }

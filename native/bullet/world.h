@@ -49,10 +49,10 @@ struct WorldSettings {
   double warm_start = 0.85;
   bool split_impulse = true;
   bool two_friction_directions = true;
-  bool sleep = false;         // with the substep solver; so the next three
-  double sleep_speed = 0.02;  // length units a second
-  double sleep_spin = 0.1;    // rad/s
-  int sleep_steps = 250;      // that a body has to be slower for
+  bool sleep = false;           // with the substep solver; so the next three
+  double sleep_speed = 0.02;    // length units a second
+  double sleep_spin = 0.1;      // rad/s
+  int sleep_steps = 250;        // that a body has to be slower for
   double margin = 0.04;         // in length units
   bool exact_shapes = false;    // boxes and hulls end where they are drawn, whatever the margin
   bool has_neighbours = false;  // steps are taken together with other workers
@@ -404,7 +404,7 @@ class BulletWorld {
   std::vector<ContactPair> contacts_;
   btScalar thinnest_ = BT_LARGE_FLOAT;  // thickness of the thinnest body of the scene
   bool members_changed_ = false;
-  bool has_grown_ = false;  // by many bodies at once, since the last step
+  bool has_grown_ = false;        // by many bodies at once, since the last step
   double detection_time_ = 0;     // of the last step [s]
   bool contacts_solved_ = false;  // the world has the contacts of the last step, in order
 
