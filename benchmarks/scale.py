@@ -17,6 +17,7 @@ import argparse
 import csv
 import json
 import math
+import re
 import subprocess
 import sys
 import time
@@ -45,22 +46,31 @@ def own_mb(process: psutil.Process) -> float:
     return float(process.memory_full_info().uss) / 1e6
 
 
+def worker_processes() -> list[psutil.Process]:
+    """They are forked off a process that is called lapjoint-fork, and have numbers for it."""
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if re.fullmatch(r"lapjoint-\d+", child.name())]
+
+
 def measure(name: str, size: int, workers: int, warmup: int, steps: int) -> dict[str, Any]:
     """One case, in this process."""
     this = psutil.Process()
     runtime = "process" if workers <= MOST_PROCESSES else "inline"
+    params = Params(workers=workers, runtime=runtime, coupling="tight")
+    with Simulation(scenes.build("bowl", 100), params) as simulation:  # so that everything is imported
+        simulation.step(2)
     before = own_mb(this)
     start = time.perf_counter()
     scene = build(name, size)
     built = time.perf_counter()
-    with Simulation(scene, Params(workers=workers, runtime=runtime, coupling="tight")) as simulation:
+    with Simulation(scene, params) as simulation:
         started = time.perf_counter()
         simulation.step()
         stepped = time.perf_counter()
         server_mb_first = own_mb(this)
         simulation.step(warmup - 1)
         turn = take_turn(simulation, steps)
-        children = [own_mb(child) for child in this.children()]
+        children = [own_mb(child) for child in worker_processes()]
         server = own_mb(this)
     return {
         "scene": name,

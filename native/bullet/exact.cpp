@@ -141,9 +141,12 @@ class ExactAlgorithm : public btCollisionAlgorithm, public ManifoldOwner {
  public:
   ExactAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const btCollisionObject* a,
                  const btCollisionObject* b)
-      : btCollisionAlgorithm(info), reach_(gContactBreakingThreshold), a_(a), b_(b) {
-    for (const btCollisionObject* body : {a, b})
-      reach_ = std::min(reach_, body->getCollisionShape()->getContactBreakingThreshold(gContactBreakingThreshold));
+      : btCollisionAlgorithm(info), a_(a), b_(b) {
+    const auto threshold = [](const btCollisionObject* body) {
+      return body->getCollisionShape()->getContactBreakingThreshold(gContactBreakingThreshold);
+    };
+    threshold_ = std::min(threshold(a), threshold(b));
+    reach_ = std::min(threshold_, gContactBreakingThreshold);
   }
   ~ExactAlgorithm() override { release(); }
   btScalar calculateTimeOfImpact(btCollisionObject*, btCollisionObject*, const btDispatcherInfo&,
@@ -167,15 +170,15 @@ class ExactAlgorithm : public btCollisionAlgorithm, public ManifoldOwner {
     result->setPersistentManifold(manifold_);
   }
 
-  btScalar reach_;  // as `reach_of` its manifold
-  btPersistentManifold* manifold_ = nullptr;
-
- private:
   void release() {
     if (manifold_) m_dispatcher->releaseManifold(manifold_);
     manifold_ = nullptr;
   }
 
+  btScalar threshold_, reach_;  // as its manifold has it, and `reach_of` that
+  btPersistentManifold* manifold_ = nullptr;
+
+ private:
   const btCollisionObject *a_, *b_;
 };
 
@@ -231,6 +234,60 @@ class PolyhedronAlgorithm : public ExactAlgorithm {
 
  private:
   int hint_ = -1;
+};
+
+// A capsule or a sphere as what is within its radius of a line.
+struct Thick {
+  explicit Thick(const Wrapper& of) : middle(of.getWorldTransform().getOrigin()), half(0, 0, 0) {
+    const btCollisionShape* shape = of.getCollisionShape();
+    if (shape->getShapeType() == SPHERE_SHAPE_PROXYTYPE) {
+      radius = static_cast<const btSphereShape*>(shape)->getRadius();
+      return;
+    }
+    const auto& capsule = *static_cast<const btCapsuleShape*>(shape);
+    radius = capsule.getRadius();
+    half = of.getWorldTransform().getBasis().getColumn(capsule.getUpAxis()) * capsule.getHalfHeight();
+  }
+  btVector3 middle, half;
+  btScalar radius;
+};
+
+btScalar gap_between(const Thick& p, const Thick& q) {
+  const auto within = [](btScalar share) { return std::clamp(share, btScalar(-1), btScalar(1)); };
+  const btVector3 apart = p.middle - q.middle;
+  const btScalar pp = p.half.length2(), qq = q.half.length2(), pq = p.half.dot(q.half);
+  const btScalar along_p = p.half.dot(apart), along_q = q.half.dot(apart), sine = pp * qq - pq * pq;
+  btScalar on_p = sine > 0 ? within((pq * along_q - qq * along_p) / sine) : 0;
+  const btScalar on_q = qq > 0 ? within((pq * on_p + along_q) / qq) : 0;
+  if (pp > 0) on_p = within((pq * on_q - along_p) / pp);
+  return (apart + on_p * p.half - on_q * q.half).length() - p.radius - q.radius;
+}
+
+// Two capsules, or one and a sphere: Bullet's own algorithm, where they are near. Boxes around parts of rings that are
+// not meet dozens of others.
+class CapsuleAlgorithm : public ExactAlgorithm {
+ public:
+  CapsuleAlgorithm(const btCollisionAlgorithmConstructionInfo& info, const Wrapper& a, const Wrapper& b,
+                   btConvexPenetrationDepthSolver* depths)
+      : ExactAlgorithm(info, a.getCollisionObject(), b.getCollisionObject()), depths_(depths) {}
+  void processCollision(const Wrapper* a, const Wrapper* b, const btDispatcherInfo& info,
+                        btManifoldResult* out) override {
+    // Bullet finds points up to its threshold, and keeps those that have moved by no more than that along the normal
+    // and across it.
+    constexpr btScalar kFinds = btScalar(1.1), kKeeps = btScalar(1.6);
+    if (gap_between(Thick(*a), Thick(*b)) > (manifold_ ? kKeeps : kFinds) * threshold_) {
+      release();
+    } else {
+      btCollisionAlgorithmConstructionInfo own;
+      own.m_dispatcher1 = m_dispatcher;
+      btConvexConvexAlgorithm(&manifold(), own, a, b, depths_, 0, 3).processCollision(a, b, info, out);
+      if (manifold_->getNumContacts() == 0) release();
+    }
+    out->setPersistentManifold(manifold_);
+  }
+
+ private:
+  btConvexPenetrationDepthSolver* depths_;
 };
 
 // Lowest points of a convex shape over a plane, in the shape's frame: the plane is normal . x + offset = 0.
@@ -688,14 +745,16 @@ std::unique_ptr<btCollisionAlgorithmCreateFunc> creator(Make make) {
 
 }  // namespace
 
-static btDefaultCollisionConstructionInfo with_room() {
+// Bullet's own pools are as large as if there were thousands of contacts, and are touched at once: 4.5 MB for each
+// world. Pieces of memory come from where all others do (bullet/memory.h).
+static btDefaultCollisionConstructionInfo without_pools() {
   btDefaultCollisionConstructionInfo info;
+  info.m_defaultMaxPersistentManifoldPoolSize = info.m_defaultMaxCollisionAlgorithmPoolSize = 1;
   info.m_customCollisionAlgorithmMaxElementSize = sizeof(RoundAlgorithm);  // the largest
   return info;
 }
 
-WorldConfiguration::WorldConfiguration(bool exact)
-    : btDefaultCollisionConfiguration(exact ? with_room() : btDefaultCollisionConstructionInfo()) {
+WorldConfiguration::WorldConfiguration(bool exact) : btDefaultCollisionConfiguration(without_pools()) {
   if (!exact) return;
   using Info = btCollisionAlgorithmConstructionInfo;
   spheres_ = creator<SphereAlgorithm>([](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
@@ -712,6 +771,9 @@ WorldConfiguration::WorldConfiguration(bool exact)
   });
   swapped_plane_ = creator<PlaneAlgorithm>([](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
     return new (room) PlaneAlgorithm(info, a, b, true);
+  });
+  capsules_ = creator<CapsuleAlgorithm>([this](void* room, const Info& info, const Wrapper& a, const Wrapper& b) {
+    return new (room) CapsuleAlgorithm(info, a, b, m_pdSolver);
   });
   triangle_ = creator<TriangleAlgorithm>(
       [](void* room, const Info& info, const Wrapper&, const Wrapper&) { return new (room) TriangleAlgorithm(info); });
@@ -748,6 +810,8 @@ btCollisionAlgorithmCreateFunc* WorldConfiguration::getCollisionAlgorithmCreateF
   const auto is_round = [&](int type) { return type == CAPSULE_SHAPE_PROXYTYPE || has_rim(type); };
   if (boxes_) {
     if (type0 == SPHERE_SHAPE_PROXYTYPE && type1 == SPHERE_SHAPE_PROXYTYPE) return spheres_.get();
+    const auto is_thick = [](int type) { return type == SPHERE_SHAPE_PROXYTYPE || type == CAPSULE_SHAPE_PROXYTYPE; };
+    if (is_thick(type0) && is_thick(type1)) return capsules_.get();
     if (type0 == BOX_SHAPE_PROXYTYPE && type1 == BOX_SHAPE_PROXYTYPE) return boxes_.get();
     if (is_polyhedron(type0) && is_polyhedron(type1)) return polyhedra_.get();
     if (btBroadphaseProxy::isConvex(type0) && type1 == STATIC_PLANE_PROXYTYPE) return plane_.get();

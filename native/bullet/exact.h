@@ -19,7 +19,7 @@ class WorldConfiguration : public btDefaultCollisionConfiguration {
 
  private:
   std::unique_ptr<btCollisionAlgorithmCreateFunc> spheres_, boxes_, polyhedra_, plane_, swapped_plane_, round_,
-      swapped_round_, triangle_, round_triangle_, smooth_, smooth_triangle_, sphere_triangle_;
+      swapped_round_, capsules_, triangle_, round_triangle_, smooth_, smooth_triangle_, sphere_triangle_;
 };
 
 // An algorithm that has a manifold only while its two shapes touch. Bullet makes one of 900 bytes for every pair whose
