@@ -19,14 +19,18 @@ from ..arrays import rotation
 from ..errors import LapjointError
 from ..scene import Capsule, Compound, Part, Plane, Scene
 from .blocks import block_labels
-from .chain_net import LEAN, METAL, PITCH, RADIUS, ROW_PITCH, WIRE
+from .chain_net import LEAN, METAL
 
 SIZE = 5_000
+# Twice the chain net, so that falling rings move by less in a step than their wire is thick.
+RADIUS = 0.2  # [m] of a ring, to the middle of its wire
+WIRE = 0.03  # [m] radius of the wire
+ROW_PITCH = PITCH = 0.27  # [m] between rows, and between rings of a row
 PIECES = 10
 DROP = 0.1  # [m] from the rings to the posts
-POST_RADIUS = 0.4  # [m]
-POST_HEIGHT = 1.6  # [m] with its head
-POSTS_APART = 2.7  # [m]: 20 rings
+POST_RADIUS = 0.6  # [m]
+POST_HEIGHT = 2.0  # [m] with its head
+POSTS_APART = 5.4  # [m]: 20 rings
 
 
 def build(size: int | None = None, seed: int = 0) -> Scene:
