@@ -139,7 +139,7 @@ def every_joint() -> Scene:
             angular=((0.0, 0.0), low, high),
             springs={0: Spring(30.0, 2.0, 0.1), 5: Spring(4.0)},
             motors={2: Motor(0.5, 2.0)},
-            drives={4: Drive(0.1, 0.0, 5.0, 1.0)},
+            drives={4: Drive(0.1, 0.0, 5.0, 1.0), 5: Drive(-0.2, 0.0, 7.0, 1.0, 3.0)},
             frictions={5: 0.3},
             axis=(0.0, 1.0, 0.0),
             breaks=Breaks(torque=9.0),

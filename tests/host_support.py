@@ -6,9 +6,9 @@ import threading
 from collections.abc import Sequence
 
 from lapjoint import Params, Scene
+from lapjoint.workers.runtimes.entrance import Ticket
 from lapjoint.workers.runtimes.host import serve
 from lapjoint.workers.runtimes.hosts import HostsRuntime
-from lapjoint.workers.runtimes.link import Ticket
 from lapjoint.workers.runtimes.placement import Node
 from lapjoint.workers.runtimes.remote_host import HostProcess
 

@@ -537,7 +537,7 @@ std::vector<int> SubstepWorld::find_not_finite() const {
 void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
                                std::vector<Neighbour> neighbours, const std::vector<int>& whole, bool stale) {
   bodies_ = bodies;
-  solver_.bodies.resize(static_cast<int>(bodies.size()), !joints.empty());
+  solver_.bodies.resize(static_cast<int>(bodies.size()), columns_.count > 0);  // structures ask without a joint here
   radii_.resize(bodies.size());
   thickness_.resize(bodies.size());
   members_.assign(bodies.empty() ? 0 : bodies.back()->getUserIndex() + 1, {0, 0});

@@ -151,7 +151,11 @@ void MachineLinks::run() {
       if (link->is_open) worked |= receive(*link, machine);
     const auto now = Clock::now();
     if (worked) last = now;
-    if (now - last < std::chrono::microseconds(spin_us_)) continue;
+    if (now - last < std::chrono::microseconds(spin_us_)) {
+      lock.unlock();
+      std::this_thread::yield();  // whoever needs the core more has it
+      continue;
+    }
     sleep(lock);
     last = Clock::now();
   }

@@ -17,6 +17,7 @@ namespace lapjoint {
 namespace {
 
 constexpr std::uint64_t kInStep = 1u << 20;  // messages to one worker in a step, at most
+constexpr int kYield = 64;                   // after so many looks whoever needs the core more has it
 
 void pause() {
 #if defined(__x86_64__) || defined(_M_X64)
@@ -211,7 +212,10 @@ void Mailboxes::wait_for(SharedNumber& signal, IsThere&& is_there) {
   if (has_come()) return;
   const auto start = std::chrono::steady_clock::now();
   const double cpu = thread_cpu();
-  for (int spin = 0; spin < spins_ && !has_come(); ++spin) pause();
+  for (int spin = 0; spin < spins_ && !has_come(); ++spin) {
+    pause();
+    if (spin % kYield == kYield - 1) std::this_thread::yield();
+  }
   const bool came = has_come() || sleep_until(signal, is_there);
   counts_.wait_wall += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   counts_.wait_cpu += thread_cpu() - cpu;

@@ -68,7 +68,7 @@ struct Bodies {
   std::vector<BodyTraits> traits;
   std::vector<Pose> pose;  // of the last `find_poses`
 
-  // What joints alone need is there only where some are.
+  // What joints alone need is there only where the scene has some.
   void resize(int count, bool jointed);
   int fixed() const { return static_cast<int>(motion.size()) - 1; }
 

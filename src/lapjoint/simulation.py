@@ -156,6 +156,7 @@ class Simulation:
         )
         self.profile = StepProfile()
         """Of the last step; where workers took several by themselves, times are the means of these."""
+        trim()  # of what was needed to start: 400 to 550 bytes of a body
         self._last_step_ms = 0.0
         self._stopped: SimulationStopped | None = None
         self._closed = False

@@ -32,8 +32,8 @@ class Machine:
     def __init__(self, machine: int, link: socket.socket, machine_of: list[int], room: int = ROOM) -> None:
         self.memory = np.zeros(native.Mailboxes.byte_count(len(machine_of), room), np.uint8)
         self.links = native.MachineLinks(machine, 0)
-        self.links.connect(1 - machine, link.detach())
         self.links.set_workers(self.memory, room, machine_of)
+        self.links.connect(1 - machine, link.detach())
         self.mail = {
             worker: native.Mailboxes(self.memory, len(machine_of), room, worker, 0, self.links.bell)
             for worker, there in enumerate(machine_of)

@@ -277,7 +277,7 @@ def test_all_wait_for_the_slowest_in_every_half_sweep() -> None:
         StepReply(between_meetings_s=1e-3 * np.array(ms), cpu_s=1e-3 * sum(ms)) for ms in ([3.0, 1.0], [1.0, 2.5])
     ]
     profile = StepProfile(steps=2)
-    profile.count_workers([], replies, np.zeros((0, 1), np.uint64))
+    profile.count_workers([], replies, np.zeros((0, 1), np.uint64), 0)
     profile.divide_times()
     assert profile.sweep_wait_ms == pytest.approx(0.75)
     assert profile.projected_ms == pytest.approx((3.0 + 2.5) / 2)

@@ -10,14 +10,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
 from host_support import MachinesRuntime
-from lapjoint import Params, Simulation, scenes
+from lapjoint import Box, Params, Simulation, Sphere, scenes
 from lapjoint.errors import WorkerError
 from lapjoint.workers.messages import Command
-from lapjoint.workers.runtimes import base, hosts
+from lapjoint.workers.runtimes import base, fleet
 from parallel_support import children, poll
 
 pytestmark = pytest.mark.slow
@@ -68,6 +69,36 @@ def test_the_same_bits_and_a_connection_for_each_two_machines(
     assert hashes[0] == hashes[1]
     assert poll(lambda: tcp_sockets() == before, LIMIT_S)
     assert children() == []
+
+
+def test_what_is_asked_is_answered_as_on_one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What rays meet, what is nearest, and what is sensed, while bodies come, go and are set."""
+    monkeypatch.setattr(MachinesRuntime, "cpu_counts", (1, 2))
+    random = np.random.default_rng(0)
+    origins, directions = random.uniform(-6, 6, (100, 3)), random.normal(size=(100, 3))
+    for params in ({"coupling": "tight"}, {"coupling": "blend", "growth_depth": 1}):
+        found = []
+        for kind in ({"runtime": "inline"}, {"runtime": "machines"}):
+            scene = scenes.build("bowl", 120)
+            scene.add_sensor(Box((2, 2, 2)), (0, 0, 1))
+            answers: list[Any] = []
+            with Simulation(scene, Params(workers=3, **kind, **params)) as simulation:  # type: ignore[arg-type]
+                for turn in range(3):
+                    if turn == 1:
+                        simulation.add_bodies(Sphere(0.2), [(0, 0, 3), (1, 0, 3.5)])
+                        simulation.remove_bodies([5, 40])
+                        states = simulation.states_of([8])
+                        states[:, 2] += 0.25
+                        simulation.set_states([8], states)
+                    hits = simulation.cast_rays(origins, directions, all_hits=True)
+                    near, inside = simulation.closest_points(origins), simulation.inside()
+                    rows = [hits.ray, hits.body, hits.distance, near.body, near.distance, inside.sensor, inside.body]
+                    answers += [np.asarray(row).tolist() for row in rows]
+                    simulation.step(6)
+                events = simulation.sensor_events
+                assert len(events.step) > 0
+                found.append([*answers, events.step.tolist(), events.pair.tolist(), simulation.state_hash])
+        assert found[0] == found[1]
 
 
 def tcp_sockets() -> list[str]:
@@ -147,7 +178,7 @@ def test_a_machine_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_machine_with_another_lapjoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "source_digest", lambda: "another")
+    monkeypatch.setattr(fleet, "source_digest", lambda: "another")
     with pytest.raises(WorkerError, match=r"node 127\.0\.0\.1 has a lapjoint of the same version whose files differ"):
         simulate("pyramid", runtime="machines")
     assert children() == []

@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from lapjoint.workers.runtimes.link import CONNECT_S, MOST_DESCRIPTION, MOST_SILENT, PREFIX, Entrance, Link, connect
+from lapjoint.workers.runtimes.entrance import CONNECT_S, MOST_SILENT, Entrance, connect
+from lapjoint.workers.runtimes.link import MOST_DESCRIPTION, PREFIX, Link
 from ray_support import LIMIT_S
 
 
@@ -66,11 +67,11 @@ def test_letters_come_as_they_were_sent(sizes: list[int]) -> None:
     ours, theirs = two_links()
     parts = [bytes([number]) * size for number, size in enumerate(sizes)]
     with ThreadPoolExecutor(1) as pool:
-        for turn in range(2):
-            sent = pool.submit(ours.send, "step", parts, turn=turn, name="ö")
+        for turn in range(4):
+            sent = pool.submit(ours.send, "step", parts, -turn, turn=turn // 2, name="ö")
             letter = theirs.receive()
             sent.result()
-            assert (letter.kind, letter.values) == ("step", {"turn": turn, "name": "ö"})
+            assert (letter.kind, letter.number, letter.values) == ("step", -turn, {"turn": turn // 2, "name": "ö"})
             assert [bytes(part) for part in letter.parts] == parts
     ours.close()
     theirs.close()
@@ -80,11 +81,13 @@ def test_letters_come_as_they_were_sent(sizes: list[int]) -> None:
     ("content", "error"),
     [
         (b"short", OSError),
-        (PREFIX.pack(MOST_DESCRIPTION + 1, 0), ValueError),
-        (PREFIX.pack(4, 0) + b"none", ValueError),
-        (PREFIX.pack(15, 2) + b'["a", {}, [64]]' + b"12", ValueError),
+        (PREFIX.pack(1 << 30, MOST_DESCRIPTION + 1, 0, 0), ValueError),
+        (PREFIX.pack(1 << 62, 10, 1 << 61, 0), ValueError),
+        (PREFIX.pack(10, 11, 0, 0), ValueError),
+        (PREFIX.pack(4, 4, 0, 0) + b"none", ValueError),
+        (PREFIX.pack(17, 9, 1, 0) + bytes([64, *[0] * 7]) + b'["a", {}]', ValueError),
     ],
-    ids=["cut off", "too long", "no description", "a part is missing"],
+    ids=["cut off", "too long", "too many", "too short", "no description", "a part is missing"],
 )
 def test_what_is_no_letter(content: bytes, error: type[Exception]) -> None:
     ours, theirs = socket.socketpair()

@@ -30,7 +30,7 @@ from lapjoint import (
 from lapjoint.errors import SimulationStopped
 from lapjoint.workers.messages import StepCommand, StepReply, WorkerFailure
 from lapjoint.workers.runtimes import make_runtime
-from parallel_support import finish, poll
+from parallel_support import finish, poll, worker_processes
 from ray_support import LIMIT_S, gone, ray_processes
 
 pytest.importorskip("ray")
@@ -237,14 +237,6 @@ def test_programs_leave_nothing_behind() -> None:
     assert not Path(folder_of(dies.pid)).exists()
 
 
-def has_workers(pid: int) -> bool:
-    for process in psutil.Process(pid).children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            if any("process_worker" in word for word in process.cmdline()):
-                return True
-    return False
-
-
 @pytest.mark.parametrize(
     ("number", "exit_code"),
     [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)],
@@ -263,7 +255,7 @@ def test_end_of_the_command_line(number: signal.Signals, exit_code: int) -> None
     )
     try:
         folder = folder_of(process.pid)
-        assert poll(lambda: has_workers(process.pid), LIMIT_S)
+        assert poll(lambda: worker_processes(process.pid), LIMIT_S)
         if number == signal.SIGINT:
             os.killpg(process.pid, number)  # as the terminal does: to all of its process group
         else:

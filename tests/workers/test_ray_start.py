@@ -37,6 +37,14 @@ def test_every_kind_of_error(monkeypatch: pytest.MonkeyPatch, address: str | Non
     assert "\n" not in str(caught.value)
 
 
+def test_no_cluster_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lapjoint.workers.runtimes.ray_cluster import join_cluster
+
+    monkeypatch.setattr(ray, "__version__", "2.59.1")
+    with pytest.raises(LapjointError, match=r"Ray 2\.59\.1 demands no token.*give the address of a cluster"):
+        join_cluster(None)
+
+
 FAILS = """
 import os, sys, time
 from pathlib import Path

@@ -14,7 +14,8 @@ from lapjoint.arrays import rotation
 from lapjoint.scene import STATE_SIZE
 from lapjoint.scene.shared import SceneLayout, read_scene
 from lapjoint.workers.codec import from_bytes, to_bytes
-from lapjoint.workers.messages import Command, StatePart, StepCommand, StepReply
+from lapjoint.workers.kept import Kept
+from lapjoint.workers.messages import AnswerPart, Command, StatePart, StepCommand, StepReply
 from lapjoint.workers.runtimes import base
 from lapjoint.workers.runtimes.placement import Node, place
 from lapjoint.workers.runtimes.remote import RemoteStates
@@ -40,6 +41,7 @@ class Loopback:
         self.border_states = np.zeros((scene.body_count, STATE_SIZE))
         self.worker_states = np.zeros((scene.body_count * worker_count, STATE_SIZE))
         self.remote = RemoteStates(scene, params, self.border_states)
+        self.kept = Kept.none()  # here no step fails
         self.wait_cpu_s = 0.0
         self.fetch_count = 0
         self.row_bytes = 0
@@ -91,7 +93,9 @@ class Loopback:
         replies = self.remote.unpack(commands, answers, self.worker_states)
         if self.remote.needs_all:
             self.fetch()
-        assert all(isinstance(reply, StepReply | StatePart) for reply in replies), list(map(from_bytes, answers))
+        assert all(isinstance(reply, StepReply | StatePart | AnswerPart) for reply in replies), list(
+            map(from_bytes, answers)
+        )
         return replies  # type: ignore[return-value]
 
     def close(self) -> None:

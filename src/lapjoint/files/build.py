@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,11 @@ from ..scene import Compound, Gear, Material, Part, Scene, Sphere
 from ..scene.filters import ALL_GROUPS
 from ..scene.joints import WORLD
 from ..scene.shapes import STATIC_ONLY, MovingShape, mass_properties
-from .filters import Filters, find_filters
+from .groups import Groups, assign_groups
 from .model import Array, Collider, Link, LinkJoint, Mass, Model, Motion
 from .notes import Notes
 
+_T = TypeVar("_T")
 WATER = 1000.0
 """kg/m^3, of colliders without a density of their own, as for bodies of a scene."""
 ASIDE = 1e-6
@@ -37,19 +39,19 @@ def build_scene(model: Model, notes: Notes) -> Scene:
         raise notes.refuse("", str(error)) from None
     scene.camera = model.camera
     _separate_still_links(model)
-    filters = given_filters(model) or find_filters(model.may_touch, _label_counts(model))
-    bodies = _add_bodies(scene, model, filters, notes)
+    groups = given_groups(model) or assign_groups(model.may_touch, _label_counts(model))
+    bodies = _add_bodies(scene, model, groups, notes)
     statics = np.full(len(model.links), -1)  # the first of each link
     for number, link in enumerate(model.links):
         if link.motion is not Motion.MOVING:
             statics[number] = scene.static_count
             try:
-                _add_static(scene, link, filters)
+                _add_static(scene, link, groups)
             except LapjointError as error:
                 raise notes.refuse(link.where or link.name, str(error)) from None
     _add_joints(scene, model, bodies, notes)
-    _add_sensors(scene, model, filters, bodies, statics, notes)
-    _ignore(scene, model, filters, bodies, notes)
+    _add_sensors(scene, model, groups, bodies, statics, notes)
+    _ignore(scene, model, groups, bodies, notes)
     _set_start(scene, model, bodies, notes)
     kinematic = len(scene.motions)
     notes.count("bodies", scene.body_count)
@@ -109,7 +111,7 @@ def _mass(link: Link) -> Mass:
     return Mass(mass, centre, moved * mass / solid.mass)
 
 
-def _add_bodies(scene: Scene, model: Model, filters: Filters, notes: Notes) -> NDArray[np.int64]:
+def _add_bodies(scene: Scene, model: Model, groups: Groups, notes: Notes) -> NDArray[np.int64]:
     """Links that move; the bodies' numbers by the links', WORLD where these do not."""
     bodies, made = np.full(len(model.links), WORLD), []
     for number, link in enumerate(model.links):
@@ -117,22 +119,29 @@ def _add_bodies(scene: Scene, model: Model, filters: Filters, notes: Notes) -> N
             continue
         try:
             mass = _mass(link)
-            made.append(_Body(link, mass, *_shape_about(link, mass, filters)))
+            made.append(_Body(link, mass, *_shape_about(link, mass, groups)))
         except LapjointError as error:
             raise notes.refuse(link.where or link.name, str(error)) from None
         bodies[number] = len(made) - 1
     # Bodies of one material, with names or without, are added at once.
     for _, run in groupby(made, lambda body: (body.material, bool(body.link.name))):
         together = list(run)
-        try:
-            _add_together(scene, together, filters)
-        except LapjointError:
-            for body in together:  # which of them it is
-                try:
-                    _add_together(scene, [body], filters)
-                except LapjointError as error:
-                    raise notes.refuse(body.link.where or body.link.name, str(error)) from None
+        _all_at_once(together, lambda some: _add_together(scene, some, groups), lambda one: one.link, notes)
     return bodies
+
+
+def _all_at_once(
+    things: list[_T], add: Callable[[list[_T]], None], named: Callable[[_T], Link | LinkJoint], notes: Notes
+) -> None:
+    """Add all of them together; where that is refused, one by one, to name the one that it is."""
+    try:
+        add(things)
+    except LapjointError:
+        for one in things:
+            try:
+                add([one])
+            except LapjointError as error:
+                raise notes.refuse(named(one).where or named(one).name, str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -152,15 +161,15 @@ class _Body:
             return surface
         return replace(surface, linear_damping=linear, angular_damping=angular)
 
-    def bits(self, filters: Filters) -> tuple[int, int]:
+    def bits(self, groups: Groups) -> tuple[int, int]:
         """Group and mask."""
         if not self.link.colliders:
             return UNSEEN, 0
         label = self.link.colliders[0].label
-        return int(filters.group[label]), int(filters.mask[label])
+        return int(groups.group[label]), int(groups.mask[label])
 
 
-def _add_together(scene: Scene, made: list[_Body], filters: Filters) -> None:
+def _add_together(scene: Scene, made: list[_Body], groups: Groups) -> None:
     links = [body.link for body in made]
     turns = np.array([link.quaternion for link in links], float)
     centres = np.array([link.position for link in links], float)
@@ -169,7 +178,7 @@ def _add_together(scene: Scene, made: list[_Body], filters: Filters) -> None:
     own = np.array([body.turn for body in made], float)
     axes = rotation.to_matrix(own)
     inertia = axes.transpose(0, 2, 1) @ np.array([body.mass.inertia for body in made], float) @ axes
-    group, mask = zip(*(body.bits(filters) for body in made), strict=True)
+    group, mask = zip(*(body.bits(groups) for body in made), strict=True)
     scene.add_bodies(
         [body.shape for body in made],
         centres,
@@ -187,7 +196,7 @@ def _add_together(scene: Scene, made: list[_Body], filters: Filters) -> None:
     )
 
 
-def _shape_about(link: Link, mass: Mass, filters: Filters) -> tuple[MovingShape, Array]:
+def _shape_about(link: Link, mass: Mass, groups: Groups) -> tuple[MovingShape, Array]:
     """A link's shape about its centre of mass, and how that is turned in the link's frame."""
     straight = np.array([1.0, 0.0, 0.0, 0.0])
     if not link.colliders:
@@ -201,10 +210,10 @@ def _shape_about(link: Link, mass: Mass, filters: Filters) -> tuple[MovingShape,
         size = (max(float(np.trace(mass.inertia)), 0.0) / mass.mass) ** 0.5 if mass.mass > 0 else 0.0
         if np.abs(only.position - mass.centre).max() <= ASIDE * max(size, 1e-3):
             return only.shape, np.asarray(only.quaternion, float)  # type: ignore[return-value]
-    return Compound.centred(tuple(_parts(link, mass.centre, filters))), straight
+    return Compound.centred(tuple(_parts(link, mass.centre, groups))), straight
 
 
-def _parts(link: Link, origin: Array, filters: Filters) -> list[Part]:
+def _parts(link: Link, origin: Array, groups: Groups) -> list[Part]:
     """A link's colliders as parts of a compound with this origin. The body has surface and filter of the first; parts
     that have others have their own."""
     found, first = [], link.colliders[0]
@@ -212,7 +221,7 @@ def _parts(link: Link, origin: Array, filters: Filters) -> list[Part]:
         own: dict[str, Any] = {"relative_density": collider.relative_density}
         if collider.material != first.material:
             own["material"] = collider.material
-        for name, bits in (("group", filters.group), ("mask", filters.mask)):
+        for name, bits in (("group", groups.group), ("mask", groups.mask)):
             if bits[collider.label] != bits[first.label]:
                 own[name] = int(bits[collider.label])
         inner = collider.shape.parts if isinstance(collider.shape, Compound) else (Part(collider.shape),)  # type: ignore[arg-type]
@@ -223,27 +232,27 @@ def _parts(link: Link, origin: Array, filters: Filters) -> list[Part]:
     return found
 
 
-def _add_static(scene: Scene, link: Link, filters: Filters) -> None:
+def _add_static(scene: Scene, link: Link, groups: Groups) -> None:
     """Its colliders one by one: each may be of any shape, and has its own material and filter. What moves as one is
     one compound, where that can be."""
     convex = not any(isinstance(collider.shape, STATIC_ONLY) for collider in link.colliders)
     moves_as_one = link.motion is Motion.KINEMATIC and len(link.colliders) > 1
     if link.colliders and convex and (link.is_whole or moves_as_one):
         first = link.colliders[0]
-        shape = Compound.centred(tuple(_parts(link, np.zeros(3), filters)))
-        _add_one_static(scene, link, Collider(shape, material=first.material, label=first.label), filters)
+        shape = Compound.centred(tuple(_parts(link, np.zeros(3), groups)))
+        _add_one_static(scene, link, Collider(shape, material=first.material, label=first.label), groups)
         return
     for collider in link.colliders:
-        _add_one_static(scene, link, collider, filters)
+        _add_one_static(scene, link, collider, groups)
 
 
-def _add_one_static(scene: Scene, link: Link, collider: Collider, filters: Filters) -> None:
+def _add_one_static(scene: Scene, link: Link, collider: Collider, groups: Groups) -> None:
     place = link.position + rotation.rotate(link.quaternion, collider.position)
     turn = rotation.multiply(link.quaternion, collider.quaternion)
     options: dict[str, Any] = {
         "material": collider.material,
-        "group": int(filters.group[collider.label]),
-        "mask": int(filters.mask[collider.label]),
+        "group": int(groups.group[collider.label]),
+        "mask": int(groups.mask[collider.label]),
         "surface_velocity": link.surface_velocity,
     }
     if link.motion is not Motion.KINEMATIC:
@@ -254,7 +263,7 @@ def _add_one_static(scene: Scene, link: Link, collider: Collider, filters: Filte
         scene.motions[number] = link.given_motion
 
 
-# ---- joints, filters, start ----------------------------------------------------------------------------------------
+# ---- joints, groups, start ----------------------------------------------------------------------------------------
 
 
 def _add_joints(scene: Scene, model: Model, bodies: NDArray[np.int64], notes: Notes) -> None:
@@ -268,14 +277,7 @@ def _add_joints(scene: Scene, model: Model, bodies: NDArray[np.int64], notes: No
     alike = [(one.joint, one.collide, one.anchor_b is None, one.quaternion_b is None) for one in model.joints]
     for _, run in groupby(zip(alike, model.joints, strict=True), lambda pair: pair[0]):
         together = [one for _, one in run]
-        try:
-            _join(scene, together, bodies)
-        except LapjointError:
-            for one in together:  # which of them it is
-                try:
-                    _join(scene, [one], bodies)
-                except LapjointError as error:
-                    raise notes.refuse(one.where or one.name, str(error)) from None
+        _all_at_once(together, lambda some: _join(scene, some, bodies), lambda one: one, notes)
 
 
 def _join(scene: Scene, joints: list[LinkJoint], bodies: NDArray[np.int64]) -> None:
@@ -297,7 +299,7 @@ def _join(scene: Scene, joints: list[LinkJoint], bodies: NDArray[np.int64]) -> N
 def _add_sensors(
     scene: Scene,
     model: Model,
-    filters: Filters,
+    groups: Groups,
     bodies: NDArray[np.int64],
     statics: NDArray[np.int64],
     notes: Notes,
@@ -317,7 +319,7 @@ def _add_sensors(
                 place, turn = rotation.rotate(back, place - table.position[row]), rotation.multiply(back, turn)
         mask = ALL_GROUPS if one.mask is None else one.mask
         if one.mask is None and one.senses is not None:
-            mask = int(np.bitwise_or.reduce(filters.group[one.senses], initial=0))
+            mask = int(np.bitwise_or.reduce(groups.group[one.senses], initial=0))
         try:
             scene.add_sensor(one.shape, place, turn, body=on, mask=mask, name=one.name or None)
         except LapjointError as error:
@@ -350,7 +352,7 @@ def _separate_still_links(model: Model) -> None:
         sensor.senses = None if sensor.senses is None else sensor.senses[before]
 
 
-def given_filters(model: Model) -> Filters | None:
+def given_groups(model: Model) -> Groups | None:
     """The groups and masks that the file has, if they let those touch that may."""
     if model.bits is None or len(model.bits) != len(model.may_touch):
         return None
@@ -358,7 +360,7 @@ def given_filters(model: Model) -> Filters | None:
     seen = (group[:, None] & mask[None, :]).astype(bool)
     if not np.array_equal(seen & seen.T, model.may_touch):
         return None
-    return Filters(group, mask, np.empty((0, 2), np.int32))
+    return Groups(group, mask, np.empty((0, 2), np.int32))
 
 
 def _label_counts(model: Model) -> NDArray[np.float64]:
@@ -370,14 +372,14 @@ def _label_counts(model: Model) -> NDArray[np.float64]:
     return counts
 
 
-def _ignore(scene: Scene, model: Model, filters: Filters, bodies: NDArray[np.int64], notes: Notes) -> None:
+def _ignore(scene: Scene, model: Model, groups: Groups, bodies: NDArray[np.int64], notes: Notes) -> None:
     pairs = {tuple(sorted((int(bodies[a]), int(bodies[b])))) for a, b in model.ignored}
     pairs = {(a, b) for a, b in pairs if a != b and a != WORLD}
     links_of: dict[int, set[int]] = {}
     for number, link in enumerate(model.links):
         for collider in link.colliders:
             links_of.setdefault(collider.label, set()).add(number)
-    for one, other in filters.ignored.tolist():
+    for one, other in groups.ignored.tolist():
         for a in links_of.get(one, ()):
             for b in links_of.get(other, ()):
                 if a == b:

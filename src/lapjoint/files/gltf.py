@@ -26,6 +26,7 @@ from .gltf_shapes import Shapes
 from .gltf_words import OWN, RIGID, SHAPES
 from .model import WORLD, Array, Collider, Link, LinkJoint, LinkSensor, Mass, Model, Motion
 from .notes import Notes
+from .own import set_link, set_model
 
 KNOWN = (RIGID, SHAPES)
 MAGIC, JSON_CHUNK, BINARY_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942
@@ -137,15 +138,9 @@ class _Reader:
     def _read_settings(self) -> None:
         """What an export has written of a scene. The extensions have no gravity: it is that of the Earth."""
         own, model = _own(self._scene), self._model
-        model.name = str(own.get("name", model.name))
+        set_model(model, own)
         if "gravity" in own:
             model.gravity = np.array(own["gravity"], float).reshape(3)
-        model.timestep = own.get("timestep")
-        settings = {"iterations": "iterations", "growth_depth": "growthDepth", "search_depth": "searchDepth"}
-        model.settings = {name: int(own[word]) for name, word in settings.items() if word in own}
-        if "camera" in own:
-            eye, target = np.array(own["camera"], float).reshape(2, 3).tolist()
-            model.camera = (tuple(eye), tuple(target))
 
     # ---- links -----------------------------------------------------------------------------------------------------
 
@@ -157,14 +152,7 @@ class _Reader:
         where = self._nodes.where(node)
         link = Link("", self._nodes.position[node], self._nodes.quaternion[node], where=where)
         if "kind" in own:
-            link.name = str(own.get("name", ""))
-            link.is_whole = own.get("shape") == "Compound"
-            link.label = int(own.get("label", 0))
-            link.hit_impulse = float(own.get("hitImpulse", np.inf))
-            link.hit_speed = float(own.get("hitSpeed", np.inf))
-            link.touch_events = bool(own.get("touchEvents", False))
-            link.damping = (float(own.get("linearDamping", 0.0)), float(own.get("angularDamping", 0.0)))
-            link.surface_velocity = np.array(own.get("surfaceVelocity", np.zeros(6)), float)
+            set_link(link, own)
         else:
             link.name = str(self._nodes.entries[node].get("name") or f"node {node}")
         if "motion" in rigid:

@@ -8,27 +8,13 @@ import numpy as np
 
 from ..arrays import rotation
 from ..errors import LapjointError
-from ..scene import (
-    FREE,
-    LOCKED,
-    Ball,
-    Breaks,
-    Distance,
-    Drive,
-    Fixed,
-    Gear,
-    Hinge,
-    Motor,
-    SixAxis,
-    Slider,
-    Spring,
-)
+from ..scene import FREE, LOCKED, Ball, Breaks, Distance, Drive, Fixed, Gear
 from ..scene.joints import Joint
+from .axes import Axes, Limits
 from .gltf_words import OWN
 from .model import Array
 from .notes import Notes
 
-Limits = tuple[float, float]
 STRAIGHT = rotation.IDENTITY
 ALONG = rotation.between((1.0, 0.0, 0.0), np.eye(3))
 """From x, along which hinges and sliders are, to each axis."""
@@ -52,65 +38,32 @@ def _joint(entry: dict[str, Any], own: dict[str, Any], sign: float, notes: Notes
     if kind == "gear":
         return Gear(float(own["gearRatio"]), breaks=breaks), STRAIGHT
     alone, together = _limits(entry, sign, notes, where)
-    motors, springs, frictions = _own_axes(own)
-    drives = {
-        axis: drive
-        for axis, drive in _drives(entry, sign, notes)
-        if alone.get(axis) != LOCKED and axis not in motors and axis not in springs
-    }
-    notes.count("drives", len(drives))
-    if ("linear", 3) in together and len(alone) == 0 and len(together) == 1 and not drives:
+    axes = Axes.of_export(own)
+    axes.limits = alone
+    for axis, drive in _drives(entry, sign, notes):
+        axes.add_drive(axis, drive)
+    notes.count("drives", len(axes.drives))
+    if ("linear", 3) in together and len(alone) == 0 and len(together) == 1 and not axes.drives:
         low, high = together["linear", 3]
         return Distance(lower=max(low, 0.0), upper=high, breaks=breaks), STRAIGHT
-    limits = [alone.get(axis, FREE) for axis in range(6)]
-    turns = ("angular", 2) in together or limits[3] == FREE
-    is_ball = limits[:3] == [LOCKED] * 3 and limits[4:] == [FREE] * 2 and turns and kind in (None, "ball")
-    if is_ball and not drives and not motors:
+    held, turning = all(alone.get(axis) == LOCKED for axis in range(3)), not {4, 5} & alone.keys()
+    round_cone = ("angular", 2) in together or 3 not in alone
+    if held and turning and round_cone and kind in (None, "ball") and not axes.drives and not axes.motors:
         _, swing = together.pop(("angular", 2), (0.0, None))
-        twist = None if limits[3] == FREE else limits[3]
-        return Ball(swing=swing, twist=twist, friction=frictions.get(3, 0.0), breaks=breaks), STRAIGHT
+        friction = axes.frictions.get(3, 0.0)
+        return Ball(swing=swing, twist=alone.get(3), friction=friction, breaks=breaks), STRAIGHT
     for (what, count), ends in together.items():
-        axes = {("linear", 3): (0, 1, 2), ("linear", 2): (1, 2), ("angular", 2): (4, 5)}.get((what, count), ())
-        if not axes:
+        several = {("linear", 3): (0, 1, 2), ("linear", 2): (1, 2), ("angular", 2): (4, 5)}.get((what, count), ())
+        if not several:
             raise LapjointError(f"a limit of {count} {what} axes together, which lapjoint does not have")
         notes.approximate(where, "a limit of several axes together is one of each")
-        for axis in axes:
-            limits[axis] = (-ends[1], ends[1])
-    return _by_axes(limits, drives, motors, springs, frictions, breaks, kind)
-
-
-def _by_axes(
-    limits: list[Limits],
-    drives: dict[int, Drive],
-    motors: dict[int, Motor],
-    springs: dict[int, Spring],
-    frictions: dict[int, float],
-    breaks: Breaks | None,
-    kind: str | None,
-) -> tuple[Joint, Array]:
-    free = [axis for axis in range(6) if limits[axis] != LOCKED]
+        axes.limits |= dict.fromkeys(several, (-ends[1], ends[1]))
+    free = [axis for axis in range(6) if axes.limits.get(axis) != LOCKED]
     if not free and kind in (None, "fixed"):
         return Fixed(breaks=breaks), STRAIGHT
-    if len(free) == 1 and not springs and kind in (None, "hinge", "slider"):
-        (axis,) = free
-        made = (Hinge if axis >= 3 else Slider)(
-            limits=limits[axis],
-            motor=motors.get(axis),
-            drive=drives.get(axis),
-            friction=frictions.get(axis, 0.0),
-            breaks=breaks,
-        )
-        return made, ALONG[axis % 3]
-    made_of_all = SixAxis(
-        linear=tuple(limits[:3]),
-        angular=tuple(limits[3:]),
-        springs=springs,
-        motors=motors,
-        drives=drives,
-        frictions=frictions,
-        breaks=breaks,
-    )
-    return made_of_all, STRAIGHT
+    if len(free) == 1 and not axes.springs and kind in (None, "hinge", "slider"):
+        return axes.hinge_or_slider(free[0], breaks), ALONG[free[0] % 3]
+    return axes.six_axis(breaks), STRAIGHT
 
 
 def _limits(
@@ -162,23 +115,6 @@ def _drives(entry: dict[str, Any], sign: float, notes: Notes) -> list[tuple[int,
         )
         found.append((int(drive["axis"]) + (3 if drive["type"] == "angular" else 0), made))
     return found
-
-
-def _own_axes(own: dict[str, Any]) -> tuple[dict[int, Motor], dict[int, Spring], dict[int, float]]:
-    """Motors, springs and frictions that an export has written, by axis."""
-    columns = {name: np.array(own.get(name, np.zeros(6)), float).reshape(6).tolist() for name in OWN_COLUMNS}
-    motors = {
-        axis: Motor(columns["motorVelocity"][axis], most) for axis, most in enumerate(columns["motorMaxForce"]) if most
-    }
-    springs = {
-        axis: Spring(stiffness, columns["springDamping"][axis], columns["springRest"][axis])
-        for axis, stiffness in enumerate(columns["springStiffness"])
-        if stiffness
-    }
-    return motors, springs, {axis: friction for axis, friction in enumerate(columns["friction"]) if friction}
-
-
-OWN_COLUMNS = ("motorVelocity", "motorMaxForce", "springStiffness", "springDamping", "springRest", "friction")
 
 
 def _breaks(own: dict[str, Any]) -> bool:

@@ -9,31 +9,16 @@ from numpy.typing import NDArray
 
 from ..arrays import rotation
 from ..errors import LapjointError
-from ..scene import (
-    Box,
-    Capsule,
-    Cone,
-    ConvexHull,
-    Cylinder,
-    Ellipsoid,
-    HeightField,
-    Plane,
-    Sphere,
-    TriangleMesh,
-)
-from ..scene.shapes import StaticShape, hull_faces
+from ..scene import Box, ConvexHull, Ellipsoid, HeightField, Plane, Sphere, TriangleMesh
 from .gltf_buffers import Buffers
 from .gltf_entries import entry_of
 from .gltf_words import OWN
 from .notes import Notes
+from .solids import HERE, Placed, hull_of, standing
 
 Array = NDArray[np.float64]
 ALONG_Y = rotation.between((0.0, 0.0, 1.0), (0.0, 1.0, 0.0))
 """Capsules, cylinders, cones and planes of glTF stand along y."""
-AGAINST_Y = rotation.between((0.0, 0.0, 1.0), (0.0, -1.0, 0.0))
-HERE = np.zeros(3)
-Placed = tuple[StaticShape, Array, Array]
-"""A shape, where its centre is and how it is turned in the node's frame."""
 DEEPEST = 100
 
 
@@ -83,15 +68,8 @@ class Shapes:
             raise LapjointError(f"a shape of the type {kind!r}, which lapjoint does not have")
         if not (even or (kind == "cylinder" and abs(x - z) <= 1e-6 * x)):
             raise LapjointError(f"a {kind} with uneven scales {scale.tolist()}, expected even ones")
-        bottom, top = x * float(own.get("radiusBottom", 0.25)), x * float(own.get("radiusTop", 0.25))
-        height = y * float(own.get("height", 0.5))
-        if bottom == top:
-            return (Capsule if kind == "capsule" else Cylinder)(bottom, height), HERE, ALONG_Y
-        if kind == "cylinder" and min(bottom, top) == 0:
-            # Its frame is in the middle of its height, its centre of mass a quarter above its base.
-            turn = AGAINST_Y if bottom == 0 else ALONG_Y
-            return Cone(max(bottom, top), height), rotation.rotate(turn, (0.0, 0.0, -height / 4)), turn
-        raise LapjointError(f"a {kind} of two radii, {bottom:g} and {top:g}, expected one")
+        bottom, top = (x * float(own.get(f"radius{end}", 0.25)) for end in ("Bottom", "Top"))
+        return standing(kind, bottom, top, y * float(own.get("height", 0.5)), ALONG_Y)
 
     def _mesh(self, geometry: dict[str, Any], node: int, scale: Array, where: str, moves: bool) -> Placed:
         source = geometry.get("node", node)
@@ -111,11 +89,10 @@ class Shapes:
             return TriangleMesh(points, triangles), HERE, rotation.IDENTITY
         if not geometry.get("convexHull"):
             self._notes.approximate(where, "a mesh that moves is its convex hull")
-        hull = ConvexHull(points)
         if own.get("shape") == "ConvexHull":
+            hull = ConvexHull(points)
             return hull, hull.centre, rotation.IDENTITY
-        corners = ConvexHull(hull_faces(hull.points)[0])
-        return corners, hull.centre + corners.centre, rotation.IDENTITY
+        return hull_of(points)
 
     def _meshes_below(self, node: int, where: str, depth: int) -> tuple[Array, NDArray[np.int32]]:
         """The meshes of a node and of all below it, in the node's frame."""

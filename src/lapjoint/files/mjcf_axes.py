@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import rotation
 from ..scene import LOCKED, Drive, Hinge, SixAxis, Slider, Spring
+from .axes import Axes
 from .model import Array
 
 TOGETHER = 1e-6
@@ -41,14 +42,12 @@ def direction(axis: Array) -> tuple[float, float, float]:
 
 
 def _six_axis_of(axes: dict[int, Axis]) -> SixAxis:
-    limits = [axes[k].limits if k in axes else LOCKED for k in range(6)]
-    return SixAxis(
-        linear=tuple(limits[:3]),
-        angular=tuple(limits[3:]),
+    return Axes(
+        limits={k: axes[k].limits if k in axes else LOCKED for k in range(6)},
         springs={k: one.spring for k, one in axes.items() if one.spring is not None},
         drives={k: one.drive for k, one in axes.items() if one.drive is not None},
         frictions={k: one.friction for k, one in axes.items() if one.friction},
-    )
+    ).six_axis()
 
 
 def six_axis(axes: list[Axis]) -> tuple[SixAxis, Array] | None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..scene import Box, Capsule, ConvexHull, Cylinder, Ellipsoid, HeightField, Material, Plane, Sphere
-from ..scene.shapes import StaticShape, hull_faces
+from ..scene import Box, Capsule, Cylinder, Ellipsoid, HeightField, Material, Plane, Sphere
+from ..scene.shapes import StaticShape
 from .model import Array
 from .notes import Notes
+from .solids import HERE, hull_of
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
-HERE = np.zeros(3)
 Placed = tuple[StaticShape, Array]
 """A shape, and where its centre is in the geom's frame."""
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -54,9 +54,7 @@ class Shapes:
         """MuJoCo collides with the hulls of meshes."""
         if mesh not in self._hulls:
             first, count = self._m.mesh_vertadr[mesh], self._m.mesh_vertnum[mesh]
-            hull = ConvexHull(np.array(self._m.mesh_vert[first : first + count], float))
-            small = ConvexHull(hull_faces(hull.points)[0])
-            self._hulls[mesh] = small, hull.centre + small.centre
+            self._hulls[mesh] = hull_of(self._m.mesh_vert[first : first + count].astype(float))[:2]
         return self._hulls[mesh]
 
     def _height_field(self, number: int, where: str, moves: bool) -> StaticShape:

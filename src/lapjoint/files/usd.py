@@ -24,6 +24,7 @@ from . import usd_joints, usd_shapes
 from . import usd_words as words
 from .model import WORLD, Array, Collider, Link, LinkJoint, LinkSensor, Mass, Model, Motion
 from .notes import Notes
+from .own import set_link, set_model
 from .usd_values import AXES, DEGREE, given, own_values, poses, quaternions, vector
 
 TURNS = {name: rotation.between((1.0, 0.0, 0.0), axis) for name, axis in AXES.items()}
@@ -209,29 +210,11 @@ class _Reader:
         direction, magnitude = np.zeros(3), -np.inf
         if scenes:
             direction, magnitude = vector(scenes[0].gravityDirection), float(scenes[0].gravityMagnitude)
-            self._read_settings(self._stage.GetPrimAtPath(scenes[0].primPath))
+            set_model(self._model, own_values(self._stage.GetPrimAtPath(scenes[0].primPath)))
         if not direction.any():
             direction = rotation.rotate(rotation.conjugate(self._up), (0.0, 0.0, -1.0))
         size = 9.81 if not np.isfinite(magnitude) or magnitude < 0 else magnitude * self._unit
         self._model.gravity = size * rotation.rotate(self._up, direction / np.linalg.norm(direction))
-
-    def _read_settings(self, prim: Any) -> None:
-        """What an export has written of a scene."""
-        model = self._model
-        model.name = str(given(prim, words.NAME, model.name))
-        model.timestep = given(prim, words.TIMESTEP)
-        settings = {
-            "iterations": words.ITERATIONS,
-            "growth_depth": words.GROWTH_DEPTH,
-            "search_depth": words.SEARCH_DEPTH,
-        }
-        model.settings = {
-            name: int(value) for name, word in settings.items() if (value := given(prim, word)) is not None
-        }
-        camera = given(prim, words.CAMERA)
-        if camera is not None:
-            eye, target = np.array(camera, float).reshape(2, 3).tolist()
-            model.camera = (tuple(eye), tuple(target))
 
     def _read_bodies(self) -> None:
         found = [desc for _, desc in self._sorted(["RigidBody"])]
@@ -259,22 +242,12 @@ class _Reader:
         for prim, position, turn in zip(prims, *self._places(prims), strict=True):
             path, own = str(prim.GetPath()), own_values(prim)
             link = Link(path, position, turn, motion=motion, where=path)
-            if words.KIND in own:
-                link.name = str(own.get(words.NAME, ""))
-                link.is_whole = own.get(words.SHAPE) == "Compound"
-                link.label = int(own.get(words.LABEL, 0))
-                link.hit_impulse = float(own.get(words.HIT_IMPULSE, np.inf))
-                link.hit_speed = float(own.get(words.HIT_SPEED, np.inf))
-                link.touch_events = bool(own.get(words.TOUCH_EVENTS, False))
-                link.damping = (
-                    float(own.get(words.LINEAR_DAMPING, 0.0)),
-                    float(own.get(words.ANGULAR_DAMPING, 0.0)),
-                )
-                link.surface_velocity = np.array(own.get(words.SURFACE_VELOCITY, np.zeros(6)), float)
-            if words.MOTION_KIND in own:
-                values, base = (np.array(own.get(name, []), float) for name in (words.MOTION_VALUES, words.MOTION_BASE))
-                start = int(own.get(words.MOTION_START, 0))
-                link.given_motion = GivenMotion(int(own[words.MOTION_KIND]), values, start, base)
+            if "kind" in own:
+                set_link(link, own)
+            if "motionKind" in own:
+                values, base = (np.array(own.get(name, []), float) for name in ("motionValues", "motionBase"))
+                start = int(own.get("motionStart", 0))
+                link.given_motion = GivenMotion(int(own["motionKind"]), values, start, base)
             self._link_of[path] = len(self._model.links)
             self._model.links.append(link)
             added.append(link)
@@ -324,13 +297,13 @@ class _Reader:
         prim = self._stage.GetPrimAtPath(desc.primPath)
         above = prim.GetParent()
         own = own_values(above) if above else {}
-        if own.get(words.KIND) != "sensor":
+        if own.get("kind") != "sensor":
             return False
         shape, offset, turn = self._shapes.shape(kind, desc, False)
         places, turns = self._places([prim])
         position = places[0] + rotation.rotate(turns[0], offset)
-        sensor = LinkSensor(shape, WORLD, position, rotation.multiply(turns[0], turn), int(own[words.MASK]))
-        sensor.name, sensor.where = str(own.get(words.NAME, "")), str(above.GetPath())
+        sensor = LinkSensor(shape, WORLD, position, rotation.multiply(turns[0], turn), int(own["mask"]))
+        sensor.name, sensor.where = str(own.get("name", "")), str(above.GetPath())
         self._model.sensors.append(sensor)
         return True
 

@@ -7,25 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import LapjointError
-from ..scene import (
-    FREE,
-    LOCKED,
-    Ball,
-    Breaks,
-    Distance,
-    Drive,
-    Fixed,
-    Gear,
-    Hinge,
-    Motor,
-    SixAxis,
-    Slider,
-    Spring,
-)
+from ..scene import FREE, LOCKED, Ball, Breaks, Distance, Drive, Fixed, Gear, SixAxis
 from ..scene.joints import Joint
 from . import usd_words as words
+from .axes import Axes
 from .notes import Notes
-from .usd_values import DEGREE, UNLIMITED, Array, given
+from .usd_values import DEGREE, UNLIMITED, given, own_values
 
 KINDS = ("FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint", "DistanceJoint", "D6Joint")
 OTHERS = ("CustomJoint",)
@@ -53,7 +40,7 @@ class Joints:
     def _joint(self, kind: str, desc: Any, where: str, sign: float) -> Joint:
         prim = self._stage.GetPrimAtPath(desc.primPath)
         _check_numbers(prim)
-        breaks, own = self._breaks(desc), _OfAxes(prim)
+        breaks, own = self._breaks(desc), Axes.of_export(own_values(prim))
         if kind in WITHOUT_DRIVES and any(name.startswith("PhysicsDriveAPI") for name in prim.GetAppliedSchemas()):
             raise LapjointError("a drive of a joint that UsdPhysics has none for, expected a PhysicsJoint of six axes")
         if kind == "FixedJoint":
@@ -67,18 +54,16 @@ class Joints:
         if kind == "D6Joint":
             if given(prim, words.KIND) == "gear":
                 return Gear(float(given(prim, words.GEAR_RATIO)), breaks=breaks)
-            return self._six_axis(desc, where, sign, breaks, own)
+            return self._six_axis(desc, sign, breaks, own)
         if kind not in WITH_AXIS:
             raise LapjointError("a joint of a kind that is not in the standard")
         axis = 3 if kind == "RevoluteJoint" else 0
-        limits = self._limits(desc.limit, axis == 3, sign)
-        motor = own.motor(axis)
-        drive = None if motor else self._drive(desc.drive, axis == 3, sign)
-        return (Hinge if axis else Slider)(
-            limits=limits, motor=motor, drive=drive, friction=own.friction(axis), breaks=breaks
-        )
+        own.limits[axis] = self._limits(desc.limit, axis == 3, sign)
+        own.add_drive(axis, self._drive(desc.drive, axis == 3, sign))
+        self._notes.count("drives", len(own.drives))
+        return own.hinge_or_slider(axis, breaks)
 
-    def _ball(self, desc: Any, prim: Any, where: str, breaks: Breaks | None, own: _OfAxes) -> Ball:
+    def _ball(self, desc: Any, prim: Any, where: str, breaks: Breaks | None, own: Axes) -> Ball:
         swing, twist = None, given(prim, words.TWIST)
         if desc.limit.enabled:
             low, high = (float(one) * DEGREE for one in (desc.limit.lower, desc.limit.upper))
@@ -86,36 +71,20 @@ class Joints:
                 self._notes.approximate(where, "its cone is round: by the smaller of its two angles")
             swing = min(low, high)
         ends = None if twist is None else (float(twist[0]), float(twist[1]))
-        return Ball(swing=swing, twist=ends, friction=own.friction(3), breaks=breaks)
+        return Ball(swing=swing, twist=ends, friction=own.frictions.get(3, 0.0), breaks=breaks)
 
-    def _six_axis(self, desc: Any, where: str, sign: float, breaks: Breaks | None, own: _OfAxes) -> SixAxis:
-        limits, drives = [FREE] * 6, {}
+    def _six_axis(self, desc: Any, sign: float, breaks: Breaks | None, own: Axes) -> SixAxis:
         for pair in desc.jointLimits:
             if pair.first.name not in AXIS_NAMES:
                 raise LapjointError("a limit of a distance in a joint of six axes")
             axis = AXIS_NAMES.index(pair.first.name)
-            limits[axis] = self._limits(pair.second, axis >= 3, sign)
-        motors = {axis: motor for axis in range(6) if (motor := own.motor(axis))}
-        springs = {axis: spring for axis in range(6) if (spring := own.spring(axis))}
+            own.limits[axis] = self._limits(pair.second, axis >= 3, sign)
         for pair in desc.jointDrives:
-            if pair.first.name not in AXIS_NAMES:
-                continue
-            axis = AXIS_NAMES.index(pair.first.name)
-            if limits[axis] == LOCKED or axis in motors or axis in springs:
-                continue
-            drive = self._drive(pair.second, axis >= 3, sign)
-            if drive is not None:
-                drives[axis] = drive
-        frictions = {axis: own.friction(axis) for axis in range(6) if own.friction(axis)}
-        return SixAxis(
-            linear=tuple(limits[:3]),
-            angular=tuple(limits[3:]),
-            springs=springs,
-            motors=motors,
-            drives=drives,
-            frictions=frictions,
-            breaks=breaks,
-        )
+            if pair.first.name in AXIS_NAMES:
+                axis = AXIS_NAMES.index(pair.first.name)
+                own.add_drive(axis, self._drive(pair.second, axis >= 3, sign))
+        self._notes.count("drives", len(own.drives))
+        return own.six_axis(breaks)
 
     def _limits(self, limit: Any, angular: bool, sign: float) -> tuple[float, float]:
         if not limit.enabled:
@@ -139,7 +108,6 @@ class Joints:
         limit = float(drive.forceLimit) * force if drive.forceLimit < UNLIMITED else np.inf
         # Angular stiffness is per degree.
         per = unit / DEGREE if angular else unit
-        self._notes.count("drives")
         return Drive(
             position=sign * float(drive.targetPosition) * scale,
             velocity=sign * float(drive.targetVelocity) * scale,
@@ -162,24 +130,3 @@ def _check_numbers(prim: Any) -> None:
         value = attribute.Get()
         if isinstance(value, float) and np.isnan(value):
             raise LapjointError(f"{attribute.GetName()} is not a number")
-
-
-class _OfAxes:
-    """What an export has written of a joint's six axes; nothing of other files."""
-
-    def __init__(self, prim: Any) -> None:
-        self._columns: dict[str, Array] = {}
-        for column, name in words.OF_AXES.items():
-            value = given(prim, name)
-            self._columns[column] = np.zeros(6) if value is None else np.array(value, float).reshape(6)
-
-    def motor(self, axis: int) -> Motor | None:
-        velocity, most = (float(self._columns[f"motor_{name}"][axis]) for name in ("velocity", "max_force"))
-        return Motor(velocity, most) if most else None
-
-    def spring(self, axis: int) -> Spring | None:
-        row = [float(self._columns[f"spring_{name}"][axis]) for name in ("stiffness", "damping", "rest")]
-        return Spring(*row) if row[0] else None
-
-    def friction(self, axis: int) -> float:
-        return float(self._columns["friction"][axis])

@@ -9,31 +9,17 @@ from numpy.typing import NDArray
 
 from ..arrays import rotation
 from ..errors import LapjointError
-from ..scene import (
-    Box,
-    Capsule,
-    Cone,
-    ConvexHull,
-    Cylinder,
-    Ellipsoid,
-    HeightField,
-    Plane,
-    Sphere,
-    TriangleMesh,
-)
+from ..scene import Box, ConvexHull, Ellipsoid, HeightField, Plane, Sphere, TriangleMesh
 from ..scene.meshes import decompose
-from ..scene.shapes import StaticShape, hull_faces
 from . import usd_words as words
 from .notes import Notes
+from .solids import HERE, Placed, hull_of, standing
 from .usd_values import AXES, Array, given, vector
 
 TO_AXIS = {name: rotation.between((0.0, 0.0, 1.0), axis) for name, axis in AXES.items()}
 """From z, along which capsules, cylinders and cones stand, to the axis that a shape names."""
 KINDS = ("Sphere", "Cube", "Capsule", "Capsule1", "Cylinder", "Cylinder1", "Cone", "Plane", "Mesh")
 OTHERS = ("SpherePoints", "Custom")
-Placed = tuple[StaticShape, Array, Array]
-"""A shape, where its centre is and how it is turned in the collider's frame."""
-HERE = np.zeros(3)
 
 
 class Shapes:
@@ -52,9 +38,9 @@ class Shapes:
             if kind == "Cube":
                 return Box(tuple(2 * unit * vector(desc.halfExtents))), HERE, rotation.IDENTITY
             if kind in ("Capsule", "Cylinder", "Cone"):
-                return self._along(kind, desc.radius, desc)
+                return self._along(kind.lower(), desc.radius, 0.0 if kind == "Cone" else desc.radius, desc)
             if kind in ("Capsule1", "Cylinder1"):
-                return self._of_two_radii(kind.removesuffix("1"), desc, where)
+                return self._along(kind.removesuffix("1").lower(), desc.bottomRadius, desc.topRadius, desc)
             if kind == "Plane":
                 if moves:
                     raise LapjointError("a plane on a body that moves, expected one that is static")
@@ -65,22 +51,9 @@ class Shapes:
             raise self._notes.refuse(where, str(error)) from None
         raise self._notes.refuse(where, f"a shape that lapjoint does not have ({kind})")
 
-    def _along(self, kind: str, radius: float, desc: Any, flip: bool = False) -> Placed:
-        turn, length = TO_AXIS[desc.axis.name], 2 * desc.halfHeight * self._unit
-        if kind != "Cone":
-            return (Capsule if kind == "Capsule" else Cylinder)(radius * self._unit, length), HERE, turn
-        if flip:
-            turn = rotation.multiply(turn, (0.0, 1.0, 0.0, 0.0))
-        # Its frame is in the middle of its height, its centre of mass a quarter above its base.
-        return Cone(radius * self._unit, length), rotation.rotate(turn, (0.0, 0.0, -length / 4)), turn
-
-    def _of_two_radii(self, kind: str, desc: Any, where: str) -> Placed:
-        top, bottom = float(desc.topRadius), float(desc.bottomRadius)
-        if top == bottom:
-            return self._along(kind, top, desc)
-        if kind == "Cylinder" and min(top, bottom) == 0:
-            return self._along("Cone", max(top, bottom), desc, flip=bottom == 0)
-        raise LapjointError(f"a {kind.lower()} of two radii, {bottom:g} and {top:g}, expected one")
+    def _along(self, kind: str, bottom: float, top: float, desc: Any) -> Placed:
+        unit, turn = self._unit, TO_AXIS[desc.axis.name]
+        return standing(kind, bottom * unit, top * unit, 2 * desc.halfHeight * unit, turn)
 
     # ---- meshes ----------------------------------------------------------------------------------------------------
 
@@ -121,9 +94,7 @@ class Shapes:
             return parts, parts.centre, straight
         if how != "convexHull":
             self._notes.approximate(where, f"a mesh that moves is its convex hull (its approximation is {how!r})")
-        hull = ConvexHull(points)
-        corners = ConvexHull(hull_faces(hull.points)[0])
-        return corners, hull.centre + corners.centre, straight
+        return hull_of(points)
 
     def _points(self, prim: Any, desc: Any) -> Array:
         points = np.array(given(prim, "points", []), float).reshape(-1, 3)

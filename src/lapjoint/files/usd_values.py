@@ -62,6 +62,6 @@ def given(prim: Any, name: str, missing: Any = None) -> Any:
 
 
 def own_values(prim: Any) -> dict[str, Any]:
-    """What an export has written of a prim in words of our own."""
+    """What an export has written of a prim in words of our own, without their namespace."""
     found = prim.GetAuthoredPropertiesInNamespace(SPACE.rstrip(":"))
-    return {one.GetName(): one.Get() for one in found if hasattr(one, "Get")}
+    return {one.GetName().removeprefix(SPACE): one.Get() for one in found if hasattr(one, "Get")}

@@ -5,6 +5,9 @@ A file of another program has none of them, and one that has them opens elsewher
 
 from __future__ import annotations
 
+from . import axes
+from .axes import OWN_COLUMNS
+
 SPACE = "lapjoint:"
 
 # Of the physics scene.
@@ -50,12 +53,5 @@ MASK = SPACE + "mask"
 # Of joints.
 GEAR_RATIO = SPACE + "gearRatio"
 TWIST = SPACE + "twist"
-OF_AXES = {
-    "motor_velocity": SPACE + "motorVelocity",
-    "motor_max_force": SPACE + "motorMaxForce",
-    "spring_stiffness": SPACE + "springStiffness",
-    "spring_damping": SPACE + "springDamping",
-    "spring_rest": SPACE + "springRest",
-    "friction": SPACE + "friction",
-}
-"""Columns of a scene's joints: six numbers each."""
+OF_AXES = {column: SPACE + name for column, name in OWN_COLUMNS.items()}
+DRIVEN = SPACE + axes.DRIVEN

@@ -76,7 +76,7 @@ class Params:
     With one, the result is bit for bit that of the plain engine. The default of `lapjoint run` is auto: as many as pay
     on this machine, which trials of the first steps find (see docs/workers.md)."""
     runtime: Annotated[str, WORKERS] = "process"
-    """Where workers live: process (their own processes), inline (all in this one), or ray (actors, on many
+    """Where workers live: process (their own processes), inline (all in this one), or ray (processes on many
     machines)."""
     address: Annotated[str | None, WORKERS, Unset("one for this run alone")] = None
     """host:port of a Ray cluster that this machine is part of, or auto, for `runtime` ray.

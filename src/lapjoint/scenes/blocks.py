@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 HALVINGS = 6
 
 
-def block_labels(places: NDArray[np.float64], extent: Sequence[float]) -> NDArray[np.int64]:
+def block_labels(places: NDArray[np.floating[Any]], extent: ArrayLike) -> NDArray[np.int64]:
     """The block of each place (n, 2) on a ground from zero to `extent`, whose longer side is halved six times."""
     rows = np.arange(len(places))
     low = np.zeros((len(places), 2))

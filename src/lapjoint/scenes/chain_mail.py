@@ -44,7 +44,7 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
     scene.add_bodies(ring(), places[order], turns[order], density=7800.0, material=METAL, labels=labels[order])
 
     scene.add_static(Plane(), material=METAL)
-    along = [np.arange(-(-side // POSTS_APART)) for side in (columns * PITCH, rows * ROW_PITCH)]
+    along = [np.arange(max(1, side // POSTS_APART)) for side in (columns * PITCH, rows * ROW_PITCH)]
     grid = np.stack(np.meshgrid(*(line - (len(line) - 1) / 2 for line in along), indexing="ij"), axis=-1)
     posts = np.concatenate(
         [POSTS_APART * grid.reshape(-1, 2), np.full((grid[..., 0].size, 1), POST_HEIGHT / 2)], axis=1

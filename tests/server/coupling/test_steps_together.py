@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from faulty_engine import register, tell
 from lapjoint import Params, Simulation, SimulationStopped, scenes
 from lapjoint.engines.bullet import BulletEngine
+from lapjoint.engines.mailboxes import memory_size
 from lapjoint.server.coupling.tight import DECIDE_EVERY
 from lapjoint.server.coupling.turns import check_turns, pair_turns, round_robin
 from tight_runs import inner_body, pids, tight, tight_coupling
@@ -168,7 +169,7 @@ def test_bodies_that_changed_need_other_ghosts() -> None:
     scene = scenes.build("chain")
     engine = BulletEngine(scene, Params(coupling="tight", workers=2))
     engine.activate(np.arange(4), scene.states[:4])
-    engine.open_mailboxes(np.zeros(1 << 22, np.uint8), 1, 1 << 20, 0)
+    engine.open_mailboxes(np.zeros(memory_size(1, 1 << 20), np.uint8), 1, 1 << 20, 0)
     engine.set_turns(0, [0], [])
     with pytest.raises(Exception, match="bodies of worker 0 have changed, but ghosts stay"):
         engine.step_with_neighbours(1, 1, choose=False)

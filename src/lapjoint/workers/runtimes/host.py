@@ -25,10 +25,13 @@ from ...scene import STATE_SIZE
 from ..codec import to_bytes
 from .child import Child, leave_all, mailbox_size
 from .digest import source_digest
-from .link import SPIN_S, Entrance, Letter, Link, Ticket, connect, core_count, wait_for_any
+from .entrance import Entrance, Ticket, connect
+from .link import Letter, Link, core_count, wait_for_any
 from .shared import SharedMemory
 
 ROW_BYTES = 8 * STATE_SIZE
+CARRY_SPIN_US = 50
+"""How long who carries messages between workers looks for the next before going to sleep [us]."""
 
 
 def serve(ticket: Ticket) -> None:
@@ -97,7 +100,7 @@ class Host:
 
     def _step(self, letter: Letter) -> None:
         """Pass commands on. The answer follows when all have answered."""
-        self._asked, self._attempt = letter.values["workers"], letter.values["attempt"]
+        self._asked, self._attempt = letter.values["workers"], letter.number or None
         for index, message in zip(self._asked, letter.parts, strict=True):
             child = self._children[index]
             if child.failure is None:
@@ -132,7 +135,7 @@ class Host:
 
     def _abandon(self, letter: Letter) -> None:
         if len(self._mail):
-            abandon(self._mail, letter.values["attempt"])
+            abandon(self._mail, letter.number)
 
     def _who(self, letter: Letter) -> None:
         """Who has not answered, and who of these waits for another."""
@@ -153,7 +156,8 @@ class Host:
 
     def _open(self, letter: Letter) -> None:
         """Begin, as machine number so and so, with the server's memory where it can be had."""
-        self._links = load_bullet("float32").MachineLinks(letter.values["machine"], self._spin_us())
+        spin_us = CARRY_SPIN_US if core_count() > 1 else 0
+        self._links = load_bullet("float32").MachineLinks(letter.values["machine"], spin_us)
         blocks = [open_block(**where) for where in letter.values["memory"]]
         found = [block for block in blocks if block is not None]
         self._is_shared = len(found) == len(blocks) > 0
@@ -163,10 +167,6 @@ class Host:
             found = [SharedMemory(0)]
         self._blocks = found
         self._link.send("open", pid=os.getpid(), digest=source_digest(), shared=self._is_shared)
-
-    @staticmethod
-    def _spin_us() -> int:
-        return round(1e6 * SPIN_S) if core_count() > 1 else 0
 
     def _start(self, letter: Letter) -> None:
         """Start workers in place of those of the same numbers, and wait until they are there."""

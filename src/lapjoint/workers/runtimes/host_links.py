@@ -5,11 +5,12 @@ server."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import WorkerError
-from .link import CONNECT_S, Letter
+from .entrance import CONNECT_S
+from .link import Letter
 from .placement import Node
 from .remote_host import HostLost, RemoteHost
 
@@ -36,14 +37,14 @@ def ask(
     return answers
 
 
-def link_hosts(
-    hosts: Sequence[RemoteHost], fresh: Collection[RemoteHost], address: Callable[[Node], str], lose: Lose
-) -> None:
-    """Let fresh hosts and all others reach each other; `address` is where that of a node listens. A WorkerError, if
-    that fails."""
+def link_hosts(hosts: Sequence[RemoteHost], address: Callable[[Node], str], lose: Lose) -> None:
+    """Let hosts that cannot yet, and all others, reach each other; `address` is where that of a node listens. A
+    WorkerError, if that fails."""
     callers: dict[RemoteHost, list[RemoteHost]] = {host: [] for host in hosts}
     for host in hosts:
-        callers[host] = [other for other in hosts if other.machine > host.machine and (other in fresh or host in fresh)]
+        callers[host] = [
+            other for other in hosts if other.machine > host.machine and not (other.is_linked and host.is_linked)
+        ]
     listening = {
         host: {"address": address(host.node), "machines": [other.machine for other in others]}
         for host, others in callers.items()
@@ -73,3 +74,5 @@ def link_hosts(
     ]
     if errors:
         raise WorkerError(errors[0])
+    for host in hosts:
+        host.is_linked = True

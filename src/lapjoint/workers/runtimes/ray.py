@@ -8,9 +8,9 @@ from typing import Any
 
 from ...params import Params
 from ...scene import Scene
+from .entrance import Ticket
 from .host import serve
 from .hosts import HostsRuntime
-from .link import Ticket
 from .placement import Node
 from .ray_cluster import check_versions, find_nodes, join_cluster, kill, last_line, leave_cluster, on_node, ray
 from .remote_host import HostProcess

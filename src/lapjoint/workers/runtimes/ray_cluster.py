@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import LapjointError
-from .hosts import CHECK_S, LOCALHOST, NodeError
+from .cluster import CHECK_S, LOCALHOST, NodeError
 from .placement import Node
 from .ray_remains import FOLDER, end_processes, folder_of, remove, remove_remains
 
@@ -24,6 +24,8 @@ try:
 except ImportError as error:
     raise LapjointError("the ray runtime needs Ray: pip install 'lapjoint[ray]'") from error
 
+DEMANDS_TOKENS = (2, 60)
+"""Versions of Ray from this one on demand a token where nobody says otherwise. Some before it have none at all."""
 _TOKEN = secrets.token_hex(32)
 
 _users = 0
@@ -73,6 +75,12 @@ def _connect(address: str) -> None:
 
 
 def _start() -> None:
+    found = tuple(int(part) for part in ray.__version__.split(".")[:2])
+    if found < DEMANDS_TOKENS:
+        raise LapjointError(
+            f"Ray {ray.__version__} demands no token, so that other users of this machine could run programs as you, "
+            "expected 2.60 or later: give the address of a cluster, or use the process runtime"
+        )
     remove_remains()
     folder = folder_of(os.getpid())
     try:

@@ -71,14 +71,16 @@ class RemoteHost:
         self.pid = 0
         self.is_shared = False
         self.is_lost = False
+        self.is_linked = False
+        """Whether it reaches the other hosts."""
         self.report: Letter | None = None
         """Who has not answered, when that was asked."""
 
-    def send(self, kind: str, parts: Sequence[Any] = (), **values: Any) -> None:
+    def send(self, kind: str, parts: Sequence[Any] = (), number: int = 0, **values: Any) -> None:
         if self.link is None:
             raise HostLost
         try:
-            self.link.send(kind, parts, **values)
+            self.link.send(kind, parts, number, **values)
         except OSError as error:
             raise HostLost from error
 

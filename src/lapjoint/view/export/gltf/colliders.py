@@ -26,7 +26,7 @@ from ....scene import (
 from ....scene.filters import ALL_GROUPS
 from ....scene.shapes import StaticShape
 from ..filters import DEFAULT, Filter, may_touch
-from ..tables import hull_triangles
+from ..tables import mesh_of
 from .document import Document
 
 UPRIGHT = rotation.from_axis_angle((1.0, 0.0, 0.0), np.pi / 2)
@@ -107,11 +107,7 @@ class Colliders:
         """A node in no scene, whose mesh is for colliders alone: its points are each there once."""
         known = self._document.collision_nodes
         if shape not in known:
-            if isinstance(shape, ConvexHull):
-                vertices, triangles = shape.points, hull_triangles(shape.points).astype(np.int32)
-            else:
-                vertices, triangles = shape.vertices, shape.triangles
-            primitive = self._document.geometry(vertices, triangles)
+            primitive = self._document.geometry(*mesh_of(shape))
             mesh = self._document.once("meshes", ("collision", shape), lambda: {"primitives": [primitive]})
             known[shape] = self._document.add_node(None, "collision mesh")
             self._document.nodes[known[shape]]["mesh"] = mesh

@@ -7,21 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ....files.axes import DRIVEN, OWN_COLUMNS
 from ....files.gltf_words import OWN
 from ....scene import Scene
 from ....scene.joints import WORLD, JointKind
+from ..tables import axis_drive, driven_axes
 from .document import Document
-
-STIFF = 1e3
-"""A motor is a drive that does all it can where its velocity is off by a thousandth [m/s or rad/s]."""
-OWN_COLUMNS = {
-    "motor_velocity": "motorVelocity",
-    "motor_max_force": "motorMaxForce",
-    "spring_stiffness": "springStiffness",
-    "spring_damping": "springDamping",
-    "spring_rest": "springRest",
-    "friction": "friction",
-}
 
 
 def add_joints(document: Document, scene: Scene, bodies: Sequence[int], count: int) -> None:
@@ -66,6 +57,8 @@ def _entry(row: dict[str, Any]) -> dict[str, Any]:
         entry["drives"] = drives
     own: dict[str, Any] = {name: row[column].tolist() for column, name in OWN_COLUMNS.items() if np.any(row[column])}
     own["kind"] = kind.name.lower()
+    if driven_axes(row):
+        own[DRIVEN] = driven_axes(row)
     if kind is JointKind.GEAR:
         own["gearRatio"] = float(row["gear_ratio"])
     for column, name in (("break_force", "breakForce"), ("break_torque", "breakTorque")):
@@ -80,18 +73,16 @@ def _range(low: float, high: float) -> dict[str, float]:
 
 
 def _drive(row: dict[str, Any], axis: int) -> dict[str, Any] | None:
-    """The drive, motor or spring of an axis, as the one drive that it can have."""
-    entry: dict[str, Any] = {"type": "angular" if axis >= 3 else "linear", "mode": "force", "axis": axis % 3}
-    if row["drive_max_force"][axis] > 0:
-        names = ("position", "velocity", "stiffness", "damping", "max_force")
-        position, velocity, stiffness, damping, most = (float(row[f"drive_{name}"][axis]) for name in names)
-    elif row["motor_max_force"][axis] > 0:
-        velocity, most = float(row["motor_velocity"][axis]), float(row["motor_max_force"][axis])
-        position, stiffness, damping = 0.0, 0.0, STIFF * most
-    elif row["spring_stiffness"][axis] > 0:
-        stiffness, damping, position = (float(row[f"spring_{name}"][axis]) for name in ("stiffness", "damping", "rest"))
-        velocity, most = 0.0, np.inf
-    else:
+    drive = axis_drive(row, axis)
+    if drive is None:
         return None
-    entry |= {"positionTarget": position, "velocityTarget": velocity, "stiffness": stiffness, "damping": damping}
-    return {**entry, "maxForce": most} if np.isfinite(most) else entry
+    entry: dict[str, Any] = {
+        "type": "angular" if axis >= 3 else "linear",
+        "mode": "force",
+        "axis": axis % 3,
+        "positionTarget": drive.position,
+        "velocityTarget": drive.velocity,
+        "stiffness": drive.stiffness,
+        "damping": drive.damping,
+    }
+    return {**entry, "maxForce": drive.max_force} if np.isfinite(drive.max_force) else entry

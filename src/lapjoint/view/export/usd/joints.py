@@ -10,7 +10,8 @@ import numpy as np
 from ....files import usd_words as words
 from ....scene import Scene
 from ....scene.joints import WORLD, JointKind
-from .layer import Prim, Types, add_apis, add_prim, doubles, numbered, put, quatf, relate, vec3f
+from ..tables import axis_drive, driven_axes
+from .layer import Prim, Types, add_apis, add_prim, doubles, numbered, put, quatf, relate, vec3f, whole
 
 KINDS = {
     JointKind.BALL: "PhysicsSphericalJoint",
@@ -23,8 +24,6 @@ KINDS = {
 }
 AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 DEGREE = np.pi / 180
-STIFF = 1e3
-"""A motor is a drive that does all it can where its velocity is off by a thousandth [m/s or rad/s]."""
 
 
 def add_joints(parent: Prim, scene: Scene, bodies: Sequence[Any], count: int) -> None:
@@ -48,6 +47,8 @@ def add_joints(parent: Prim, scene: Scene, bodies: Sequence[Any], count: int) ->
         for column, name in words.OF_AXES.items():
             if np.any(row[column]):
                 put(prim, name, Types.DoubleArray, doubles(row[column]), uniform=True)
+        if driven_axes(row):
+            put(prim, words.DRIVEN, Types.IntArray, whole(np.array(driven_axes(row))), uniform=True)
 
 
 def _ball(prim: Prim, row: dict[str, Any]) -> None:
@@ -109,27 +110,17 @@ _WRITERS = {
 
 
 def _drive(prim: Prim, row: dict[str, Any], axis: int, name: str) -> None:
-    """The drive, motor or spring of an axis, as the one drive that it can have: what is not a drive in the scene is
-    also written in words of our own."""
-    if row["drive_max_force"][axis] > 0:
-        names = ("position", "velocity", "stiffness", "damping", "max_force")
-        position, velocity, stiffness, damping, most = (float(row[f"drive_{one}"][axis]) for one in names)
-    elif row["motor_max_force"][axis] > 0:
-        velocity, most = float(row["motor_velocity"][axis]), float(row["motor_max_force"][axis])
-        position, stiffness, damping = 0.0, 0.0, STIFF * most
-    elif row["spring_stiffness"][axis] > 0:
-        stiffness, damping, position = (float(row[f"spring_{one}"][axis]) for one in ("stiffness", "damping", "rest"))
-        velocity, most = 0.0, np.inf
-    else:
+    drive = axis_drive(row, axis)
+    if drive is None:
         return
     unit = DEGREE if axis >= 3 else 1.0
     add_apis(prim, [f"PhysicsDriveAPI:{name}"])
     put(prim, f"drive:{name}:physics:type", Types.Token, "force", uniform=True)
     for what, value in (
-        ("targetPosition", position / unit),
-        ("targetVelocity", velocity / unit),
-        ("stiffness", stiffness * unit),
-        ("damping", damping * unit),
-        ("maxForce", most),
+        ("targetPosition", drive.position / unit),
+        ("targetVelocity", drive.velocity / unit),
+        ("stiffness", drive.stiffness * unit),
+        ("damping", drive.damping * unit),
+        ("maxForce", drive.max_force),
     ):
         put(prim, f"drive:{name}:physics:{what}", Types.Float, value)

@@ -26,7 +26,7 @@ from ....scene import (
 )
 from ....scene.shapes import StaticShape
 from ...draw.tessellate import sphere
-from ..tables import hull_triangles
+from ..tables import mesh_of
 from .layer import (
     Prim,
     Types,
@@ -145,14 +145,14 @@ _KINDS = {
 
 
 def _add_mesh(prim: Prim, shape: StaticShape, collides: bool) -> None:
-    approximation, own = "convexHull", type(shape).__name__
-    if isinstance(shape, ConvexHull):
-        vertices, triangles = shape.points, hull_triangles(shape.points).astype(np.int32)
-    elif isinstance(shape, Ellipsoid):
+    own = type(shape).__name__
+    approximation = "none" if isinstance(shape, (TriangleMesh, HeightField)) else "convexHull"
+    if isinstance(shape, Ellipsoid):
         ball = sphere(ELLIPSOID_CUTS)
         vertices, triangles = ball.vertices * shape.radii, ball.triangles.astype(np.int32)
-    elif isinstance(shape, (TriangleMesh, HeightField)):
-        approximation, vertices, triangles = "none", shape.vertices, shape.triangles
+    else:
+        assert isinstance(shape, (ConvexHull, TriangleMesh, HeightField))
+        vertices, triangles = mesh_of(shape)
     put(prim, "points", Types.Point3fArray, points(vertices))
     put(prim, "faceVertexIndices", Types.IntArray, whole(triangles))
     put(prim, "faceVertexCounts", Types.IntArray, whole(np.full(len(triangles), 3)))

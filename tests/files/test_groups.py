@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapjoint.files.filters import Filters, find_filters
+from lapjoint.files.groups import Groups, assign_groups
 
 
-def touching(filters: Filters) -> np.ndarray:
+def touching(filters: Groups) -> np.ndarray:
     """What the filters let touch, pairs to be ignored taken out."""
     group, mask = filters.group, filters.mask
     found = (group[:, None] & mask[None, :] != 0) & (mask[:, None] & group[None, :] != 0)
@@ -30,7 +30,7 @@ def test_any_relation(data: st.DataObject, count: int, bits: int) -> None:
     density = data.draw(st.sampled_from([0.0, 0.05, 0.5, 0.95, 1.0]))
     table = np.random.default_rng(seed).random((count, count)) < density
     relation = np.triu(table) | np.triu(table).T
-    filters = find_filters(relation, bits=bits)
+    filters = assign_groups(relation, bits=bits)
     np.testing.assert_array_equal(touching(filters), relation)
     assert int(np.bitwise_or.reduce(filters.group, initial=0)) < 2**bits
 
@@ -41,13 +41,13 @@ def test_contype_and_conaffinity(data: st.DataObject, width: int) -> None:
     contype = np.array(data.draw(numbers), np.uint32)
     drawn = data.draw(st.lists(st.integers(0, 2**width - 1), min_size=len(contype), max_size=len(contype)))
     relation = of_types(contype, np.array(drawn, np.uint32))
-    filters = find_filters(relation)
+    filters = assign_groups(relation)
     np.testing.assert_array_equal(touching(filters), relation)
 
 
 def test_equal_rows_share_a_bit_and_need_no_ignored_pairs() -> None:
     relation = np.kron(np.eye(32, dtype=bool), np.ones((5, 5), bool))  # 160 labels in 32 islands
-    filters = find_filters(relation)
+    filters = assign_groups(relation)
     assert len(filters.ignored) == 0
     assert len(np.unique(filters.group)) == 32
 
@@ -56,7 +56,7 @@ def test_beyond_the_bits_the_smallest_are_ignored_pairwise() -> None:
     relation = np.eye(34, dtype=bool)  # each touches its own kind alone
     counts = np.full(34, 100)
     counts[[3, 8, 20]] = 1
-    filters = find_filters(relation, counts)
+    filters = assign_groups(relation, counts)
     assert sorted(map(tuple, filters.ignored.tolist())) == [(3, 8), (3, 20), (8, 20)]
 
 
@@ -64,18 +64,18 @@ def test_beyond_the_bits_the_smallest_are_ignored_pairwise() -> None:
 @settings(max_examples=10)
 @given(st.integers(33, 120))
 def test_more_classes_than_bits(count: int) -> None:
-    filters = find_filters(np.eye(count, dtype=bool))
+    filters = assign_groups(np.eye(count, dtype=bool))
     np.testing.assert_array_equal(touching(filters), np.eye(count, dtype=bool))
 
 
 def test_nothing_at_all() -> None:
-    filters = find_filters(np.zeros((3, 3), bool))
+    filters = assign_groups(np.zeros((3, 3), bool))
     assert filters.group.tolist() == filters.mask.tolist() == [0, 0, 0]
-    assert find_filters(np.zeros((0, 0), bool)).ignored.shape == (0, 2)
+    assert assign_groups(np.zeros((0, 0), bool)).ignored.shape == (0, 2)
 
 
 @pytest.mark.parametrize("bits", [1, 32])
 def test_one_class(bits: int) -> None:
-    filters = find_filters(np.ones((4, 4), bool), bits=bits)
+    filters = assign_groups(np.ones((4, 4), bool), bits=bits)
     assert (filters.group == 1).all()
     assert (filters.mask == 1).all()

@@ -16,7 +16,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Filters:
+class Groups:
     """Of each label: the group that it is in, and the mask of groups that it may touch."""
 
     group: NDArray[np.uint32]
@@ -26,7 +26,7 @@ class Filters:
     not."""
 
 
-def find_filters(may_touch: ArrayLike, counts: ArrayLike | None = None, bits: int = BITS) -> Filters:
+def assign_groups(may_touch: ArrayLike, counts: ArrayLike | None = None, bits: int = BITS) -> Groups:
     """Groups and masks for a symmetric relation (n, n) between labels; `counts` is how many colliders have each, and
     decides which share a bit where there are too many classes."""
     relation = np.asarray(may_touch, bool)
@@ -54,7 +54,7 @@ def find_filters(may_touch: ArrayLike, counts: ArrayLike | None = None, bits: in
     mask[touching] = (reach @ powers.astype(np.uint64)).astype(np.uint32)[of_label]
     seen = (group[:, None] & mask[None, :]).astype(bool) & (mask[:, None] & group[None, :]).astype(bool)
     ignored = np.argwhere(np.triu(seen & ~relation)).astype(np.int32)
-    return Filters(group, mask, ignored)
+    return Groups(group, mask, ignored)
 
 
 def _share_bits(classes: Bools, sizes: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
