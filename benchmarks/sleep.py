@@ -7,12 +7,12 @@ Writes sleep.csv and sleep-wake.csv there. CPU time of all processes together, a
 - mound: cubes of 1 m in five layers, a truncated pyramid, each on four others: one island. It stands within some tens
   of steps;
 - bowl: the library's, balls that are dropped into a bowl and come to rest there, one island too, after thousands of
-  steps. Only the smallest.
+  steps. 1,000 of them.
 
 Per scene, size and number of workers: `awake_ms` without sleep, over the last steps before the other run sleeps;
 `asleep_ms` with it, a hundred steps at a time; `one_by_one_ms` the same for steps that are asked for one by one, with a
-reply and all contacts after each; `ratio` is that of the first two, `fall_asleep_ms` the one step in which all fall
-asleep, more or less; `share` of the bodies that sleep.
+reply and all contacts after each; `ratio` is that of the first two; `fall_asleep_ms`: the last steps together before all
+sleep, four of the mound and a hundred of the bowl; `share` of the bodies that sleep.
 
 The second table: square pyramids of 55 cubes, and a ball of 2 m thrown at them when all sleep. How many bodies are
 awake at most, how many piles have moved, and the potential energy over that of standing piles once all rest, with sleep
@@ -157,7 +157,7 @@ def main() -> None:
         for workers in (1, 2, 4) if size == 5_000 else (1, 2):
             rows.append(measure(mound(size), workers, 4, 400))
             show(rows[-1])
-    rows.append(measure(scenes.build("bowl", size=5_000), 1, 100, 20_000))
+    rows.append(measure(scenes.build("bowl", size=1_000), 1, 100, 20_000))
     show(rows[-1])
     woken = []
     for workers in (1, 2):
