@@ -299,11 +299,12 @@ NB_MODULE(LAPJOINT_MODULE, m) {
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<BulletWorld>(m, "BulletWorld")
       .def(nb::init<const WorldSettings&>(), "settings"_a)
-      // The tables are read in place: the caller keeps them, unchanged, until it sets others or the world is gone.
+      // The tables are read in place, and kept until others are set or the world is gone.
       .def(
           "set_tables",
           [](BulletWorld& w, const nb::dict& bodies, int body_count, const nb::dict& joints, int joint_count) {
-            w.set_tables(body_columns(bodies, body_count), joint_columns(joints, joint_count));
+            auto kept = std::make_shared<std::pair<nb::dict, nb::dict>>(bodies, joints);
+            w.set_tables(body_columns(bodies, body_count), joint_columns(joints, joint_count), std::move(kept));
           },
           "bodies"_a, "body_count"_a, "joints"_a, "joint_count"_a)
       .def("define_shape", &BulletWorld::define_shape, "definition"_a)

@@ -83,7 +83,8 @@ BulletWorld::BulletWorld(const WorldSettings& settings)
   anchor_ = std::make_unique<btRigidBody>(btRigidBody::btRigidBodyConstructionInfo(0, nullptr, nullptr));
 }
 
-void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& joints) {
+void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& joints, std::shared_ptr<const void> owner) {
+  const std::shared_ptr<const void> before = std::exchange(owner_, std::move(owner));
   body_columns_ = bodies;
   joint_columns_ = joints;
   parts_.set_bodies(body_columns_);

@@ -112,7 +112,8 @@ class BulletWorld {
   BulletWorld& operator=(const BulletWorld&) = delete;
 
   // The scene's tables, which are read in place. They may grow: those of before are the first rows of the new ones.
-  void set_tables(const BodyColumns& bodies, const JointColumns& joints);
+  // `owner` has them, and is kept as long as they are needed: a world may outlive its scene.
+  void set_tables(const BodyColumns& bodies, const JointColumns& joints, std::shared_ptr<const void> owner);
   int define_shape(ShapeDefinition definition);
   void ignore_pair(int body_a, int body_b) { filter_.ignore(body_a, body_b); }
   void add_static(const StaticBody& definition);
@@ -330,6 +331,7 @@ class BulletWorld {
   void mend_joint(int joint);
   btVector3 length(const double* xyz) const;
 
+  std::shared_ptr<const void> owner_;  // of the tables; goes last
   WorldSettings settings_;
   BodyColumns body_columns_;
   JointColumns joint_columns_;

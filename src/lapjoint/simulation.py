@@ -413,6 +413,7 @@ class Simulation:
 
     def joint_gaps(self) -> Array:
         """Gap of every joint now [m]; that of one that holds no more is 0."""
+        self._check_open()
         gaps, holds = np.zeros(self.scene.joint_count), np.flatnonzero(self.scene.joint_alive)
         if len(holds):
             gaps[holds] = joint_gaps(self.scene, self._runtime.states, holds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 import numpy as np
@@ -58,3 +59,15 @@ def test_the_compiled_error_has_the_number(precision: str) -> None:
         engine._world.deactivate(np.array([1], np.int32))
     assert caught.value.body_id == 1
     assert issubclass(engine._native.NotFiniteError, engine._native.BodyError)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_world_may_outlive_its_scene(precision: str) -> None:
+    """A traceback may have the last reference to it; it reads the scene's tables until its end."""
+    engine = make(precision)
+    engine.activate([0, 1], engine.scene.states)
+    world = engine._world
+    del engine
+    gc.collect()
+    world.step(0.01, 1)
+    del world
