@@ -54,6 +54,20 @@ def test_silent_connections_cost_nothing() -> None:
     entrance.close()
 
 
+def test_a_token_may_come_after_the_first_look() -> None:
+    """Who was about to send it was sent away, and left."""
+    entrance = Entrance("127.0.0.1")
+    ticket = entrance.ticket(0)
+    machine = connect(ticket["at"], ticket["token"][:32])
+    assert entrance.receive(0.05) == {}
+    machine.sendall(bytes.fromhex(ticket["token"][32:]))
+    found = entrance.receive(LIMIT_S)
+    assert list(found) == [0]
+    for link in (machine, found[0]):
+        link.close()
+    entrance.close()
+
+
 # ---- letters ---------------------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,6 @@ import selectors
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Any
 
 TOKEN_SIZE = 32
@@ -30,6 +29,7 @@ class Entrance:
         self._tokens: dict[int, bytes] = {}
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._socket = socket.create_server((address, 0), family=family, backlog=socket.SOMAXCONN)
+        self._lobby = _Lobby(self._socket)
 
     def ticket(self, index: int) -> Ticket:
         """For machine number `index`."""
@@ -42,18 +42,18 @@ class Entrance:
         return list(self._tokens)
 
     def receive(self, limit_s: float) -> dict[int, socket.socket]:
-        """The connections of all that have a ticket, by machine; of fewer, if some do not come in time."""
+        """The connections of all that have a ticket, by machine; of fewer, if some do not come in time. Who has
+        connected then and is about to send its token is received the next time."""
         found: dict[int, socket.socket] = {}
         end = time.monotonic() + limit_s
-        with _Lobby(self._socket) as lobby:
-            while self._tokens and (left_s := end - time.monotonic()) > 0:
-                for link, token in lobby.arrivals(left_s):
-                    index = self._owner(token)
-                    if index is None:
-                        link.close()
-                    else:
-                        del self._tokens[index]
-                        found[index] = _made_fast(link)
+        while self._tokens and (left_s := end - time.monotonic()) > 0:
+            for link, token in self._lobby.arrivals(left_s):
+                index = self._owner(token)
+                if index is None:
+                    link.close()
+                else:
+                    del self._tokens[index]
+                    found[index] = _made_fast(link)
         return found
 
     def _owner(self, token: bytes) -> int | None:
@@ -61,6 +61,7 @@ class Entrance:
         return owners[0] if owners else None
 
     def close(self) -> None:
+        self._lobby.close()
         self._socket.close()
 
 
@@ -114,12 +115,7 @@ class _Lobby:
         del self._parts[link]
         link.close()
 
-    def __enter__(self) -> _Lobby:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         for link in list(self._parts):
             self._send_away(link)
         self._selector.close()
