@@ -11,8 +11,8 @@ Writes sleep.csv and sleep-wake.csv there. CPU time of all processes together, a
 
 Per scene, size and number of workers: `awake_ms` without sleep, over the last steps before the other run sleeps;
 `asleep_ms` with it, a hundred steps at a time; `one_by_one_ms` the same for steps that are asked for one by one, with a
-reply and all contacts after each; `ratio` is that of the first two; `fall_asleep_ms`: the last steps together before all
-sleep, four of the mound and a hundred of the bowl; `share` of the bodies that sleep.
+reply and all contacts after each; `ratio` is that of the first two; `fall_asleep_ms`: the last steps together before
+all sleep, four of the mound and a hundred of the bowl; `share` of the bodies that sleep.
 
 The second table: square pyramids of 55 cubes, and a ball of 2 m thrown at them when all sleep. How many bodies are
 awake at most, how many piles have moved, and the potential energy over that of standing piles once all rest, with sleep
