@@ -183,7 +183,7 @@ timed = trials._timed
 def interrupt(simulation, count):
     if simulation.params.runtime == "process":
         print(*simulation._runtime.process_ids, flush=True)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
     return timed(simulation, count)
 
 trials._timed = interrupt

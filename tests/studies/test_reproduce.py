@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import shutil
 import signal
@@ -228,7 +227,7 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
 
     def stop(doing: str, share: float) -> None:
         if "run on" in doing and "starting" not in doing:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         run_into(tmp_path, plan, on_progress=stop)

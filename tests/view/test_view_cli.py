@@ -93,7 +93,7 @@ def test_ctrl_c_that_comes_with_the_word_that_the_view_stays_ends_it_in_order(mo
         def stay(self, interrupted: Callable[[], bool]) -> None:
             assert interrupted()
 
-    monkeypatch.setattr(live.console, "print", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(live.console, "print", lambda *_: signal.raise_signal(signal.SIGINT))
     live.LiveRun(View(), no_browser=True).stay()  # type: ignore[arg-type]
 
 

@@ -3,7 +3,6 @@ connected to whom, and failures."""
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import time
@@ -190,7 +189,7 @@ def test_an_interrupt_ends_all_workers() -> None:
         workers = [psutil.Process(pid) for pid in runtime_of(simulation).process_ids]
 
         def interrupt() -> None:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
         with pytest.raises(KeyboardInterrupt):
             simulation._runtime.step([None] * 3, interrupt)
