@@ -8,8 +8,9 @@ NATIVE := $(CXX_FILES) $(wildcard cmake/*.cmake) CMakeLists.txt pyproject.toml
 # Tests start hundreds of programs. Each would compile every module if it could not find what the one before it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Tests run in JOBS processes. Groups of tests stay together (tests/conftest.py); the longest group starts first.
-JOBS ?= 2
+# Tests run in JOBS processes: more than cores, for those with Ray and with a browser mostly wait. Groups of tests stay
+# together (tests/conftest.py); the longest group starts first.
+JOBS ?= 4
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
 .PHONY: setup demo test quick lint format wheel-check clean
