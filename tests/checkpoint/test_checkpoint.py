@@ -241,10 +241,10 @@ def test_another_runtime_has_no_use_for_what_was_for_ray(tmp_path: Path) -> None
         first.step()
         path = CheckpointWriter(tmp_path / "c", first).save(first)
     _, arrays, description = read_checkpoint(path)
-    description["params"] |= {"runtime": "ray", "address": "10.0.0.1:6379", "send": "border"}
+    description["params"] |= {"runtime": "ray", "address": "10.0.0.1:6379", "send": "all"}
     write_checkpoint(tmp_path / "ray", description, arrays)
     with Checkpoint(tmp_path / "ray").resume(runtime="inline") as second:
-        assert (second.params.runtime, second.params.address, second.params.send) == ("inline", None, "all")
+        assert (second.params.runtime, second.params.address, second.params.send) == ("inline", None, "border")
         second.step()
 
 
@@ -455,7 +455,7 @@ PARTS = {
     ),
     "recovery": (
         *("incidents", "_scene", "_params", "_runtime", "_builder", "_frozen", "_remove"),
-        *("_plan", "_overlap", "_overlap_before", "_number", "_numbers"),  # of the step that is taken
+        *("_plan", "_overlap", "_overlap_before", "_number"),  # of the step that is taken
         *("_failed_at", "_put_back_now", "_quarantined", "_one_by_one_until"),
     ),
 }

@@ -93,12 +93,7 @@ def row(count: int, jointed: bool = False) -> Scene:
         (False, {"workers": 2, "engine": "bullet,1=mujoco"}, "blend", "`engine` is given, with which only blend works"),
         (True, {"workers": 2, "iterations": 9}, "blend", "`iterations` is given, with which only blend works"),
         (True, {"workers": 2, "solver": "sequential"}, "blend", "`solver` is given, with which only blend works"),
-        (
-            True,
-            {"workers": 2, "runtime": "ray", "send": "border"},
-            "blend",
-            "`send` is given, with which only blend works",
-        ),
+        (True, {"workers": 2, "runtime": "ray", "send": "border"}, "tight", None),
         (True, {"workers": 2, "growth_depth": 1}, "blend", "`growth_depth` is given, which only blend has"),
         (True, {"workers": 2, "weights": "equal"}, "blend", "`weights` is given, which only blend has"),
         (True, {"workers": 2, "solver": "dantzig"}, "blend", "`solver` is given, with which only blend works"),

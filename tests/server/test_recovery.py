@@ -151,7 +151,7 @@ def test_forces_and_iterations_are_those_of_the_step_that_is_repeated() -> None:
 
 @pytest.mark.slow
 def test_a_hanging_worker_is_replaced(bowl: Scene) -> None:
-    with start(bowl, runtime="process", hang_limit=1.0) as simulation:
+    with start(bowl, runtime="process", hang_limit=3.0) as simulation:
         simulation.step(3)
         os.kill(pids(simulation)[1], signal.SIGSTOP)
         simulation.step(3)

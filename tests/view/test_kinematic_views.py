@@ -19,7 +19,8 @@ from lapjoint.view.draw.renderer import Renderer
 from lapjoint.view.export.export import export
 from lapjoint.view.page.picking import Picker
 from lapjoint.view.page.snapshot import of_recording, of_simulation
-from view_support import live_view
+from parallel_support import poll
+from view_support import LIMIT_S, live_view
 
 STEPS, EVERY = 100, 20
 FACING = ((0.0, -8.0, 1.0), (0.0, 0.0, 1.0))
@@ -124,7 +125,9 @@ def test_a_body_is_hidden_by_what_has_moved_before_it() -> None:
 def test_a_page_moves_them(recording: Recording) -> None:
     poses = recording.static_poses(4)
     with live_view(carousel(), Params(runtime="inline"), wait=True) as view:
-        view.page._paint(of_recording(recording, 4))
+        snapshot = of_recording(recording, 4)
+        view.page.offer(snapshot)
+        assert poll(lambda: view.page.snapshot is snapshot, LIMIT_S)
         nodes = view.page.nodes
         assert nodes._planes[0].position == pytest.approx(poses[0, :3])
         meshes = [(ids.tolist(), mesh.batched_positions) for ids, mesh in nodes._statics]

@@ -3,6 +3,7 @@ connected to whom, and failures."""
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import time
@@ -15,9 +16,10 @@ import pytest
 
 from host_support import MachinesRuntime
 from lapjoint import Box, Params, Simulation, Sphere, scenes
-from lapjoint.errors import WorkerError
+from lapjoint.errors import SimulationStopped, WorkerError
 from lapjoint.workers.messages import Command
 from lapjoint.workers.runtimes import base, fleet
+from lapjoint.workers.runtimes.link import Link
 from parallel_support import children, poll
 
 pytestmark = pytest.mark.slow
@@ -59,6 +61,7 @@ def test_the_same_bits_and_a_connection_for_each_two_machines(
                 count = len(cpu_counts)
                 assert [w.is_shared for w in runtime_of(simulation)._workers].count(True) == cpu_counts[0] * is_shared
                 links = count + (count * (count - 1) // 2 if coupling == "tight" else 0)
+                links += count - is_shared  # to the neighbours that keep copies
                 assert tcp_sockets() == sorted(before + 2 * links * [psutil.CONN_ESTABLISHED])
             simulation.set_worker_count(1)
             simulation.step(2)
@@ -137,7 +140,7 @@ def test_a_worker_lost_within_a_step(
     monkeypatch.setattr(MachinesRuntime, "cpu_counts", cpu_counts)
     hashes = []
     for kind in ("process", "machines"):
-        hang_limit = 2.0 if number == signal.SIGSTOP else 20.0
+        hang_limit = 5.0 if number == signal.SIGSTOP else 20.0
         with simulate("bridge", runtime=kind, coupling="tight", hang_limit=hang_limit) as simulation:
             simulation.step(2)
             for worker in range(3):
@@ -174,6 +177,115 @@ def test_a_machine_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [worker.node.node_id for worker in runtime._workers] == places
         assert simulation.step_count == 6
     assert children() == []
+
+
+# ---- copies ----------------------------------------------------------------------------------------------------------
+
+
+def cut_off(runtime: MachinesRuntime, node: str) -> None:
+    """As where the machine has lost its power."""
+    (host,) = [host for host in runtime._hosts if host.node.node_id == node]
+    assert host.link is not None
+    host.link._socket.shutdown(socket.SHUT_RDWR)
+
+
+def on(simulation: Simulation, node: str) -> list[int]:
+    """Workers on a machine."""
+    return [worker.index for worker in runtime_of(simulation)._workers if worker.node.node_id == node]
+
+
+@pytest.mark.parametrize(("coupling", "is_shared"), [("tight", False), ("tight", True), ("blend", False)])
+def test_machines_lost_one_after_the_other_take_nothing_with_them(
+    coupling: str, is_shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its neighbour has the states of its bodies, whoever that is by then, and no other machine's came to the server:
+    what follows is what follows where processes are lost, of which the server has all states."""
+    monkeypatch.setattr(MachinesRuntime, "cpu_counts", (1, 2, 1))
+    monkeypatch.setattr(MachinesRuntime, "is_shared", is_shared)
+    hashes, lost = [], []
+    for kind in ("machines", "process"):
+        with simulate("bridge", runtime=kind, coupling=coupling, workers=4, validate=False) as simulation:
+            for turn, node in enumerate(("1", "2", "1")):
+                simulation.step(4)
+                if kind == "machines":
+                    assert not runtime_of(simulation)._remote.is_complete
+                    lost.append(on(simulation, node))
+                    cut_off(runtime_of(simulation), node)
+                else:
+                    for worker in lost[turn]:
+                        os.kill(simulation._runtime.process_ids[worker], signal.SIGKILL)  # type: ignore[attr-defined]
+            simulation.step(4)
+            assert [event.worker for event in simulation.incidents] == [worker for turn in lost for worker in turn]
+            hashes.append(simulation.state_hash)
+    assert all(lost)
+    assert hashes[0] == hashes[1]
+
+
+def test_two_machines_lost_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One kept the copies of the other: the run ends, and says what is missing."""
+    monkeypatch.setattr(MachinesRuntime, "cpu_counts", (1, 1, 1))
+    with simulate("pyramid", runtime="machines", coupling="tight", validate=False) as simulation:
+        simulation.step(3)
+        for node in ("1", "2"):
+            cut_off(runtime_of(simulation), node)
+        with pytest.raises(
+            SimulationStopped, match=r"before the step are lost with 127\.0\.0\.1 and with the ma"
+        ):
+            simulation.step()
+    assert children() == []
+
+
+def test_with_all_states_sent_two_machines_may_be_lost_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MachinesRuntime, "cpu_counts", (1, 1, 1))
+    with simulate("pyramid", runtime="machines", coupling="tight", send="all") as simulation:
+        simulation.step(3)
+        assert runtime_of(simulation)._remote.is_complete
+        assert not any(host.neighbour for host in runtime_of(simulation)._hosts)
+        for node in ("1", "2"):
+            cut_off(runtime_of(simulation), node)
+        simulation.step()
+        assert len(simulation.incidents) == 2
+
+
+def test_one_machine_alone_has_the_server_keep_its_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MachinesRuntime, "cpu_counts", (3,))
+    monkeypatch.setattr(MachinesRuntime, "is_shared", False)
+    with simulate("pyramid", runtime="machines", coupling="tight") as simulation:
+        simulation.step(3)
+        assert runtime_of(simulation)._remote.is_complete
+        cut_off(runtime_of(simulation), "0")
+        simulation.step()
+        assert len(simulation.incidents) == 3
+
+
+@pytest.mark.parametrize("fault", ["is cut", "hangs"])
+def test_a_link_to_a_neighbour_that_fails(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it for long; another takes its place, with all that is there, before a machine is lost."""
+    monkeypatch.setattr(MachinesRuntime, "cpu_counts", (1, 1, 1))
+    send, faults = Link.send, []
+
+    def faulty(link: Link, kind: str, *arguments: Any, **values: Any) -> None:
+        if kind == "kept" and not faults:
+            faults.append(fault)
+            if fault == "is cut":
+                link.shut_down()
+            return
+        send(link, kind, *arguments, **values)
+
+    with simulate("pyramid", runtime="machines", coupling="tight", hang_limit=5.0) as simulation:
+        simulation.step(3)
+        for worker in range(3):
+            runtime_of(simulation)._limits.forget(worker)  # how slow the first step was
+        monkeypatch.setattr(Link, "send", faulty)
+        simulation.step(2)
+        assert faults == [fault]
+        assert simulation.incidents == []
+        runtime = runtime_of(simulation)
+        assert not any(host.is_alone for host in runtime._hosts)
+        assert not runtime._remote.keeps_all
+        cut_off(runtime, "2")
+        simulation.step(2)
+        assert [event.kind for event in simulation.incidents] == ["gone"]
 
 
 def test_a_machine_with_another_lapjoint(monkeypatch: pytest.MonkeyPatch) -> None:

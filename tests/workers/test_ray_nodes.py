@@ -170,7 +170,7 @@ def test_a_slower_node_has_fewer_bodies(nodes: TwoNodes) -> None:
 BLENDED = f"""
 import json, sys
 from lapjoint import Params, Simulation, scenes
-params = Params(workers=2, runtime="ray", address="{ADDRESS}", hang_limit=2.0, coupling="blend")
+params = Params(workers=2, runtime="ray", address="{ADDRESS}", hang_limit=8.0, coupling="blend")
 with Simulation(scenes.build("bowl", 120), params) as simulation:
     simulation.step(20)
     print("between steps", flush=True)
@@ -187,7 +187,7 @@ TIGHT_PARAMS: dict[str, Any] = {"workers": 3, "timestep": 0.005, "coupling": "ti
 TIGHT = f"""
 import json, sys
 from lapjoint import Params, Simulation, scenes
-params = Params(runtime="ray", address="{ADDRESS}", hang_limit=2.0, **json.loads(sys.argv[1]))
+params = Params(runtime="ray", address="{ADDRESS}", hang_limit=8.0, **json.loads(sys.argv[1]))
 with Simulation(scenes.build("bridge", 106), params) as simulation:
     simulation.step(25)
     found = {{

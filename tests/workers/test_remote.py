@@ -14,9 +14,9 @@ from lapjoint.arrays import rotation
 from lapjoint.scene import STATE_SIZE
 from lapjoint.scene.shared import SceneLayout, read_scene
 from lapjoint.workers.codec import from_bytes, to_bytes
-from lapjoint.workers.kept import Kept
 from lapjoint.workers.messages import AnswerPart, Command, StatePart, StepCommand, StepReply
 from lapjoint.workers.runtimes import base
+from lapjoint.workers.runtimes.copies import Copies
 from lapjoint.workers.runtimes.placement import Node, place
 from lapjoint.workers.runtimes.remote import RemoteStates
 from lapjoint.workers.runtimes.remote_worker import RemoteSide, table
@@ -41,7 +41,6 @@ class Loopback:
         self.border_states = np.zeros((scene.body_count, STATE_SIZE))
         self.worker_states = np.zeros((scene.body_count * worker_count, STATE_SIZE))
         self.remote = RemoteStates(scene, params, self.border_states)
-        self.kept = Kept.none()  # here no step fails
         self.wait_cpu_s = 0.0
         self.fetch_count = 0
         self.row_bytes = 0
@@ -56,7 +55,7 @@ class Loopback:
         worker = Worker(index, own, params, *map(table, blocks))
         self.remote.set_worker(index, False)
         self.made.append(worker)
-        return RemoteSide(worker, own, params, *blocks, False)
+        return RemoteSide(worker, own, params, *blocks, Copies.empty())
 
     def answers(self, requests: Sequence[bytes]) -> list[bytes]:
         """Of every worker."""
@@ -149,7 +148,7 @@ def test_only_the_border_travels() -> None:
     scene.add_static(Plane())
     places = [[x, y, 0.4999] for x in range(40) for y in range(10)]
     scene.add_bodies(Sphere(0.5), places)
-    with Simulation(scene, Params(workers=2, runtime="loopback", partition="boxes", send="border")) as simulation:
+    with Simulation(scene, Params(workers=2, runtime="loopback", partition="boxes", coupling="blend")) as simulation:
         simulation.step(5)
         full = 4 * STATE_SIZE * scene.body_count
         assert 0 < Loopback.last.row_bytes < full / 5

@@ -86,12 +86,11 @@ class Params:
     """Where Ray's workers go: spread over the machines by their CPUs, or pack: this machine first.
 
     Packed, fewer messages go over the network, and more workers share a machine's memory bandwidth."""
-    send: Annotated[str, WORKERS, OneOf("all", "border")] = "all"
-    """States that come back from other machines with every step: all, or border: a fraction of the bytes, but a lost
-    worker ends the run.
+    send: Annotated[str, WORKERS, OneOf("all", "border")] = "border"
+    """States that come back from other machines with every step: border: those that the server needs; or all.
 
-    Border: only those that may matter to other workers; all states are fetched when somebody looks at them. All: a
-    worker that is lost can be replaced. Results are the same."""
+    All states are fetched when somebody looks at them, and machines keep copies for each other, so that nothing is lost
+    with one of them. All: the server keeps the copies. Results are the same."""
     coupling: Annotated[str, COUPLING, OneOf("auto", *COUPLINGS)] = "auto"
     """How workers' results become one. blend, the paper's: one exchange a step, any engine, an error that falls with
     `growth_depth`. tight: workers solve what is between them together, within every substep, and are as right as one.
@@ -250,12 +249,6 @@ class Params:
             self._require_uniform_solver(f"max_workers is {self.max_workers}")
         if self.address is not None and self.runtime != "ray":
             raise LapjointError(f"address is {self.address!r}, but the runtime is {self.runtime}, expected ray")
-        if self.send == "border" and self.runtime in ("inline", "process"):
-            raise LapjointError(f"send is 'border', but the runtime is {self.runtime}, expected ray")
-        if self.send == "border" and self.coupling == "tight":
-            raise LapjointError("send is 'border' and coupling is tight, which needs all states, expected send 'all'")
-        if self.send == "border" and self.quarantine:
-            raise LapjointError("send is 'border' and quarantine is on, which looks at all states, expected send 'all'")
         if self.tolerance > 0 and self.max_substeps < self.substeps:
             raise LapjointError(f"max_substeps is {self.max_substeps}, expected at least substeps, {self.substeps}")
         if self.tolerance == 0 and "max_substeps" in self.given_of_solver("substeps"):
@@ -297,7 +290,6 @@ class Params:
             "engine": not is_open,
             "solver": self.solver not in (AUTO, "substeps"),
             **dict.fromkeys(self.given_of_solver("sequential"), True),
-            "send": self.send != "all",
         }
         set_here = [name for name, is_set in obstacles.items() if is_set]
         # Sleep is of one coupling: a run that goes on with more workers has it already.

@@ -99,8 +99,7 @@ class Recovery:
         self._remove = remove
         self._scene, self._params = scene, params
         self._runtime, self._builder, self._frozen = runtime, builder, frozen
-        self._number = 0  # of the last commands, and of the last one of each worker
-        self._numbers: dict[int, int] = {}
+        self._number = 0  # of the last commands
         self._plan: StepPlan | None = None  # of the last step, and its overlap
         self._overlap: Ids = NOBODY
         self._overlap_before: Array = np.empty((0, STATE_SIZE))
@@ -118,7 +117,7 @@ class Recovery:
         self._put_back_now.clear()
         self._plan, self._overlap = plan, plan.weights.bodies
         if self._params.quarantine:
-            self._overlap_before = self._states()[self._overlap]
+            self._overlap_before = self._runtime.border_states[self._overlap]
         answers = self._step(plan, plan.commands, again=False)
         failures = self._failures(plan, answers)
         times = dict.fromkeys(range(len(answers)), 0)
@@ -129,10 +128,9 @@ class Recovery:
             for failure in judged:
                 times[failure.worker] += 1
                 self._carry_out(self._judge(plan, failure, times[failure.worker]), plan, failure, failures)
-            several = plan.steps > 1
-            if several:
+            if plan.steps > 1:
                 self._one_by_one_until, plan.steps = plan.step_count + plan.steps, 1
-            repeated = self._repeat(plan, failures, several)
+            repeated = self._repeat(plan, failures)
             seconds = time.perf_counter() - began
             self.incidents[incident_count:incident_count] = [_incident(plan, failure, seconds) for failure in judged]
             for worker, answer in enumerate(repeated):
@@ -144,9 +142,9 @@ class Recovery:
         self, plan: StepPlan, commands: Sequence[StepCommand | None], again: bool
     ) -> list[Reply | WorkerFailure | None]:
         self._number += 1
-        for worker, command in enumerate(commands):
+        for command in commands:
             if command is not None:
-                command.number = self._numbers[worker] = self._number
+                command.number = self._number
                 command.steps, command.first_step = plan.steps, plan.step_count
         sent = [command for command in commands if command is not None]
         return self._runtime.step(commands, plan.work.begin(sent, again))
@@ -173,18 +171,14 @@ class Recovery:
         own[self._overlap] = False
         return np.flatnonzero(own).astype(np.int32)
 
-    def _has_written(self, worker: int) -> bool:
-        """Whether it may have written results of the last command that it had."""
-        return int(self._runtime.kept.noted[worker]) == self._numbers.get(worker)
-
     def _before(self, bodies: Ids) -> Array:
         """States of these bodies before the step, which may be over."""
         assert self._plan is not None
-        states = self._states()[bodies]
-        is_kept = np.zeros(len(states), bool)
-        for worker in filter(self._has_written, self._numbers):
-            is_kept |= self._plan.membership.column(worker)[bodies]
-        states[is_kept] = self._runtime.kept.states[bodies[is_kept]]
+        states = self._runtime.border_states[bodies]
+        for worker in range(len(self._plan.commands)):
+            own = np.flatnonzero(self._plan.membership.column(worker)[bodies])
+            if len(own):
+                states[own] = self._runtime.states_before(worker, bodies[own])
         if len(self._overlap):
             place = np.minimum(np.searchsorted(self._overlap, bodies), len(self._overlap) - 1)
             shared = self._overlap[place] == bodies
@@ -192,21 +186,9 @@ class Recovery:
         return states
 
     def _go_back(self, workers: Iterable[int]) -> None:
-        """Put the rows of these workers' own bodies back, as far as they may have written others."""
-        table, kept = self._states(), self._runtime.kept
+        """Put the rows of these workers' own bodies back."""
         for worker in workers:
-            if self._has_written(worker):
-                own = self._own(worker)
-                table[own] = kept.states[own]
-                kept.noted[worker] = 0
-
-    @property
-    def _knows_all(self) -> bool:
-        """Whether all states of before a step are here. Then a worker can be replaced, whatever becomes of it."""
-        return self._params.send == "all"
-
-    def _states(self) -> Array:
-        return self._runtime.states if self._knows_all else self._runtime.border_states
+            self._runtime.go_back(worker, self._own(worker))
 
     # ---- who failed ------------------------------------------------------------------------------------------------
 
@@ -222,7 +204,7 @@ class Recovery:
         failed_at = self._failed_at.setdefault(failure.worker, deque(maxlen=MOST))
         failed_at.append(plan.step_count)
         often = len(failed_at) == MOST and plan.step_count - failed_at[0] < WITHIN
-        if self._params.on_failure == "stop" or not self._knows_all:
+        if self._params.on_failure == "stop":
             return Verdict(Action.STOP)
         if times < MOST_IN_STEP and not often:
             return Verdict(Action.REPLACE)
@@ -243,30 +225,31 @@ class Recovery:
         elif verdict.action is Action.STOP:
             self._stop(plan, failure, together, verdict.why)
 
-    def _repeat(
-        self, plan: StepPlan, failures: Sequence[WorkerFailure], several: bool
-    ) -> Sequence[Reply | WorkerFailure | None]:
+    def _repeat(self, plan: StepPlan, failures: Sequence[WorkerFailure]) -> Sequence[Reply | WorkerFailure | None]:
         """The step once more, for fresh workers in place of these. Rows that a worker may have half written are put
-        back; the others' stay, for they have taken the step, unless all repeat it, from the states before. Where it was
-        the first of several, all forget what the others of these have left."""
+        back; the others' stay, for they have taken the step, unless all repeat it, from the states before. These forget
+        what it has left in their contact caches, which depends on how far each came."""
         commands: list[StepCommand | None] = [None] * len(plan.commands)
         frozen = np.array(sorted(self._put_back_now), np.int32)
-        held = self._runtime.states[frozen].copy()
+        held = self._runtime.border_states[frozen]
+        lost = [failure.worker for failure in failures]
+        try:
+            self._go_back(range(len(commands)) if plan.work.repeats_all else lost)
+        except WorkerError:
+            self._stop(plan, failures[0], failures, "")
+        self._runtime.border_states[frozen] = held
         for failure in failures:
             worker = failure.worker
             try:
                 self._runtime.replace(worker)
             except WorkerError as error:
                 self._stop(plan, failure, failures, f", and no other can be started ({error})")
-            self._go_back([worker])
             commands[worker] = self._builder.rebuild(plan.membership, plan.commands[worker], worker, plan.iterations)
         if plan.work.repeats_all:
-            self._go_back(range(len(commands)))
             for worker, command in enumerate(plan.commands):
                 if commands[worker] is None:
                     again = self._builder.repeat(plan.membership, command, worker)
-                    commands[worker] = replace(again, forgets=several)
-        self._runtime.states[frozen] = held
+                    commands[worker] = replace(again, forgets=True)
         return self._step(plan, commands, again=True)
 
     def _quarantine(self, plan: StepPlan, bodies: Ids) -> None:
@@ -297,12 +280,17 @@ class Recovery:
         self._put_back_now = dict(zip(bodies.tolist(), before, strict=True)) | self._put_back_now
 
     def _stop(self, plan: StepPlan, failure: WorkerFailure, together: Sequence[WorkerFailure], why: str) -> None:
-        """End the run, with the states and forces before the step. What is not finite may have reached several workers
-        in the same step: all such bodies are named."""
-        self._go_back(range(len(plan.commands)))
+        """End the run, with the states and forces before the step, as far as somebody has them. What is not finite may
+        have reached several workers in the same step: all such bodies are named."""
+        missing = ""
+        for worker in range(len(plan.commands)):
+            try:
+                self._go_back([worker])
+            except WorkerError as error:
+                missing += f"; {error}"
         for body, row in self._put_back_now.items():
             if self._scene.alive[body]:
-                self._states()[body] = row
+                self._runtime.border_states[body] = row
         for command in plan.commands:
             self._builder.forces.update(zip(command.force_ids.tolist(), command.forces, strict=True))
         bodies = plan.membership.active(failure.worker)
@@ -311,10 +299,8 @@ class Recovery:
         self.incidents.append(_incident(plan, failure, 0.0))
         text = (
             f"stopped in step {plan.step_count + 1}: worker {failure.worker} failed{why}; "
-            f"bodies concerned: {body_titles(self._scene, bodies)}"
+            f"bodies concerned: {body_titles(self._scene, bodies)}{missing}"
         )
-        if not self._knows_all:
-            text += "; with send border nobody has all states of before the step: they are not all of the same step"
         self._report(plan.step_count, "stop", text, bodies)
         raise SimulationStopped(f"{text}\n{failure.title}", bodies)
 

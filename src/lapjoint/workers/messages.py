@@ -361,11 +361,21 @@ class RemoteReply:
     """With all states: of own bodies; with border states: of watched bodies, then of moved ones."""
 
 
+@dataclass
+class OwnStates:
+    """Worker to hosts, which keep it: the states of its own bodies after the command to step of this number."""
+
+    worker: int = 0
+    number: int = 0
+    bodies: Ids = _array(np.int32)
+    states: Array = _array(np.float64, 13, narrow=True)
+
+
 Command = StepCommand | NeighbourCommand | ReadState | WriteState | Migrate | Ask
 """What a worker executes."""
 Reply = StepReply | StatePart | AnswerPart
 """What it answers."""
-Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply | Motions | JointTargets
+Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply | OwnStates | Motions | JointTargets
 
 
 def steps_of(commands: Iterable[Command | None]) -> int:
@@ -388,4 +398,5 @@ MESSAGES: tuple[type[Any], ...] = (
     WorkerFailure,
     RemoteCommand,
     RemoteReply,
+    OwnStates,
 )

@@ -137,6 +137,11 @@ class Worker:
         """Active bodies that no other worker had in the last step."""
         return self._own
 
+    @property
+    def has_stepped(self) -> bool:
+        """Whether the last command was one to step, and was not abandoned."""
+        return self._has_stepped
+
     def execute(self, command: Command) -> Reply:
         if isinstance(command, StepCommand):
             start = time.perf_counter()

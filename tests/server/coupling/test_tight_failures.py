@@ -120,7 +120,7 @@ def test_all_workers_killed_at_once(undisturbed: dict[str, list[np.ndarray]]) ->
 @moments
 def test_a_stopped_worker_is_replaced_and_the_others_stay(when: str, undisturbed: dict[str, list[np.ndarray]]) -> None:
     name = "two-way-bridge"
-    with start(name, hang_limit=1.0) as simulation:
+    with start(name, hang_limit=3.0) as simulation:
         simulation.step(STEPS)
         before = pids(simulation)
         tell("stop", inner_body(simulation), when=when)
@@ -129,7 +129,7 @@ def test_a_stopped_worker_is_replaced_and_the_others_stay(when: str, undisturbed
         assert (event.kind, event.worker) == ("hung", 1)
         assert [old == new for old, new in zip(before, pids(simulation), strict=True)] == [True, False, True]
         limits = simulation._runtime._limits  # type: ignore[attr-defined]
-        assert [limits.limit_s(worker) for worker in (0, 2)] == [1.0, 1.0], "they waited, and that is not their time"
+        assert [limits.limit_s(worker) for worker in (0, 2)] == [3.0, 3.0], "they waited, and that is not their time"
         end(simulation, undisturbed[name])
 
 
@@ -320,7 +320,7 @@ PROGRAM = """
 import sys
 from lapjoint import Params, Simulation, scenes
 if __name__ == "__main__":
-    scene = scenes.build("joint-grid")
+    scene = scenes.build("joint-grid", 250)  # whose step takes seconds
     params = Params(coupling="tight", workers=2, substeps=1000, hang_limit=600)
     with Simulation(scene, params) as simulation:
         print("ready", flush=True)
@@ -344,9 +344,8 @@ def test_interrupt_within_a_step(stopped: bool) -> None:
             assert program.stdout.readline() == "ready\n"
             workers = worker_processes(program.pid)
             assert len(workers) == 2
-            assert poll(lambda: all(worker.cpu_times().user > 0.5 for worker in workers), 60)
             used = [worker.cpu_times().user for worker in workers]
-            assert poll(lambda: all(w.cpu_times().user > u for w, u in zip(workers, used, strict=True)), 60)
+            assert poll(lambda: all(w.cpu_times().user > u + 0.3 for w, u in zip(workers, used, strict=True)), 60)
             if stopped:
                 os.kill(workers[0].pid, signal.SIGSTOP)
             program.send_signal(signal.SIGINT)

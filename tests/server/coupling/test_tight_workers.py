@@ -153,7 +153,6 @@ def test_nothing_overlaps_and_so_nothing_grows() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"send": "border", "runtime": "ray"}, "send is 'border' and coupling is tight"),
         ({"solver": "dantzig"}, "coupling is tight and solver is dantzig, expected substeps"),
         ({"solver": "sequential"}, "coupling is tight and solver is sequential, expected substeps"),
         ({"solver": "substeps,1=dantzig"}, "coupling is tight and solver is .*dantzig.*, expected substeps"),

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ...errors import LapjointError, did_you_mean
 from ...params import Params
 from ...scene import Scene
-from ..kept import Kept
 from ..messages import Command, Reply, WorkerFailure
 
 Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
 
 _RUNTIMES = {"inline": ".inline:InlineRuntime", "process": ".process:ProcessRuntime", "ray": ".ray:RayRuntime"}
 
@@ -29,9 +29,6 @@ class Runtime(Protocol):
     border_states: Array
     """The same table as it is, for detection and blending: with workers on other machines, rows of bodies that cannot
     be about to touch one of another worker may be of an earlier step. To look at `states` brings these up to date."""
-    kept: Kept
-    """The states that workers' own bodies had before the last commands to step, where they have begun to write others.
-    Rows of overlap bodies are written by the server alone, and not kept."""
     worker_states: Array
     """States of overlap bodies in each of their workers, by slot: (rows, 13), with body_count times the number of
     workers rows or more. A change of the number of workers may make it another array."""
@@ -58,9 +55,19 @@ class Runtime(Protocol):
 
         A worker that fails, dies or does not answer in time (see AnswerLimits) has a WorkerFailure for an answer, then
         and in every later step, until it is replaced. The others are not touched by it. Rows that a failed worker was
-        about to write may be half written; `kept` has what was there. After an interrupt the runtime is closed; a step
-        of a closed runtime is a WorkerError.
+        about to write may be half written; `states_before` has what was there. After an interrupt the runtime is
+        closed; a step of a closed runtime is a WorkerError.
         """
+        ...
+
+    def states_before(self, worker: int, bodies: Ids) -> Array:
+        """States that bodies which this worker alone has had before its last command to step, whatever has become of
+        the worker, until it is replaced. A WorkerError where nobody has them any more. (Overlap bodies' rows are
+        written by the server alone.)"""
+        ...
+
+    def go_back(self, worker: int, bodies: Ids) -> None:
+        """Write these states into the table."""
         ...
 
     def replace(self, worker: int) -> None:

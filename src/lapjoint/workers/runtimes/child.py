@@ -46,8 +46,9 @@ class Child:
         bell: int = -1,
         is_shared: bool = True,
     ) -> None:
-        """`blocks`: the tables of states and of worker states, the scene, and the mail. `bell` wakes who carries mail
-        to other machines; `is_shared`: whether the tables are the server's."""
+        """`blocks`: the tables of states and of worker states, the scene, the mail, and two to keep states in: those
+        of Kept where the tables are the server's (`is_shared`), else those of Copies. `bell` wakes who carries mail to
+        other machines."""
         self.index = index
         self.failure: WorkerFailure | None = None
         """Why it can take no step any more."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ...errors import WorkerError
+from ..codec import from_bytes
+from ..messages import OwnStates
 from .cluster import LOCALHOST, Cluster, NodeError
 from .digest import source_digest
 from .entrance import Entrance
 from .host import where
 from .host_links import ask, link_hosts
 from .link import Link
+from .neighbours import link_neighbours
 from .placement import Node
 from .ray_remains import is_running
 from .remote_host import HostedWorker, HostLost, RemoteHost
@@ -51,8 +57,14 @@ class Fleet:
         for worker in self.workers:
             if worker.host is host:
                 worker.fail(kind, f"on {host.node.address}: {why}")
+        if host.is_shared:
+            self._end_processes([worker.pid for worker in self.workers if worker.host is host])
         if attempt is not None:
             self.abandon(attempt)
+        for other in self.hosts:
+            if other.neighbour is host and not other.is_lost:
+                other.neighbour = None
+                self.send_or_lose(other, "keep alone", attempt)
 
     def abandon(self, attempt: int) -> None:
         """Let all workers leave this attempt at a step."""
@@ -140,6 +152,26 @@ class Fleet:
         """Let all hosts reach each other. A WorkerError, if they cannot."""
         link_hosts(self.hosts, lambda node: _address(node, nodes), self.lose)
 
+    def link_neighbours(self, nodes: Sequence[Node]) -> bool:
+        """Have every host that does not share the server's memory send copies to a neighbour. False: one has none."""
+        return link_neighbours(self.hosts, lambda node: _address(node, nodes), self.lose)
+
+    def recall(self, worker: HostedWorker, number: int) -> OwnStates | None:
+        """The copy of a worker's states after the command of this number; None if nobody has it."""
+        for host in (worker.host, worker.host.neighbour):
+            if host is None or host.is_lost:
+                continue
+            try:
+                host.send("recall", number=number, worker=worker.index)
+                letter = host.expect("recall", time.monotonic() + START_S)
+            except HostLost:
+                self.lose(host)
+                continue
+            if letter.parts:
+                copy: OwnStates = from_bytes(letter.parts[0])
+                return copy
+        return None
+
     # ---- workers -----------------------------------------------------------------------------------------------------
 
     def start_workers(
@@ -193,13 +225,25 @@ class Fleet:
             host.end()
             if host.node.is_server:
                 here.append(host.pid)
-        end = time.monotonic() + LEAVE_S
-        for pid in here:
-            while pid and is_running(pid) and time.monotonic() < end:
-                time.sleep(0.002)
+        self._wait_for_end(here)
         self.workers.clear()
         self.hosts.clear()
         self._cluster.leave()
+
+    @staticmethod
+    def _end_processes(pids: Sequence[int]) -> None:
+        """Of this machine: they must not write into the server's memory any more."""
+        for pid in filter(None, pids):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        Fleet._wait_for_end(pids)
+
+    @staticmethod
+    def _wait_for_end(pids: Sequence[int]) -> None:
+        end = time.monotonic() + LEAVE_S
+        for pid in pids:
+            while pid and is_running(pid) and time.monotonic() < end:
+                time.sleep(0.002)
 
 
 def _address(node: Node, nodes: Sequence[Node]) -> str:

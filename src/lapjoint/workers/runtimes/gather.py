@@ -60,6 +60,8 @@ class Gathering:
             host.report = letter
         if letter.kind != "answers":
             return False
+        if letter.values["alone"]:
+            host.neighbour = None
         for index, part in zip(letter.values["workers"], letter.parts, strict=True):
             if index in letter.values["failed"]:
                 self._fleet.workers[index].note_failure(part)
@@ -79,6 +81,10 @@ class Gathering:
         blocking = {host: [w for w in found["late"] if w not in found["waiting"]] for host, found in reports}
         if not any(blocking.values()):
             blocking = {host: found["late"] for host, found in reports}
+        if not any(blocking.values()):
+            # They wait for neighbours to take copies, which these do not.
+            for host in hosts:
+                self._fleet.send_or_lose(host, "keep alone", self._attempt)
         for host, workers in blocking.items():
             if workers:
                 self._fleet.send_or_lose(host, "give up", self._attempt, workers=workers, seconds=seconds)

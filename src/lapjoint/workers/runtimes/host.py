@@ -24,9 +24,11 @@ from ...params import Params
 from ...scene import STATE_SIZE
 from ..codec import to_bytes
 from .child import Child, leave_all, mailbox_size
+from .copies import Copies
 from .digest import source_digest
 from .entrance import Entrance, Ticket, connect
 from .link import Letter, Link, core_count, wait_for_any
+from .neighbour import Keeping, Neighbour
 from .shared import SharedMemory
 
 ROW_BYTES = 8 * STATE_SIZE
@@ -51,7 +53,13 @@ class Host:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._children: dict[int, Child] = {}  # by worker
-        self._blocks: list[SharedMemory] = []  # states, worker states, mail: the server's memory, or the mail alone
+        self._tables: list[SharedMemory] = []  # states, worker states, kept, noted: the server's memory, if it is here
+        self._mail_block = SharedMemory(0)
+        self._copies: dict[int, Copies] = {}  # of workers here, where the server's memory is not
+        self._neighbour: Neighbour | None = None  # who keeps copies for this host
+        self._sent: dict[int, int] = {}  # by worker: the copy that was last sent to the neighbour
+        self._is_sending = False  # copies, which the neighbour does not have yet
+        self._keeping = Keeping()
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._links: Any = None
         self._entrance: Entrance | None = None
@@ -71,6 +79,10 @@ class Host:
             "abandon": self._abandon,
             "who": self._who,
             "give up": self._give_up,
+            "offer": self._offer,
+            "keep at": self._keep_at,
+            "keep alone": self._keep_alone,
+            "recall": self._recall,
         }
 
     def run(self) -> None:
@@ -80,12 +92,20 @@ class Host:
             by_fd = {self._children[index].link.fileno(): index for index in self._waiting}
             for fd in by_fd:
                 poll.register(fd, select.POLLIN)
+            neighbour_fd = -1
             while True:
+                if self._is_sending and neighbour_fd < 0 and self._neighbour is not None:
+                    neighbour_fd = self._neighbour.fileno()
+                    poll.register(neighbour_fd, select.POLLIN)
                 ready = wait_for_any(poll, None, self._is_core_free)
                 for fd in ready:
                     if fd in by_fd:
                         poll.unregister(fd)
                         self._receive(by_fd.pop(fd))
+                    elif fd == neighbour_fd:
+                        poll.unregister(fd)
+                        neighbour_fd = -1
+                        self._confirm()
                 if self._link.fileno() in ready:
                     letter = self._link.receive()
                     self._answers[letter.kind](letter)
@@ -118,13 +138,79 @@ class Host:
         self._answer_if_done()
 
     def _answer_if_done(self) -> None:
-        if self._waiting or not self._asked:
+        """When all have answered, and the neighbour has copies of what they have."""
+        if self._waiting or not self._asked or self._is_sending:
             return
+        if self._neighbour is None or not self._send_copies(self._neighbour):
+            self._answer()
+
+    def _answer(self) -> None:
         children = [self._children[index] for index in self._asked]
         parts = [to_bytes(child.failure) if child.failure else child.reply_bytes() for child in children]
         failed = [child.index for child in children if child.failure]
         workers, self._asked, self._attempt = self._asked, [], None
-        self._link.send("answers", parts, workers=workers, failed=failed)
+        self._link.send("answers", parts, workers=workers, failed=failed, alone=self._neighbour is None)
+
+    # ---- copies ------------------------------------------------------------------------------------------------------
+
+    def _send_copies(self, neighbour: Neighbour) -> bool:
+        """Begin to send a neighbour the copies that it does not have. False: there are none."""
+        found = [copies for worker, copies in self._copies.items() if copies.number != self._sent.get(worker, 0)]
+        if not found:
+            return False
+        self._sent = {worker: copies.number for worker, copies in self._copies.items()}
+        self._is_sending = True
+        neighbour.send([copies.find(copies.number) for copies in found])
+        return True
+
+    def _confirm(self) -> None:
+        """The neighbour has what was sent, or is gone."""
+        self._is_sending = False
+        assert self._neighbour is not None
+        self._neighbour.confirm()
+        if self._neighbour.is_gone:
+            self._drop_neighbour()
+        if self._asked and not self._waiting:
+            self._answer()
+
+    def _offer(self, letter: Letter) -> None:
+        """Be a neighbour: keep copies for another host."""
+        self._link.send("offer", ticket=self._keeping.offer(letter.values["address"]))
+
+    def _keep_at(self, letter: Letter) -> None:
+        """Have another host keep copies from now on, of what is here already too."""
+        self._drop_neighbour()
+        error = ""
+        try:
+            self._neighbour = Neighbour(letter.values["ticket"])
+        except OSError as failure:
+            error = str(failure)
+        else:
+            if self._send_copies(self._neighbour):
+                self._confirm()
+            error = "it is gone" if self._neighbour is None else ""
+        self._link.send("keep at", error=error)
+
+    def _keep_alone(self, letter: Letter) -> None:
+        """The neighbour is gone: answer without it."""
+        was_sending, self._is_sending = self._is_sending, False
+        self._drop_neighbour()
+        if was_sending:
+            self._answer()
+
+    def _drop_neighbour(self) -> None:
+        self._sent.clear()
+        if self._neighbour is not None:
+            self._neighbour.close()
+            self._neighbour = None
+
+    def _recall(self, letter: Letter) -> None:
+        """The copy of a worker's states after a command, from here or kept for another host."""
+        worker, number = letter.values["worker"], letter.number
+        found = self._copies[worker].find(number) if worker in self._copies else self._keeping.find(worker, number)
+        self._link.send("recall", [] if found is None else [found])
+
+    # ---- who is given up ---------------------------------------------------------------------------------------------
 
     def _let_all_leave(self, attempt: int) -> None:
         """Workers wait for each other in this attempt at a step: nobody does so any longer, here and elsewhere."""
@@ -141,7 +227,7 @@ class Host:
         """Who has not answered, and who of these waits for another."""
         late = sorted(self._waiting)
         waiting = [index for index in late if len(self._mail) and is_waiting(self._mail, index)]
-        self._link.send("who", late=late, waiting=waiting)
+        self._link.send("who", late=late, waiting=waiting, sending=self._is_sending)
 
     def _give_up(self, letter: Letter) -> None:
         for index in letter.values["workers"]:
@@ -164,8 +250,10 @@ class Host:
         if not self._is_shared:
             for block in found:
                 block.close()
-            found = [SharedMemory(0)]
-        self._blocks = found
+            found = []
+        if found:
+            self._mail_block.close()
+            *self._tables, self._mail_block = found
         self._link.send("open", pid=os.getpid(), digest=source_digest(), shared=self._is_shared)
 
     def _start(self, letter: Letter) -> None:
@@ -202,10 +290,13 @@ class Host:
 
     def _start_one(self, index: int, scene: SharedMemory, values: dict[str, Any]) -> Child:
         own = [] if self._is_shared else [SharedMemory(ROW_BYTES * rows) for rows in values["rows"]]
-        tables = own or self._blocks[:2]
+        tables, kept = own or self._tables[:2], self._tables[2:]
+        if not self._is_shared:
+            self._copies[index] = Copies.empty()
+            kept = self._copies[index].blocks
         params, room = Params(**values["params"]), mailbox_size(values["body_room"])
         try:
-            blocks = [*tables, scene, self._blocks[-1]]
+            blocks = [*tables, scene, self._mail_block, *kept]
             return Child(index, params, blocks, room, values["mail_room"], self._links.bell, self._is_shared)
         finally:
             for block in own:
@@ -234,6 +325,9 @@ class Host:
             if child.failure is not None:
                 child.kill()
         leave_all([child for child in gone if child.failure is None])
+        for index in indices:
+            if index in self._copies:
+                self._copies.pop(index).close()
 
     def _make_room(self, letter: Letter) -> None:
         """For so many bodies and workers, of which each is on a machine, and messages of so many bytes between them."""
@@ -242,7 +336,7 @@ class Host:
             if child.failure is None:
                 child.make_room(mailbox_size(letter.values["body_room"]))
         if mail_room:
-            block, size = self._blocks[-1], memory_size(len(machines), mail_room)
+            block, size = self._mail_block, memory_size(len(machines), mail_room)
             if self._is_shared:
                 block.look_again()  # the server has made room
             elif size > block.size:
@@ -289,7 +383,11 @@ class Host:
         self._children.clear()
         if self._entrance is not None:
             self._entrance.close()
-        for block in self._blocks:
+        self._drop_neighbour()
+        self._keeping.close()
+        for copies in self._copies.values():
+            copies.close()
+        for block in [*self._tables, self._mail_block]:
             block.close()
         self._links = None
 

@@ -25,13 +25,13 @@ from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
 from ..kept import MOST_WORKERS, Kept
-from ..messages import Command, NeighbourCommand, Reply, StepCommand, WorkerFailure, steps_of
+from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
 from .answer_limits import AnswerLimits
-from .base import Array
+from .base import Array, Ids
 from .cluster import CHECK_S, Cluster, NodeError
 from .fleet import Fleet
 from .gather import Gathering
-from .placement import place
+from .placement import Node, place
 from .remote import RemoteStates
 from .remote_host import HostedWorker, HostLost, RemoteHost
 from .shared import SharedMemory
@@ -45,10 +45,11 @@ class HostsRuntime:
         self._room = scene.body_count  # rows that the tables have
         self.wait_cpu_s = 0.0
         states, worker_states, mail = SharedMemory(ROW_BYTES * self._room), SharedMemory(0), SharedMemory(0)
+        kept, noted = SharedMemory(ROW_BYTES * self._room), SharedMemory(8 * MOST_WORKERS)
         self.border_states: Array = states.array((scene.body_count, STATE_SIZE), float)
         self.worker_states: Array = worker_states.array((0, STATE_SIZE), float)
-        self._blocks = [states, worker_states, mail, self._lay_out_scene()]
-        self.kept = Kept(np.empty((self._room, STATE_SIZE)), np.zeros(MOST_WORKERS, np.int64))
+        self._blocks = [states, worker_states, kept, noted, mail, self._lay_out_scene()]
+        self._kept = Kept(kept.array((self._room, STATE_SIZE), float), noted.array((-1,), np.int64))
         self._mail_room = mail_room
         self._limits = AnswerLimits(params.hang_limit)
         self._fleet = Fleet(cluster, self._limits.start_s)
@@ -90,7 +91,7 @@ class HostsRuntime:
             together = [command for command in commands if isinstance(command, NeighbourCommand)]
             for command in together:
                 command.mail_room = self._mail_room
-            self._keep_states(commands)
+            self._kept.note_sent(commands)
             self._remote.byte_count = 0
             if self._remote.must_know_more(sent):
                 self._fetch()
@@ -101,6 +102,8 @@ class HostsRuntime:
             replies = self._remote.unpack(sent, answers, self.worker_states)
             if self._remote.needs_all:
                 self._fetch()
+            if self._has_lost_a_neighbour:
+                self._link_neighbours()
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
@@ -110,16 +113,28 @@ class HostsRuntime:
             for worker, command, reply in zip(self._workers, commands, replies, strict=True)
         ]
 
-    def _keep_states(self, commands: Sequence[Command | None]) -> None:
-        """Keep what the server has of the states before a step: workers do not, for some are on other machines. A step
-        that only some workers take again began with the same states."""
-        steps = [command for command in commands if isinstance(command, StepCommand)]
-        if len(steps) == len(commands):
-            states = self.states if self._params.send == "all" else self.border_states
-            np.copyto(self.kept.states[: len(states)], states)
-        for worker, command in enumerate(commands):
-            if isinstance(command, StepCommand):
-                self.kept.noted[worker] = command.number
+    def states_before(self, worker: int, bodies: Ids) -> Array:
+        if self._workers[worker].is_shared:
+            return self._kept.before(worker, bodies, self.border_states)
+        states, remote = self.border_states[bodies], self._remote.workers[worker]
+        own = np.flatnonzero(remote.has_own(bodies))
+        if len(own) == 0:
+            return states
+        copy = self._fleet.recall(self._workers[worker], remote.before)
+        if copy is not None:
+            place = np.minimum(np.searchsorted(copy.bodies, bodies[own]), len(copy.bodies) - 1)
+            own, place = own[copy.bodies[place] == bodies[own]], place[copy.bodies[place] == bodies[own]]
+            states[own] = copy.states[place]
+        elif not self._remote.was_complete:
+            address = self._workers[worker].node.address
+            raise WorkerError(
+                f"{len(own)} of the states of before the step are lost with {address} and with the machine that kept "
+                "copies of them"
+            )
+        return states
+
+    def go_back(self, worker: int, bodies: Ids) -> None:
+        self._remote.go_back(worker, bodies, self.states_before(worker, bodies))
 
     def _fetch(self) -> None:
         """Ask the workers on other machines for the states of all their own bodies."""
@@ -175,7 +190,9 @@ class HostsRuntime:
         if body_count > self._room:
             self._room = max(body_count, 2 * self._room)
             states.grow(ROW_BYTES * self._room)
-            self.kept = Kept(np.empty((self._room, STATE_SIZE)), self.kept.noted)  # nothing of before is needed
+            self._blocks[2].grow(ROW_BYTES * self._room)
+            kept = self._blocks[2].array((self._room, STATE_SIZE), float)
+            self._kept = Kept(kept, self._kept.noted, self._kept.sent)  # nothing of before is needed
         self.border_states = states.array((self._room, STATE_SIZE), float)[:body_count]
         self._remote.set_table(self.border_states)
         self._mail_room = max(mail_room, self._mail_room)
@@ -185,7 +202,7 @@ class HostsRuntime:
 
     def release(self, rows: slice) -> None:
         release(self.border_states[rows], shared=True)
-        release(self.kept.states[rows])
+        release(self._kept.states[rows], shared=True)
 
     def _make_room(self, worker_count: int) -> None:
         """For what so many workers write besides their own bodies' states."""
@@ -194,8 +211,8 @@ class HostsRuntime:
             block = self._blocks[1]
             block.grow(max(1, ROW_BYTES * rows))
             self.worker_states = block.array((rows, STATE_SIZE), float)
-        if self._mail_room and (size := memory_size(worker_count, self._mail_room)) > self._blocks[2].size:
-            self._blocks[2].grow(size)
+        if self._mail_room and (size := memory_size(worker_count, self._mail_room)) > self._blocks[4].size:
+            self._blocks[4].grow(size)
 
     def _tell_room(self) -> None:
         """Let all hosts know how large everything is, and who is where."""
@@ -222,6 +239,18 @@ class HostsRuntime:
             self._tell_room()
             raise
 
+    def _link_neighbours(self, nodes: Sequence[Node] | None = None) -> None:
+        """Have hosts keep copies for each other; where one is alone, the server has all states sent."""
+        if self._params.send == "border":
+            nodes = self._cluster.nodes() if nodes is None else nodes
+            self._remote.keeps_all = not self._fleet.link_neighbours(nodes)
+
+    @property
+    def _has_lost_a_neighbour(self) -> bool:
+        """Whether a host has come to be alone, and no worker is to be replaced, which links hosts anew anyway."""
+        is_alone = not self._remote.keeps_all and any(host.is_alone for host in self._hosts)
+        return is_alone and not any(worker.failure for worker in self._workers)
+
     def _cut(self, worker_count: int) -> None:
         self._fleet.stop(self._workers[worker_count:])
         del self._workers[worker_count:]
@@ -231,12 +260,12 @@ class HostsRuntime:
         """Start these workers, at their places in the list or at its end, on nodes that are not lost."""
         indices = list(indices)
         if self._extent != self._scene.extent:
-            self._blocks[3].close()
-            self._blocks[3] = self._lay_out_scene()
+            self._blocks[5].close()
+            self._blocks[5] = self._lay_out_scene()
         nodes = [node for node in self._cluster.nodes() if node.node_id not in lost]
         kept = [worker.node.node_id for worker in self._workers if worker.index not in indices]
         chosen = place(len(indices), nodes, self._params.placement, kept)
-        there = self._fleet.hosts_on(chosen, nodes, self._blocks[:3], check_s)
+        there = self._fleet.hosts_on(chosen, nodes, self._blocks[:5], check_s)
         started: dict[RemoteHost, list[int]] = {}
         for index, node in zip(indices, chosen, strict=True):
             host = there[node.node_id]
@@ -249,10 +278,11 @@ class HostsRuntime:
             "body_room": self._room,
             "mail_room": self._mail_room,
         }
-        self._fleet.start_workers(started, self._blocks[3], values)
+        self._fleet.start_workers(started, self._blocks[5], values)
         self._fleet.drop_idle_hosts()
         if self._mail_room:
             self._fleet.link(nodes)
+        self._link_neighbours(nodes)
         self._tell_room()
         for host in started:
             if host.is_lost:

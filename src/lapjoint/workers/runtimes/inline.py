@@ -20,7 +20,7 @@ from ...scene import STATE_SIZE, Scene
 from ..kept import MOST_WORKERS, Kept
 from ..messages import Command, NeighbourCommand, Reply, WorkerFailure
 from ..worker import Worker, failure_of
-from .base import Array
+from .base import Array, Ids
 from .shared import SharedMemory
 
 
@@ -32,7 +32,7 @@ class InlineRuntime:
         self._finalizer = weakref.finalize(self, self._block.close)
         self._rows: Array = self._block.array((scene.body_count, STATE_SIZE), float)
         self.states = self.border_states = self._rows
-        self.kept = Kept(self._table(scene.body_count), np.zeros(MOST_WORKERS, np.int64))
+        self._kept = Kept(self._table(scene.body_count), np.zeros(MOST_WORKERS, np.int64))
         self.worker_states = self._table(0)
         self.byte_count: int | None = None
         self.wait_cpu_s = 0.0
@@ -45,6 +45,7 @@ class InlineRuntime:
         self, commands: Sequence[Command | None], meanwhile: Callable[[], None] | None = None
     ) -> list[Reply | WorkerFailure | None]:
         self._check_open()
+        self._kept.note_sent(commands)
         start = time.thread_time()
         try:
             if any(isinstance(command, NeighbourCommand) for command in commands):
@@ -103,6 +104,12 @@ class InlineRuntime:
                 self._failures[worker.index] = failure_of(worker.index, error)
         return self._failures[worker.index]
 
+    def states_before(self, worker: int, bodies: Ids) -> Array:
+        return self._kept.before(worker, bodies, self.states)
+
+    def go_back(self, worker: int, bodies: Ids) -> None:
+        self.states[bodies] = self.states_before(worker, bodies)
+
     def replace(self, worker: int) -> None:
         self._check_open()
         self._workers[worker] = self._start(worker)
@@ -114,10 +121,10 @@ class InlineRuntime:
             room = max(body_count, 2 * len(self._rows))
             self._block.grow(8 * STATE_SIZE * room)
             self._rows = self._block.array((room, STATE_SIZE), float)
-            self.kept = Kept(self._table(room), self.kept.noted)  # nothing of before is needed
+            self._kept = Kept(self._table(room), self._kept.noted, self._kept.sent)  # nothing of before is needed
             for worker in self._workers:
                 worker.set_states(self._rows)
-                worker.set_kept(self.kept)
+                worker.set_kept(self._kept)
             self._make_room(len(self._workers))
         self.states = self.border_states = self._rows[:body_count]
         if mail_room > self._mail_room:
@@ -126,7 +133,7 @@ class InlineRuntime:
 
     def release(self, rows: slice) -> None:
         release(self._rows[rows], shared=True)
-        release(self.kept.states[rows], shared=True)
+        release(self._kept.states[rows], shared=True)
 
     def set_worker_count(self, worker_count: int) -> None:
         self._check_open()
@@ -153,7 +160,7 @@ class InlineRuntime:
 
     def _start(self, index: int) -> Worker:
         worker = Worker(index, self._scene, self._params, self._rows, self.worker_states)
-        worker.set_kept(self.kept)
+        worker.set_kept(self._kept)
         if self._mail_room:
             worker.set_mail(self._mail, self._mail_room)
         return worker

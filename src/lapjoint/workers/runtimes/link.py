@@ -9,6 +9,7 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +102,11 @@ class Link:
             if count == 0:
                 raise ConnectionResetError("the other side is gone")
             into = into[count:]
+
+    def shut_down(self) -> None:
+        """Whoever sends or receives, on either side, gets an OSError: in another thread too."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._socket.close()

@@ -26,7 +26,7 @@ from ...scene.shared import SceneLayout
 from ..kept import MOST_WORKERS, Kept
 from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
 from .answer_limits import AnswerLimits
-from .base import Array
+from .base import Array, Ids
 from .child import Child, leave_all, mailbox_size
 from .shared import SharedMemory
 
@@ -46,7 +46,7 @@ class ProcessRuntime:
         self.byte_count: int | None = None
         self.wait_cpu_s = 0.0
         kept, noted = SharedMemory(ROW_BYTES * self._room), SharedMemory(8 * MOST_WORKERS)
-        self.kept = Kept(kept.array((self._room, STATE_SIZE), float), noted.array((-1,), np.int64))
+        self._kept = Kept(kept.array((self._room, STATE_SIZE), float), noted.array((-1,), np.int64))
         self._blocks = [states, worker_states, scene_block, mail, kept, noted]
         self._mail_room = mail_room
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
@@ -70,6 +70,7 @@ class ProcessRuntime:
         self, commands: Sequence[Command | None], meanwhile: Callable[[], None] | None = None
     ) -> list[Reply | WorkerFailure | None]:
         self._check_open()
+        self._kept.note_sent(commands)
         try:
             asked = []
             for child, command in zip(self._children, commands, strict=True):
@@ -136,6 +137,12 @@ class ProcessRuntime:
 
     # ---- workers come and go -----------------------------------------------------------------------------------------
 
+    def states_before(self, worker: int, bodies: Ids) -> Array:
+        return self._kept.before(worker, bodies, self.states)
+
+    def go_back(self, worker: int, bodies: Ids) -> None:
+        self.states[bodies] = self.states_before(worker, bodies)
+
     def replace(self, worker: int) -> None:
         self._check_open()
         self._children[worker].kill()
@@ -149,7 +156,7 @@ class ProcessRuntime:
             self._room = max(body_count, 2 * self._room)
             states.grow(ROW_BYTES * self._room)
             self._blocks[4].grow(ROW_BYTES * self._room)
-            self.kept = Kept(self._blocks[4].array((self._room, STATE_SIZE), float), self.kept.noted)
+            self._kept = Kept(self._blocks[4].array((self._room, STATE_SIZE), float), self._kept.noted, self._kept.sent)
             for child in self._children:
                 child.make_room(mailbox_size(self._room))
         self.states = self.border_states = states.array((self._room, STATE_SIZE), float)[:body_count]
@@ -158,7 +165,7 @@ class ProcessRuntime:
 
     def release(self, rows: slice) -> None:
         release(self.border_states[rows], shared=True)
-        release(self.kept.states[rows], shared=True)
+        release(self._kept.states[rows], shared=True)
 
     def _make_room(self, worker_count: int) -> None:
         """For what so many workers write besides their own bodies' states."""

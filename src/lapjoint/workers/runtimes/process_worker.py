@@ -23,6 +23,7 @@ from ..kept import Kept
 from ..messages import NeighbourCommand, RemoteCommand
 from ..worker import Worker, failure_of
 from .child import pack_failure
+from .copies import Copies
 from .remote_worker import RemoteSide, table
 from .shared import DONE, GO, SharedMemory
 
@@ -56,10 +57,9 @@ def _control(what: int, value: int | bytes) -> None:
 
 
 def keep(worker: Worker, kept: Sequence[SharedMemory]) -> None:
-    """Where the worker keeps states of before a step, if it does, and notes that it has."""
-    if kept:
-        states, noted = kept
-        worker.set_kept(Kept(table(states), noted.array((-1,), np.int64)))
+    """Where the worker keeps states of before a step, and notes that it has."""
+    states, noted = kept
+    worker.set_kept(Kept(table(states), noted.array((-1,), np.int64)))
 
 
 def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
@@ -72,12 +72,14 @@ def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
     try:
         blocks = (SharedMemory(size, fd) for size, fd in zip(task["sizes"], memory, strict=True))
         states, worker_states, scene_block, mail, *kept, mailbox = blocks
+        copies = None if task["is_shared"] else Copies(kept)
         scene = read_scene(scene_block.map)
         params = Params(**task["params"])
         worker = Worker(task["index"], scene, params, table(states), table(worker_states))
         worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"], bell)
-        keep(worker, kept)
-        remote = RemoteSide(worker, scene, params, states, worker_states, task["is_shared"])
+        if copies is None:
+            keep(worker, kept)
+        remote = RemoteSide(worker, scene, params, states, worker_states, copies)
         scene_block.close()
         buffer = memoryview(mailbox.map)
         link.send(DONE)
@@ -87,7 +89,7 @@ def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
                 buffer = memoryview(mailbox.map)
             if states.look_again():
                 worker.set_states(table(states))
-            if kept and kept[0].look_again():
+            if copies is None and kept[0].look_again():
                 keep(worker, kept)
             if worker_states.look_again():
                 worker.set_worker_states(table(worker_states))

@@ -21,6 +21,7 @@ from .watch import Watch
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
+NOBODY = np.empty(0, np.int32)
 ALL, BORDER, NONE = "all", "border", ""
 """Which states come back: RemoteCommand.wants."""
 
@@ -33,6 +34,10 @@ class RemoteWorker:
         """Whether the worker writes into the server's memory; then no states travel."""
         self.watched: Ids | None = None
         self.own = np.empty(0, np.int32)
+        self.before = self.done = 0
+        """Numbers of the commands to step whose results it had before the last one, and has now."""
+        self._is_from_server: list[Ids] = []
+        self._since: list[Ids] = []  # bodies that it was sent since the last command to step
 
     def pack(self, wants: str, command: Command, states: Array, watched: Ids | None) -> bytes:
         """A command and the states that it is about. Whom to watch is sent when it changes."""
@@ -44,7 +49,14 @@ class RemoteWorker:
             message.watches_anew = True
         activate, reset = activated_and_reset(command)
         message.activated, message.reset = states[activate], states[reset]
+        self._since += [activate, reset]
+        if isinstance(command, StepCommand):
+            self.before, self._is_from_server, self._since = self.done, self._since, []
         return to_bytes(message)
+
+    def has_own(self, bodies: Ids) -> NDArray[np.bool_]:
+        """Which of its bodies began the last step with states that nobody but this worker had."""
+        return ~np.isin(bodies, np.concatenate([NOBODY, *self._is_from_server])) & (self.before > 0)
 
     def take_all(self, reply: RemoteReply, states: Array) -> None:
         """Take over the states of all its own bodies; who they are is sent when it changes."""
@@ -68,6 +80,11 @@ class RemoteStates:
         self.workers: list[RemoteWorker] = []
         self.is_complete = True
         """Whether all rows are of the last step."""
+        self.was_complete = True
+        """Whether they were so before it."""
+        self.keeps_all = params.send == "all"
+        """Whether the server has all states sent with every step, for no other has copies of them."""
+        self._put_back: set[int] = set()
         self.byte_count = 0
         """Of all messages of the last step, both ways."""
         self._was_wanted = False
@@ -75,7 +92,9 @@ class RemoteStates:
         self._is_step = True
         self.needs_all = False
         self._exact = np.ones(scene.body_count, bool)
-        self._watch = Watch(scene, params) if params.detect == "workers" else None
+        # With tight coupling, workers find among themselves who may touch.
+        watches = params.detect == "workers" and params.coupling != "tight"
+        self._watch = Watch(scene, params) if watches else None
 
     def set_table(self, table: Array) -> None:
         """There are more bodies, whose states the server has. Workers are told of them with their next commands."""
@@ -105,8 +124,13 @@ class RemoteStates:
         self._was_wanted = True
 
     def must_know_more(self, commands: Sequence[Command | None]) -> bool:
-        """Whether a worker is sent a body of which the server knows only about where it is."""
+        """Whether a worker is sent a body of which the server knows only about where it is, or the server alone is to
+        have all states."""
+        if self.keeps_all and not self.is_complete:
+            return True
         sent = [ids for command in commands if command is not None for ids in activated_and_reset(command)]
+        if self._watch is None:
+            return not self.is_complete and any(map(len, sent))
         return not self.is_complete and not all(self._exact[ids].all() for ids in sent)
 
     def pack(self, commands: Sequence[Command | None]) -> list[bytes]:
@@ -121,8 +145,8 @@ class RemoteStates:
                 self._wants = BORDER
                 watched = self._watch.watched(self.table)
         if self._is_step:
-            self._wants = ALL if self._was_wanted else self._wants
-            self._was_wanted = False
+            self._wants = ALL if self._was_wanted or self.keeps_all else self._wants
+            self._was_wanted, self.was_complete = False, self.is_complete
         messages = [
             b"" if command is None else worker.pack(self._wants, command, self.table, ids)
             for worker, command, ids in zip(self.workers, commands, watched, strict=True)
@@ -140,8 +164,10 @@ class RemoteStates:
         replies = [None if answer is None else answer.reply for answer in received]
         if not self._is_step:
             return replies
+        self._put_back.clear()
         self.is_complete = not self.is_remote or self._wants == ALL
-        self._exact[:] = self.is_complete
+        if self._watch is not None:
+            self._exact[:] = self.is_complete
         if self._watch is not None and self._wants == BORDER:
             here = self._watch.known_without([w for w, worker in enumerate(self.workers) if not worker.is_shared])
             self._exact[here] = True
@@ -149,6 +175,7 @@ class RemoteStates:
         for worker, command, answer in zip(self.workers, commands, received, strict=True):
             if answer is None or not isinstance(command, StepCommand):
                 continue
+            worker.done = command.number
             if worker.is_shared:
                 self._check_overlap(command.overlap, worker_states[command.slot])
                 continue
@@ -170,6 +197,16 @@ class RemoteStates:
         if self._watch is not None and self._wants == BORDER and not self.needs_all:
             self.needs_all = self._watch.is_fast(ids, states)
 
+    def go_back(self, worker: int, bodies: Ids, states: Array) -> None:
+        """These are the states of a worker's bodies now."""
+        self.table[bodies] = states
+        self._put_back.add(worker)
+        if self._watch is not None:
+            self._exact[bodies] = True
+        if len(self._put_back) == len(self.workers):
+            self.is_complete = True
+            self._exact[:] = True
+
     def ask(self) -> list[bytes]:
         """Messages that ask for all states."""
         request = to_bytes(RemoteCommand(ALL))
@@ -180,7 +217,8 @@ class RemoteStates:
     def take(self, answers: Sequence[Any]) -> None:
         """Take over what they answered."""
         self.is_complete, self.needs_all = True, False
-        self._exact[:] = True
+        if self._watch is not None:
+            self._exact[:] = True
         self.byte_count += sum(map(len, answers))
         for worker, answer in zip(self.workers, answers, strict=True):
             if answer:

@@ -73,8 +73,15 @@ class RemoteHost:
         self.is_lost = False
         self.is_linked = False
         """Whether it reaches the other hosts."""
+        self.neighbour: RemoteHost | None = None
+        """Who keeps copies of its workers' states; see copies.py."""
         self.report: Letter | None = None
         """Who has not answered, when that was asked."""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody else has its workers' states."""
+        return not self.is_shared and self.neighbour is None and not self.is_lost
 
     def send(self, kind: str, parts: Sequence[Any] = (), number: int = 0, **values: Any) -> None:
         if self.link is None:

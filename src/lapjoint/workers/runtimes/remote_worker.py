@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
-from ..messages import Command, RemoteCommand, RemoteReply, StepCommand
+from ..messages import Command, OwnStates, RemoteCommand, RemoteReply, StepCommand
 from ..worker import Worker
+from .copies import Copies
 from .remote import ALL, BORDER, activated_and_reset
 from .shared import SharedMemory
 from .watch import Tracker
@@ -19,16 +20,16 @@ Ids = NDArray[np.int32]
 
 class RemoteSide:
     """Takes what comes with commands, and adds what the server wants to the replies. `states` and `worker_states` are
-    the worker's tables: the server's memory, or, unless `is_shared`, memory of its own."""
+    the worker's tables: the server's memory, or, with `copies` (copies.py), memory of its own."""
 
     def __init__(
         self, worker: Worker, scene: Scene, params: Params, states: SharedMemory, worker_states: SharedMemory,
-        is_shared: bool,
+        copies: Copies | None,
     ) -> None:  # fmt: skip
-        self._worker, self._shared = worker, is_shared
+        self._worker, self._copies = worker, copies
         self._states_block, self._overlap_block = states, worker_states
         self._states, self._worker_states = table(states), table(worker_states)
-        if not is_shared:
+        if copies is not None:
             self._tracker = Tracker(scene, params)
         self._watched = np.empty(0, np.int32)
         self._sent_own = np.empty(0, np.int32)
@@ -36,14 +37,17 @@ class RemoteSide:
     def answer(self, message: RemoteCommand) -> RemoteReply:
         command, answer = message.command, RemoteReply()
         if command is not None:
-            if not self._shared:
+            if self._copies is not None:
                 self._make_room(command)
                 self._take(command, message)
             answer.reply = self._worker.execute(command)
-        if self._shared:
+        if self._copies is None:
             return answer
         if isinstance(command, StepCommand):
             answer.overlap = self._worker_states[command.slot]
+            if self._worker.has_stepped:
+                own = self._worker.own_ids
+                self._copies.write(OwnStates(self._worker.index, command.number, own, self._states[own]))
         if message.wants == ALL:
             self._add_all_states(answer)
         elif message.wants == BORDER:
