@@ -228,9 +228,7 @@ def test_two_machines_lost_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         simulation.step(3)
         for node in ("1", "2"):
             cut_off(runtime_of(simulation), node)
-        with pytest.raises(
-            SimulationStopped, match=r"before the step are lost with 127\.0\.0\.1 and with the ma"
-        ):
+        with pytest.raises(SimulationStopped, match=r"before the step are lost with 127\.0\.0\.1 and with the ma"):
             simulation.step()
     assert children() == []
 
