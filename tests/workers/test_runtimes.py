@@ -405,7 +405,7 @@ def test_a_worker_that_hangs_is_named_killed_and_replaced(scene: Scene) -> None:
 
 
 def test_the_limit_follows_the_usual_time_between_bounds() -> None:
-    limits = AnswerLimits(5.0)
+    limits = AnswerLimits(5.0, 0)
     assert limits.limit_s(0) == 60.0, "the first step activates everything"
     limits.note([StepReply(own_s=0.01)])
     assert limits.limit_s(0) == 5.0
@@ -419,7 +419,10 @@ def test_the_limit_follows_the_usual_time_between_bounds() -> None:
     assert limits.limit_s(0) == 10.0, "what is long ago is forgotten"
     limits.forget(0)
     assert limits.limit_s(0) == 60.0
-    assert (limits.start_s, AnswerLimits(0.1).start_s) == (60.0, 10.0)
+    assert (limits.start_s, AnswerLimits(0.1, 0).start_s) == (60.0, 10.0)
+    assert AnswerLimits(5.0, 1_000_000).limit_s(0) == AnswerLimits(5.0, 1_000_000).start_s == 360.0, (
+        "large scenes take longer"
+    )
 
 
 @pytest.mark.slow

@@ -12,7 +12,10 @@ MANY = 20
 RECENT = 50
 """Steps that are recent."""
 MOST = 12
-"""No limit is more than so many times the least one. A fresh worker activates all its bodies: it has that much."""
+"""No limit is more than so many times the least one, and"""
+PER_BODY_S = 3e-4
+"""so much for each body of the scene [s]. A fresh worker activates all its bodies: it has that much. (On a machine with
+nothing else to do it takes a hundredth of it.)"""
 START_LEAST_S = 10.0
 """What a worker may take at least to start, until it reports that it is there [s]."""
 
@@ -20,13 +23,15 @@ START_LEAST_S = 10.0
 class AnswerLimits:
     """For every worker. `least_s` is the limit of those that are fast (`Params.hang_limit`)."""
 
-    def __init__(self, least_s: float) -> None:
+    def __init__(self, least_s: float, body_count: int) -> None:
         self._least_s = least_s
+        self.body_count = body_count
+        """Of the scene."""
         self._recent: dict[int, deque[float]] = {}
 
     @property
     def most_s(self) -> float:
-        return MOST * self._least_s
+        return MOST * self._least_s + PER_BODY_S * self.body_count
 
     @property
     def start_s(self) -> float:

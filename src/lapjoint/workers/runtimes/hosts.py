@@ -51,7 +51,7 @@ class HostsRuntime:
         self._blocks = [states, worker_states, kept, noted, mail, self._lay_out_scene()]
         self._kept = Kept(kept.array((self._room, STATE_SIZE), float), noted.array((-1,), np.int64))
         self._mail_room = mail_room
-        self._limits = AnswerLimits(params.hang_limit)
+        self._limits = AnswerLimits(params.hang_limit, scene.body_count)
         self._fleet = Fleet(cluster, self._limits.start_s)
         self._workers, self._hosts = self._fleet.workers, self._fleet.hosts
         self._remote = RemoteStates(scene, params, self.border_states)
@@ -185,6 +185,7 @@ class HostsRuntime:
 
     def set_body_count(self, body_count: int, mail_room: int) -> None:
         self._check_open()
+        self._limits.body_count = body_count
         states = self._blocks[0]
         needs_room = body_count > self._room or mail_room > self._mail_room
         if body_count > self._room:

@@ -51,7 +51,7 @@ class ProcessRuntime:
         self._mail_room = mail_room
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._children: list[Child] = []
-        self._limits = AnswerLimits(params.hang_limit)
+        self._limits = AnswerLimits(params.hang_limit, scene.body_count)
         self._finalizer = weakref.finalize(self, _end, self._children, self._blocks)
         try:
             self.set_worker_count(worker_count)
@@ -151,6 +151,7 @@ class ProcessRuntime:
 
     def set_body_count(self, body_count: int, mail_room: int) -> None:
         self._check_open()
+        self._limits.body_count = body_count
         states = self._blocks[0]
         if body_count > self._room:
             self._room = max(body_count, 2 * self._room)
