@@ -223,8 +223,8 @@ class Params:
     hang_limit: Annotated[float, FAILURES, Positive()] = 5.0
     """Seconds without an answer from which a worker counts as hung, at least.
 
-    Or after 20 times the slowest of its recent steps if that is longer, up to 12 times this; in its first step after
-    12 times this."""
+    Or after 20 times the slowest of its recent steps if that is longer, up to 12 times this and 0.3 ms for each body of
+    the scene; in its first step after that."""
     quarantine: Annotated[bool, FAILURES] = False
     """Freeze bodies that run away or become NaN, and go on with the rest.
 
