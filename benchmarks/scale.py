@@ -6,7 +6,8 @@ Every case runs in a process of its own, and its row is appended to the file at 
 are not run again, so that the table can be made in pieces. Up to eight workers are processes; more are threads of one
 process (`inline`), whose steps are projected to a machine with a core for each.
 
-Memory is what belongs to a process alone (USS); of `inline`, all workers and the server together. Times of server and
+Memory is what belongs to a process alone (USS); of `inline`, all workers and the server together. What the server has
+per body is without the scene, which has a column of its own. Times of server and
 workers are CPU times. Errors are of the last measured step but one: the deepest contact, the mean over contacts, the
 widest joint gap and the mean over joints.
 """
@@ -62,7 +63,7 @@ def measure(name: str, size: int, workers: int, warmup: int, steps: int) -> dict
     before = own_mb(this)
     start = time.perf_counter()
     scene = build(name, size)
-    built = time.perf_counter()
+    built, with_scene = time.perf_counter(), own_mb(this)
     with Simulation(scene, params) as simulation:
         started = time.perf_counter()
         simulation.step()
@@ -84,7 +85,10 @@ def measure(name: str, size: int, workers: int, warmup: int, steps: int) -> dict
         "start_s": round(started - built, 2),
         "first_step_s": round(stepped - started, 2),
         "server_mb": round(server),
-        "server_bytes_per_body": round((max(server, server_mb_first) - before) * 1e6 / scene.body_count),
+        "scene_bytes_per_body": round((with_scene - before) * 1e6 / scene.body_count),
+        "server_bytes_per_body": (
+            round((max(server, server_mb_first) - with_scene) * 1e6 / scene.body_count) if runtime == "process" else ""
+        ),
         "worker_mb_mean": round(float(np.mean(children))) if children else "",
         "worker_mb_largest": round(max(children)) if children else "",
         **turn,
