@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from ...errors import LapjointError, did_you_mean
 
 try:
-    import _posixshmem
+    import _posixshmem  # type: ignore[import-not-found]
 except ImportError:  # no such memory here
-    _posixshmem = None  # type: ignore[assignment]
+    _posixshmem = None
 
 VARIABLE = "LAPJOINT_SHARED_MEMORY"
 # What the two sides of a socket send: the command is there; the reply is there; a failure follows, as text.
@@ -86,7 +86,7 @@ def _memfd() -> int:
 def _named() -> int:
     """As `multiprocessing.shared_memory`, without the process that watches over names: this one is gone at once."""
     name = f"/lapjoint-{secrets.token_hex(8)}"
-    fd = _posixshmem.shm_open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode=0o600)
+    fd: int = _posixshmem.shm_open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode=0o600)
     _posixshmem.shm_unlink(name)
     return fd
 
