@@ -1,52 +1,83 @@
 """Native algorithms (native/bindings/algorithms_module.cpp)."""
 
+# Made by tools/make-stubs.
+
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-Ids = NDArray[np.int32]
-Array = NDArray[np.float64]
-Bits = NDArray[np.uint64]
-Integers = NDArray[np.int64]
-
 max_workers: int
 
-def build_graph(body_count: int, joints: Ids, contacts: list[Ids]) -> tuple[Ids, Ids, Ids, Ids]: ...
+def build_graph(
+    body_count: int, joints: NDArray[np.int32], contacts: Sequence[NDArray[np.int32]]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]: ...
 def assign_overlap(
-    growth_depth: int, start: Ids, neighbor: Ids, bits: Bits, load: Integers, rate: Integers, cost: Integers
+    growth_depth: int,
+    start: NDArray[np.int32],
+    neighbor: NDArray[np.int32],
+    bits: NDArray[np.uint64],
+    load: NDArray[np.int64],
+    rate: NDArray[np.int64],
+    cost: NDArray[np.int64],
 ) -> None: ...
 def balance(
-    contacts: Ids,
+    contacts: NDArray[np.int32],
     growth_depth: int,
-    start: Ids,
-    neighbor: Ids,
-    bits: Bits,
-    load: Integers,
-    rate: Integers,
-    cost: Integers,
+    start: NDArray[np.int32],
+    neighbor: NDArray[np.int32],
+    bits: NDArray[np.uint64],
+    load: NDArray[np.int64],
+    rate: NDArray[np.int64],
+    cost: NDArray[np.int64],
     mode: int,
     jointed: NDArray[np.bool_],
     linger: int,
-    must_wait: Ids,
-    since_left: Ids,
-) -> Ids: ...
+    must_wait: NDArray[np.int32],
+    since_left: NDArray[np.int32],
+) -> NDArray[np.int32]: ...
 def compute_weights(
-    search_depth: int, start: Ids, neighbor: Ids, bits: Bits, overlap: Ids, offset: Ids, worker: Ids, weight: Array
+    search_depth: int,
+    start: NDArray[np.int32],
+    neighbor: NDArray[np.int32],
+    bits: NDArray[np.uint64],
+    overlap: NDArray[np.int32],
+    offset: NDArray[np.int32],
+    worker: NDArray[np.int32],
+    weight: NDArray[np.float64],
 ) -> None: ...
 def depth_weights(
-    search_depth: int, start: Ids, neighbor: Ids, bits: Bits, overlap: Ids, offset: Ids, worker: Ids, weight: Array
+    search_depth: int,
+    start: NDArray[np.int32],
+    neighbor: NDArray[np.int32],
+    bits: NDArray[np.uint64],
+    overlap: NDArray[np.int32],
+    offset: NDArray[np.int32],
+    worker: NDArray[np.int32],
+    weight: NDArray[np.float64],
 ) -> None: ...
-def command_lists(bits: Bits, known: Bits, worker_count: int, reset: Ids, worker: Ids) -> list[tuple[Ids, Ids]]: ...
-def blend(offset: Ids, weight: Array, worker_states: Array, body: Ids, states: Array) -> None: ...
+def command_lists(
+    bits: NDArray[np.uint64],
+    known: NDArray[np.uint64],
+    worker_count: int,
+    reset: NDArray[np.int32],
+    worker: NDArray[np.int32],
+) -> list[tuple[NDArray[np.int32], NDArray[np.int32]]]: ...
+def blend(
+    offset: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    worker_states: NDArray[np.float64],
+    body: NDArray[np.int32],
+    states: NDArray[np.float64],
+) -> None: ...
 
 class PairFinder:
     def __init__(
         self,
-        center: Array,
-        half: Array,
-        radius: Array,
-        thickness: Array,
+        center: NDArray[np.float64],
+        half: NDArray[np.float64],
+        radius: NDArray[np.float64],
+        thickness: NDArray[np.float64],
         group: NDArray[np.uint32],
         mask: NDArray[np.uint32],
         ignored: NDArray[np.int64],
@@ -54,16 +85,16 @@ class PairFinder:
         timestep: float,
         fall: float,
     ) -> None: ...
-    def find(self, states: Array, bits: Bits) -> Ids: ...
-    def find_again(self, changed: Ids, bits: Bits) -> Ids: ...
-    def prepare(self, bits: Bits) -> None: ...
-    def keep_apart(self, gaps: Array) -> None: ...
+    def find(self, states: NDArray[np.float64], bits: NDArray[np.uint64]) -> NDArray[np.int32]: ...
+    def find_again(self, changed: NDArray[np.int32], bits: NDArray[np.uint64]) -> NDArray[np.int32]: ...
+    def prepare(self, bits: NDArray[np.uint64]) -> None: ...
+    def keep_apart(self, gaps: NDArray[np.float64]) -> None: ...
 
 def solve_blocks(
     kept: Sequence[int],
     pairs: Sequence[tuple[int, int]],
-    matrix: Array,
-    values: Array,
-    left: Array,
-    limit: int = ...,
+    matrix: NDArray[np.float64],
+    values: NDArray[np.float64],
+    left: NDArray[np.float64],
+    limit: int = 1099511627776,
 ) -> bool: ...

@@ -1,23 +1,24 @@
 """Native measures (native/bindings/measures_module.cpp)."""
 
+# Made by tools/make-stubs.
+
 import numpy as np
 from numpy.typing import NDArray
 
-Ids = NDArray[np.int32]
-Array = NDArray[np.float64]
-
 def joint_gaps(
-    states: Array,
-    joint_ids: Ids,
-    body_a: Ids,
-    body_b: Ids,
-    frame_a: Array,
-    frame_b: Array,
-    lower: Array,
-    upper: Array,
-    spring_stiffness: Array,
-    gaps: Array,
+    states: NDArray[np.float64],
+    joint_ids: NDArray[np.int32],
+    body_a: NDArray[np.int32],
+    body_b: NDArray[np.int32],
+    frame_a: NDArray[np.float64],
+    frame_b: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    spring_stiffness: NDArray[np.float64],
+    gaps: NDArray[np.float64],
 ) -> None: ...
-def motion(states: Array, mass: Array, inertia: Array, sums: Array) -> None: ...
-def copy_rows(source: Array, target: Array, rows: Ids) -> None: ...
-def find_not_finite(table: Array, rows: Ids) -> list[int]: ...
+def motion(
+    states: NDArray[np.float64], mass: NDArray[np.float64], inertia: NDArray[np.float64], sums: NDArray[np.float64]
+) -> None: ...
+def copy_rows(source: NDArray[np.float64], target: NDArray[np.float64], rows: NDArray[np.int32]) -> None: ...
+def find_not_finite(table: NDArray[np.float64], rows: NDArray[np.int32]) -> list[int]: ...

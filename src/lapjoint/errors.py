@@ -22,6 +22,10 @@ class FileWarning(UserWarning):
     """A file has something that its scene has not exactly, or not at all."""
 
 
+class PlugInWarning(UserWarning):
+    """A package registers something that is not used."""
+
+
 class WorkerError(LapjointError):
     """A worker failed or died. The message names it."""
 

@@ -382,7 +382,7 @@ def test_a_broken_plug_in_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint(name, value, "lapjoint.engines")
         for name, value in (("gone", "no_such_module:Engine"), ("silent", f"{__name__}:Silent"))
     ]
-    monkeypatch.setattr("lapjoint.engines.registry.entry_points", lambda group: found)
+    monkeypatch.setattr("lapjoint.plug_ins.entry_points", lambda group: found)
     assert engine_names() == ["gone", "silent"]
     with pytest.raises(LapjointError, match=r"engine gone \(no_such_module:Engine\) cannot be loaded: ModuleNotFound"):
         make_engine(Scene(), Params(engine="gone"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import UserDict
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -18,13 +18,14 @@ from rich.console import Console
 from rich.markup import escape
 from typer.core import TyperGroup
 
+from .. import __version__
 from ..errors import LapjointError
-from .command import Command
 from .help_page import print_group_page
 from .termination import ended_in_order_by_sigterm
 
 COMMANDS = {
     "scenes": "List every scene with its counts.",
+    "new": "Write a small package with a scene of your own, and its test.",
     "check": "Read a scene file, and tell what became of what it has.",
     "engines": "List every engine: version, precision, and what it can do.",
     "run": "Simulate a scene and sum up how fast and how accurate it was.",
@@ -71,7 +72,8 @@ class LazyGroup(TyperGroup):
 def load_command(name: str) -> Any:
     """The command of this name, its module imported."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=SETTINGS)
-    alone.command(name, cls=Command)(getattr(import_module(f".{name}", __name__), name))
+    command_class = import_module(".command", __name__).Command
+    alone.command(name, cls=command_class)(getattr(import_module(f".{name}", __name__), name))
     return typer.main.get_command(alone)
 
 
@@ -87,7 +89,7 @@ app = typer.Typer(
 
 def _print_version(is_asked: bool) -> None:
     if is_asked:
-        typer.echo(f"lapjoint {metadata.version('lapjoint')}")
+        typer.echo(f"lapjoint {__version__}")
         raise typer.Exit
 
 

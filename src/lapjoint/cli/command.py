@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from ..engines import engine_names
 from ..errors import LapjointError
 from ..params.engine_choice import EngineChoice
+from ..params.fields import GROUPS
 from ..params.params import CHOICES
 from ..params.solver_choice import parse_solvers
 from ..studies.peers import PEER_NAMES
@@ -65,7 +66,7 @@ class Command(TyperCommand):
         return parser
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        print_command_page(self, ctx)
+        print_command_page(self, ctx, [group.title for group in GROUPS])
 
 
 def _take_several(option: Any, is_value: Callable[[str], bool]) -> None:

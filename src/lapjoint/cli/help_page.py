@@ -10,15 +10,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ..params.fields import GROUPS
-
 OTHER = "Options"
 """The group of options that name none; the last."""
 
 
-def print_command_page(command: Any, ctx: Any) -> None:
-    """Print the page of `lapjoint COMMAND --help`."""
-    options: dict[str, list[tuple[str, str]]] = {group.title: [] for group in GROUPS}
+def print_command_page(command: Any, ctx: Any, titles: Sequence[str]) -> None:
+    """Print the page of `lapjoint COMMAND --help`. Groups of options with these titles come first, in this order."""
+    options: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
     arguments: list[tuple[str, str]] = []
     for param in command.get_params(ctx):
         if param.param_type_name == "argument":

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import lru_cache
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.metadata import EntryPoint, PackageNotFoundError, version
 
 from ..errors import LapjointError, did_you_mean
 from ..params import Params
 from ..params.engine_choice import EngineChoice
 from ..params.solver_choice import parse_solvers
+from ..plug_ins import entries, load
 from ..scene import Scene
 from .base import Engine
 from .support import Support, check_support, warn_of_left_out
@@ -19,25 +17,14 @@ from .support import Support, check_support, warn_of_left_out
 GROUP = "lapjoint.engines"
 
 
-def _entries() -> tuple[EntryPoint, ...]:
-    """All entry points of engines. To look for them goes through all installed packages: that takes milliseconds, and
-    every worker asks."""
-    return _found(entry_points, tuple(sys.path))
-
-
-@lru_cache(maxsize=4)
-def _found(find: Callable[..., Iterable[EntryPoint]], path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    return tuple(find(group=GROUP))
-
-
 def engine_names() -> list[str]:
     """All engines that are registered; the package behind one may be missing."""
-    return sorted({entry.name for entry in _entries()})
+    return sorted({entry.name for entry in entries(GROUP)})
 
 
 def load_engine(name: str) -> type[Engine]:
     """The class of an engine. Unknown, broken or not installed: LapjointError."""
-    for entry in _entries():
+    for entry in entries(GROUP):
         if entry.name == name:
             engine = _load(entry)
             if engine_version(engine.supports) is None:
@@ -50,10 +37,7 @@ def load_engine(name: str) -> type[Engine]:
 
 
 def _load(entry: EntryPoint) -> type[Engine]:
-    try:
-        engine: type[Engine] = entry.load()
-    except Exception as error:  # a plug-in may fail in any way
-        raise LapjointError(f"engine {entry.name} ({entry.value}) cannot be loaded: {error!r}") from error
+    engine: type[Engine] = load(entry, "engine")
     if not isinstance(getattr(engine, "supports", None), Support):
         raise LapjointError(
             f"engine {entry.name} ({entry.value}) does not declare what it supports: see docs/engines.md"
@@ -63,7 +47,7 @@ def _load(entry: EntryPoint) -> type[Engine]:
 
 def supports(name: str) -> Support:
     """What an engine can do, installed or not."""
-    for entry in _entries():
+    for entry in entries(GROUP):
         if entry.name == name:
             return _load(entry).supports
     raise _unknown(name)

@@ -1,15 +1,31 @@
-"""Memory that processes share. It has no name, so nothing can be left behind: it goes when the last process goes."""
+"""Memory that processes share. It has no name, so nothing can be left behind: it goes when the last process goes.
+
+Linux makes such memory (memfd_create). Elsewhere it gets a name, which is removed before anybody is given the memory;
+where that kind cannot grow, on macOS, it is a temporary file without a name. LAPJOINT_SHARED_MEMORY chooses one of
+`memfd`, `named` and `file`.
+"""
 
 from __future__ import annotations
 
 import mmap
 import os
+import secrets
+import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import LapjointError, did_you_mean
+
+try:
+    import _posixshmem  # type: ignore[import-not-found]
+except ImportError:  # no such memory here
+    _posixshmem = None
+
+VARIABLE = "LAPJOINT_SHARED_MEMORY"
 # What the two sides of a socket send: the command is there; the reply is there; a failure follows, as text.
 GO, DONE, FAILED = b"g", b"d", b"f"
 
@@ -20,7 +36,7 @@ class SharedMemory:
     def __init__(self, size: int, fd: int | None = None) -> None:
         self.size = max(size, 1)
         if fd is None:
-            fd = os.memfd_create("lapjoint") if hasattr(os, "memfd_create") else _unnamed_file()
+            fd = _open()
             os.ftruncate(fd, self.size)
         self.fd = fd
         self.map = mmap.mmap(fd, self.size)
@@ -52,6 +68,42 @@ class SharedMemory:
             self.fd = -1
 
 
-def _unnamed_file() -> int:
-    with tempfile.TemporaryFile() as file:
+# ---- where it comes from -----------------------------------------------------------------------------------------
+
+
+def _open() -> int:
+    """A descriptor of a new block of no size."""
+    kind = os.environ.get(VARIABLE) or next(iter(KINDS))
+    if kind not in KINDS:
+        raise LapjointError(f"{VARIABLE} is {kind!r}{did_you_mean(kind, KINDS)}, expected {' or '.join(KINDS)} here")
+    return KINDS[kind]()
+
+
+def _memfd() -> int:
+    return os.memfd_create("lapjoint")
+
+
+def _named() -> int:
+    """As `multiprocessing.shared_memory`, without the process that watches over names: this one is gone at once."""
+    name = f"/lapjoint-{secrets.token_hex(8)}"
+    fd: int = _posixshmem.shm_open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode=0o600)
+    _posixshmem.shm_unlink(name)
+    return fd
+
+
+def _file() -> int:
+    with tempfile.TemporaryFile(prefix="lapjoint-") as file:
         return os.dup(file.fileno())
+
+
+def _kinds() -> Mapping[str, Callable[[], int]]:
+    """Those that this machine has, the best one first."""
+    kinds: dict[str, Callable[[], int]] = {}
+    if hasattr(os, "memfd_create"):
+        kinds["memfd"] = _memfd
+    if _posixshmem is not None and sys.platform != "darwin":  # where the size can be set once only
+        kinds["named"] = _named
+    return {**kinds, "file": _file}
+
+
+KINDS = _kinds()
