@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from lapjoint import (
 )
 from lapjoint.arrays.packing import pack_arrays, unpack_arrays
 from lapjoint.workers import codec, messages
+from lapjoint.workers.replies import reply_of
 from lapjoint.workers.runtimes.inline import InlineRuntime
 from lapjoint.workers.runtimes.remote_worker import RemoteSide, table
 from lapjoint.workers.runtimes.shared import SharedMemory
@@ -92,24 +94,24 @@ class WorkerMessages(Target):
 
 
 class WorkerReplies(Target):
-    """What workers answer: the server refuses it or goes on."""
+    """What workers answer, as the server of worker processes takes it: it refuses it or goes on. What is within an
+    answer to a question, which no step depends on, stays as it is."""
 
     def __init__(self) -> None:
         self.seeds = [Params(workers=2, runtime="inline", coupling=c) for c in ("tight", "blend")]
 
     def attempt(self, seed: int, changes: Changes, folder: Path) -> None:
-
         step, count = InlineRuntime.step, [0]
         turn = changes[0][3] % 4 if changes else 0
 
-        def changed_step(self: Any, commands: Any, meanwhile: Any = None) -> Any:
-            answers = step(self, commands, meanwhile)
-            count[0] += 1
+        def changed_step(runtime: Any, commands: Any, meanwhile: Any = None) -> Any:
+            answers = step(runtime, commands, meanwhile)
+            count[0] += any(isinstance(command, messages.StepCommand) for command in commands)
             if count[0] == 1 + turn:
-                for place, answer in enumerate(answers):
-                    if answer is not None:
-                        answers[place] = _changed_message(answer, changes)
-                        break
+                count[0] += 1
+                answers[0] = reply_of(0, partial(_changed_message, answers[0], changes), runtime._scene, 1)
+                if isinstance(answers[0], messages.WorkerFailure):
+                    runtime._failures[0] = answers[0]
             return answers
 
         InlineRuntime.step = changed_step  # type: ignore[method-assign]

@@ -31,7 +31,7 @@ _BY_NAME = {kind.__name__: kind for kind in MESSAGES}
 # What a value may be, by its default: seconds may be a whole number, what may be missing is a count or a message.
 _TYPES = {bool: bool, int: int, float: (int, float), str: str, tuple: tuple, type(None): (int, type(None), *MESSAGES)}
 _WITHOUT_DEFAULT = {"int": int, "str": str}
-_ALLOWED = {
+_ALLOWED: dict[type[Any], dict[str, Any]] = {
     kind: {
         f.name: _WITHOUT_DEFAULT[str(f.type)] if f.default is MISSING else _TYPES[type(f.default)]
         for f in fields(kind)
@@ -134,7 +134,7 @@ def _restore(description: dict[str, Any], prefix: str, arrays: Arrays) -> Any:
     for name, dtype, shape, _ in _ARRAYS[kind]:
         array = arrays.get(prefix + name)
         if array is not None:
-            if array.shape[1:] != shape:
+            if array.ndim == 0 or array.shape[1:] != shape:
                 raise ValueError(f"{name} of a {kind.__name__} has rows of {array.shape[1:]}, expected {shape}")
             if not np.can_cast(array.dtype, dtype):
                 raise ValueError(f"{name} of a {kind.__name__} is of type {array.dtype}, expected {dtype}")

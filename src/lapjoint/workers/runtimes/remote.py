@@ -16,7 +16,8 @@ from ...errors import WorkerError
 from ...params import Params
 from ...scene import Scene
 from ..codec import from_bytes, to_bytes
-from ..messages import Command, RemoteCommand, RemoteReply, Reply, StepCommand
+from ..messages import Command, RemoteCommand, RemoteReply, Reply, StepCommand, StepReply, steps_of
+from ..replies import check_step_reply
 from .watch import Watch
 
 Array = NDArray[np.float64]
@@ -65,7 +66,7 @@ class RemoteStates:
     """The table of states, kept up to date as far as somebody needs it."""
 
     def __init__(self, scene: Scene, params: Params, table: Array) -> None:
-        self.table = table
+        self._scene, self.table = scene, table
         self.workers: list[RemoteWorker] = []
         self.is_complete = True
         """Whether all rows are of the last step."""
@@ -139,6 +140,12 @@ class RemoteStates:
         self.needs_all = is_fast = False
         received = [_reply(worker, answer) if answer else None for worker, answer in enumerate(answers)]
         replies = [None if answer is None else answer.reply for answer in received]
+        for worker, reply in enumerate(replies):
+            if isinstance(reply, StepReply):
+                try:
+                    check_step_reply(reply, self._scene, steps_of(commands))
+                except ValueError as error:
+                    raise _senseless(worker, error) from None
         if not self._is_step:
             return replies
         self.is_complete = not self.is_remote or self._wants == ALL
