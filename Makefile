@@ -11,9 +11,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests run in JOBS processes: more than cores, for those with Ray and with a browser mostly wait. Groups of tests stay
 # together (tests/conftest.py); the longest group starts first.
 JOBS ?= 4
+FUZZ_CASES ?= 10000
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: setup demo test quick lint format wheel-check clean
+.PHONY: setup demo test quick lint format wheel-check sanitize floors nightly clean
 
 setup: $(STAMP)  ## the environment, in .venv; rebuilt when native code or dependencies change
 
@@ -51,6 +52,19 @@ format: setup
 
 wheel-check: setup  ## a wheel, built in isolation, runs where there is no compiler and no Bullet
 	tools/wheel-check $(PYTHON)
+
+sanitize: setup  ## native code with address and undefined-behaviour checks, then with those for threads
+	JOBS=$(JOBS) tools/sanitize address
+	JOBS=$(JOBS) tools/sanitize thread
+
+floors: setup  ## the quick tests with the lowest versions that pyproject.toml allows
+	JOBS=$(JOBS) $(BIN)/python tools/floors
+
+nightly: sanitize floors  ## what takes hours: sanitizers, floors, fuzzing, a long run, faults on purpose
+	LAPJOINT_FUZZ_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -n $(JOBS) tests/fuzzing
+	@mkdir -p out
+	$(BIN)/python benchmarks/soak.py --csv out/soak.csv
+	$(BIN)/python benchmarks/chaos.py --csv out/chaos.csv
 
 clean:
 	rm -rf .venv build dist out

@@ -118,7 +118,7 @@ LAYERS = [
 # The same within a folder, where its members build on each other.
 MEMBERS = {
     "workers": [
-        *("messages", "codec", "engine_states", "kept", "readings", "questions", "looks", "start_contacts"),
+        *("messages", "codec", "replies", "engine_states", "kept", "readings", "questions", "looks", "start_contacts"),
         *("worker", "runtimes"),
     ],
     "view": ["draw", "page", "export"],

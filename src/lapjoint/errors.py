@@ -46,6 +46,12 @@ class SimulationStopped(LapjointError):
         self.body_ids = tuple(int(body) for body in body_ids)
 
 
+def shortened(text: object, most: int = 300) -> str:
+    """A text within a message, cut where it goes on for long: what a foreign file holds may be quoted in it."""
+    whole = str(text)
+    return whole if len(whole) <= most else f"{whole[:most]}..."
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """` (did you mean 'bridge'?)`, for a message about an unknown name; empty where no known name is near it."""
     near = get_close_matches(str(name), list(known), n=1, cutoff=0.7)

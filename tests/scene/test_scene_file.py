@@ -28,6 +28,7 @@ from lapjoint import (
     Compound,
     ConvexHull,
     Cylinder,
+    Drag,
     Fixed,
     Hinge,
     LapjointError,
@@ -44,6 +45,7 @@ from lapjoint import (
     scenes,
 )
 from lapjoint.arrays import rotation as rot
+from lapjoint.scene.file import pack_scene
 from lapjoint.scene.shared import SceneLayout, read_scene
 from lapjoint.scene.tables import MAY_BE_MISSING
 
@@ -220,6 +222,27 @@ def test_a_damaged_file_is_refused(tmp_path: Path, what: str) -> None:
 def test_a_damaged_description_is_refused(tmp_path: Path, entries: dict[str, Any]) -> None:
     with pytest.raises(LapjointError, match=r"damaged\.npz: damaged scene file"):
         Scene.load(_damaged(tmp_path, **entries))
+
+
+def test_fields_in_tables_are_refused(tmp_path: Path) -> None:
+    """They were taken, and failed when a worker was made."""
+    scene = full()
+    scene.add_field(Drag(0.1))
+    description, arrays = scene.describe()
+    for name in ("values", "kinds", "body_counts"):
+        changed = {**arrays, f"fields/{name}": arrays[f"fields/{name}"][:, None]}
+        with pytest.raises(LapjointError, match=r"damaged scene file .*fields are in tables"):
+            Scene.from_bytes(pack_scene(description, changed), "tables")
+
+
+def test_an_error_does_not_quote_a_whole_file() -> None:
+    """The name of an entry that is as long as the file: zipfile has it in its message."""
+    content = bytearray(full().to_bytes())
+    place = content.index(b"PK\x03\x04") + 26
+    content[place : place + 2] = (9000).to_bytes(2, "little")
+    with pytest.raises(LapjointError, match="not a lapjoint scene file") as caught:
+        Scene.from_bytes(bytes(content), "long")
+    assert len(str(caught.value)) < 500
 
 
 @pytest.mark.slow

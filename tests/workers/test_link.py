@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import socket
+import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
+from lapjoint.workers.runtimes import host
 from lapjoint.workers.runtimes.entrance import CONNECT_S, MOST_SILENT, Entrance, connect
-from lapjoint.workers.runtimes.link import MOST_DESCRIPTION, PREFIX, Link
+from lapjoint.workers.runtimes.link import MOST_DESCRIPTION, PREFIX, READ_AT_ONCE, Link
+from lapjoint.workers.runtimes.placement import Node
+from lapjoint.workers.runtimes.remote_host import HostLost, RemoteHost
 from ray_support import LIMIT_S
 
 
@@ -100,17 +106,83 @@ def test_letters_come_as_they_were_sent(sizes: list[int]) -> None:
         (PREFIX.pack(10, 11, 0, 0), ValueError),
         (PREFIX.pack(4, 4, 0, 0) + b"none", ValueError),
         (PREFIX.pack(17, 9, 1, 0) + bytes([64, *[0] * 7]) + b'["a", {}]', ValueError),
+        (PREFIX.pack(9, 9, 0, 0) + b'[["a"],3]', ValueError),
+        (PREFIX.pack(9, 9, 0, 0) + b'"nothing"', ValueError),
+        (PREFIX.pack(9000, 9000, 0, 0) + b"[" * 9000, ValueError),
+        (PREFIX.pack(1 << 45, 4, 0, 0) + b"much", OSError),
     ],
-    ids=["cut off", "too long", "too many", "too short", "no description", "a part is missing"],
+    ids=[
+        *(
+            "cut off",
+            "too long",
+            "too many",
+            "too short",
+            "no description",
+            "a part is missing",
+            "no values",
+            "no kind",
+        ),
+        *("deep", "less than it says"),
+    ],
 )
 def test_what_is_no_letter(content: bytes, error: type[Exception]) -> None:
     ours, theirs = socket.socketpair()
     link = Link(theirs, LIMIT_S)
     ours.sendall(content)
     ours.close()
+    tracemalloc.start()
     with pytest.raises(error):
         link.receive()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * READ_AT_ONCE, "memory is made for what has come, not for what is announced"
     link.close()
+
+
+@pytest.mark.parametrize(
+    "values", [{}, {"pid": 1, "digest": "x"}, {"pid": "1", "digest": "x", "shared": True}], ids=str
+)
+def test_a_host_that_answers_senselessly_is_lost(values: dict[str, Any]) -> None:
+    ours, theirs = two_links()
+    known = RemoteHost(0, Node("0", "127.0.0.1", 1), NoProcess())
+    known.link = ours
+    theirs.send("open", pid=1, digest="x", shared=True, more=[])
+    assert known.expect("open", time.monotonic() + LIMIT_S).values["pid"] == 1, "more than is needed does no harm"
+    theirs.send("open", **values)
+    with pytest.raises(HostLost):
+        known.expect("open", time.monotonic() + LIMIT_S)
+    for link in (ours, theirs):
+        link.close()
+
+
+@pytest.mark.parametrize("kind", ["step", "dance"])
+def test_a_host_leaves_a_server_that_makes_no_sense(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    ours, theirs = socket.socketpair()
+    monkeypatch.setattr(host, "connect", lambda **_: ours)
+    server = Link(theirs, LIMIT_S)
+    server.send(kind, [b"a command"], workers=[3])
+    host.serve({})
+    with pytest.raises(OSError, match="gone"):
+        server.receive()
+    server.close()
+
+
+def test_a_host_that_cannot_reach_its_server_says_so() -> None:
+    entrance = Entrance("127.0.0.1")
+    ticket = entrance.ticket(0)
+    entrance.close()
+    with pytest.raises(SystemExit, match=r"the server at 127\.0\.0\.1 cannot be reached: Connection refused"):
+        host.serve(ticket)
+
+
+class NoProcess:
+    """Of a host that nobody has started."""
+
+    def how_it_ended(self, limit_s: float) -> str | None:
+        return None
+
+    def kill(self) -> None:
+        pass
 
 
 def test_a_side_that_takes_nothing_is_given_up() -> None:

@@ -38,8 +38,14 @@ def pack_arrays(arrays: Mapping[str, NDArray[Any]], description: Mapping[str, An
 
 
 def unpack_arrays(data: Any) -> tuple[dict[str, NDArray[Any]], Any]:
-    """Arrays and description; the arrays are the buffer's memory. ValueError, KeyError or TypeError where it is none
-    of ours."""
+    """Arrays and description; the arrays are the buffer's memory. ValueError where it is none of ours."""
+    try:
+        return _unpack(data)
+    except (KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"no arrays and description: {type(error).__name__}: {error}") from None
+
+
+def _unpack(data: Any) -> tuple[dict[str, NDArray[Any]], Any]:
     memory = memoryview(data).cast("B")
     length = int.from_bytes(memory[:8], "little")
     index = json.loads(bytes(memory[8 : 8 + length]))
@@ -47,6 +53,8 @@ def unpack_arrays(data: Any) -> tuple[dict[str, NDArray[Any]], Any]:
     for name, kind, shape in index["arrays"]:
         place += -place % ALIGNMENT
         dtype = _number_type(kind)
+        if type(name) is not str or type(shape) is not list:
+            raise ValueError(f"array {name!r} has the shape {shape!r}")
         size = dtype.itemsize
         for rows in shape:
             if type(rows) is not int or rows < 0:

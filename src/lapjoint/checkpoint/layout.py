@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.packing import pack_arrays, unpack_arrays
-from ..errors import LapjointError
+from ..errors import LapjointError, shortened
 
 FORMAT = "lapjoint checkpoint"
 VERSION = 2
@@ -101,6 +101,6 @@ def read_checkpoint(path: Path) -> tuple[int, dict[str, NDArray[Any]], dict[str,
         raise LapjointError(f"{path}: damaged checkpoint (its checksum is wrong)")
     try:
         arrays, description = unpack_arrays(data)
-    except (ValueError, KeyError, TypeError) as error:
-        raise LapjointError(f"{path}: damaged checkpoint ({error})") from None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise LapjointError(f"{path}: damaged checkpoint ({shortened(error)})") from None
     return version, arrays, description

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays.state import Arrays, PartState, unflatten
 from ..engines import Hits, JointBreaks
-from ..errors import LapjointError, PenetrationWarning
+from ..errors import LapjointError, PenetrationWarning, shortened
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
@@ -88,7 +88,7 @@ class Checkpoint:
             raise self._damaged(error) from None
 
     def _damaged(self, error: Exception) -> LapjointError:
-        return LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {error})")
+        return LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {shortened(error)})")
 
     def scene(self) -> Scene:
         return Scene.from_bytes(self._arrays["scene"].tobytes(), str(self.path))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import rotation
-from ..errors import LapjointError
+from ..errors import LapjointError, shortened
 from ..scene import HeightField, Material, TriangleMesh
 from ..scene.filters import ALL_GROUPS
 from ..scene.motions import GivenMotion
@@ -45,7 +45,7 @@ def read_gltf(path: Path, notes: Notes) -> Model:
     except LapjointError:
         raise
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError, OverflowError) as error:
-        raise LapjointError(f"{path}: is no glTF file as the standard has it ({error!r})") from None
+        raise LapjointError(f"{path}: is no glTF file as the standard has it ({shortened(repr(error))})") from None
 
 
 def _chunks(content: bytes) -> tuple[dict[str, Any], bytes]:

@@ -255,6 +255,8 @@ def unpack_fields(
 ) -> list[GivenField]:
     """The fields that were packed; `names` are those of functions, in their order, and `function_of` returns the
     function of the i-th name. A ValueError where they can be none."""
+    if any(arrays[name].ndim != 1 for name in FIELD_ARRAYS):
+        raise ValueError("fields are in tables, expected single numbers")
     count = len(arrays["kinds"])
     sizes = arrays["value_counts"], np.maximum(arrays["body_counts"], 0)
     if any(len(arrays[name]) != count for name in ("value_counts", "body_counts")):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LapjointError
+from ..errors import LapjointError, shortened
 from .archive import read_archive
 from .fields import FIELD_ARRAYS
 from .height_field import HeightField
@@ -74,7 +74,7 @@ def unpack_scene(content: bytes, source: str) -> tuple[dict[str, Any], dict[str,
         if description["format"] != FORMAT:
             raise KeyError("format")
     except Exception as error:  # whatever NumPy, zipfile and json make of a foreign or torn file
-        raise LapjointError(f"{source}: not a lapjoint scene file ({error})") from None
+        raise LapjointError(f"{source}: not a lapjoint scene file ({shortened(error)})") from None
     if description.get("version") != VERSION:
         raise LapjointError(f"{source}: scene file version {description.get('version')}, this lapjoint reads {VERSION}")
     return description, arrays

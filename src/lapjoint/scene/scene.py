@@ -29,7 +29,7 @@ from ..arrays.checks import (
 )
 from ..arrays.columns import Columns
 from ..arrays.packing import pack_arrays, unpack_arrays
-from ..errors import LapjointError
+from ..errors import LapjointError, shortened
 from .field_functions import FieldFunction, find_function
 from .fields import FIELD_ARRAYS, AnyField, GivenField, pack_fields, unpack_fields, with_functions
 from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
@@ -624,9 +624,9 @@ class Scene:
                 scene._extend_checked(piece)
             scene.check()
         except (KeyError, TypeError, IndexError, AttributeError, AssertionError) as error:
-            raise LapjointError(f"{source}: damaged scene file (missing or wrong {error})") from None
-        except (ValueError, RecursionError) as error:
-            raise LapjointError(f"{source}: damaged scene file ({error})") from None
+            raise LapjointError(f"{source}: damaged scene file (missing or wrong {shortened(error)})") from None
+        except (ValueError, OverflowError, RecursionError) as error:
+            raise LapjointError(f"{source}: damaged scene file ({shortened(error)})") from None
         return scene
 
     def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

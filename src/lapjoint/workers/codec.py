@@ -6,7 +6,7 @@ one has its arrays under the name of its field.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,17 @@ _ARRAYS = {
 }
 _VALUES = {kind: [(f.name, f.default) for f in fields(kind) if not f.metadata] for kind in MESSAGES}
 _BY_NAME = {kind.__name__: kind for kind in MESSAGES}
+# What a value may be, by its default: seconds may be a whole number, what may be missing is a count or a message.
+_TYPES = {bool: bool, int: int, float: (int, float), str: str, tuple: tuple, type(None): (int, type(None), *MESSAGES)}
+_WITHOUT_DEFAULT = {"int": int, "str": str}
+_ALLOWED: dict[type[Any], dict[str, Any]] = {
+    kind: {
+        f.name: _WITHOUT_DEFAULT[str(f.type)] if f.default is MISSING else _TYPES[type(f.default)]
+        for f in fields(kind)
+        if not f.metadata
+    }
+    for kind in MESSAGES
+}
 
 
 def to_buffers(message: Message) -> list[Any]:
@@ -42,10 +53,13 @@ def to_bytes(message: Message) -> bytes:
 
 
 def from_bytes(data: Any) -> Any:
-    """The message in a buffer; its arrays are the buffer's memory, where they were not narrowed. ValueError, KeyError
-    or TypeError where it holds none."""
+    """The message in a buffer; its arrays are the buffer's memory, where they were not narrowed. ValueError where it
+    holds none."""
     arrays, description = unpack_arrays(data)
-    return _restore(description, "", arrays)
+    try:
+        return _restore(description, "", arrays)
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"no message: {type(error).__name__}: {error}") from None
 
 
 def write(message: Message, buffer: memoryview) -> int:
@@ -114,10 +128,13 @@ def _restore(description: dict[str, Any], prefix: str, arrays: Arrays) -> Any:
             values[name] = _restore(value, f"{prefix}{name}.", arrays)
         elif isinstance(value, list):
             values[name] = tuple(value)
+        allowed = _ALLOWED[kind][name]
+        if not isinstance(values[name], allowed) or (isinstance(values[name], bool) and allowed is not bool):
+            raise ValueError(f"{name} of a {kind.__name__} is a {type(values[name]).__name__}")
     for name, dtype, shape, _ in _ARRAYS[kind]:
         array = arrays.get(prefix + name)
         if array is not None:
-            if array.shape[1:] != shape:
+            if array.ndim == 0 or array.shape[1:] != shape:
                 raise ValueError(f"{name} of a {kind.__name__} has rows of {array.shape[1:]}, expected {shape}")
             if not np.can_cast(array.dtype, dtype):
                 raise ValueError(f"{name} of a {kind.__name__} is of type {array.dtype}, expected {dtype}")

@@ -323,7 +323,7 @@ class WorkerFailure:
         """All of it, the worker named."""
         if self.kind == "not finite":
             return f"worker {self.worker}: {self.text}"
-        verb = {"gone": "is gone: ", "hung": "hangs: ", "failed": "failed:\n"}[self.kind]
+        verb = {"gone": "is gone: ", "hung": "hangs: "}.get(self.kind, "failed:\n")
         return f"worker {self.worker} {verb}{self.text}"
 
 

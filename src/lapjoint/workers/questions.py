@@ -105,7 +105,10 @@ def ask(send: Send, questions: Sequence[Question | None], body_count: int) -> li
     while start < max(sizes, default=0):
         send_all([Ask(answer_start=start, answer_stop=start + step) if size > start else None for size in sizes])
         start += step
-    return [
-        None if one is None else unpack_arrays(np.concatenate(parts))[0]
-        for one, parts in zip(questions, answers, strict=True)
-    ]
+    found: list[Arrays | None] = []
+    for worker, (one, parts) in enumerate(zip(questions, answers, strict=True)):
+        try:
+            found.append(None if one is None else unpack_arrays(np.concatenate(parts))[0])
+        except ValueError as error:
+            raise WorkerError(f"worker {worker} has answered with what is no answer: {error}") from None
+    return found

@@ -28,6 +28,7 @@ from .bodies import BodyNodes, add_camera, first_camera
 from .by_hand import Draft
 from .controls import Controls
 from .describe import body_text
+from .foreign_messages import log_in_one_line
 from .front import Front
 from .highlight import Highlight
 from .overlays import Overlays, Wanted
@@ -353,6 +354,7 @@ class Page:
 
     def _guard(self, access: Access) -> None:
         """Close websockets that did not come through the front, and open no tunnel to the outside on request."""
+        log_in_one_line()
         inner = self.server._websock_server
         inner.unregister_handler(_messages.ShareUrlRequest)
         inner.unregister_handler(_messages.ShareUrlDisconnect)

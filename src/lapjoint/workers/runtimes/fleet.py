@@ -109,7 +109,7 @@ class Fleet:
                     host.link = Link(link, self._start_s)
                 for host in fresh:
                     if host.link is None and (ended := host.process.how_it_ended(0.0)):
-                        raise host.start_error(ended)
+                        raise NodeError(host.node, ended)
                     if host.link is None and time.monotonic() > end:
                         raise NodeError(host.node, "its host has not started in time")
             return self._begin(fresh, memory, end)
@@ -167,8 +167,12 @@ class Fleet:
             except HostLost:
                 self.lose(host)
                 continue
-            if letter.parts:
-                copy: OwnStates = from_bytes(letter.parts[0])
+            try:
+                copy = from_bytes(letter.parts[0]) if letter.parts else None
+            except ValueError:
+                self.lose(host)
+                continue
+            if isinstance(copy, OwnStates) and len(copy.bodies) == len(copy.states):
                 return copy
         return None
 
@@ -194,7 +198,8 @@ class Fleet:
                 errors.append(str(host.start_error("its host is gone")))
                 continue
             for index, pid in letter.values["pids"]:
-                self.workers[index].pid = pid
+                if index in started[host]:
+                    self.workers[index].pid = pid
             errors += letter.values["errors"]
         if errors:
             for indices in started.values():

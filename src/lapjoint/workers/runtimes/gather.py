@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .fleet import Fleet
-from .link import core_count, wait_for_any
+from .link import Letter, core_count, wait_for_any
 from .remote_host import HostLost, RemoteHost
 
 
@@ -62,12 +62,19 @@ class Gathering:
             return False
         if letter.values["alone"]:
             host.neighbour = None
+        try:
+            self._take(letter)
+        except (ValueError, IndexError):  # of no worker, or no answer
+            self._fleet.lose(host, self._attempt)
+            return False
+        return True
+
+    def _take(self, letter: Letter) -> None:
         for index, part in zip(letter.values["workers"], letter.parts, strict=True):
             if index in letter.values["failed"]:
                 self._fleet.workers[index].note_failure(part)
             else:
                 self._answers[index] = part
-        return True
 
     def _give_up(self, hosts: Sequence[RemoteHost], seconds: float) -> None:
         """Give up who hangs: hosts that do not even say who is late, or else workers that are late and wait for

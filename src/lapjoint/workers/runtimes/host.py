@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,6 +28,7 @@ from .child import Child, leave_all, mailbox_size
 from .copies import Copies
 from .digest import source_digest
 from .entrance import Entrance, Ticket, connect
+from .letters import ASKED, checked
 from .link import Letter, Link, core_count, wait_for_any
 from .neighbour import Keeping, Neighbour
 from .shared import SharedMemory
@@ -38,12 +40,15 @@ CARRY_SPIN_US = 50
 
 def serve(ticket: Ticket) -> None:
     """Be the host of this machine, for the server that has sent the ticket, until it hangs up."""
-    link = Link(connect(**ticket))
+    try:
+        link = Link(connect(**ticket))
+    except OSError as error:
+        sys.exit(f"lapjoint: the server at {ticket['at'][0]} cannot be reached: {error.strerror or error}")
     host = Host(link)
     try:
         host.run()
     except (OSError, ValueError):
-        pass  # the server is gone
+        pass  # the server is gone, or sends what no server does
     finally:
         host.close()
         link.close()
@@ -107,7 +112,9 @@ class Host:
                         neighbour_fd = -1
                         self._confirm()
                 if self._link.fileno() in ready:
-                    letter = self._link.receive()
+                    letter = checked(self._link.receive(), ASKED)
+                    if letter.kind not in self._answers:
+                        raise ValueError(f"a letter {letter.kind!r}, which no server sends")
                     self._answers[letter.kind](letter)
                     break
             del poll
@@ -120,7 +127,10 @@ class Host:
 
     def _step(self, letter: Letter) -> None:
         """Pass commands on. The answer follows when all have answered."""
-        self._asked, self._attempt = letter.values["workers"], letter.number or None
+        asked = letter.values["workers"]
+        if len(asked) != len(letter.parts) or not self._children.keys() >= set(asked):
+            raise ValueError("commands for workers that are not here")
+        self._asked, self._attempt = asked, letter.number or None
         for index, message in zip(self._asked, letter.parts, strict=True):
             child = self._children[index]
             if child.failure is None:

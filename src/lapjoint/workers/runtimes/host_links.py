@@ -55,7 +55,8 @@ def link_hosts(hosts: Sequence[RemoteHost], address: Callable[[Node], str], lose
     by_machine = {host.machine: host for host in hosts}
     for host, answer in tickets.items():
         for machine, ticket in answer.values["tickets"]:
-            given[by_machine[machine]].append([host.machine, host.node.address, ticket])
+            if machine in by_machine:
+                given[by_machine[machine]].append([host.machine, host.node.address, ticket])
     connecting = {host: {"tickets": found} for host, found in given.items() if found and not host.is_lost}
     connected = ask(connecting, "connect", 2 * CONNECT_S, lose)
     errors = [
@@ -70,7 +71,7 @@ def link_hosts(hosts: Sequence[RemoteHost], address: Callable[[Node], str], lose
         f"{by_machine[machine].node.address} did not connect to {host.node.address}"
         for host, answer in let_in.items()
         for machine in answer.values["missing"]
-        if not by_machine[machine].is_lost
+        if machine in by_machine and not by_machine[machine].is_lost
     ]
     if errors:
         raise WorkerError(errors[0])

@@ -23,6 +23,8 @@ SIZE = struct.Struct("<Q")
 ALIGNMENT = 64
 MOST_DESCRIPTION = 1 << 24
 MOST_PARTS = 1 << 16
+READ_AT_ONCE = 1 << 26
+"""Memory for a letter is made as the letter comes, so much at first: its size may be a stranger's word."""
 JOINED = 1 << 16
 """Letters up to this size go as one piece."""
 _PADDING = [bytes(-size % ALIGNMENT) for size in range(ALIGNMENT)]
@@ -80,8 +82,7 @@ class Link:
         place = SIZE.size * part_count + description_size
         if description_size > MOST_DESCRIPTION or part_count > MOST_PARTS or place > size:
             raise ValueError("this is no letter")
-        content = memoryview(bytearray(size))
-        self._read(content)
+        content = self._read_content(size)
         parts = []
         for index in range(part_count):
             place += -place % ALIGNMENT
@@ -92,9 +93,17 @@ class Link:
             place += part_size
         description = bytes(content[SIZE.size * part_count :][:description_size])
         if description != self._read_last[0]:
-            self._read_last = description, json.loads(description)
+            self._read_last = description, _described(description)
         kind, values = self._read_last[1]
         return Letter(kind, number, values, parts)
+
+    def _read_content(self, size: int) -> memoryview:
+        content = bytearray(min(size, READ_AT_ONCE))
+        self._read(memoryview(content))
+        while (there := len(content)) < size:
+            content += bytes(min(there, size - there))
+            self._read(memoryview(content)[there:])
+        return memoryview(content)
 
     def _read(self, into: memoryview) -> None:
         while len(into):
@@ -110,6 +119,17 @@ class Link:
 
     def close(self) -> None:
         self._socket.close()
+
+
+def _described(description: bytes) -> tuple[str, dict[str, Any]]:
+    """Kind and values. ValueError where it has none."""
+    try:
+        kind, values = json.loads(description)
+    except (TypeError, RecursionError) as error:
+        raise ValueError("a letter without kind and values") from error
+    if type(kind) is not str or type(values) is not dict:
+        raise ValueError("a letter without kind and values")
+    return kind, values
 
 
 def wait_for_any(poll: select.poll, limit_s: float | None, is_core_free: bool) -> list[int]:

@@ -25,6 +25,7 @@ from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
 from ..kept import MOST_WORKERS, Kept
 from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
+from ..replies import reply_of
 from .answer_limits import AnswerLimits
 from .base import Array, Ids
 from .child import Child, leave_all, mailbox_size
@@ -92,7 +93,7 @@ class ProcessRuntime:
             self._gather(limits_s, since, attempt)
             self.wait_cpu_s = time.thread_time() - start
             answers = [
-                None if command is None else child.failure or child.reply()
+                None if command is None else child.failure or self._reply(child, steps)
                 for child, command in zip(self._children, commands, strict=True)
             ]
             self._limits.note(answers, steps)
@@ -100,6 +101,12 @@ class ProcessRuntime:
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
+
+    def _reply(self, child: Child, steps: int) -> Reply | WorkerFailure:
+        reply = reply_of(child.index, child.reply, self._scene, steps)
+        if isinstance(reply, WorkerFailure):
+            child.failure = reply
+        return reply
 
     def _gather(self, limits_s: dict[Child, float], since: float, attempt: int | None = None) -> None:
         """Wait until all of these have answered, or have taken too long since `since`. In an attempt at a step that

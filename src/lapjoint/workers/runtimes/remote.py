@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.growing import grown
+from ...errors import WorkerError
 from ...params import Params
 from ...scene import Scene
 from ..codec import from_bytes, to_bytes
-from ..messages import Command, RemoteCommand, RemoteReply, Reply, StepCommand
+from ..messages import Command, RemoteCommand, RemoteReply, Reply, StepCommand, StepReply, steps_of
+from ..replies import check_step_reply
 from .watch import Watch
 
 Array = NDArray[np.float64]
@@ -76,7 +78,7 @@ class RemoteStates:
     """The table of states, kept up to date as far as somebody needs it."""
 
     def __init__(self, scene: Scene, params: Params, table: Array) -> None:
-        self.table = table
+        self._scene, self.table = scene, table
         self.workers: list[RemoteWorker] = []
         self.is_complete = True
         """Whether all rows are of the last step."""
@@ -160,8 +162,14 @@ class RemoteStates:
         """Return the replies; states are written where the server reads them. `needs_all` is set if too few came."""
         self.byte_count += sum(map(len, answers))
         self.needs_all = is_fast = False
-        received: list[RemoteReply | None] = [from_bytes(answer) if answer else None for answer in answers]
+        received = [_reply(worker, answer) if answer else None for worker, answer in enumerate(answers)]
         replies = [None if answer is None else answer.reply for answer in received]
+        for worker, reply in enumerate(replies):
+            if isinstance(reply, StepReply):
+                try:
+                    check_step_reply(reply, self._scene, steps_of(commands))
+                except ValueError as error:
+                    raise _senseless(worker, error) from None
         if not self._is_step:
             return replies
         self._put_back.clear()
@@ -172,25 +180,33 @@ class RemoteStates:
             here = self._watch.known_without([w for w, worker in enumerate(self.workers) if not worker.is_shared])
             self._exact[here] = True
             is_fast = self._watch.is_fast(here, self.table[here])
-        for worker, command, answer in zip(self.workers, commands, received, strict=True):
+        for index, (command, answer) in enumerate(zip(commands, received, strict=True)):
             if answer is None or not isinstance(command, StepCommand):
                 continue
-            worker.done = command.number
-            if worker.is_shared:
-                self._check_overlap(command.overlap, worker_states[command.slot])
-                continue
-            worker_states[command.slot] = answer.overlap
-            self._check_overlap(command.overlap, answer.overlap)
-            if self._wants == ALL:
-                worker.take_all(answer, self.table)
-            elif self._wants == BORDER:
-                ids, rows = worker.take_some(answer, self.table)
-                self._exact[ids] = True
-                is_fast |= self._watch is not None and self._watch.is_fast(ids, rows)
+            self.workers[index].done = command.number
+            try:
+                is_fast |= self._take(self.workers[index], command, answer, worker_states)
+            except (ValueError, IndexError) as error:
+                raise _senseless(index, error) from None
         if self._watch is not None and is_fast and not self.needs_all:
             # Those it may have met on its way: are they known?
             self.needs_all = not all(self._exact[ids].all() for ids in self._watch.watched(self.table))
         return replies
+
+    def _take(self, worker: RemoteWorker, command: StepCommand, answer: RemoteReply, worker_states: Array) -> bool:
+        """Take over the states that a worker has sent. Returns whether one of the bodies is fast."""
+        if worker.is_shared:
+            self._check_overlap(command.overlap, worker_states[command.slot])
+            return False
+        worker_states[command.slot] = answer.overlap
+        self._check_overlap(command.overlap, answer.overlap)
+        if self._wants == ALL:
+            worker.take_all(answer, self.table)
+        elif self._wants == BORDER:
+            ids, rows = worker.take_some(answer, self.table)
+            self._exact[ids] = True
+            return self._watch is not None and self._watch.is_fast(ids, rows)
+        return False
 
     def _check_overlap(self, ids: Ids, states: Array) -> None:
         """Where an overlap body will be is known only after the blend; all states are needed if that is far away."""
@@ -220,9 +236,26 @@ class RemoteStates:
         if self._watch is not None:
             self._exact[:] = True
         self.byte_count += sum(map(len, answers))
-        for worker, answer in zip(self.workers, answers, strict=True):
+        for index, answer in enumerate(answers):
             if answer:
-                worker.take_all(from_bytes(answer), self.table)
+                try:
+                    self.workers[index].take_all(_reply(index, answer), self.table)
+                except (ValueError, IndexError) as error:
+                    raise _senseless(index, error) from None
+
+
+def _reply(worker: int, answer: Any) -> RemoteReply:
+    try:
+        reply = from_bytes(answer)
+    except ValueError as error:
+        raise _senseless(worker, error) from None
+    if not isinstance(reply, RemoteReply):
+        raise _senseless(worker, f"a {type(reply).__name__}")
+    return reply
+
+
+def _senseless(worker: int, why: object) -> WorkerError:
+    return WorkerError(f"worker {worker} has answered with what is no answer: {why}")
 
 
 def activated_and_reset(command: Command) -> tuple[Ids, Ids]:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ...errors import WorkerError
 from ..codec import from_bytes
 from ..messages import WorkerFailure
+from .letters import ANSWERED, checked
 from .link import Letter, Link, wait_for_any
 from .placement import Node
 
@@ -56,7 +57,9 @@ class HostedWorker:
 
     def note_failure(self, message: Any) -> None:
         """What its host reports."""
-        failure: WorkerFailure = from_bytes(message)
+        failure = from_bytes(message)
+        if not isinstance(failure, WorkerFailure):
+            raise ValueError("a failure that is none")
         if failure.kind in ("gone", "hung"):
             failure = replace(failure, text=f"{failure.text}, on {self.node.address}")
         self.failure = failure
@@ -96,7 +99,7 @@ class RemoteHost:
         if self.link is None:
             raise HostLost
         try:
-            return self.link.receive()
+            return checked(self.link.receive(), ANSWERED)
         except (OSError, ValueError) as error:
             raise HostLost from error
 

@@ -1,0 +1,19 @@
+# Checks that run with the code, for tests (tools/sanitize): LAPJOINT_SANITIZE=address,undefined or thread.
+set(LAPJOINT_SANITIZE "" CACHE STRING "Sanitizers to build with, as in -fsanitize=; empty: none")
+
+# A module of ours. Casts of floats that an integer cannot hold are undefined too, though `undefined` does not name them.
+function(lapjoint_sanitize target)
+  if(LAPJOINT_SANITIZE)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${LAPJOINT_SANITIZE} -fsanitize=float-cast-overflow -fno-omit-frame-pointer -g1 -O1)
+    target_link_options(${target} PRIVATE -fsanitize=${LAPJOINT_SANITIZE})
+  endif()
+endfunction()
+
+# Bullet's own sources. What is undefined in them is not ours to mend: those checks are left out.
+function(lapjoint_sanitize_foreign target)
+  if(LAPJOINT_SANITIZE)
+    string(REPLACE ",undefined" "" checks "${LAPJOINT_SANITIZE}")
+    target_compile_options(${target} PRIVATE -fsanitize=${checks} -fno-omit-frame-pointer -g1 -O1)
+  endif()
+endfunction()

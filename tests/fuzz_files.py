@@ -1,0 +1,249 @@
+"""Files that fuzzing changes: scenes, files of other programs, checkpoints, recordings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numcodecs
+import numpy as np
+from numpy.typing import NDArray
+
+from fuzz_changes import Content, changed, changed_bytes
+from fuzz_scenes import DATA, MOST_SWEEPS, Changes, Target, every_joint, every_shape, pile, use
+from lapjoint import (
+    Checkpoint,
+    CheckpointWriter,
+    Params,
+    Recording,
+    RecordingWriter,
+    Scene,
+    Simulation,
+    Sphere,
+)
+from lapjoint.arrays.packing import pack_arrays, unpack_arrays
+from lapjoint.checkpoint.layout import FORMAT, HEAD_SIZE, read_checkpoint
+from lapjoint.files.read import read_scene
+from lapjoint.recording.description import seal, with_checksum
+from lapjoint.scene.file import pack_scene, unpack_scene
+
+
+class SceneFiles(Target):
+    def __init__(self) -> None:
+        self.seeds = [Content(*scene.describe()) for scene in (every_shape(), every_joint(), pile())]
+
+    def attempt(self, seed: int, changes: Changes, folder: Path) -> None:
+        content = changed(self.seeds[seed], changes)
+        data = changed_bytes(pack_any_scene(content), changes)
+        use(Scene.from_bytes(data, "case"))
+
+
+def pack_any_scene(content: Content) -> bytes:
+    description = content.description if isinstance(content.description, dict) else {}
+    return pack_scene(description, {name.replace("\0", "0"): array for name, array in content.arrays.items()})
+
+
+class OtherFiles(Target):
+    """glTF is read here alone; MJCF, URDF and USD are read by their own libraries, and then here."""
+
+    def __init__(self) -> None:
+        self.seeds = [DATA / "files" / name for name in ("rig.gltf", "kinds.gltf", "rig.xml", "rig.urdf", "arm.xml")]
+
+    def attempt(self, seed: int, changes: Changes, folder: Path) -> None:
+        source: Path = self.seeds[seed]
+        path, data = folder / f"case{source.suffix}", source.read_bytes()
+        if source.suffix == ".gltf":
+            content = changed(Content(json.loads(data)), changes)
+            data = json.dumps(content.description).encode()
+        else:
+            data = _changed_words(data, changes)
+        path.write_bytes(changed_bytes(data, changes))
+        use(read_scene(path))
+
+
+def _changed_words(data: bytes, changes: Changes) -> bytes:
+    """Changes of an XML file, in words between quotes or angle brackets."""
+    words = ["0", "-1", "1e308", "nan", "inf", "", "x", "1 2 3", "mesh", "0 0 0", "2147483648", "true", "../../etc"]
+    for kind, where, what, _ in changes:
+        pieces = data.split(b'"')
+        odd = [k for k in range(len(pieces)) if k % 2]
+        if kind in ("set", "shift", "copy") and odd:
+            place = odd[where % len(odd)]
+            pieces[place] = pieces[odd[what % len(odd)]] if kind == "copy" else words[what % len(words)].encode()
+            data = b'"'.join(pieces)
+        elif kind in ("drop", "rename"):
+            lines = data.split(b"\n")
+            line = lines.pop(where % len(lines))
+            if kind == "rename":
+                lines.insert(what % (len(lines) + 1), line)
+            data = b"\n".join(lines)
+    return data
+
+
+# ---- checkpoints -----------------------------------------------------------------------------------------------------
+
+
+def nested(arrays: dict[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Arrays with those within: of the scene, and of the engines' states; and their descriptions."""
+    found: dict[str, NDArray[Any]] = {}
+    descriptions: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if name == "scene":
+            descriptions[name], inner = unpack_scene(array.tobytes(), "seed")
+        elif name.startswith("workers/") and array.dtype == np.uint8:
+            inner, descriptions[name] = unpack_arrays(array.tobytes())
+        else:
+            found[name] = array
+            continue
+        found |= {f"{name}|{key}": value for key, value in inner.items()}
+    return found, descriptions
+
+
+def joined(content: Content) -> tuple[dict[str, NDArray[Any]], Any]:
+    """The arrays and the description of a checkpoint out of what `nested` made of it."""
+    whole = content.description if isinstance(content.description, dict) else {}
+    descriptions = whole.get("within")
+    descriptions = descriptions if isinstance(descriptions, dict) else {}
+    arrays = {name: array for name, array in content.arrays.items() if "|" not in name}
+    groups: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in descriptions}
+    for name, array in content.arrays.items():
+        if "|" in name:
+            holder, _, key = name.partition("|")
+            groups.setdefault(holder, {})[key] = array
+    for name, inner in groups.items():
+        if name == "scene":
+            data = pack_any_scene(Content(descriptions.get(name), inner))
+        else:
+            data = b"".join(bytes(part) for part in pack_arrays(inner, descriptions.get(name)))
+        arrays[name] = np.frombuffer(data, np.uint8)
+    return arrays, whole.get("own")
+
+
+class CheckpointFiles(Target):
+    def __init__(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for coupling, scene in (("tight", pile()), ("blend", pile()), ("tight", every_joint())):
+                with Simulation(scene, Params(workers=2, runtime="inline", coupling=coupling)) as simulation:
+                    simulation.step(3)
+                    files.append(
+                        CheckpointWriter(Path(folder) / f"{coupling}{len(files)}", simulation).save(simulation)
+                    )
+            old = ("checkpoint-v1-blend-joints", "checkpoint-v1-tight")
+            files += [next((DATA / name).iterdir()) for name in old]
+            self.seeds = [self._content(path) for path in files]
+
+    @staticmethod
+    def _content(path: Path) -> tuple[int, Content]:
+        version, arrays, description = read_checkpoint(path)
+        found, within = nested({name: array.copy() for name, array in arrays.items()})
+        return version, Content({"own": description, "within": within}, found)
+
+    def attempt(self, seed: int, changes: Changes, folder: Path) -> None:
+        version, content = self.seeds[seed]
+        arrays, description = joined(changed(content, changes))
+        data = b"".join(bytes(part) for part in pack_arrays(arrays, description))
+        if not any(kind in ("flip", "cut") for kind, *_ in changes):
+            data = changed_bytes(data, changes)  # and the checksum is right
+        head = f"{FORMAT} {version} sha256 {hashlib.sha256(data).hexdigest()} size {len(data)}".encode()
+        path = folder / "step-000000003.checkpoint"
+        path.write_bytes(head.ljust(HEAD_SIZE - 1) + b"\n" + data)
+        if any(kind in ("flip", "cut") for kind, *_ in changes):
+            path.write_bytes(changed_bytes(path.read_bytes(), changes))
+        checkpoint = Checkpoint(path)
+        if checkpoint.params.sweeps > MOST_SWEEPS or checkpoint.params.workers > 16:
+            return
+        with checkpoint.resume(runtime="inline") as simulation:
+            simulation.step(2)
+
+
+# ---- recordings ------------------------------------------------------------------------------------------------------
+
+
+class Recordings(Target):
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="lapjoint-fuzz-"))
+        self._made()
+        self.seeds = [DATA / "recording-v1-blend", DATA / "recording-v1-tight", self._folder / "changing"]
+        self._contents = [self._content(path) for path in self.seeds]
+
+    def _made(self) -> None:
+        """A run in which bodies come and go."""
+        with (
+            Simulation(pile(), Params(workers=2, runtime="inline")) as simulation,
+            RecordingWriter(self._folder / "changing", simulation, contacts=True) as writer,
+        ):
+            for step in range(6):
+                simulation.step()
+                writer.add(simulation)
+                if step == 2:
+                    simulation.add_bodies(Sphere(0.2), [(5.0, 0.0, 1.0)])
+                    simulation.remove_bodies([5])
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder)
+
+    @staticmethod
+    def _content(path: Path) -> Content:
+        description: dict[str, Any] = {}
+        arrays: dict[str, NDArray[Any]] = {}
+        for file in sorted(path.rglob("*")):
+            name = str(file.relative_to(path))
+            if file.name == "zarr.json":
+                description[name] = json.loads(file.read_bytes())
+            elif file.is_file():
+                about = json.loads((file.parent / "zarr.json").read_bytes())
+                stored = file.read_bytes()
+                stored = stored[:-4] if about["codecs"][-1]["name"] == "crc32c" else stored
+                arrays[name] = np.frombuffer(numcodecs.Blosc().decode(stored), about["data_type"])
+        return Content(description, arrays)
+
+    def attempt(self, seed: int, changes: Changes, folder: Path) -> None:
+        content = changed(self._contents[seed], changes)
+        place = folder / "run"
+        written = content.description if isinstance(content.description, dict) else {}
+        for name, about in written.items():
+            if isinstance(name, str) and name.endswith("zarr.json"):
+                if name == "zarr.json" and isinstance(about, dict) and isinstance(about.get("attributes"), dict):
+                    about["attributes"] = seal({k: v for k, v in about["attributes"].items() if k != "checksum"})
+                self._write(place / name, json.dumps(about).encode(), changes, len(name))
+        for name, array in content.arrays.items():
+            about = written.get(str(Path(name).parent / "zarr.json"))
+            codecs = about.get("codecs") if isinstance(about, dict) else None
+            has_checksum = isinstance(codecs, list) and {"name": "crc32c"} in codecs
+            data = numcodecs.Blosc("lz4", 5, 1).encode(np.ascontiguousarray(array))
+            if not has_checksum:
+                self._write(place / name, data, changes, len(name))
+            else:  # where bytes are changed, the checksum may be right
+                inner = changed_bytes(data, changes) if changes and changes[0][1] % 9 == len(name) % 9 else data
+                self._write(place / name, with_checksum(inner), (), 0)
+        look_through(place)
+
+    @staticmethod
+    def _write(path: Path, data: bytes, changes: Changes, number: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(changed_bytes(data, changes) if changes and changes[0][1] % 9 == number % 9 else data)
+
+
+def look_through(path: Path) -> None:
+    """Everything that a recording has, as views and reports ask for it."""
+    recording = Recording(path)
+    scene = recording.scene
+    repr(recording.params)
+    for i in range(min(recording.frame_count, 3)):
+        recording.frame(i), recording.membership(i), recording.weights(i), recording.interface(i)
+        recording.static_poses(i), recording.alive(i), recording.joint_alive(i), recording.events(i)
+        recording.joint_breaks(i), recording.hits(i), recording.touches(i)
+        if recording.has_contacts:
+            recording.contacts(i), recording.contacts(i, worker=0)
+    if recording.frame_count and scene.body_count:
+        recording.track(0), recording.at_time(0.1)
+    for columns in (recording.profile, recording.measures):
+        for name in columns:
+            columns[name].sum()
+    recording.living_counts([1, 2])
+    repr(recording.incidents)
