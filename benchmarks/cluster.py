@@ -26,7 +26,7 @@ from tables import show, write_table
 from lapjoint import Params, Simulation, scenes
 
 KINDS = {
-    # what travels with every step: the border, or all states, so that lost workers can be replaced
+    # what travels with every step: what the server needs, and copies between the machines; or all states
     "border": {"send": "border"},
     "all": {"send": "all"},
 }
@@ -34,7 +34,9 @@ KINDS = {
 
 def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
     scene = scenes.build(case["scene"])
-    common: dict[str, Any] = {"workers": case["workers"], "iterations": case["iterations"], "coupling": "blend"}
+    common: dict[str, Any] = {"workers": case["workers"], "coupling": case["coupling"]}
+    if case["coupling"] == "blend":
+        common["iterations"] = case["iterations"]
     made = {"process": Params(**common)}
     for kind, more in KINDS.items():
         made[kind] = Params(**common, **more, runtime="ray", address=case["address"])
@@ -60,7 +62,7 @@ def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
             {
                 "scene": case["scene"],
                 "workers": case["workers"],
-                "iterations": case["iterations"],
+                "coupling": case["coupling"],
                 "nodes": case["nodes"],
                 "states": kind,
                 "process_ms": round(process, 3),
@@ -77,7 +79,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scene", nargs="*", default=["bowl"])
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4])
-    parser.add_argument("--iterations", type=int, default=50)
+    parser.add_argument("--coupling", nargs="+", default=["tight", "blend"])
+    parser.add_argument("--iterations", type=int, default=50, help="sweeps, with blend")
     parser.add_argument("--warmup", type=int, default=200)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--repetitions", type=int, default=4)
@@ -90,7 +93,12 @@ def main() -> None:
     from ray_support import ADDRESS, two_nodes, why_not
 
     numbers = {name: getattr(given, name) for name in ("iterations", "warmup", "steps", "repetitions")}
-    cases = [{"scene": scene, "workers": workers, **numbers} for scene in given.scene for workers in given.workers]
+    cases = [
+        {"scene": scene, "workers": workers, "coupling": coupling, **numbers}
+        for scene in given.scene
+        for workers in given.workers
+        for coupling in given.coupling
+    ]
     rows = []
     for case in cases:
         rows += measure({**case, "nodes": 1, "address": None})
