@@ -211,7 +211,9 @@ class Simulation:
         self._last_step_ms = profile.step_ms
         now.loads.measure(profile.worker_cpu_ms, profile.steps)
         now.step_count += profile.steps
-        self._has_stepped = True
+        if not self._has_stepped:
+            self._has_stepped = True
+            trim()  # of the first decision: 120 bytes of a body
         if self._elastic.is_time_to_look(now.step_count):
             self._follow_load()
         for callback in self._callbacks:

@@ -450,7 +450,7 @@ PARTS = {
         *("_is_changed", "_has_turned", "_has_news"),  # workers are told all anew
     ),
     "detection": (
-        *("_scene", "_params", "_algorithms", "_joint_edges", "jointed", "_detector", "graph"),
+        *("_scene", "_params", "_algorithms", "_joint_edges", "jointed", "_detector", "_made", "_contacts"),
         *("_knows_joints", "_knows_bodies", "is_unchanged"),
     ),
     "recovery": (

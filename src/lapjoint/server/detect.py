@@ -172,6 +172,9 @@ def looks_ahead(params: Params) -> float:
     return (params.timestep or 0.0) if params.solver == "substeps" else 0.0
 
 
+NOTHING = np.empty((0, 2), np.int32)
+
+
 class Detection:
     """The constraint graph of the present states: joints, and the contacts that the detector finds."""
 
@@ -182,9 +185,21 @@ class Detection:
             self._detector = ServerDetector(scene, params, states, algorithms.PairFinder)
         self._knows_joints = self._knows_bodies = True  # as they are now; and so does the detector
         self._find_joint_edges()
-        self.graph: ConstraintGraph = self._graph([])
+        self._made: ConstraintGraph | None = self._graph([])
+        self._contacts: Ids = NOTHING
         self.is_unchanged = False
         """Whether the contacts are those of the step before."""
+
+    @property
+    def graph(self) -> ConstraintGraph:
+        if self._made is None:
+            self._made = self._graph([self._contacts])
+        return self._made
+
+    def fold(self) -> None:
+        """Keep of the graph its contacts alone, until somebody wants it: it is several times as large."""
+        self._contacts = np.array(self.graph.contacts)
+        self._made = None
 
     @property
     def detector(self) -> Detector:
@@ -220,11 +235,11 @@ class Detection:
         graph = self._graph(self.detector.find(states, membership, last))
         self.is_unchanged = is_same_scene and np.array_equal(graph.contacts, self.graph.contacts)
         if not self.is_unchanged:
-            self.graph = graph
+            self._made = graph
 
     def set_contacts(self, contacts: Sequence[Ids]) -> None:
         """The graph that these contacts make with the joints."""
-        self.graph = self._graph(contacts)
+        self._made = self._graph(contacts)
 
     def _graph(self, contacts: Sequence[Ids]) -> ConstraintGraph:
         """Without contacts of bodies that were removed since."""
@@ -236,7 +251,7 @@ class Detection:
         return self._algorithms.Graph(self._scene.body_count, self._joint_edges, contacts)
 
     def state(self) -> PartState:
-        arrays = {"contacts": self.graph.contacts}
+        arrays = {"contacts": self._contacts if self._made is None else self._made.contacts}
         engine = None if self._detector is None else self._detector.engine_state()
         if engine is not None:
             arrays |= {f"engine/{name}": array for name, array in vars(engine).items()}

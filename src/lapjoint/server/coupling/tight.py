@@ -111,6 +111,7 @@ class Tight:
             self._next_decision = now.loads.next_look(now.step_count, now.step_count + self._apart)
             if self._planned is not None:
                 self._next_decision = now.step_count + PLAN_AHEAD
+            now.detection.fold()
         profile.cut_share = self.cut_share
         if now.params.validate:
             now.detection.update(runtime, now.membership, now.replies)  # finds every contact between workers
