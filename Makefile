@@ -1,7 +1,10 @@
 # `make demo` and `make test` set everything up first, on a machine with Python 3.11+, a C++ compiler and make.
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.lapjoint-installed
+DEMO := .venv/.lapjoint-demo
+ALL := .venv/.lapjoint-installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+FLOAT32_ALONE := --config-settings=cmake.define.LAPJOINT_FLOAT64=OFF
 CXX_FILES := $(wildcard native/*/*.cpp native/*/*.h)
 NATIVE := $(CXX_FILES) $(wildcard cmake/*.cmake) CMakeLists.txt pyproject.toml
 
@@ -16,22 +19,36 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reo
 
 .PHONY: setup demo test quick lint format wheel-check sanitize floors nightly clean
 
-setup: $(STAMP)  ## the environment, in .venv; rebuilt when native code or dependencies change
+setup: $(ALL)  ## the environment, in .venv; rebuilt when native code or dependencies change
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(STAMP): .venv/bin/python $(NATIVE)
-	@tools/system-packages
-	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" setuptools wheel ninja cmake
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[dev]"
+# lapjoint in float32, and what the demo needs. Modules become bytecode when they are first imported: all of SciPy would
+# take longer than the demo.
+$(DEMO): .venv/bin/python $(NATIVE)
+	@tools/system-packages pictures
+	$(PIP) "scikit-build-core>=1.0" "nanobind>=2.4" setuptools wheel
+	@# CMake and Ninja, where the machine has none that are new enough.
+	needs=$$($(BIN)/python -c "from scikit_build_core.build import *; print(*get_requires_for_build_editable())"); \
+	  [ -z "$$needs" ] || $(PIP) $$needs
+	$(PIP) --no-build-isolation $(if $(wildcard $(ALL)),,$(FLOAT32_ALONE)) --editable ".[picture]"
 	@touch $@
 
-demo: setup  ## the main job on the embedded default: a scene simulated, summed up and pictured
-	@mkdir -p out
-	$(BIN)/lapjoint scenes
-	$(BIN)/lapjoint run building --workers 2 --seconds 2 --picture out/building.png --json out/building.json
+# What tests need besides: the other precision, and extras of the lapjoint that is installed.
+$(ALL): $(DEMO)
+	@tools/system-packages pictures browser network
+	$(BIN)/python -c "import lapjoint._bullet_float64" 2>/dev/null || $(PIP) --no-build-isolation --no-deps --editable .
+	$(PIP) "lapjoint[dev]"
+	@touch $@
+
+demo: $(DEMO)  ## the building on two workers, summed up, pictured, and as a page to turn and play in a browser
+	@mkdir -p out && rm -rf out/building
+	$(BIN)/lapjoint run building --workers 2 --seconds 2 --picture out/building.png --json out/building.json \
+	  --record out/building --record-every 10
+	$(BIN)/lapjoint export out/building out/building.html
+	@echo "The building after two seconds:  $(CURDIR)/out/building.png"
+	@echo "The same to play in a browser:   $(CURDIR)/out/building.html"
 
 test: setup  ## every test
 	$(PYTEST)

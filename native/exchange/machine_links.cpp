@@ -34,7 +34,7 @@ void MachineLink::put(const MailFrame& frame, const void* content) {
   const std::size_t before = out_.size();
   out_.resize(before + sizeof frame + frame.size);
   std::memcpy(&out_[before], &frame, sizeof frame);
-  if (frame.size) std::memcpy(&out_[before + sizeof frame], content, frame.size);
+  if (content && frame.size) std::memcpy(&out_[before + sizeof frame], content, frame.size);
 }
 
 int MachineLink::flush() {

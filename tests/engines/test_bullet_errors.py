@@ -71,3 +71,15 @@ def test_a_world_may_outlive_its_scene(precision: str) -> None:
     gc.collect()
     world.step(0.01, 1)
     del world
+
+
+def test_a_precision_that_was_not_built_is_named_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make demo` builds float32 alone."""
+    built = {"lapjoint._bullet_float32": object()}
+    monkeypatch.setattr("lapjoint.engines.bullet_module.importlib.util.find_spec", built.get)
+    params = Params(precision="float64")
+    with pytest.raises(
+        LapjointError, match="precision is float64, which lapjoint was built without here: `make setup`"
+    ):
+        BulletEngine.check(Scene(), params)
+    BulletEngine.check(Scene(), Params())

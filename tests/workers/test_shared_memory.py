@@ -41,7 +41,7 @@ def test_a_block_is_zeros_grows_and_leaves_nothing(kind: str) -> None:
         assert place.endswith("(deleted)")
     block.close()
     other.close()
-    del block, other  # and with them the mappings, which have descriptors of their own
+    del block, other  # a mapping has a descriptor of its own
     assert psutil.Process().num_fds() == descriptors
 
 

@@ -38,7 +38,7 @@ from ..scene.thickness import thickness
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids, Mail
-from .bullet_module import load_bullet
+from .bullet_module import check_built, load_bullet
 from .readings import ContactPoints
 from .springs import check_springs
 from .state import EngineState
@@ -78,6 +78,7 @@ class BulletEngine:
     @staticmethod
     def check(scene: Scene, params: Params) -> None:
         """It takes every scene. Bullet's Lemke inverts matrices, and in float32 hardly ever finds a solution."""
+        check_built(params.precision)
         if params.solver == "lemke" and params.precision == "float32":
             raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
         if params.solver == "substeps":

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Protocol, cast
+
+from ..errors import LapjointError
 
 if TYPE_CHECKING:
     from .. import _bullet_float32, _bullet_float64
@@ -30,6 +33,16 @@ if TYPE_CHECKING:
     _both: tuple[BulletModule, BulletModule] = (_bullet_float32, _bullet_float64)
 
 
+def check_built(precision: str) -> None:
+    """Refuse a precision that this build of lapjoint was made without, as that of `make demo` is."""
+    if importlib.util.find_spec(_name(precision)) is None:
+        raise LapjointError(f"precision is {precision}, which lapjoint was built without here: `make setup` adds it")
+
+
 def load_bullet(precision: str) -> BulletModule:
     """The compiled module of a precision."""
-    return cast(BulletModule, importlib.import_module(f"lapjoint._bullet_{precision}"))
+    return cast(BulletModule, importlib.import_module(_name(precision)))
+
+
+def _name(precision: str) -> str:
+    return f"lapjoint._bullet_{precision}"
