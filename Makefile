@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.lapjoint-installed
-CXX_FILES := $(wildcard native/*/*.cpp native/*/*.h)
+CXX_FILES := $(wildcard native/*/*.cpp native/*/*.h tests/native/*.cpp)
 NATIVE := $(CXX_FILES) $(wildcard cmake/*.cmake) CMakeLists.txt pyproject.toml
 
 # Tests start hundreds of programs. Each would compile every module if it could not find what the one before it compiled.
