@@ -5,8 +5,8 @@ DEMO := .venv/.lapjoint-demo
 ALL := .venv/.lapjoint-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 FLOAT32_ALONE := --config-settings=cmake.define.LAPJOINT_FLOAT64=OFF
-CXX_FILES := $(wildcard native/*/*.cpp native/*/*.h)
-NATIVE := $(CXX_FILES) $(wildcard cmake/*.cmake) CMakeLists.txt pyproject.toml
+CXX_FILES := $(wildcard native/*/*.cpp native/*/*.h tests/native/*.cpp)
+NATIVE := $(filter-out tests/%,$(CXX_FILES)) $(wildcard cmake/*.cmake) CMakeLists.txt pyproject.toml
 
 # Tests start hundreds of programs. Each would compile every module if it could not find what the one before it compiled.
 unexport PYTHONDONTWRITEBYTECODE

@@ -70,7 +70,7 @@ def main(trial: dict[str, Any]) -> None:
     Machines.places = trial["machines"]
     base._RUNTIMES["hosts"] = "chaos_run:MachinesRuntime"
     sys.modules["chaos_run"] = sys.modules[__name__]
-    params = Params(workers=trial["workers"], runtime=trial["runtime"], hang_limit=1.0, coupling=trial["coupling"])
+    params = Params(workers=trial["workers"], runtime=trial["runtime"], hang_limit=5.0, coupling=trial["coupling"])
     if trial["runtime"] == "ray":
         params = Params(**{**vars(params), "address": trial["address"]})
     with open(trial["progress"], "r+b") as file, mmap.mmap(file.fileno(), 16) as progress:

@@ -10,9 +10,12 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import lapjoint
 
@@ -361,3 +364,22 @@ def test_both_precisions_live_in_one_process_as_if_alone() -> None:
     alone = [run_python(TRACE, precision).splitlines() for precision in ("float32", "float64")]
     assert sorted(together) == sorted(alone[0] + alone[1])
     assert len({line.split()[2] for line in together}) == 4
+
+
+# ---- dependencies ------------------------------------------------------------------------------------------------
+
+
+def test_the_lock_has_every_dependency_in_a_version_that_is_allowed() -> None:
+    lines = (ROOT / ".ci" / "lock.txt").read_text().splitlines()
+    locked = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needs = [*project["dependencies"], *(need for extra in project["optional-dependencies"].values() for need in extra)]
+    for requirement in map(Requirement, needs):
+        if requirement.name != "lapjoint":
+            assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), requirement
+
+
+def test_every_dependency_has_a_floor() -> None:
+    """That `make floors` installs."""
+    shown = subprocess.run([ROOT / "tools" / "floors", "--show"], capture_output=True, text=True, check=True).stdout
+    assert {"numpy==2.0", "zarr==3.0.8", "ray==2.10"} <= set(shown.split())

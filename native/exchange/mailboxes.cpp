@@ -57,6 +57,7 @@ Mailboxes::Mailboxes(void* memory, int worker_count, std::size_t room, int self,
 
 void Mailboxes::begin_step(std::uint64_t attempt, bool first) {
   attempt_ = attempt;
+  put_before_ = outbox(memory_, self_).put.load(std::memory_order_relaxed);
   std::fill(sent_.begin(), sent_.end(), std::uint64_t(0));
   std::fill(received_.begin(), received_.end(), std::uint64_t(0));
   std::fill(not_counted_.begin(), not_counted_.end(), std::uint64_t(0));
@@ -125,7 +126,17 @@ Mailboxes::Worker& Mailboxes::worker(const void* memory, int number) {
   return *reinterpret_cast<Worker*>(heads + kLine * static_cast<std::size_t>(1 + number));
 }
 
+// Of an attempt that was abandoned something may still have to be carried from where the next message is written to.
+void Mailboxes::await_carrier() const {
+  const Outbox& box = outbox(memory_, self_);
+  while (box.taken.load(std::memory_order_acquire) < put_before_) {
+    if (is_abandoned()) throw StepAbandoned();
+    std::this_thread::yield();
+  }
+}
+
 void* Mailboxes::outgoing(int worker) {
+  if (is_elsewhere(memory_, worker)) await_carrier();
   return content(memory_, room_, self_, worker, attempt_ * kInStep + sent_[worker]);
 }
 

@@ -108,12 +108,14 @@ class Mailboxes {
   template <typename IsThere>
   bool sleep_until(SharedNumber& signal, IsThere&& is_there);
   void put_out(const MailFrame& frame);
+  void await_carrier() const;
 
   std::byte* memory_;
   int worker_count_, self_;
   std::size_t room_;
   int spins_, bell_;
   std::uint64_t attempt_ = 0;
+  std::uint64_t put_before_ = 0;                // into the outbox, before this step
   std::vector<std::uint64_t> sent_, received_;  // messages of this step, by worker
   std::vector<std::uint64_t> not_counted_;      // of those that were sent
   MailCounts counts_;

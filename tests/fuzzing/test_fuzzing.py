@@ -21,7 +21,7 @@ from fuzz_changes import OF_ARRAYS, OF_BYTES, OF_DESCRIPTION
 from fuzz_support import CORPUS, Cases, is_fine
 
 MANY = int(os.environ.get("LAPJOINT_FUZZ_CASES", "0"))
-FEW = 20
+FEW = 10
 KINDS = ["scenes", "other files", "checkpoints", "recordings", "commands", "replies", "host letters", "server letters"]
 KINDS += ["mail frames", "page heads", "page messages"]
 NUMBER = st.integers(0, 2**16)

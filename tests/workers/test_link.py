@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from lapjoint.errors import WorkerError
 from lapjoint.workers.runtimes import host
 from lapjoint.workers.runtimes.entrance import CONNECT_S, MOST_SILENT, Entrance, connect
 from lapjoint.workers.runtimes.link import MOST_DESCRIPTION, PREFIX, READ_AT_ONCE, Link
-from lapjoint.workers.runtimes.placement import Node
+from lapjoint.workers.runtimes.placement import Node, place
 from lapjoint.workers.runtimes.remote_host import HostLost, RemoteHost
 from ray_support import LIMIT_S
 
@@ -192,3 +193,11 @@ def test_a_side_that_takes_nothing_is_given_up() -> None:
         link.send("step", [bytes(1 << 24)])
     link.close()
     theirs.close()
+
+
+def test_no_machine_is_left() -> None:
+    """Each was tried and did not answer: that was a traceback."""
+    nodes = [Node("a", "192.0.2.1", 2), Node("b", "192.0.2.2", 0)]
+    assert [node.node_id for node in place(2, nodes, "spread")] == ["a", "a"]
+    with pytest.raises(WorkerError, match="no machine left"):
+        place(1, [], "spread")

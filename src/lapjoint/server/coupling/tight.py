@@ -234,7 +234,8 @@ class Tight:
         if len(self._ghosts) > len(profile.replies):
             self._ghosts = {w: ghosts for w, ghosts in self._ghosts.items() if w < len(profile.replies)}
         profile.interface_count = len(self.interface)
-        assert profile.series is not None
+        if profile.series is None:
+            raise WorkerError("a worker has answered without the measures of its steps")
         profile.exchanges = int(profile.series.exchanges[-1])
         profile.exchange_bytes = int(profile.series.sent_bytes.sum())
         if now.params.validate:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...errors import WorkerError
+
 
 @dataclass(frozen=True)
 class Node:
@@ -26,6 +28,8 @@ def place(count: int, nodes: Sequence[Node], placement: str, taken: Sequence[str
     """
     order = sorted(nodes, key=lambda node: not node.is_server)
     usable = [node for node in order if node.cpu_count >= 1] or order
+    if not usable:
+        raise WorkerError("there is no machine left to start a worker on")
     load = {node.node_id: list(taken).count(node.node_id) for node in usable}
     found = []
     for _ in range(count):
