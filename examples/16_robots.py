@@ -1,7 +1,7 @@
 """A crowd of limp people falls into a heap. One robot file, humanoid.xml, is attached to one world as often as wanted
 by MuJoCo's MjSpec, and lapjoint runs that world on two workers: people, and their joints, may be cut between them.
 
-    python examples/08_crowd.py [PEOPLE] [FILE.xml]   FILE.xml keeps the world, for lapjoint run FILE.xml --workers 4
+    python examples/16_robots.py [PEOPLE] [FILE.xml]   FILE.xml keeps the world, for lapjoint run FILE.xml --workers 4
 """
 
 import sys
