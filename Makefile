@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: setup demo test quick lint format wheel-check clean
+.PHONY: setup demo docs test quick lint format wheel-check clean
 
 setup: $(STAMP)  ## the environment, in .venv; rebuilt when native code or dependencies change
 
@@ -30,6 +30,10 @@ demo: setup  ## the main job on the embedded default: a scene simulated, summed 
 	@mkdir -p out
 	$(BIN)/lapjoint scenes
 	$(BIN)/lapjoint run building --workers 2 --seconds 2 --picture out/building.png --json out/building.json
+
+docs: setup  ## the site, in out/docs: pages, gallery, figures, notebooks, API; opens from the file system
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[docs]"
+	$(BIN)/python tools/make-docs
 
 test: setup  ## every test
 	$(PYTEST)
