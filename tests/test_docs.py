@@ -14,7 +14,6 @@ import pytest
 import lapjoint
 from lapjoint import errors
 from lapjoint.server.incidents import FAILURES
-from test_pages import run_small
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -63,7 +62,6 @@ def test_notebooks_are_kept_without_what_they_show(path: Path) -> None:
 def test_notebooks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pyplot: Any = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
-    run_small(monkeypatch)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": path.stem}
     for cell in json.loads(path.read_text())["cells"]:
