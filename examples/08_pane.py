@@ -13,7 +13,7 @@ scene.add_static(lapjoint.Plane())
 glass = lapjoint.Box((2.0, 0.03, 2.0))
 pieces = fracture.cut(glass, fracture.seeds_around(glass, (0.1, 0.0, 0.2), PIECES))
 bodies, bonds = fracture.add_pieces(scene, pieces, strength=5e6, position=(0.0, 0.0, 1.0), density=2500.0)
-ball = scene.add_body(lapjoint.Sphere(0.15), (0.1, -1.0, 1.2), linear_velocity=(0, 25, 0), mass=15.0)
+ball = scene.add_body(lapjoint.Sphere(0.15), (0.1, -1.0, 1.2), linear_velocity=(0, 25, 0), density=7800.0)
 
 with lapjoint.Simulation(scene, lapjoint.Params(workers=2)) as simulation:
     simulation.step(15)
