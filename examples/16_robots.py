@@ -38,6 +38,8 @@ with tempfile.TemporaryDirectory() as folder:
     path = Path(sys.argv[2] if len(sys.argv) > 2 else f"{folder}/crowd.xml")
     path.write_text(crowd().to_xml())
     scene = read_scene(path)
+reach = SPACING[0] * max(2.0, np.ceil((PEOPLE / LAYERS) ** 0.5))
+scene.camera = ((2.4 * reach, -2.4 * reach, 1.8 * reach), (reach / 3, reach / 3, 0.4))
 print(f"{PEOPLE} people: {scene.body_count} bodies, {scene.joint_count} joints")
 with lapjoint.Simulation(scene, lapjoint.Params(workers=2)) as simulation:
     print("time [s], highest [m], fastest [m/s], largest joint gap [mm], deepest penetration [mm]")
