@@ -24,6 +24,7 @@ with lapjoint.Simulation(scene, lapjoint.Params(workers=2)) as simulation:
             f"{frame.time:.2f} s: {broken} of {len(bonds)} bonds are broken, ball at y = {frame.states[ball, 1]:.2f} m"
         )
     first = simulation.joint_breaks
-    print(f"the first broke in step {first.step[0]}, under {first.load[0, 0] / 1e3:.1f} kN and {first.load[0, 1]:.0f} N m")
+    force, torque = first.load[0]
+    print(f"the first broke in step {first.step[0]}, under {force / 1e3:.1f} kN and {torque:.0f} N m")
     assert broken > 0
     assert frame.states[ball, 1] > 0.5, "the ball went through"
