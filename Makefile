@@ -17,7 +17,7 @@ JOBS ?= 4
 FUZZ_CASES ?= 10000
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: setup demo test quick lint format wheel-check sanitize floors nightly clean
+.PHONY: setup demo docs test quick lint format wheel-check sanitize floors nightly clean
 
 setup: $(ALL)  ## the environment, in .venv; rebuilt when native code or dependencies change
 
@@ -49,6 +49,10 @@ demo: $(DEMO)  ## the building on two workers, summed up, pictured, and as a pag
 	$(BIN)/lapjoint export out/building out/building.html
 	@echo "The building after two seconds:  $(CURDIR)/out/building.png"
 	@echo "The same to play in a browser:   $(CURDIR)/out/building.html"
+
+docs: setup  ## the site, in out/docs: pages, gallery, figures, notebooks, API; opens from the file system
+	$(PIP) "lapjoint[docs]"
+	$(BIN)/python tools/make-docs
 
 test: setup  ## every test
 	$(PYTEST)

@@ -1,6 +1,6 @@
 """A crowd of people from one robot file, fallen into a heap: joint gaps, penetration and time of both couplings.
 
-    python examples/08_crowd.py 100 crowd.xml
+    python examples/16_robots.py 100 crowd.xml
     python benchmarks/crowd.py crowd.xml [FILE.csv]
 
 Gaps and penetration are the largest of all joints and contacts, of the worst step and over the last half second, in the

@@ -60,7 +60,7 @@ class Gravity:
 
 @dataclass(frozen=True)
 class Drag:
-    """A force against the velocity v: linear v + quadratic |v| v [N], and a torque against the angular velocity w:
+    """A force against the velocity v: `linear v + quadratic |v| v` [N], and a torque against the angular velocity w:
     angular w [N m]. Whatever the coefficients, it stops a body and never turns it back."""
 
     linear: float = 0.0

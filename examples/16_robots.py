@@ -1,7 +1,7 @@
 """A crowd of limp people falls into a heap. One robot file, humanoid.xml, is attached to one world as often as wanted
 by MuJoCo's MjSpec, and lapjoint runs that world on two workers: people, and their joints, may be cut between them.
 
-    python examples/08_crowd.py [PEOPLE] [FILE.xml]   FILE.xml keeps the world, for lapjoint run FILE.xml --workers 4
+    python examples/16_robots.py [PEOPLE] [FILE.xml]   FILE.xml keeps the world, for lapjoint run FILE.xml --workers 4
 """
 
 import sys
@@ -38,6 +38,8 @@ with tempfile.TemporaryDirectory() as folder:
     path = Path(sys.argv[2] if len(sys.argv) > 2 else f"{folder}/crowd.xml")
     path.write_text(crowd().to_xml())
     scene = read_scene(path)
+reach = SPACING[0] * max(2.0, np.ceil((PEOPLE / LAYERS) ** 0.5))
+scene.camera = ((2.4 * reach, -2.4 * reach, 1.8 * reach), (reach / 3, reach / 3, 0.4))
 print(f"{PEOPLE} people: {scene.body_count} bodies, {scene.joint_count} joints")
 with lapjoint.Simulation(scene, lapjoint.Params(workers=2)) as simulation:
     print("time [s], highest [m], fastest [m/s], largest joint gap [mm], deepest penetration [mm]")

@@ -1,5 +1,5 @@
 """A lidar turns beside a heap that three workers simulate: a fan of rays every few steps, and a picture of all points
-that it has seen, coloured by their distance from it (`07_lidar.py lidar.png` keeps the picture)."""
+that it has seen, coloured by their distance from it (`11_lidar.py lidar.png` keeps the picture)."""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""Grains enter a hopper at a rate and leave at its bottom, for as long as one likes: `05_hopper.py 100000` passes that
+"""Grains enter a hopper at a rate and leave at its bottom, for as long as one likes: `09_hopper.py 100000` passes that
 many through. Time and memory are those of the grains that are there, not of those that have been."""
 
 import resource

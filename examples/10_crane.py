@@ -10,6 +10,7 @@ X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 TURN, OUT, UP = 3.6, -1.0, 2.6  # of the jib [rad], the trolley and the hoist [m]
 
 scene = lapjoint.Scene("crane", timestep=1 / 120)
+scene.camera = ((11.0, -11.0, 8.0), (0.0, 1.0, 2.6))
 scene.add_static(lapjoint.Plane())
 scene.add_static(Box((0.6, 0.6, 6.0)), (0.0, 0.0, 3.0))
 jib = scene.add_body(Box((8.0, 0.4, 0.4)), (2.5, 0.0, 6.3), mass=400.0)

@@ -1,0 +1,113 @@
+"""Every block of Python and every command on the pages runs, or says why it does not.
+
+Blocks of a page share their names, as cells of a notebook do, and a folder of their own. They run small: a call of
+`Simulation.step` takes 40 steps at most, a range has 100 numbers at most, and workers live in this process. A command
+gets a small scene and two steps in place of what the page says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import lapjoint
+from lapjoint.cli import app
+from page_blocks import RUN, SHOWN, Block, blocks_of
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+MOST_STEPS, MOST_NUMBERS = 40, 100
+LENGTHS = ("--steps", "--seconds", "--size", "--checkpoint-every", "--record-every", "--runtime")
+SMALL = {
+    "run": ["--steps", "2", "--runtime", "inline"],
+    "resume": ["--steps", "2", "--runtime", "inline"],
+    "bench": ["--steps", "2", "--size", "100"],
+}
+WITH_SIZE = ("run", "picture", "export")
+SIDES = ("pyramid", "joint-grid")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_is_run_or_says_why_not(page: Path) -> None:
+    for block in blocks_of(page.read_text()):
+        known = block.language in SHOWN or block.language in RUN
+        assert known, f"{page.name}: a block of {block.language!r}, expected one of {RUN} or {SHOWN}:\n{block.code}"
+        assert block.why_not is None or len(block.why_not) > 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page.read_text())], ids=lambda page: page.stem)
+def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_small(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    names: dict[str, Any] = {"__name__": page.stem, "range": few_numbers, "lapjoint": lapjoint, "ROOT": ROOT}
+    for block in blocks_of(page.read_text()):
+        exec(compile(block.given, f"{page.name}, given", "exec"), names)
+        if block.why_not is None and block.language in RUN:
+            run_block(page, block, names)
+
+
+def run_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    step, init = lapjoint.Simulation.step, lapjoint.Params.__init__
+
+    def few_steps(simulation: lapjoint.Simulation, count: int = 1) -> None:
+        step(simulation, min(count, MOST_STEPS))
+
+    def inline(params: lapjoint.Params, *values: Any, **given: Any) -> None:
+        init(params, *values, **{"runtime": "inline", **given})
+
+    monkeypatch.setattr(lapjoint.Simulation, "step", few_steps)
+    monkeypatch.setattr(lapjoint.Params, "__init__", inline)
+
+
+def few_numbers(*ends: int) -> range:
+    return range(*ends)[:MOST_NUMBERS]
+
+
+def run_block(page: Path, block: Block, names: dict[str, Any]) -> None:
+    if block.language == "python":
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(block.code, page.name, "exec"), names)
+        return
+    for words in block.commands():
+        assert words[0] == "lapjoint", f"{page.name}: {words}, expected a command of lapjoint, or why it is not run"
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")  # a warning is for whoever types the command; a failure is not
+            result = CliRunner().invoke(app, small(words[1:]), catch_exceptions=False)
+        assert result.exit_code == 0, f"{page.name}: {' '.join(words)}\n{result.output}"
+
+
+def small(words: list[str]) -> list[str]:
+    """A command with a small scene and few steps in place of its own."""
+    command, kept = words[0], []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif command in SMALL and word in LENGTHS:
+            skip = True
+        else:
+            kept.append(word)
+    if command in WITH_SIZE and kept[1] in lapjoint.scenes.names():
+        kept += ["--size", "8" if kept[1] in SIDES else "100"]
+    return kept + SMALL.get(command, [])
+
+
+def test_commands_keep_what_is_not_about_their_size() -> None:
+    found = small(["run", "bowl", "--workers", "4", "--steps", "1000", "--record", "run.zarr", "--seconds", "4"])
+    assert " ".join(found) == "run bowl --workers 4 --record run.zarr --size 100 --steps 2 --runtime inline"
+    assert small(["run", "robot.xml"]) == ["run", "robot.xml", *SMALL["run"]]
+
+
+def test_blocks_have_what_is_said_before_them() -> None:
+    text = "<!-- given\na = 1\n-->\n```python\na\n```\n"
+    python, shell = blocks_of(text + "<!-- not run: needs a cluster -->\n```sh\nray start \\\n  --x\n```\n")
+    assert (python.language, python.given.strip(), python.code, python.why_not) == ("python", "a = 1", "a\n", None)
+    assert (shell.why_not, shell.commands()) == ("needs a cluster", [["ray", "start", "--x"]])
