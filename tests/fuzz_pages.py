@@ -58,6 +58,8 @@ class PageMessages(Target):
         self._stack = ExitStack()  # for as long as the process
         self._view = self._stack.enter_context(live_view(pile(), Params(workers=2, runtime="inline")))
         self._view.steering.speed = None
+        # It is not the simulation's own time that counts.
+        self._view.steering.ask(lambda simulation: simulation.on_step(lambda _: time.sleep(0.01)))
         self._connect()
 
     def _connect(self) -> None:
@@ -106,7 +108,9 @@ class PageMessages(Target):
             return
         try:
             self._link.send(data)
-            self._link.ping().wait(100)
+            if not self._link.ping().wait(3):  # nobody listens to this browser any more
+                self._link.close()
+                self._connect()
         except websockets.exceptions.ConnectionClosed:
             self._connect()
         done = threading.Event()

@@ -270,10 +270,11 @@ def test_a_link_to_a_neighbour_that_fails(fault: str, monkeypatch: pytest.Monkey
             return
         send(link, kind, *arguments, **values)
 
-    with simulate("pyramid", runtime="machines", coupling="tight", hang_limit=5.0) as simulation:
+    with simulate("pyramid", runtime="machines", coupling="tight", hang_limit=3.0) as simulation:
         simulation.step(3)
         for worker in range(3):
             runtime_of(simulation)._limits.forget(worker)  # how slow the first step was
+        simulation.step(1)
         monkeypatch.setattr(Link, "send", faulty)
         simulation.step(2)
         assert faults == [fault]

@@ -33,7 +33,7 @@ from .front import Front
 from .highlight import Highlight
 from .overlays import Overlays, Wanted
 from .panels import Panels
-from .picking import Picker
+from .picking import Picker, is_ray
 from .snapshot import Snapshot
 from .tints import BY_HAND, Tints, emphasised
 
@@ -334,7 +334,7 @@ class Page:
 
     def _click(self, event: viser.SceneClickEvent) -> None:
         visitor = self._visitors.get(event.client_id)
-        if visitor is None:
+        if visitor is None or not is_ray(event.ray_origin, event.ray_direction):
             return
         snapshot = self.snapshot
         if self._picker.scene is not snapshot.scene:

@@ -126,6 +126,15 @@ class Picker:
 # ---- rays against shapes: where a ray is inside, from and to, along unit directions --------------------------------
 
 
+def is_ray(origin: object, direction: object) -> bool:
+    """Whether these are a point and a direction: browsers may send anything."""
+    try:
+        rows = np.array([origin, direction], float)
+    except (TypeError, ValueError):
+        return False
+    return rows.shape == (2, 3) and bool(np.isfinite(rows).all()) and bool(rows[1].any())
+
+
 def sphere_distances(centres: Array, ahead: Array, radii: Array) -> Array:
     """How far along a ray from the origin each sphere begins, FAR where it is missed or behind."""
     along = centres @ ahead

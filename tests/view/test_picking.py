@@ -1,0 +1,8 @@
+@pytest.mark.parametrize(
+    ("origin", "direction"),
+    [((0, 0), (0, 0, 1)), ((0, 0, 0), 1), ((0, 0, 0), (0, 0, 0)), ((0, 0, np.nan), (0, 0, 1)), ("abc", (0, 0, 1))],
+)
+def test_what_is_no_ray(origin: object, direction: object) -> None:
+    """Browsers may send anything."""
+    assert not is_ray(origin, direction)
+    assert is_ray((0, 0, 1), [0, 0.5, -1])
