@@ -1,3 +1,13 @@
+"""What a click on a page may be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lapjoint.view.page.picking import is_ray
+
+
 @pytest.mark.parametrize(
     ("origin", "direction"),
     [((0, 0), (0, 0, 1)), ((0, 0, 0), 1), ((0, 0, 0), (0, 0, 0)), ((0, 0, np.nan), (0, 0, 1)), ("abc", (0, 0, 1))],
