@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jupyter_client.connect import ConnectionFileMixin
 from sphinx.util import typing as sphinx_typing
 
 import lapjoint
@@ -36,7 +35,6 @@ myst_enable_extensions = ["attrs_block", "colon_fence", "dollarmath"]
 nb_execution_mode, nb_execution_timeout, nb_execution_raise_on_error = "cache", 600, True
 nb_execution_cache_path = str(HERE.parent / "notebooks")
 nb_execution_in_temp, nb_merge_streams = True, True
-ConnectionFileMixin.transport.default_value = "ipc"  # kernels listen on no port, and do not warn that they do
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints, autodoc_typehints_format = "signature", "short"

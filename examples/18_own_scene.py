@@ -15,10 +15,8 @@ SIZE = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 scene = build(SIZE)
 with lapjoint.Simulation(scene, lapjoint.Params(workers=3)) as simulation:
     for frame in simulation.frames(steps=720, every=120):
-        below = (frame.states[:, 0] > 6.9).sum()
-        print(
-            f"{frame.time:.1f} s: {below} of {SIZE} have come down, the highest is at {frame.states[:, 2].max():.2f} m"
-        )
+        height, farthest = frame.states[:, 2].mean(), frame.states[:, 0].max()
+        print(f"{frame.time:.1f} s: mean height {height:.2f} m, the farthest is {farthest:.2f} m down the stairs")
     assert frame.states[:, 2].min() > 0, "nobody fell through a step"
     assert frame.states[:, 2].mean() < scene.states[:, 2].mean() - 1.0, "they have tumbled"
 assert build(SIZE) == scene, "the same scene every time"

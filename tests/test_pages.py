@@ -27,7 +27,7 @@ LENGTHS = ("--steps", "--seconds", "--size", "--checkpoint-every", "--record-eve
 SMALL = {
     "run": ["--steps", "2", "--runtime", "inline"],
     "resume": ["--steps", "2", "--runtime", "inline"],
-    "bench": ["--steps", "2", "--size", "100"],
+    "bench": ["--steps", "1", "--repetitions", "1", "--warmup", "1", "--size", "100"],
 }
 WITH_SIZE = ("run", "picture", "export")
 SIDES = ("pyramid", "joint-grid")
