@@ -11,9 +11,9 @@ Each fault has a run of its own (chaos_run.py), in all runtimes and both couplin
     hung      neither ended nor went on for five minutes
 
 Rows are appended to the file as they are made, and a run with the same file goes on after the last. Lost networks and
-machines need root (network namespaces), delay and loss a kernel with netem; a slow disk and a jumping clock a C compiler
-(chaos.c, which is preloaded). Clocks that jump are those of the day: the monotonic one, which lapjoint waits by, does not
-jump on any machine.
+machines need root (network namespaces), delay and loss a kernel with netem; a slow disk and a jumping clock a C
+compiler (chaos.c, which is preloaded). Clocks that jump are those of the day: the monotonic one, which lapjoint waits
+by, does not jump on any machine.
 """
 
 from __future__ import annotations
