@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines import STEP_MEASURES
 from ..scene import Scene
 from .messages import AnswerPart, Reply, StatePart, StepReply, WorkerFailure
 
@@ -20,6 +21,8 @@ _TOGETHER = (
     ("sensed_step", "sensed_pair", "sensed_kind"),
 )
 """Arrays of a reply with as many rows each."""
+_COUNTS = [k for k, name in enumerate(STEP_MEASURES) if name.endswith("_count") or name in ("substeps", "exchanges")]
+MOST_COUNT = 1 << 40
 _BODIES = ("contact_bodies", "hit_bodies", "touch_bodies")
 """Bodies, and static ones: -1 - s for number s."""
 
@@ -42,6 +45,9 @@ def check_step_reply(reply: StepReply, scene: Scene, steps: int) -> None:
     """ValueError where it is of bodies or joints that there are not, or lists differ in their lengths."""
     if len(reply.step_measures) not in (0, steps):
         raise ValueError(f"step_measures has {len(reply.step_measures)} rows, expected one for each of {steps} steps")
+    counts = reply.step_measures[:, _COUNTS]
+    if not ((counts >= 0) & (counts < MOST_COUNT)).all():
+        raise ValueError("step_measures has counts that are none")
     for names in _TOGETHER:
         if len({len(getattr(reply, name)) for name in names}) > 1:
             raise ValueError(f"{', '.join(names)} have different numbers of rows")
