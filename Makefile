@@ -74,7 +74,7 @@ format: setup
 wheel-check: setup  ## a wheel, built in isolation, runs where there is no compiler and no Bullet
 	tools/wheel-check $(PYTHON)
 
-sanitize: setup  ## native code with address and undefined-behaviour checks, then with those for threads
+sanitize: setup  ## native code with checks for memory, undefined behaviour and threads
 	JOBS=$(JOBS) tools/sanitize address
 	JOBS=$(JOBS) tools/sanitize thread
 

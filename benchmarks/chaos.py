@@ -11,8 +11,9 @@ Each fault has a run of its own (chaos_run.py), in all runtimes and both couplin
     hung      neither ended nor went on for five minutes
 
 Rows are appended to the file as they are made, and a run with the same file goes on after the last. Lost networks and
-machines need root (network namespaces); a slow disk and a jumping clock a C compiler (chaos.c, which is preloaded).
-Clocks that jump are those of the day: the monotonic one, which lapjoint waits by, does not jump on any machine.
+machines need root (network namespaces), delay and loss a kernel with netem; a slow disk and a jumping clock a C
+compiler (chaos.c, which is preloaded). Clocks that jump are those of the day: the monotonic one, which lapjoint waits
+by, does not jump on any machine.
 """
 
 from __future__ import annotations
@@ -150,12 +151,12 @@ def jump_clock(run: Run, chance: random.Random) -> None:
         time.sleep(chance.uniform(0.0, 0.5))
 
 
-def network(*netem: str) -> Fault:
+def network(*discipline: str) -> Fault:
     """Of the other machine, for a while."""
 
     def fault(run: Run, chance: random.Random) -> None:
         where = ["tc", "-n", run.names[1], "qdisc"]
-        subprocess.run([*where, "add", "dev", "veth0", "root", "netem", *netem], check=True, capture_output=True)
+        subprocess.run([*where, "add", "dev", "veth0", "root", *discipline], check=True, capture_output=True)
         time.sleep(chance.uniform(0.5, 4.0))
         subprocess.run([*where, "del", "dev", "veth0", "root"], check=True, capture_output=True)
 
@@ -191,8 +192,9 @@ TO_WORKERS: dict[str, Fault] = {
     "SIGTERM worker": to_worker(signal.SIGTERM),
 }
 TO_NETWORK: dict[str, Fault] = {
-    "delay 200 ms": network("delay", "200ms"),
-    "loss 30%": network("loss", "30%"),
+    "delay 200 ms": network("netem", "delay", "200ms"),
+    "loss 30%": network("netem", "loss", "30%"),
+    "256 kbit/s": network("tbf", "rate", "256kbit", "burst", "4kb", "latency", "200ms"),
     "partition": partition,
     "lost machine": lose_machine,
 }
@@ -202,6 +204,16 @@ FAULTS: dict[str, dict[str, Fault]] = {
     "hosts": {**ANYWHERE, **TO_WORKERS, **TO_NETWORK},
     "ray": {**ANYWHERE, **TO_WORKERS},
 }
+
+
+NEEDS_NETEM = ("delay 200 ms", "loss 30%")
+
+
+def has_netem() -> bool:
+    """Whether the kernel has what delays and loses packets."""
+    with Namespaces() as machines:
+        words = machines.command(OTHER, "tc", "qdisc", "add", "dev", "veth0", "root", "netem", "delay", "1ms")
+        return subprocess.run(words, capture_output=True).returncode == 0
 
 
 # ---- a trial ---------------------------------------------------------------------------------------------------------
@@ -388,6 +400,10 @@ def main() -> None:
     given = parser.parse_args()
     if "hosts" in given.runtimes and why_not():
         sys.exit(f"no machines: {why_not()}")
+    if "hosts" in given.runtimes and not has_netem():
+        print(f"this kernel has no netem: without {', '.join(NEEDS_NETEM)}")
+        for name in NEEDS_NETEM:
+            del FAULTS["hosts"][name]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         preloaded = folder / "chaos.so"

@@ -51,7 +51,7 @@ def cpu_s() -> float:
 
 def soak(given: argparse.Namespace, coupling: str) -> list[dict[str, Any]]:
     scene, rows = scenes.build(given.scene, given.size), []
-    params = Params(workers=2, runtime="process", coupling=coupling)
+    params = Params(workers=2, runtime="process", coupling=coupling, hang_limit=60.0)  # others may have all cores
     with Simulation(scene, params) as simulation:
         every = given.steps // given.samples
         simulation.step(every // 10)

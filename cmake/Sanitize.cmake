@@ -1,4 +1,4 @@
-# Checks that run with the code, for tests (tools/sanitize): LAPJOINT_SANITIZE=address,undefined or thread.
+# Checks that run with the code, for tests (tools/sanitize): LAPJOINT_SANITIZE=address,undefined.
 set(LAPJOINT_SANITIZE "" CACHE STRING "Sanitizers to build with, as in -fsanitize=; empty: none")
 
 # A module of ours. Casts of floats that an integer cannot hold are undefined too, though `undefined` does not name them.

@@ -25,7 +25,7 @@ class Content:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def _deep(depth: int = 3000) -> Any:
+def _deep(depth: int = 300) -> Any:
     value: Any = 0
     for _ in range(depth):
         value = [value]

@@ -112,6 +112,17 @@ def test_a_newer_version_is_named(sample: Path, tmp_path: Path) -> None:
         Checkpoint(newer)
 
 
+def test_states_that_are_not_finite_are_refused(sample: Path, tmp_path: Path) -> None:
+    """They were taken, and a worker failed in the first step."""
+    _, arrays, description = layout.read_checkpoint(sample)
+    states = arrays["table/states"].copy()
+    states[1, 8] = np.nan
+    wrong = tmp_path / "wrong"
+    write_checkpoint(wrong, description, {**arrays, "table/states": states})
+    with pytest.raises(LapjointError, match=r"wrong: damaged checkpoint .*table/states is not finite for body 1"):
+        Checkpoint(wrong).resume()
+
+
 @pytest.mark.parametrize(
     "missing", ["table/states", "params", "workers/0", "membership/bits", "step_count", "coupling/weight", "parts"]
 )

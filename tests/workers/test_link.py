@@ -102,6 +102,7 @@ def test_letters_come_as_they_were_sent(sizes: list[int]) -> None:
     ("content", "error"),
     [
         (b"short", OSError),
+        (PREFIX.pack(0, 0, 0, 0), ValueError),
         (PREFIX.pack(1 << 30, MOST_DESCRIPTION + 1, 0, 0), ValueError),
         (PREFIX.pack(1 << 62, 10, 1 << 61, 0), ValueError),
         (PREFIX.pack(10, 11, 0, 0), ValueError),
@@ -115,6 +116,7 @@ def test_letters_come_as_they_were_sent(sizes: list[int]) -> None:
     ids=[
         *(
             "cut off",
+            "empty",
             "too long",
             "too many",
             "too short",

@@ -180,6 +180,9 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
     sensing = {"sensing": SENSING} if len(scene.sensors) else {}
     for name, rules in {**ARRAYS, **sensing, "coupling": COUPLINGS[coupling]}.items():
         _check_arrays(name, parts[name].arrays, rules, sizes)
+    is_finite = np.isfinite(parts["table"].arrays["states"]).all(axis=1)
+    if not is_finite.all():
+        raise ValueError(f"table/states is not finite for body {int(np.argmin(is_finite))}")
     for name, bits in (("membership", "bits"), ("commands", "known"), ("repartition", "bits")):
         if bits in parts[name].arrays:
             _check_workers(f"{name}/{bits}", parts[name].arrays[bits], worker_count)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines import STEP_MEASURES
 from ..scene import Scene
 from .messages import AnswerPart, Reply, StatePart, StepReply, WorkerFailure
 
@@ -23,6 +24,8 @@ _TOGETHER = (
 )
 """Arrays of a reply with as many rows each."""
 _ARRAYS = attrgetter(*chain(*_TOGETHER), "ghosts")
+_COUNTS = [k for k, name in enumerate(STEP_MEASURES) if name.endswith("_count") or name in ("substeps", "exchanges")]
+MOST_COUNT = 1 << 40
 _BODIES = ("contact_bodies", "hit_bodies", "touch_bodies")
 """Bodies, and static ones: -1 - s for number s."""
 
@@ -45,6 +48,9 @@ def check_step_reply(reply: StepReply, scene: Scene, steps: int) -> None:
     """ValueError where it is of bodies or joints that there are not, or lists differ in their lengths."""
     if len(reply.step_measures) not in (0, steps):
         raise ValueError(f"step_measures has {len(reply.step_measures)} rows, expected one for each of {steps} steps")
+    counts = reply.step_measures[:, _COUNTS]
+    if not ((counts >= 0) & (counts < MOST_COUNT)).all():
+        raise ValueError("step_measures has counts that are none")
     if not any(map(len, _ARRAYS(reply))):
         return  # as in most steps
     for names in _TOGETHER:

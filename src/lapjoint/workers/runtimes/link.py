@@ -54,7 +54,7 @@ class Link:
         link.settimeout(limit_s)
         self._prefix = bytearray(PREFIX.size)
         self._sent: dict[str, tuple[Any, bytes]] = {}
-        self._read_last: tuple[bytes, Any] = (b"", None)
+        self._read_last: tuple[bytes | None, Any] = (None, None)
 
     def fileno(self) -> int:
         return self._socket.fileno()

@@ -1,0 +1,63 @@
+"""What a worker answers is checked before the server uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lapjoint import Box, Plane, Scene
+from lapjoint.engines import STEP_MEASURES
+from lapjoint.workers.messages import Ask, StepReply, WorkerFailure
+from lapjoint.workers.replies import reply_of
+
+
+def two_boxes() -> Scene:
+    scene = Scene("boxes")
+    scene.add_static(Plane())
+    scene.add_bodies(Box((1.0, 1.0, 1.0)), [(0.0, 0.0, 0.5), (0.0, 0.0, 1.5)])
+    return scene
+
+
+def reply(**changed: Any) -> StepReply:
+    good = {
+        "contact_bodies": np.array([(0, 1), (0, -1)], np.int32),
+        "contact_point_count": np.array([4, 4], np.int32),
+        "contact_depth": np.zeros(2),
+        "step_measures": np.zeros((3, len(STEP_MEASURES))),
+    }
+    return StepReply(**{**good, **changed})
+
+
+def unreadable() -> Any:
+    raise ValueError("no message")
+
+
+def test_an_answer_that_makes_sense_is_taken() -> None:
+    good = reply()
+    assert reply_of(0, lambda: good, two_boxes(), 3) is good
+
+
+@pytest.mark.parametrize(
+    ("read", "why"),
+    [
+        (unreadable, "no message"),
+        (Ask, "a Ask"),
+        (
+            lambda: reply(contact_bodies=np.array([(0, 2), (0, 1)], np.int32)),
+            "contact_bodies has 0 to 2, expected -1",
+        ),
+        (lambda: reply(contact_bodies=np.array([(0, -2), (0, 1)], np.int32)), "contact_bodies has -2 to 1"),
+        (lambda: reply(contact_depth=np.zeros(3)), "different numbers of rows"),
+        (lambda: reply(ghosts=np.array([7], np.int32)), "ghosts has 7 to 7"),
+        (lambda: reply(step_measures=np.zeros((2, len(STEP_MEASURES)))), "expected one for each of 3 steps"),
+        (lambda: reply(step_measures=np.full((3, len(STEP_MEASURES)), np.nan)), "counts that are none"),
+    ],
+)
+def test_one_that_makes_none_is_a_failure_of_the_worker(read: Callable[[], Any], why: str) -> None:
+    found = reply_of(1, read, two_boxes(), 3)
+    assert isinstance(found, WorkerFailure)
+    assert (found.worker, found.kind) == (1, "failed")
+    assert why in found.text
