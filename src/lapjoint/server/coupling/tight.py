@@ -15,6 +15,7 @@ from ...algorithms import ConstraintGraph
 from ...algorithms.membership import column_of
 from ...algorithms.ownership import choose_migrations, cut_share, owners
 from ...arrays.growing import grown
+from ...arrays.pages import trim
 from ...arrays.state import PartState
 from ...engines import EngineState, Hits, JointBreaks, TouchReports, join_states
 from ...engines.bullet import BulletEngine
@@ -112,6 +113,7 @@ class Tight:
             if self._planned is not None:
                 self._next_decision = now.step_count + PLAN_AHEAD
             now.detection.fold()
+            trim()  # of what was needed to decide: 250 bytes of a body
         profile.cut_share = self.cut_share
         if now.params.validate:
             now.detection.update(runtime, now.membership, now.replies)  # finds every contact between workers
