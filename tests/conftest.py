@@ -49,8 +49,17 @@ def pytest_unconfigure() -> None:
 
 # ---- groups of tests, each run by one process ------------------------------------------------------------------------
 
-# Those that start first, the longest one at the head. Two Rays never run at once, and nor do two browsers.
-FIRST = ("ray", "browser")
+# Those that start first, the longest one at the head: the others fill up what is left. Two Rays never run at once, and
+# nor do two browsers.
+FIRST = (
+    "ray",
+    "browser",
+    "tests/workers/test_hosts.py",
+    "tests/fuzzing/test_fuzzing.py",
+    "tests/test_examples.py",
+    "tests/test_pages.py",
+    "tests/studies/test_reproduce.py",
+)
 
 
 def group_of(node_id: str) -> str:
