@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,7 +59,8 @@ def measure(name: str, size: int, workers: int) -> dict[str, Any]:
         picture(simulation.scene, Path(folder) / "warm.png")
     clock = Clock()
     scene = clock.take("build", lambda: build(name, size))
-    clock.take("partition", lambda: make_partition(scene, workers))
+    for kind in ("labels", "metis", "curve"):
+        clock.take(f"partition_{kind}", partial(make_partition, scene, workers, kind))
     sizes = {}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

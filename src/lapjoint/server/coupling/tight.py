@@ -64,6 +64,7 @@ class Tight:
         self.turns: Ids = np.empty((0, 0), np.int32)
         """When pairs of workers sweep what is between them, (workers, workers)."""
         self._ghosts: dict[int, Ids] = {}
+        self._interface: Ids | None = None  # all of them, once counted
         self._must_choose = True
         self._next_decision, self._apart, self._upward = 0, DECIDE_EVERY // 2, True
         self._attempt = 0
@@ -74,7 +75,12 @@ class Tight:
 
     @property
     def interface(self) -> Ids:
-        return np.unique(np.concatenate([NOBODY, *self._ghosts.values()]))
+        return self._all_ghosts().copy()
+
+    def _all_ghosts(self) -> Ids:
+        if self._interface is None:
+            self._interface = np.unique(np.concatenate([NOBODY, *self._ghosts.values()]))
+        return self._interface
 
     @property
     def owner(self) -> Ids:
@@ -229,13 +235,16 @@ class Tight:
         """Count. There is nothing to merge: every body has one worker."""
         if len(profile.replies) < 2:
             self._ghosts.clear()
+            self._interface = None
             return
         for worker, reply in enumerate(profile.replies):
             if reply.has_ghosts:
                 self._ghosts[worker] = reply.ghosts
+                self._interface = None
         if len(self._ghosts) > len(profile.replies):
             self._ghosts = {w: ghosts for w, ghosts in self._ghosts.items() if w < len(profile.replies)}
-        profile.interface_count = len(self.interface)
+            self._interface = None
+        profile.interface_count = len(self._all_ghosts())
         if profile.series is None:
             raise WorkerError("a worker has answered without the measures of its steps")
         profile.exchanges = int(profile.series.exchanges[-1])
