@@ -89,9 +89,9 @@ class Gathering:
         if not any(blocking.values()):
             blocking = {host: found["late"] for host, found in reports}
         if not any(blocking.values()):
-            # They wait for neighbours to take copies, which these do not.
-            for host in hosts:
-                self._fleet.send_or_lose(host, "keep alone", self._attempt)
+            for host, found in reports:
+                if found["sending"]:  # copies, which its neighbour does not take
+                    self._fleet.send_or_lose(host, "keep alone", self._attempt)
         for host, workers in blocking.items():
             if workers:
                 self._fleet.send_or_lose(host, "give up", self._attempt, workers=workers, seconds=seconds)

@@ -121,11 +121,11 @@ class HostsRuntime:
         if len(own) == 0:
             return states
         copy = self._fleet.recall(self._workers[worker], remote.before)
-        if copy is not None:
+        if copy is not None and len(copy.bodies):
             place = np.minimum(np.searchsorted(copy.bodies, bodies[own]), len(copy.bodies) - 1)
             own, place = own[copy.bodies[place] == bodies[own]], place[copy.bodies[place] == bodies[own]]
             states[own] = copy.states[place]
-        elif not self._remote.was_complete:
+        elif copy is None and not self._remote.was_complete:
             address = self._workers[worker].node.address
             raise WorkerError(
                 f"{len(own)} of the states of before the step are lost with {address} and with the machine that kept "
