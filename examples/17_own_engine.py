@@ -26,7 +26,7 @@ scene.add_bodies(lapjoint.Sphere(0.25), places)
 for engine in ("bullet:float64", "springs:float64", "bullet:float64,1=springs:float64"):
     params = lapjoint.Params(workers=2, engine=engine, coupling="blend", solver="sequential", runtime="inline")
     with lapjoint.Simulation(scene, params) as simulation:
-        simulation.step(300)
+        simulation.step(200)
         heights = simulation.states[:, 2]
         print(f"{engine:34} lowest ball at {heights.min():.4f} m, {simulation.profile.overlap_count} overlap bodies")
         assert 0.2 < heights.min() < 0.26, "the lowest balls lie on the ground"

@@ -61,7 +61,7 @@ def test_assign_overlap(case: Case, growth_depth: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", Balance)
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(data=st.data(), case=random_cases(), growth_depth=growth_depths)
 def test_balance(data: st.DataObject, case: Case, growth_depth: int, mode: Balance) -> None:
     _, membership = overlapping(case, growth_depth)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -83,6 +83,7 @@ def overlaps(a: MovingShape, place: Array, b: StaticShape) -> bool:
 
 
 @pytest.mark.parametrize("kind", [*MOVING, "mesh", "plane"])
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_common_point_or_a_plane_between_decides(kind: str, seed: int) -> None:
     random = np.random.default_rng(seed)

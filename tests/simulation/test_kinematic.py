@@ -118,7 +118,7 @@ def test_with_another_number_of_workers_bodies_go_on_where_they_are(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
-@pytest.mark.parametrize("at", [5, 25, 65])
+@pytest.mark.parametrize("at", [5, 65])
 def test_a_fresh_worker_has_bodies_where_the_others_have_them(
     at: int, coupling: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
-"""A wall stands while its bricks change workers at random in every step, and balls rest in a bowl.
+"""A wall stands while its bricks change workers at random in every step.
 
-`LAPJOINT_SOAK_STEPS=10000 python -m pytest tests/simulation/test_soak.py` runs both for 10,000 steps.
+`LAPJOINT_SOAK_STEPS=10000 python -m pytest tests/simulation/test_soak.py` takes 10,000 steps; benchmarks/soak.py is for
+long runs.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import os
 import numpy as np
 import pytest
 
-from lapjoint import Box, Material, Params, Plane, Scene, Simulation, scenes
+from lapjoint import Box, Material, Params, Plane, Scene, Simulation
 
-STEPS = int(os.environ.get("LAPJOINT_SOAK_STEPS", "2000"))
+STEPS = int(os.environ.get("LAPJOINT_SOAK_STEPS", "1000"))
 COURSES, COLUMNS = 4, 8
 BRICK = (0.4, 0.4, 0.2)  # thickness, along the wall, height [m]
 WORKERS = 4
@@ -74,15 +75,3 @@ def test_a_wall_stands_while_its_bricks_change_workers() -> None:
     assert moved[:, 2].max() < 0.1 * BRICK[2]
     assert moved.max() < 0.25 * BRICK[1]
     assert tilt.max() < 1e-3
-
-
-@pytest.mark.slow
-def test_balls_come_to_rest_in_the_bowl_and_stay_there() -> None:
-    scene = scenes.build("bowl", 60)
-    with Simulation(scene, Params(workers=3, runtime="inline", validate=True)) as simulation:
-        simulation.step(STEPS)
-        states = simulation.states
-    rim = np.abs(scene.statics.position[:, :2]).max()
-    assert states[:, 2].min() > 0.18, "a ball sank into the floor"
-    assert np.abs(states[:, :2]).max() < rim, "a ball left the bowl"
-    assert np.linalg.norm(states[:, 7:10], axis=1).mean() < 0.02, "the balls do not rest"

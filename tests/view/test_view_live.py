@@ -337,10 +337,9 @@ def test_the_clicked_body_is_highlighted_for_the_browser_that_clicked_it(view: L
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runtime", ["inline", "process"])
-def test_bodies_come_and_go_while_clients_look_on(runtime: str) -> None:
+def test_bodies_come_and_go_while_clients_look_on() -> None:
     """By the simulation's own callbacks, by hand, and by a restart."""
-    params = Params(workers=2, runtime=runtime, partition="equal", repartition=0)
+    params = Params(workers=2, runtime="process", partition="equal", repartition=0)
 
     def feed(simulation: Simulation) -> None:
         if simulation.step_count % 4 == 0:

@@ -53,7 +53,7 @@ def equal(a: Any, b: Any) -> bool:
 
 @pytest.mark.slow
 @every_kind
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data(), spare=st.integers(0, 40), dirt=st.integers(0, 255))
 def test_there_and_back(kind: type, data: st.DataObject, spare: int, dirt: int) -> None:
     message = data.draw(random_messages(kind))
@@ -71,7 +71,7 @@ def test_there_and_back(kind: type, data: st.DataObject, spare: int, dirt: int) 
 
 @pytest.mark.slow
 @every_kind
-@settings(max_examples=40)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_a_buffer_that_is_too_small(kind: type, data: st.DataObject) -> None:
     message = data.draw(random_messages(kind))

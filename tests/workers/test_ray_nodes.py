@@ -129,7 +129,6 @@ def test_the_same_bits_as_on_one_machine(nodes: TwoNodes) -> None:
         case("building", 110, 30, **params, send="all"),
         case("building", 110, 30, **params, send="border"),
         case("bridge", 106, 20, workers=3, timestep=0.005, coupling="tight"),
-        case("bowl", 60, 20, feeds=True, workers=3, timestep=0.005, coupling="tight"),
         case("bowl", 60, 20, feeds=True, workers=3, timestep=0.005, coupling="blend", send="border"),
         case("bowl", 60, 2, workers=3, placement="pack"),
     ]

@@ -108,10 +108,10 @@ def _loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SEND = {"loopback": "border", "inline": "all"}
 CASES = [
-    ("bowl", 200, 3, 150, {}),
-    ("building", 200, 2, 100, {}),
+    ("bowl", 200, 3, 100, {}),
+    ("building", 200, 2, 60, {}),
     ("bridge", 106, 3, 60, {"growth_depth": 1}),
-    ("chain-net", 200, 2, 40, {}),
+    ("chain-net", 100, 2, 20, {}),
 ]
 
 

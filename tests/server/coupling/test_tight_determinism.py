@@ -45,7 +45,7 @@ def test_the_same_bits_with_either_text_of_the_algorithms() -> None:
 )
 def test_every_step_keeps_what_it_promises(name: str, more: dict[str, Any]) -> None:
     """`validate` looks after every division and every move."""
-    steps = 110 if more or name == "chain-net" else 200
+    steps = 60 if more or name == "chain-net" else 120
     with tight(name, **more) as simulation:
         simulation.step(steps)
         assert np.isfinite(simulation.states).all()
