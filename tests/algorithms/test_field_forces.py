@@ -66,6 +66,7 @@ def random_scene(seed: int, count: int = 12) -> Scene:
     return scene
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_native_forces_are_those_of_the_twin(seed: int) -> None:

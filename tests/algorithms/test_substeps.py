@@ -219,6 +219,7 @@ SURFACES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_heap_moves_as_the_twin_says(seed: int, surface: str) -> None:
@@ -245,6 +246,7 @@ GROUNDS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surface", ["rolling", "lossy"])
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_a_heap_on_a_ground_that_moves_does_as_the_twin_says(ground: str, surface: str) -> None:
@@ -253,6 +255,7 @@ def test_a_heap_on_a_ground_that_moves_does_as_the_twin_says(ground: str, surfac
     assert apart.max() < 1e-10
 
 
+@pytest.mark.slow
 def test_a_ground_that_moves_with_a_tolerance() -> None:
     """A step that is solved again begins with the gaps that it began with."""
     scene = heap(3, SURFACES["lossy"], **GROUNDS["lift"])
@@ -266,6 +269,7 @@ def test_any_number_of_substeps(substeps: int) -> None:
     assert apart.max() < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tolerance", "most"), [(0.3, 64), (1e-3, 16), (1e-9, 12)])
 def test_more_substeps_for_a_tolerance(tolerance: float, most: int) -> None:
     """Rows, bodies and impulses of tries that did not do are gone, and joints stay as stiff as they were. The first try

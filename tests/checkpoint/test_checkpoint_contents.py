@@ -56,6 +56,7 @@ OF_ANY_LENGTH = (
 """What may be longer by a row and make sense."""
 
 
+@pytest.mark.slow
 def test_every_array_is_checked(saved: tuple[Arrays, dict[str, Any]], tmp_path: Path) -> None:
     arrays, description = saved
     resume(tmp_path, arrays, description)

@@ -96,6 +96,7 @@ def test_a_worker_that_is_killed_before_a_checkpoint_costs_only_that_checkpoint(
         assert Checkpoint(tmp_path / "c").step_count == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [10, 11, 12])
 @pytest.mark.parametrize("counts", [(2, 4), (4, 2)])
 def test_a_run_whose_workers_change_goes_on_bit_for_bit(steps: int, counts: tuple[int, int], tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def test_a_checkpoint_of_version_1_goes_on_as_it_did_then(name: str) -> None:
         assert hashes == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", WORKER_COUNTS)
 @pytest.mark.parametrize("name", IN_ROUNDS)
 def test_a_checkpoint_of_rounds_goes_on_from_its_states(name: str, workers: int) -> None:

@@ -87,6 +87,7 @@ def test_help_goes_to_stdout(arguments: list[str]) -> None:
 # ---- run ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_run_sums_up_on_screen_and_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     done = subprocess.run(

@@ -152,6 +152,7 @@ MISTAKES: dict[str, tuple[Callable[[Engine, np.ndarray], object], str]] = {
 }
 
 
+@pytest.mark.slow
 def test_a_mistake_is_named_and_changes_nothing(make: Make) -> None:
     """One after the other in one engine, beside one in which nobody makes any."""
     scene = four(make)

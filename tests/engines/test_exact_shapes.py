@@ -299,6 +299,7 @@ def test_what_is_measured_of_a_heap_is_what_separating_axes_say() -> None:
                 assert separation(solids[a], solids[b]) > -1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_clearances_are_zero_where_there_is_a_contact_and_no_more_than_the_distance_elsewhere(precision: str) -> None:
     rng = np.random.default_rng(7)

@@ -21,6 +21,7 @@ def random_shape(rng: np.random.Generator) -> Box | ConvexHull:
     return ConvexHull(rng.normal(size=(12, 3)))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.integers(1, 40), st.booleans())
 def test_pieces_have_the_volume_and_the_mass_of_the_whole(seed: int, count: int, around: bool) -> None:

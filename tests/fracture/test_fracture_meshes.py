@@ -63,6 +63,7 @@ def moments(pieces: fracture.Pieces) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(sorted(SOLIDS)), SEEDS, st.integers(1, 25), st.sampled_from([1e-3, 1.0, 1e3]))
 def test_cells_have_the_volume_of_the_solid_and_nearly_its_moments(
@@ -109,6 +110,7 @@ def points_in(shape: ConvexHull | Compound, at: np.ndarray, points: np.ndarray, 
     return inside
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from(sorted(SOLIDS)), SEEDS, st.integers(2, 15))
 def test_pieces_do_not_overlap_and_cover_the_solid(name: str, seed: int, count: int) -> None:
@@ -124,6 +126,7 @@ def test_pieces_do_not_overlap_and_cover_the_solid(name: str, seed: int, count: 
     assert (holders >= 1).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(sorted(SOLIDS)), SEEDS, st.integers(2, 20))
 def test_bonds_are_faces_of_both_pieces(name: str, seed: int, count: int) -> None:

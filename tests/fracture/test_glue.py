@@ -25,6 +25,7 @@ def momenta(simulation: Simulation) -> np.ndarray:
     return np.concatenate([[mass], linear_momentum(scene, states), angular_momentum(scene, states)])
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(count=st.integers(2, 12), seed=st.integers(0, 100))
 def test_mass_and_momenta_stay_to_rounding(count: int, seed: int) -> None:
@@ -63,6 +64,7 @@ def falling(height: float, strength: float | None = None) -> tuple[Scene, fractu
     return scene, glued
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [{"workers": 1}, {"workers": 2}, {"workers": 2, "coupling": "blend"}], ids=str)
 def test_a_hit_that_is_hard_enough_takes_it_apart(way: dict[str, Any]) -> None:
     """240 kg that fall from 0.1 m bring 336 N s, from 2 m 1500."""

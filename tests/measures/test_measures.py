@@ -446,6 +446,7 @@ def test_the_engine_feels_the_same_forces_and_iterations() -> None:
             assert measures.after_step(simulation)["one_step_error"] == 0
 
 
+@pytest.mark.slow
 def test_measuring_leaves_the_run_as_it_is() -> None:
     scene = scenes.build("bowl", 60)
     hashes = []

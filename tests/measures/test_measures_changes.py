@@ -35,6 +35,7 @@ def change(simulation: Simulation) -> None:
         simulation.remove_bodies(np.flatnonzero(simulation.alive)[[1]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_callback", [False, True])
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_every_measure_is_of_those_who_are_there(way: dict[str, Any], in_callback: bool) -> None:

@@ -79,6 +79,7 @@ def expected(simulation: Simulation, before: NDArray[np.float64]) -> dict[str, f
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.sampled_from(["float32", "float64"]))
 def test_a_series_has_what_a_look_at_every_step_finds(seed: int, workers: int, precision: str) -> None:
@@ -145,6 +146,7 @@ def taken_at_once(simulation: Simulation, log: list[int]) -> None:
     simulation.step_at_once = noted  # type: ignore[method-assign]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_run_is_measured_alike_in_steps_at_once_and_one_by_one(tmp_path: Path, workers: int) -> None:
     scene, steps = scenes.build("chain-net", 60), 60

@@ -82,6 +82,7 @@ def overlaps(a: MovingShape, place: Array, b: StaticShape) -> bool:
     return len(tree.overlapping(a, place[None], ALL_GROUPS)) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*MOVING, "mesh", "plane"])
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1))

@@ -36,6 +36,7 @@ def cast(tree: BodyTree, origins: ArrayLike, directions: ArrayLike, reach: Any =
     return tree.cast_closest(o, d, np.broadcast_to(np.asarray(reach, float), len(o)), ALL_GROUPS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rays_are_those_of_the_twin(kind: str, seed: int) -> None:
@@ -64,6 +65,7 @@ def test_rays_are_those_of_the_twin(kind: str, seed: int) -> None:
     np.testing.assert_allclose(moved[1][12:][same[12:]], distance[12:][same[12:]], atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_nearest_points_are_those_of_the_twin(kind: str, seed: int) -> None:
@@ -84,6 +86,7 @@ def test_nearest_points_are_those_of_the_twin(kind: str, seed: int) -> None:
     assert differ.sum() <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_ray_ends_on_the_surface(kind: str, seed: int) -> None:

@@ -457,6 +457,7 @@ WRONG: dict[str, list[object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_attribute_is_named_with_its_file(tmp_path: Path, name: str) -> None:
     for value in WRONG[name]:

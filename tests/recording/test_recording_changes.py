@@ -128,6 +128,7 @@ def check(recording: Recording, scene: LivingScene, frames: list[SimpleNamespace
         assert (recording.contacts(i).bodies[:, 0] < count).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_callback", [False, True])
 @pytest.mark.parametrize("way", [{"workers": 1}, {"coupling": "tight"}, {"coupling": "blend"}], ids=str)
 def test_frames_have_whoever_was_there(
@@ -337,6 +338,7 @@ def use(recording: Recording) -> list[Any]:
     return [frames, events, recording.joint_alive(-1).tolist(), recording.scene.to_bytes()]
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_damage_and_no_absence(whole: Path, tmp_path: Path) -> None:
     for name in ("states", "first_worker", "life_number", "growth_byte"):
         files = sorted((whole / name).glob("c.*"))[-2:]

@@ -135,6 +135,7 @@ def test_a_turn_of_half_a_circle_in_a_step_has_a_velocity() -> None:
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.lists(motions, max_size=4))
 def test_motions_are_part_of_a_scene_s_file(given_motions: list[Motion | None]) -> None:
     scene = moving(*given_motions, surface_velocity=(1.0, 2.0, 3.0))

@@ -44,6 +44,7 @@ def surface(shape: Ellipsoid | Cone, count: int = 4000) -> np.ndarray:
     return np.stack([across * np.cos(turn), across * np.sin(turn), z], axis=1) * shape.radii
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.one_of(ellipsoids, cones))
 def test_mass_is_that_of_a_hull_with_many_corners(shape: Any) -> None:

@@ -40,12 +40,13 @@ def bowl() -> Scene:
 # ---- the number changes ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
         ("bowl", 1, 4),
         ("bowl", 4, 1),
-        pytest.param("bowl", 70, 3, marks=pytest.mark.slow),
+        ("bowl", 70, 3),
         ("building", 5, 2),
         ("two-way-bridge", 1, 3),
         ("two-way-bridge", 2, 5),

@@ -46,6 +46,7 @@ def cut_count(scene: Scene, partition: np.ndarray) -> int:
 # ---- every kind ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_kind
 @settings(max_examples=60)
 @given(data=st.data(), count=st.integers(1, 60))

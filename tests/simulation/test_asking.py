@@ -143,6 +143,7 @@ def check(simulation: Simulation, **options: Any) -> RayHits:
     return hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("coupling", "workers"), MODES)
 def test_answers_are_those_of_one_look_at_everything(coupling: str, workers: int) -> None:
     with Simulation(heap(), params(coupling, workers)) as simulation:
@@ -154,6 +155,7 @@ def test_answers_are_those_of_one_look_at_everything(coupling: str, workers: int
         check(simulation, statics=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("coupling", "workers"), MODES)
 def test_what_was_changed_since_the_last_step_counts(coupling: str, workers: int) -> None:
     with Simulation(heap(), params(coupling, workers)) as simulation:
@@ -177,6 +179,7 @@ def test_what_was_changed_since_the_last_step_counts(coupling: str, workers: int
         check(simulation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("coupling", "workers"), MODES)
 def test_nothing_depends_on_who_asks(coupling: str, workers: int) -> None:
     def ask(simulation: Simulation) -> None:
@@ -319,6 +322,7 @@ def test_processes_answer_and_one_that_died_is_answered_for() -> None:
     assert hashes[0] == hashes[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
 def test_after_a_checkpoint(coupling: str, tmp_path: Path) -> None:
     with Simulation(heap(), params(coupling, 2)) as simulation:
@@ -343,6 +347,7 @@ def test_every_engine_is_asked_the_same_way(engine: str) -> None:
         check(simulation)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), places=st.integers(1, 12))
 def test_overlaps_of_boxes_are_those_of_separating_axes(seed: int, places: int) -> None:
     random = np.random.default_rng(seed)

@@ -196,6 +196,7 @@ def after(scene: Scene, steps: int, at_once: int = 1, migrate: int = 0, **params
         return simulation.state_hash, [column.tolist() for column in vars(simulation.joint_breaks).values()]
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3))
 def test_breaks_do_not_depend_on_how_steps_are_taken(seed: int, workers: int) -> None:
@@ -237,6 +238,7 @@ def test_joints_that_broke_in_steps_taken_again_break_again(tmp_path: Path, monk
         assert len(set(found.joint.tolist()) & set(joints)) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_a_resumed_run_has_the_same_breaks(tmp_path: Path, workers: int) -> None:
     scene, params = random_net(7), {"workers": 2, "repartition": 0}

@@ -106,6 +106,7 @@ def test_workers_agree_with_one_in_float32(alone: dict[str, np.ndarray]) -> None
     assert np.abs(states - alone["auto"])[:, :3].max() < 0.015
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 4])
 def test_wheels_turn_the_same_in_blended_workers(workers: int) -> None:
     with simulate(workers, "blend") as simulation:
@@ -127,6 +128,7 @@ def test_results_are_the_same_in_all_runtimes() -> None:
     assert hashes[0] == hashes[1]
 
 
+@pytest.mark.slow
 def test_steps_taken_at_once_are_those_one_by_one() -> None:
     hashes = []
     for at_once in (1, 50):
@@ -139,6 +141,7 @@ def test_steps_taken_at_once_are_those_one_by_one() -> None:
     assert hashes[0] == hashes[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "coupling"), [(1, "auto"), (2, "tight"), (5, "tight"), (2, "blend")])
 def test_a_checkpoint_has_targets_and_turns(workers: int, coupling: str, tmp_path: Path) -> None:
     with simulate(workers, coupling, engine="bullet:float32") as simulation:

@@ -108,6 +108,7 @@ def test_a_ball_that_falls_gives_the_ground_what_stops_it(height: float, e: floa
     assert found.normal[0] == pytest.approx([0.0, 0.0, 1.0], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("masses", [(1.0, 3.0), (5.0, 0.2)])
 @pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("params", [{}, {"workers": 2}, {"workers": 2, "coupling": "blend"}])
@@ -200,6 +201,7 @@ def test_hits_are_in_order_and_each_is_there_once(params: dict[str, Any]) -> Non
     assert np.array_equal(np.lexsort(rows.T[::-1]), np.arange(len(rows)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [{}, {"workers": 3}, {"workers": 2, "coupling": "blend"}])
 def test_the_same_wherever_workers_live_and_however_many_steps_they_take(params: dict[str, Any]) -> None:
     wanted = hits_of(heap(5), 150, **params)

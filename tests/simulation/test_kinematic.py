@@ -68,6 +68,7 @@ def final(scene: Scene, steps: int = 100, at_once: int = 10, **params: Any) -> s
         return simulation.state_hash + np.array2string(simulation.kinematic_states)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workers", "coupling"), [(1, "tight"), (2, "tight"), (3, "tight"), (2, "blend"), (3, "blend")]
 )
@@ -79,6 +80,7 @@ def test_a_run_does_not_depend_on_where_workers_live_and_how_steps_are_taken(wor
     assert final(scene, at_once=20, **params) == wanted
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 99), st.sampled_from(["tight", "blend"]), st.integers(1, 3))
 def test_a_checkpoint_goes_on_bit_for_bit(
@@ -231,6 +233,7 @@ def test_long_keyframes_reach_workers_in_other_processes() -> None:
         assert simulation.states[0, [0, 7]] == pytest.approx([0.6, 1.0], abs=0.12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["drum", "belt"])
 def test_the_library_s_scenes_run(name: str) -> None:
     with Simulation(scenes.build(name, 60), Params(workers=2, runtime="inline", validate=True)) as simulation:

@@ -90,6 +90,7 @@ def test_a_body_that_is_added_falls_as_one_that_was_there(way: dict[str, Any]) -
         assert state[9] == pytest.approx(-9.81 * 0.2, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_what_rests_on_a_removed_body_falls(way: dict[str, Any]) -> None:
     with start(**way) as simulation:
@@ -101,6 +102,7 @@ def test_what_rests_on_a_removed_body_falls(way: dict[str, Any]) -> None:
         assert simulation.states[top, 2] == pytest.approx(0.4, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_joints_that_are_added_hold_bodies_as_they_stand(way: dict[str, Any]) -> None:
     with start(**way) as simulation:
@@ -131,6 +133,7 @@ def test_joints_that_are_added_break() -> None:
 # ---- wherever workers are --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_runtimes_have_the_same_states(way: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lapjoint.server.coupling.tight.MOST_INTERFACE", 1000)  # messages need more room, too
@@ -155,6 +158,7 @@ def test_from_a_callback(way: dict[str, Any]) -> None:
         assert (simulation.scene.body_count, int(simulation.alive.sum())) == (20, 17)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_a_worker_killed_in_the_very_step_of_a_change(way: dict[str, Any]) -> None:
     with start(**way, runtime="process") as simulation:
@@ -170,6 +174,7 @@ def test_a_worker_killed_in_the_very_step_of_a_change(way: dict[str, Any]) -> No
         live(simulation, 6, 12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_other_workers_take_over(way: dict[str, Any]) -> None:
     with start(**way, runtime="process") as simulation:
@@ -196,6 +201,7 @@ def test_a_repartition_leaves_out_who_is_gone(way: dict[str, Any]) -> None:
 # ---- and goes on -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_a_resumed_run_goes_on_with_the_same_numbers(way: dict[str, Any], tmp_path: Path) -> None:
     with start(**way) as first:
@@ -282,6 +288,7 @@ def test_an_engine_that_takes_no_more_bodies_says_so() -> None:
         assert simulation.replies[0].body_count == 1
 
 
+@pytest.mark.slow
 def test_many_pass_through_and_what_is_saved_is_a_scene(tmp_path: Path) -> None:
     """More than the blocks have whose memory is given back."""
 

@@ -155,6 +155,7 @@ def run(actions: list[tuple[str, int, int, int]], **params: Any) -> list[str]:
     return hashes
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(ACTIONS)
 @pytest.mark.parametrize("coupling", ["tight", "blend"])

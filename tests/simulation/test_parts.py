@@ -41,6 +41,7 @@ def add_more(simulation: Simulation) -> None:
     simulation.add_bodies(Compound(parts), [(-1.0, 0.0, 1.6), (1.0, 0.0, 1.6)], material=Material(friction=0.3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["blend", "tight"])
 @pytest.mark.parametrize("runtime", ["inline", "process"])
 def test_a_resumed_run_goes_on_to_the_same_bits(coupling: str, runtime: str, tmp_path: Path) -> None:

@@ -193,6 +193,7 @@ def test_friction_on_a_slope_is_what_holds_a_body_there(shape: Any, precision: s
     assert force * scene.timestep == pytest.approx(points.impulse.sum(axis=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", WORKERS, ids=of_workers)
 def test_each_layer_of_a_tower_bears_those_above_it(params: dict[str, Any]) -> None:
     """Within a hundredth, over a second. Workers share towers, but for blend: what two workers have there is borne by
@@ -335,6 +336,7 @@ def hash_and_points(scene: Scene, steps: list[int], **params: Any) -> tuple[str,
         return simulation.state_hash, points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [{}, {"workers": 3}, {"workers": 2, "coupling": "blend"}], ids=of_workers)
 def test_reading_changes_nothing_and_is_the_same_wherever_workers_live(params: dict[str, Any]) -> None:
     off, _ = hash_and_points(heap(), [60], **params, keep_forces=False)

@@ -49,6 +49,7 @@ def forces_of(scene: Scene, steps: int, **params: Any) -> np.ndarray:
         return simulation.joint_forces(range(scene.joint_count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [Ball(), Hinge(axis=(0, 0, 1)), Fixed()], ids=["ball", "hinge", "fixed"])
 @pytest.mark.parametrize("joints", ["swept", "direct"])
 @pytest.mark.parametrize("params", TIGHT, ids=lambda one: str(one["workers"]))
@@ -62,6 +63,7 @@ def test_each_link_of_a_hanging_chain_holds_the_weight_below_it(
     assert forces == pytest.approx(wanted, rel=1e-3, abs=1e-3 * MASS * GRAVITY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joints", ["swept", "direct"])
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
 @pytest.mark.parametrize("workers", [2, 5])
@@ -77,6 +79,7 @@ def test_chains_that_workers_do_not_share_are_held_as_by_one(workers: int, coupl
     assert many[:, 2] == pytest.approx(wanted, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("joints", ["swept", "direct"])
 @pytest.mark.parametrize("params", TIGHT, ids=lambda one: str(one["workers"]))

@@ -134,6 +134,7 @@ def test_many_steps_at_once_find_the_same(workers: int, one_by_one: tuple[Sensor
         assert replayed(simulation.sensor_events) == pairs(simulation) == overlaps(simulation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("coupling", "workers"), MODES)
 def test_events_are_what_is_seen_after_every_step(coupling: str, workers: int) -> None:
     with Simulation(fall(), params(coupling, workers)) as simulation:
@@ -201,6 +202,7 @@ def test_a_body_at_known_speed_is_inside_when_it_must_be() -> None:
     assert abs(events.step[1] - 35) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_sensor_moves_with_its_body(coupling: str, workers: int) -> None:
@@ -230,6 +232,7 @@ def test_a_sensor_moves_with_its_body(coupling: str, workers: int) -> None:
         assert replayed(simulation.sensor_events) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["rapier", "mujoco:float64"])
 def test_engines_without_sensors_are_looked_at_by_the_server(engine: str) -> None:
     if not is_installed(engine.partition(":")[0]):
@@ -245,6 +248,7 @@ def test_engines_without_sensors_are_looked_at_by_the_server(engine: str) -> Non
         assert replayed(events) == pairs(simulation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("coupling", "workers"), [("tight", 2), ("blend", 2)])
 @pytest.mark.parametrize("moving", [False, True])
 def test_a_checkpoint_goes_on(coupling: str, workers: int, moving: bool, tmp_path: Path) -> None:

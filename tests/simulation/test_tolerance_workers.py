@@ -42,6 +42,7 @@ def test_one_worker_is_the_plain_engine() -> None:
         assert np.array_equal(simulation.states, engine.get_states())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", ["metis", "random"])
 def test_all_workers_take_as_many_substeps(partition: str) -> None:
     scene = bowl()

@@ -168,6 +168,7 @@ def test_a_plate_that_comes_at_a_body_has_its_speed() -> None:
 # ---- workers ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", WORKERS[1:], ids=of_workers)
 @pytest.mark.parametrize("apart", [False, True])
 def test_workers_report_what_one_reports(params: dict[str, Any], apart: bool) -> None:
@@ -189,6 +190,7 @@ def test_workers_report_what_one_reports(params: dict[str, Any], apart: bool) ->
         assert same(found, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", WORKERS, ids=of_workers)
 def test_begin_and_end_take_turns(params: dict[str, Any]) -> None:
     """Of each pair, however bodies migrate; what has begun and not ended touches now."""
@@ -228,6 +230,7 @@ def test_bodies_that_migrate_go_on_touching_and_cease_to_once(at: int, coupling:
         assert rows(simulation.touches) == rows(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [{}, {"workers": 3}, {"workers": 2, "coupling": "blend"}], ids=of_workers)
 def test_the_same_wherever_workers_live_and_however_many_steps_they_take(params: dict[str, Any]) -> None:
     wanted = touches_of(heap(5), 150, **params)

@@ -91,6 +91,7 @@ def test_the_command_says_so_in_one_line(tmp_path: Path) -> None:
 # ---- report ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_report_has_who_came_and_went(tmp_path: Path) -> None:
     run = Run(record(tmp_path / "a", coupling="blend"))
     assert (run.body_count, run.joint_count) == (4, 0)

@@ -62,6 +62,7 @@ def shot(scene: Scene, shape: Any, speed: float, angle: float = 0.0, start: floa
     return scene.add_body(shape, -start * way, linear_velocity=speed * way, **options)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     shape=st.sampled_from(PROJECTILES),
@@ -145,6 +146,7 @@ def test_two_fast_bodies_meet_head_on(params: dict[str, Any], speed: float, time
         assert (velocity, back) == (pytest.approx(-speed, rel=0.01), pytest.approx(speed, rel=0.01))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     shape=st.sampled_from([Sphere(0.1), Box((0.2, 0.2, 0.2)), Capsule(0.1, 0.1)]),

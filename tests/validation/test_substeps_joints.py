@@ -222,6 +222,7 @@ def test_a_spring_swings_and_dies_down_as_it_should(
     np.testing.assert_allclose(found, [factors.sum().real, factors.prod().real], atol=2e-5)
 
 
+@pytest.mark.slow
 @every_precision
 @pytest.mark.parametrize("frequency_h", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("damping_ratio", [0.0, 0.7])

@@ -72,6 +72,7 @@ def test_cameras_look_at_who_is_there() -> None:
     assert near.distance < stage.framing_camera([scene.states], 1.5).distance
 
 
+@pytest.mark.slow
 def test_pictures_of_frames_and_of_the_last_state(run: Recording, tmp_path: Path) -> None:
     for mode in ("worker", "interface", "label", "speed", "contacts"):
         frame_picture(run, tmp_path / f"{mode}.png", 8, size=SIZE, mode=mode, with_caption=True)

@@ -239,6 +239,7 @@ def test_the_first_step_waits_for_a_page() -> None:
         wait_until(lambda: view.simulation.step_count > start + 5, "steps after the page has left")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["blend", "tight"])
 def test_a_partition_by_hand_is_applied_to_the_run(coupling: str) -> None:
     scene = scenes.build("chain")

@@ -233,6 +233,7 @@ def thrown(params: Params) -> list[str]:
     return hashes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_thrown_balls_are_bodies_and_wherever_workers_are_the_same_ones(workers: int) -> None:
     params = Params(workers=workers, runtime="inline", validate=True)

@@ -15,7 +15,7 @@ import pytest
 from lapjoint import Field, Params, Simulation, scenes
 from lapjoint.workers.runtimes.fork_server import FORKED, Forked, _servers, start_worker
 from lapjoint.workers.runtimes.fork_server_main import ForkServerMain
-from parallel_support import children, poll
+from parallel_support import children, poll, worker_processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are programs of their own")
 
@@ -46,8 +46,9 @@ def test_workers_see_modules_that_came_later(tmp_path: Path, monkeypatch: pytest
 def test_another_one_takes_its_place_and_its_workers_are_replaced() -> None:
     with Simulation(scenes.build("bowl", 20), Params(workers=2, runtime="process")) as simulation:
         simulation.step(2)
-        first = _servers[sys.executable]
+        first, workers = _servers[sys.executable], worker_processes()
         first.process.kill()
+        assert poll(lambda: not any(worker.is_running() for worker in workers), 60), "workers end with it"
         simulation.step(3)
         assert simulation.step_count == 5
         assert {incident.worker for incident in simulation.incidents} == {0, 1}

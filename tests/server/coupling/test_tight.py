@@ -115,6 +115,7 @@ def test_limits_and_motors_hold_across_interfaces() -> None:
     assert np.allclose(three, one, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_a_bounce_between_workers_is_that_of_one() -> None:
     """A single scene is chaotic: it ends with 10% more or less energy, whatever the number of workers."""
     energy = dict.fromkeys((1, 3), 0.0)

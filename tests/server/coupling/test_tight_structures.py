@@ -55,6 +55,7 @@ def sheet(side: int, count: int = 1) -> Scene:
     return scene
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 3])
 @pytest.mark.parametrize("substeps", [1, 4])
 def test_joints_of_every_kind_across_workers_do_as_in_one(substeps: int, workers: int) -> None:
@@ -65,6 +66,7 @@ def test_joints_of_every_kind_across_workers_do_as_in_one(substeps: int, workers
     assert joint_gaps(scene, many).sum() < 1.1 * joint_gaps(scene, one).sum() + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("substeps", [1, 4])
 def test_pairs_between_workers_conserve_momentum(substeps: int) -> None:
     scene = pairs()
