@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapjoint.algorithms.ownership import SLACK, choose_migrations
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 5), st.integers(2, 12), st.integers(2, 12))
 def test_owners_come_to_rest(seed: int, workers: int, rows: int, columns: int) -> None:

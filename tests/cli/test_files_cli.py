@@ -45,6 +45,7 @@ def test_a_scene_is_exported_and_read(ending: str, tmp_path: Path) -> None:
     assert read.joint_count == scene.joint_count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".usdc", ".glb", ".html"])
 def test_a_recording_is_exported(run: Recording, ending: str, tmp_path: Path) -> None:
     file = tmp_path / f"run{ending}"

@@ -98,6 +98,7 @@ def test_taking_a_memory_changes_nothing(start: Make) -> None:
     assert np.array_equal(one.get_states(), other.get_states())
 
 
+@pytest.mark.slow
 def test_what_an_engine_had_before_is_forgotten(make: Make, start: Make) -> None:
     scene = scenes.build("building", 110)
     some = np.arange(0, scene.body_count - 10, dtype=np.int32)

@@ -177,6 +177,7 @@ def test_labels_become_workers() -> None:
     assert parse_solvers("label:1=dantzig").of(0) == "substeps"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 3])
 def test_the_cable_alone_is_solved_directly(workers: int) -> None:
     scene = scenes.build("cable", 60)

@@ -125,6 +125,7 @@ def test_reading_a_state_changes_nothing(joints: str, precision: str) -> None:
     assert hash_of(watched) == hash_of(alone)
 
 
+@pytest.mark.slow
 def test_a_state_that_is_read_between_detection_and_step_tells_new_contacts(joints: str, precision: str) -> None:
     """Where most contacts are new a step sweeps more: a restored engine has to know which ones are."""
     scene = scenes.build("bowl", 60)

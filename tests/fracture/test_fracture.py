@@ -40,6 +40,7 @@ def test_pieces_have_the_volume_and_the_mass_of_the_whole(seed: int, count: int,
     assert moments == pytest.approx(inertia, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.integers(2, 30))
 def test_bonds_are_faces_halfway_between_seeds(seed: int, count: int) -> None:

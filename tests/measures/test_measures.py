@@ -281,6 +281,7 @@ def jointed_scene(rng: np.random.Generator) -> Scene:
     return scene
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @settings(max_examples=50)
 def test_joint_gaps_are_what_they_are_by_arrays(seed: int) -> None:

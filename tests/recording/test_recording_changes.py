@@ -398,6 +398,7 @@ WRONG: dict[str, tuple[str, Callable[[Any], Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_what_a_stranger_writes_is_one_clear_error(name: str, whole: Path, tmp_path: Path) -> None:
     import zarr

@@ -136,6 +136,7 @@ def test_keys_are_added_at_the_end() -> None:
     assert keys[keys.index("state_hash") + 4 :] == [*ASKED_FOR, *later]
 
 
+@pytest.mark.slow
 def test_measuring_and_recording_leave_the_run_as_it_is(tmp_path: Path) -> None:
     options = ("bowl", "--size", "60", "--workers", "2", "--steps", "80")
     plain, _ = invoke(tmp_path, *options)

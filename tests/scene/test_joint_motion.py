@@ -31,6 +31,7 @@ def moved(states: np.ndarray, dt: float) -> np.ndarray:
     return after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to_world", [False, True])
 @given(seed=st.integers(0, 2**32 - 1))
 def test_positions_put_one_frame_onto_the_other_and_velocities_are_their_rates(to_world: bool, seed: int) -> None:

@@ -73,6 +73,7 @@ def moving(*given: Motion | None, **options: Any) -> Scene:
 # ---- where bodies are ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(motions, min_size=1, max_size=4), vectors, quaternions, st.integers(0, 400), st.integers(0, 5))
 def test_engines_have_bodies_where_the_twin_has_them(

@@ -136,6 +136,7 @@ SOLIDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SOLIDS, ids=lambda shape: type(shape).__name__)
 def test_volume_centre_and_inertia_are_those_of_the_points_within(shape: Sphere) -> None:
     reach = bounding_radius(shape)

@@ -46,6 +46,7 @@ def test_labels_are_consecutive_and_small(name: str) -> None:
     assert np.bincount(labels).max() < 0.06 * len(labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_starts_inside_another(name: str) -> None:
     engine = started(scenes.build(name))

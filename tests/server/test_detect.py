@@ -81,6 +81,7 @@ def test_grid_equals_its_twin(seed: int, count: int, workers: int, spread: float
     np.testing.assert_array_equal(again, twin)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), count=st.integers(2, 30), workers=st.sampled_from([2, 3, 70]))
 def test_grid_equals_its_twin_where_bodies_are_fast(seed: int, count: int, workers: int) -> None:

@@ -232,6 +232,7 @@ def settled() -> Array:
 SETTLED = settled()
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_ray_that_two_bodies_share_hits_the_first(seed: int) -> None:
     """Two equal boxes at the same place are hit at the same distance."""

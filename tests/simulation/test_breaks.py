@@ -150,6 +150,7 @@ def test_momentum_stays_and_nothing_explodes_when_a_joint_breaks() -> None:
         assert np.linalg.norm(simulation.states[0, :3] - simulation.states[1, :3]) > 1.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_bodies_of_a_broken_joint_may_touch(workers: int) -> None:
     """Held apart by a joint, one falls on the other once it is broken, and comes to rest there."""

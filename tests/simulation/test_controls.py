@@ -91,6 +91,7 @@ def test_a_change_of_growth_depth_moves_no_body_by_itself() -> None:
         assert apart.max() < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", ["bodies", "contacts", "time"])
 def test_the_load_can_change_while_running(load: str) -> None:
     with make(load="contacts") as simulation:

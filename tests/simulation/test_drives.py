@@ -91,6 +91,7 @@ def alone() -> dict[str, np.ndarray]:
     return {joints: run(simulate(joints=joints)) for joints in ("auto", "swept")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joints", ["auto", "swept"])
 @pytest.mark.parametrize("workers", [2, 5])
 def test_workers_agree_with_one(alone: dict[str, np.ndarray], workers: int, joints: str) -> None:
@@ -117,6 +118,7 @@ def test_wheels_turn_the_same_in_blended_workers(workers: int) -> None:
         assert half_turns(simulation)[FAR] in (10, 11)  # of 35 rad: 11.1
 
 
+@pytest.mark.slow
 def test_results_are_the_same_in_all_runtimes() -> None:
     hashes = []
     for runtime in ("inline", "process"):
@@ -273,6 +275,7 @@ def test_another_solver_and_engine_refuse_targets() -> None:
         simulation.set_drive_targets(0, velocities=2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
 def test_driven_joints_are_added_while_it_runs(coupling: str) -> None:
     with simulate(2, coupling) as simulation:
@@ -322,6 +325,7 @@ def test_gears_break_of_the_torque_between_them() -> None:
             assert len(simulation.events.of("broke")) == breaks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_positions_are_read_over_turns(workers: int) -> None:
     scene = Scene(gravity=(0.0, 0.0, 0.0))

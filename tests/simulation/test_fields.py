@@ -64,6 +64,7 @@ def run(scene: Scene, steps: int = 40, **params: Any) -> Simulation:
     return simulation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", COUPLINGS)
 @pytest.mark.parametrize("workers", [2, 5])
 def test_processes_compute_what_inline_does(params: dict[str, Any], workers: int) -> None:
@@ -124,6 +125,7 @@ def test_a_run_goes_on_from_a_checkpoint(params: dict[str, Any], tmp_path: Path)
         more.step(15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", COUPLINGS)
 def test_a_worker_that_is_killed_is_replaced(params: dict[str, Any]) -> None:
     with run(pool(workers=2), 20, workers=2, runtime="process", **params) as simulation:

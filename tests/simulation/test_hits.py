@@ -175,6 +175,7 @@ def test_impulses_are_those_that_stop_bodies(precision: str) -> None:
 # ---- workers ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "params", [{"workers": 2}, {"workers": 4}, {"workers": 2, "coupling": "blend"}, {"workers": 4, "coupling": "blend"}]
 )

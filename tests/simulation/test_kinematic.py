@@ -159,6 +159,7 @@ def test_one_engine_takes_the_same_steps() -> None:
             assert measures.after_step(simulation)["one_step_error"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
 def test_bodies_that_are_added_are_carried_along(coupling: str, tmp_path: Path) -> None:
     """And those that a checkpoint has, though the scene that it began with has not."""

@@ -164,6 +164,7 @@ def test_whatever_happens_in_whatever_order(coupling: str, actions: list[tuple[s
     assert run(actions, workers=3, runtime="process", coupling=coupling) == inline
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(ACTIONS)
 def test_whatever_happens_on_one_worker(actions: list[tuple[str, int, int, int]]) -> None:

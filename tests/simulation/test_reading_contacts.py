@@ -255,6 +255,7 @@ def test_points_are_those_of_one_worker_where_states_are(params: dict[str, Any])
         assert simulation.contact_forces(range(20), [-1])[0] == pytest.approx(force, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", WORKERS, ids=of_workers)
 def test_a_contact_that_several_workers_have_is_there_once(params: dict[str, Any]) -> None:
     scene = heap(27)

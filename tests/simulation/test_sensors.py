@@ -163,6 +163,7 @@ def test_sensors_change_nothing(coupling: str, workers: int) -> None:
     assert hashes[0] == hashes[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("coupling", "workers"), MODES)
 def test_what_changes_between_steps(coupling: str, workers: int) -> None:
     with Simulation(fall(), params(coupling, workers)) as simulation:

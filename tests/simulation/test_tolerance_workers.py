@@ -114,6 +114,7 @@ def test_a_resumed_run_equals_one_that_never_stopped(workers: int, tmp_path: Pat
             assert second.profile.substeps == first.profile.substeps
 
 
+@pytest.mark.slow
 def test_a_summary_counts_substeps() -> None:
     scene = bowl()
     found = summary_of(scene, 140, tolerance=TOLERANCE)

@@ -111,6 +111,7 @@ def test_a_ball_that_bounces_touches_between_its_flights(height: float, e: float
     assert (ends.speed == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [{}, {"workers": 2}, {"workers": 2, "coupling": "blend"}], ids=of_workers)
 def test_what_rests_goes_on_touching(params: dict[str, Any]) -> None:
     """Boxes on boxes begin once, and are found to touch for as long as they lie there."""

@@ -38,6 +38,7 @@ def record(path: Path, gone_at: int = 20, *, shift: float = 0.0, coupling: str =
 # ---- compare ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_only_who_is_there_in_both_is_compared(tmp_path: Path) -> None:
     a, b = record(tmp_path / "a"), record(tmp_path / "b", 15, shift=0.25)
     found = compare(a, b)
@@ -51,6 +52,7 @@ def test_only_who_is_there_in_both_is_compared(tmp_path: Path) -> None:
     assert same.notes == []
 
 
+@pytest.mark.slow
 def test_runs_that_end_with_other_numbers_of_bodies_are_compared(tmp_path: Path) -> None:
     a = record(tmp_path / "a")
     with (

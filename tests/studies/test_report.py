@@ -105,6 +105,7 @@ def test_every_figure_is_in_the_page_and_in_two_files(page: Path) -> None:
     assert read(page).tags.count("svg") == len(wanted)
 
 
+@pytest.mark.slow
 def test_what_the_page_says(page: Path) -> None:
     text = read(page).text
     for words in (

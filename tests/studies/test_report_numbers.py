@@ -159,6 +159,7 @@ def test_steps_that_were_not_measured_are_left_out(tmp_path: Path) -> None:
     assert "penetration_max" in error_series(run)  # from the contacts of frames
 
 
+@pytest.mark.slow
 def test_errors_over_growth_depth(chains: list[Path]) -> None:
     runs = open_material(chains).runs
     errors = [error_series(run) for run in runs]

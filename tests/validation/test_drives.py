@@ -83,6 +83,7 @@ def exact_response(k: float, c: float, inertia: float, position: float, velocity
 # ---- drives ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @ways
 @pytest.mark.parametrize(("k", "c"), [(25.0, 0.0), (25.0, 1.0), (25.0, 4.9), (25.0, 15.0), (250.0, 1.5), (0.0, 1.5)])
 def test_a_drive_on_a_hinge_responds_as_a_damped_oscillator(way: dict[str, Any], k: float, c: float) -> None:
@@ -96,6 +97,7 @@ def test_a_drive_on_a_hinge_responds_as_a_damped_oscillator(way: dict[str, Any],
     assert np.abs(found - exact).max() < 0.15 * k / inertia * H**2 + 5e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [0.0, 1e2, 1e9, 1e15])
 @pytest.mark.parametrize("c", [0.0, 1e2, 1e9])
 @pytest.mark.parametrize("off_centre", [0.0, 0.5])
@@ -145,6 +147,7 @@ def test_both_ways_are_tried() -> None:
     assert 2 <= sum(found) <= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "c", "load"), [(1e3, 1e2, 0.0), (1e5, 1e3, 0.0), (1e6, 1e5, 100.0), (1e9, 1e6, 100.0)])
 def test_an_arm_of_drives_holds_what_it_carries(k: float, c: float, load: float) -> None:
     """Six links, and a load a hundred times as heavy as one: every drive gives way by torque / stiffness."""
@@ -227,6 +230,7 @@ def test_a_motor_is_a_drive_of_infinite_damping(joint: Any) -> None:
     assert np.array_equal(*results)
 
 
+@pytest.mark.slow
 @ways
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_hinge_is_driven_over_many_turns(way: dict[str, Any], sign: float) -> None:
@@ -259,6 +263,7 @@ def test_friction_slows_a_flywheel_linearly_and_stops_it(way: dict[str, Any]) ->
     assert np.abs(spin[-20:]).max() < 1e-5
 
 
+@pytest.mark.slow
 @ways
 @pytest.mark.parametrize("joint", [Hinge((0.0, 1.0, 0.0), friction=1.0), Ball(friction=1.0)])
 def test_friction_holds_what_is_below_its_limit(way: dict[str, Any], joint: Any) -> None:
@@ -294,6 +299,7 @@ def test_friction_of_a_slider_stops_it_after_its_way(way: dict[str, Any]) -> Non
 # ---- limits ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @ways
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_hinge_stops_at_three_turns(way: dict[str, Any], sign: float) -> None:
@@ -317,6 +323,7 @@ def swing_and_twist(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.arccos(np.clip(1 - 2 * (y**2 + z**2), -1, 1)), twist
 
 
+@pytest.mark.slow
 @ways
 @pytest.mark.parametrize("swing", [0.3, 1.2, 2.8])
 def test_a_cone_holds_a_bar_that_falls_and_swings(way: dict[str, Any], swing: float) -> None:
@@ -327,6 +334,7 @@ def test_a_cone_holds_a_bar_that_falls_and_swings(way: dict[str, Any], swing: fl
     assert found.max() == pytest.approx(swing, abs=2e-3)
 
 
+@pytest.mark.slow
 @ways
 @pytest.mark.parametrize("spin", [5.0, -5.0])
 @pytest.mark.parametrize("swing", [None, 1.0])
@@ -354,6 +362,7 @@ def test_a_rope_holds_a_load_at_its_length_and_lets_it_fall_till_then(way: dict[
     assert height[-1] == pytest.approx(-1.6, abs=1e-4)
 
 
+@pytest.mark.slow
 @ways
 def test_a_rod_swings_at_its_length_with_the_period_of_a_pendulum(way: dict[str, Any]) -> None:
     scene = Scene(timestep=STEP)
@@ -379,6 +388,7 @@ def test_a_distance_keeps_bodies_apart_too() -> None:
     assert np.abs(states[-1, :, 7]).max() < 1e-3
 
 
+@pytest.mark.slow
 @ways
 @pytest.mark.parametrize("ratio", [-2.5, 3.0])
 def test_gears_keep_their_ratio_over_many_turns(way: dict[str, Any], ratio: float) -> None:

@@ -98,6 +98,7 @@ def test_a_mesh_and_a_plane_are_walls_too() -> None:
     assert places[second] == pytest.approx(19.95, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", COUPLINGS)
 @pytest.mark.parametrize(("speed", "timestep"), [(20.0, 1 / 60), (200.0, 1 / 60), (400.0, 1 / 200), (200.0, 1 / 500)])
 @pytest.mark.parametrize("shape", [Sphere(0.1), Box((0.2, 0.2, 0.2))], ids=["ball", "box"])
@@ -226,6 +227,7 @@ def test_a_fast_kinematic_body_takes_along_what_it_meets() -> None:
         assert simulation.states[ball, 0] > simulation.static_poses[0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [ONE, BLEND, TIGHT], ids=["one", "blend", "tight"])
 def test_processes_compute_the_same(params: dict[str, Any]) -> None:
     scene = Scene("bricks", timestep=1 / 60)

@@ -44,6 +44,7 @@ def states_of(scene: Scene, seconds: float, every: int = 1, **params: Any) -> np
         return np.array([frame.states[0] for frame in simulation.frames(round(seconds / TIMESTEP), every)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("linear", [0.5, 20.0, 1e7])
 def test_terminal_velocity(linear: float) -> None:
     """Of linear drag at any coefficient: m g / k, and the way there is its exponential."""
@@ -53,6 +54,7 @@ def test_terminal_velocity(linear: float) -> None:
     np.testing.assert_allclose(velocities, -mass * g / linear * -np.expm1(-linear * times / mass), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_terminal_velocity_of_quadratic_drag() -> None:
     velocities = states_of(ball(Drag(quadratic=0.3), gravity=(0, 0, -9.81)), 5.0)[:, 9]
     assert velocities[-1] == pytest.approx(-np.sqrt(9.81 / 0.3), rel=1e-6)
@@ -80,6 +82,7 @@ def test_a_turn_decays_as_its_exponential() -> None:
     np.testing.assert_allclose(spin, 7.0 * np.exp(-0.05 / inertia * TIMESTEP * np.arange(1, 251)), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_wind_carries_to_its_velocity() -> None:
     states = states_of(ball(Wind((3.0, -1.0, 0.5), drag=4.0)), 4.0)
     np.testing.assert_allclose(states[-1, 7:10], [3.0, -1.0, 0.5], rtol=1e-6)
@@ -101,6 +104,7 @@ def test_scene_gravity_is_cancelled_in_a_sphere() -> None:
     assert np.abs(states_of(scene, 0.5)[:, 9]).max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("shape", [Sphere(0.5), Box((1.0, 1.0, 0.5)), Cylinder(0.6, 0.5)], ids=["ball", "box", "disc"])
 def test_what_floats_sinks_in_by_its_density(shape: Any, ratio: float) -> None:
@@ -132,6 +136,7 @@ def test_water_carries_what_floats_in_it() -> None:
     assert states_of(scene, 5.0, every=100)[-1, 7] == pytest.approx(1.5, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_an_orbit() -> None:
     """A circle and an ellipse about an attractor: periods of Kepler, energies that stay."""
     mu, radius = 4.0, 2.0
@@ -154,6 +159,7 @@ def test_inside_its_core_an_attractor_is_a_spring() -> None:
     assert states[-1, 0] == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["substeps", "sequential"])
 def test_an_oscillation_keeps_its_energy(solver: str) -> None:
     """For long: 200 periods at 15 steps each."""

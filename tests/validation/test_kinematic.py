@@ -196,6 +196,7 @@ def test_a_plane_can_move() -> None:
 # ---- on many workers -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_a_stack_on_a_lift_and_a_row_on_a_belt_on_many_workers(workers: int, coupling: str) -> None:

@@ -188,6 +188,7 @@ def test_the_building_stands_while_no_ball_hits_it(precision: str) -> None:
 # ---- free rotation -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("timestep", [0.002, 0.01])
 @pytest.mark.parametrize("spin", [5.0, 20.0])
 @every_precision

@@ -208,6 +208,7 @@ def test_clearances_know_which_parts_may_touch(kind: Kind) -> None:
     assert engine.clearances([[0, 1]], scene.states)[0] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", ["blend", "tight"])
 @pytest.mark.parametrize("workers", [2, 5])
 def test_any_number_of_workers_has_the_same_parts_and_surfaces(workers: int, coupling: str) -> None:

@@ -92,6 +92,7 @@ def test_positions_and_orientations_are_those_of_the_recording(run: Recording, e
     assert np.abs(np.abs(np.einsum("fbk,fbk->fb", quaternions, boxes)) - 1).max() < 2e-3
 
 
+@pytest.mark.slow
 def test_colours_are_those_of_the_modes(run: Recording, exported: Path) -> None:
     head, _ = contents(exported)
     assert [mode["name"] for mode in head["modes"]] == modes_of("blend")
@@ -146,6 +147,7 @@ def test_command_says_what_it_wrote(run: Recording, tmp_path: Path, capsys: pyte
     assert re.search(r"20 frames \(1 of 3 frames of the recording\), 0.\d\d MB", capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_a_page_has_who_is_shown(tmp_path: Path) -> None:
     run = record_changing(tmp_path / "r")
     path = export(run, tmp_path / "run.html", every=1).path

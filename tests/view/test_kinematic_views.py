@@ -79,6 +79,7 @@ def dark_places(pixels: Any) -> tuple[Any, Any]:
     return rows, columns
 
 
+@pytest.mark.slow
 def test_pictures_show_kinematic_bodies_where_they_are(recording: Recording, tmp_path: Path) -> None:
     """After one second the board stands upright."""
     scene, poses = recording.scene, recording.static_poses(4)

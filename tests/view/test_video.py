@@ -79,6 +79,7 @@ def test_odd_sizes_become_even_in_mp4_only(run: Recording, tmp_path: Path) -> No
     assert video(run, tmp_path / "a.gif", size=(95, 53), fps=5).size == (95, 53)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["gif", "webp"])
 def test_animated_pictures(run: Recording, tmp_path: Path, ending: str) -> None:
     film = video(run, tmp_path / f"a.{ending}", size=SIZE, fps=10)
@@ -154,6 +155,7 @@ def test_films_in_the_documents_are_small_and_move() -> None:
 # ---- cameras and colours ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_has_all_bodies_in_the_picture(run: Recording, preset: str) -> None:
     recorded = Recorded(run, "label")

@@ -151,13 +151,14 @@ def test_a_worker_that_dies_again_and_again_stops_the_run() -> None:
 # ---- errors and NaN --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "runtime", "when"),
     [
         ("error", "inline", "begin"),
         ("error", "inline", "end"),
         ("nan", "inline", "end"),
-        pytest.param("nan", "process", "begin", marks=pytest.mark.slow),
+        ("nan", "process", "begin"),
     ],
 )
 def test_a_fault_that_does_not_come_back(

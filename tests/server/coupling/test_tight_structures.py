@@ -123,6 +123,7 @@ def test_what_one_worker_solves_at_once_several_do_too(joints: str, size: int, w
     assert joint_gaps(scene, many).sum() < 1.1 * joint_gaps(scene, one).sum()
 
 
+@pytest.mark.slow
 def test_interfaces_are_solved_at_once_as_far_as_a_message_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of four sheets is narrow, all of them together are more than fits."""
     monkeypatch.setattr("lapjoint.server.coupling.tight.MOST_INTERFACE", 50_000)
