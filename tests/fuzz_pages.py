@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -53,10 +54,15 @@ class PageMessages(Target):
     def __init__(self) -> None:
         self.seeds = [Content(None)] * 8
         self._view: Any = None
+        self._folder = TemporaryDirectory(prefix="lapjoint-fuzz-")  # a partition by hand may be written
+
+    def close(self) -> None:
+        self._folder.cleanup()
 
     def _open(self) -> None:
         self._stack = ExitStack()  # for as long as the process
-        self._view = self._stack.enter_context(live_view(pile(), Params(workers=2, runtime="inline")))
+        params = Params(workers=2, runtime="inline")
+        self._view = self._stack.enter_context(live_view(pile(), params, folder=Path(self._folder.name)))
         self._view.steering.speed = None
         # It is not the simulation's own time that counts.
         self._view.steering.ask(lambda simulation: simulation.on_step(lambda _: time.sleep(0.01)))
