@@ -83,21 +83,21 @@ class Params:
 
     None: one on this machine alone, started for this program."""
     placement: Annotated[str, WORKERS, OneOf("spread", "pack")] = "spread"
-    """Where Ray's workers go: spread over the machines by their CPUs, or pack: this machine first.
+    """Where Ray's workers go: spread (over the machines, by their CPUs), or pack (this machine first).
 
     Packed, fewer messages go over the network, and more workers share a machine's memory bandwidth."""
     send: Annotated[str, WORKERS, OneOf("all", "border")] = "border"
-    """States that come back from other machines with every step: border: those that the server needs; or all.
+    """States that other machines send back with every step: border (those that the server needs), or all.
 
-    All states are fetched when somebody looks at them, and machines keep copies for each other, so that nothing is lost
-    with one of them. All: the server keeps the copies. Results are the same."""
+    With border the other states are fetched when somebody looks at them, and machines keep copies for each other, so
+    that nothing is lost with one of them. With all, the server keeps the copies. Results are the same."""
     coupling: Annotated[str, COUPLING, OneOf("auto", *COUPLINGS)] = "auto"
     """How workers' results become one. blend, the paper's: one exchange a step, any engine, an error that falls with
-    `growth_depth`. tight: workers solve what is between them together, within every substep, and are as right as one.
-    auto: tight, or blend where something is asked for that only blend has. See docs/coupling.md.
+    `growth_depth`. tight: workers solve the constraints between them together, within every substep, with the error of
+    one worker. auto: tight, or blend where something is asked for that only blend has. See docs/coupling.md.
 
     Blend takes the weighted mean of bodies that several workers simulate. With tight coupling every body has one
-    worker: nothing is simulated twice. `coupling_reason` has why auto takes blend."""
+    worker: nothing is simulated twice. `coupling_reason` is why auto takes blend."""
     partition: Annotated[PartitionLike, WORKERS] = "auto"
     """The first partition: auto, labels, metis, curve, boxes, equal, or a file with a worker for each body.
 
@@ -106,40 +106,41 @@ class Params:
     growth_depth: Annotated[int | None, COUPLING, Of("blend"), Count(0, 1000), Unset("the scene's")] = None
     """Blend: how many edges the overlap grows from an interface. More: smaller gaps there, slower.
 
-    Gamma of the paper. More bodies are simulated twice."""
+    Gamma of the paper. With more, more bodies are simulated twice."""
     search_depth: Annotated[int | None, COUPLING, Of("blend"), Count(0, 1000), Unset("the scene's")] = None
-    """Blend: how many edges weights search for a worker's own bodies.
+    """Blend: how many edges far weights search for a worker's own bodies.
 
-    Beta of the paper. At least the width of the overlap is useful."""
+    Beta of the paper. It should be at least the width of the overlap."""
     detect: Annotated[str, WORKERS, OneOf("workers", "server")] = "workers"
     """Who finds contacts: workers, or server (the paper's way, slower).
 
-    Workers: each its own, the server only those between workers. Server: all of them, which takes a third of a step
-    with few iterations."""
+    With workers each finds its own, and the server only those between workers. With server it finds all of them, which
+    takes a third of a step with few iterations."""
     balance: Annotated[str, COUPLING, Of("blend"), OneOf("pruned", "guarded", "printed")] = "pruned"
     """Blend: how bodies leave workers: pruned, guarded, or printed (the paper's text).
 
     Guarded is pruned without tidying up; printed can leave constraints without a worker."""
     load: Annotated[str, WORKERS, OneOf("contacts", "bodies", "time")] = "contacts"
-    """What balancing evens out: contacts, bodies (the paper), or time: for machines of unequal speed; results differ
-    from run to run.
+    """What balancing evens out: contacts, bodies (the paper), or time (for machines of unequal speed; results differ
+    from run to run).
 
     Contacts counts bodies, their joints and contacts. Time is the workers' measured CPU time: the one choice that gives
     up reproducible results."""
     linger: Annotated[int, COUPLING, Of("blend"), Count(0, 1000)] = 20
-    """Blend: steps that a body waits which came back to a worker, before it leaves again; 0 is the paper's.
+    """Blend: steps for which a body that came back to a worker stays before it leaves again; 0 is the paper's.
 
-    A body that comes back to a worker within so many steps must be free to leave for as many before it leaves again:
-    against bodies that flicker between workers while nothing moves."""
+    A body that comes back to a worker within so many steps must be free to leave for as many before it does. This keeps
+    bodies from flickering between workers while nothing moves."""
     repartition: Annotated[float, WORKERS, ZeroOrAboveOne()] = 1.05
     """Largest load over mean load from which the scene is repartitioned; 0: never, as in the paper.
 
-    By METIS, for the scene as it is then; also when the overlap has become wide. Loads are evener, and a few bodies
-    migrate at once."""
+    By METIS, for the scene as it is then; also when the overlap has become wide. Loads become more even, and many
+    bodies may migrate at once."""
     weights: Annotated[str, COUPLING, Of("blend"), OneOf("depth", "computed", "equal")] = "depth"
     """Blend: weights of workers: depth, computed (Algorithm 5), or equal.
 
-    Depth is Algorithm 5 between two workers that are both within the search depth, and sound among more."""
+    Depth equals Algorithm 5 between two workers that both have bodies of their own within the search depth, and does
+    not give a worker zero weight where an overlap covers all of its bodies."""
     algorithms: Annotated[str, WORKERS, OneOf("native", "reference")] = "native"
     """native, or reference: the readable Python, for study."""
     validate: Annotated[bool, FAILURES] = False
@@ -156,7 +157,7 @@ class Params:
     solver: Annotated[str, SOLVER] = "auto"
     """substeps: a step in parts, each with two sweeps; sequential: the paper's, `iterations` sweeps of a whole step; or
     a direct solver: dantzig or lemke. One for each worker as in substeps,1=dantzig, or for a label as in
-    substeps,label:1=dantzig. auto: substeps, or sequential where something is asked for that only this has. See
+    substeps,label:1=dantzig. auto: substeps, or sequential where something is asked for that only sequential has. See
     docs/solvers.md.
 
     Direct solvers are exact where masses differ a thousandfold, but the time grows with the third power of a group's
@@ -165,74 +166,74 @@ class Params:
     """Substeps: parts of a step. Twice as many: a quarter of the penetration and of the gaps of swept joints, in twice
     the time of the sweeps."""
     tolerance: Annotated[float, SOLVER, OfSolver("substeps"), NotNegative()] = 0.0
-    """Substeps: m by which contacts may overlap after a step. Where one overlaps by more, the step is solved again with
-    twice as many substeps, until none does or there are `max_substeps`. 0: never.
+    """Substeps: metres of penetration that contacts may have after a step. Where one is deeper, the step is solved
+    again with twice as many substeps, until none is or there are `max_substeps`. 0: never.
 
-    Swept joints are not looked at, and stay as stiff as with `substeps`."""
+    Swept joints do not count, and stay as stiff as with `substeps`."""
     max_substeps: Annotated[int, SOLVER, OfSolver("substeps"), Count(1, 1000)] = 64
     """Substeps: the most that a step takes with a `tolerance`."""
     joints: Annotated[str, SOLVER, OfSolver("substeps"), OneOf("auto", "direct", "swept")] = "auto"
     """Substeps: direct solves whole structures of joints at once, without gaps; swept goes joint by joint. auto: direct
     for structures where that is little work (chains, bridges), not for dense ones (wide grids)."""
     solver_rows: Annotated[int, SOLVER, InPythonOnly(), Count(1, 10_000)] = 300
-    """The most rows with bounds that a direct solver takes on in one group of connected bodies.
+    """Direct solvers: the most rows with bounds (contacts, friction, limits) in one group of connected bodies.
 
-    Contacts, friction, limits. Larger groups are swept, and counted in `fallback_count`."""
+    Larger groups are swept, and counted in `fallback_count`."""
     iterations: Annotated[int | None, SOLVER, OfSolver("sequential"), Count(1, 1_000_000), Unset("the scene's")] = None
     """Sequential: sweeps of the solver per step. More: smaller residual, joint gap and penetration, slower."""
     residual_threshold: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), NotNegative()] = 0.0
-    """m/s. Sweeps end early once none changes a constraint's velocity by more than this. 0: never."""
+    """Sequential: sweeps end early once none changes a constraint's velocity by more than this [m/s]. 0: never."""
     length_unit: Annotated[float | None, SOLVER, InPythonOnly(), Positive()] = None
-    """Metres per engine length. None: a power of two near the scene's typical body size, because Bullet's margins
-    (0.02 and 0.04) are absolute: bodies much smaller than the unit are slow, much larger ones are stiff."""
+    """Metres per length unit of the engine. None: a power of two near the scene's typical body size, because Bullet's
+    margins (0.02 and 0.04) are absolute: bodies much smaller than the unit are slow, much larger ones are stiff."""
     mass_unit: Annotated[float | None, SOLVER, InPythonOnly(), Positive()] = None
-    """Kilograms per engine mass. None: a power of two near the scene's typical body mass, because Bullet's thresholds
-    for masses are absolute too: it takes very heavy bodies for static ones."""
+    """Kilograms per mass unit of the engine. None: a power of two near the scene's typical body mass, because Bullet's
+    thresholds for masses are absolute too: it takes very heavy bodies for static ones."""
     joint_erp: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.2
-    """Share of a joint's gap that one step tries to close, 0 to 1. More: smaller gaps, more jerk."""
+    """Sequential: share of a joint's gap that one step tries to close, 0 to 1. More: smaller gaps, more jerk."""
     contact_erp: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.05
-    """Share of a penetration that one step tries to resolve, 0 to 1. More: less sinking, more shaking. The default
-    suits timesteps of a few milliseconds: at 0.2 the standing building moves eight times as much."""
+    """Sequential: share of a penetration that one step tries to resolve, 0 to 1. More: less sinking, more shaking. The
+    default suits timesteps of a few milliseconds: at 0.2 the standing building moves eight times as much."""
     warm_start: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.85
-    """Share of the last step's contact impulses that the solver starts from, 0 to 1."""
+    """Sequential: share of the last step's contact impulses that the solver starts from, 0 to 1."""
     split_impulse: Annotated[bool, SOLVER, OfSolver("sequential"), InPythonOnly()] = True
-    """Resolve deep penetration by moving bodies without giving them velocity."""
+    """Sequential: resolve deep penetration by moving bodies without giving them velocity."""
     friction_directions: Annotated[int, SOLVER, OfSolver("sequential"), InPythonOnly(), OneOf(1, 2)] = 2
-    """Friction rows per contact point: 2 holds on every slope; 1 follows the sliding direction alone, is about
-    a third faster per sweep, and lets resting bodies creep on slopes."""
+    """Sequential: friction rows per contact point. 2 holds on every slope; 1 follows the sliding direction alone, is
+    about a third faster per sweep, and lets resting bodies creep on slopes."""
     sleep: Annotated[bool, SOLVER] = False
     """Leave bodies at rest alone until something wakes them.
 
-    They cost no time then. Results are as reproducible as without, but others (docs/sleep.md)."""
+    They cost no time then. Results are as reproducible as without it, but not the same (docs/sleep.md)."""
     sleep_after: Annotated[float, SOLVER, InPythonOnly(), Positive()] = 0.5
-    """With sleep: seconds that all bodies that touch or are jointed have to be still for."""
+    """With sleep: seconds for which all bodies of an island, which contacts and joints connect, must be still."""
     sleep_speed: Annotated[float, SOLVER, InPythonOnly(), Positive()] = 0.02
     """With sleep: the speed below which a body is still, in length units a second; one is about the size of a body."""
     sleep_spin: Annotated[float, SOLVER, InPythonOnly(), Positive()] = 0.1
-    """With sleep: rad/s, the same for turning."""
+    """With sleep: the same for the angular velocity [rad/s]."""
     keep_forces: Annotated[bool, SOLVER, InPythonOnly()] = False
-    """Keep what joints and contacts did in the last step, so that it can be read (docs/reading.md)."""
+    """Keep the forces of joints and the impulses of contacts of the last step, to be read (docs/reading.md)."""
 
     max_workers: Annotated[int | None, WORKERS, InPythonOnly(), Count(1, 1024)] = None
-    """With this, the number of workers follows the load, from `workers` to this (see elastic.py). None: it stays. On
+    """With this, the number of workers follows the load, from `workers` to this (docs/failures.md). None: it stays. On
     the command line: --workers 2..16."""
     on_failure: Annotated[str, FAILURES, OneOf("replace", "stop")] = "replace"
     """When a worker dies, hangs or fails: replace it and repeat its step, or stop.
 
-    So also when it answers with numbers that are not finite."""
+    The same when it answers with numbers that are not finite."""
     hang_limit: Annotated[float, FAILURES, Positive()] = 5.0
-    """Seconds without an answer from which a worker counts as hung, at least.
+    """Seconds without an answer after which a worker counts as hung, at least.
 
-    Or after 20 times the slowest of its recent steps if that is longer, up to 12 times this and 0.3 ms for each body of
-    the scene; in its first step after that."""
+    If 20 times the slowest of its recent steps is longer, that counts, up to 12 times this plus 0.3 ms for each body of
+    the scene. In its first step a worker has that maximum."""
     quarantine: Annotated[bool, FAILURES] = False
     """Freeze bodies that run away or become NaN, and go on with the rest.
 
-    Where they were before the step. Otherwise a state that does not stay finite ends the run."""
+    They are put back to where they were before the step. Without it, a state that does not stay finite ends the run."""
     speed_limit: Annotated[float | None, FAILURES, Positive(), Unset("the scene in one step")] = None
     """m/s from which `quarantine` freezes a body.
 
-    None: the speed that crosses the scene, as it began, in one step."""
+    None: the speed that crosses the scene, as it was at the start, in one step."""
 
     def __post_init__(self) -> None:
         for field in fields_of(Params):
