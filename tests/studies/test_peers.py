@@ -18,6 +18,7 @@ from lapjoint import (
     WORLD,
     Ball,
     Box,
+    Breaks,
     Capsule,
     Compound,
     ConvexHull,
@@ -39,6 +40,7 @@ from lapjoint import (
     Sphere,
     Spring,
     TriangleMesh,
+    Wind,
     make_engine,
     scenes,
 )
@@ -477,6 +479,15 @@ REFUSED = {
 }
 
 
+def blown() -> Scene:
+    scene = shaped(Plane())
+    scene.add_field(Wind((1, 0, 0), 1.0))
+    return scene
+
+
+REFUSED["box3d wind"] = ("box3d", blown(), "has field 0, which no peer is given")
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_mapped_is_refused_by_name(case: str) -> None:
     peer, scene, words = REFUSED[case]
@@ -517,6 +528,7 @@ def test_what_is_left_out_is_said() -> None:
     building = scenes.build("building", 80)
     for peer in PEER_NAMES:
         assert "rolling friction of 2 bodies is left out" in load_peer(installed(peer)).unfair(building)
+        assert "1 joints that can break do not" in load_peer(peer).unfair(jointed(Fixed(breaks=Breaks(force=1.0))))
     notes = load_peer(installed("mujoco")).unfair(scenes.build("bowl", 10))
     assert "restitution of 10 bodies is left out: its contacts have none" in notes
 

@@ -162,10 +162,12 @@ def joint_title(kind: JointKind) -> str:
 # ---- notes -------------------------------------------------------------------------------------------------------
 
 
-def rolling_note(scene: Scene) -> list[str]:
-    """For peers without our rolling friction."""
-    count = int((scene.bodies.rolling_friction > 0).sum() + (scene.statics.rolling_friction > 0).sum())
-    return [f"rolling friction of {count} bodies is left out"] if count else []
+def left_out_notes(scene: Scene) -> list[str]:
+    """What no peer is given."""
+    rolling = int((scene.bodies.rolling_friction > 0).sum() + (scene.statics.rolling_friction > 0).sum())
+    breaking = int((np.isfinite(scene.joints.break_force) | np.isfinite(scene.joints.break_torque)).sum())
+    notes = [f"rolling friction of {rolling} bodies is left out"] if rolling else []
+    return [*notes, f"{breaking} joints that can break do not"] if breaking else notes
 
 
 def hinge_note(scene: Scene) -> list[str]:

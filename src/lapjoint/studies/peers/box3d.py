@@ -13,7 +13,7 @@ from ...errors import LapjointError
 from ...params import Params
 from ...scene import STATE_SIZE, WORLD, Cone, Cylinder, Ellipsoid, Plane, Scene
 from ...scene.joints import JointKind
-from .base import Array, Setting, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces, rolling_note
+from .base import Array, Setting, left_out_notes, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces
 from .box3d_shapes import CYLINDER_SIDES, MOST_CORNERS, Box3DShapes, as_quat, as_transform, many_corners, used_pieces
 
 LADDER = (
@@ -68,7 +68,7 @@ class Box3DPeer:
             "its contacts and joints are springs: at the defaults of 30 and 60 Hz bodies sink in and joints stretch",
             "float32; four points at most and one friction constraint a contact, where sequential has two a point",
             "contacts of bodies that have moved by less than 5 cm are recycled, unless they are fresh",
-            "fast bodies are kept from passing through static ones, which lapjoint does not do",
+            "fast bodies are kept from passing through static ones, not through each other",
             "no bounce below 1 m/s",
         ]
         kinds = {type(shape) for shape in used_pieces(scene)}
@@ -80,7 +80,7 @@ class Box3DPeer:
             notes.append(f"{count} hulls of more than {MOST_CORNERS} corners are simplified to so many")
         if len({*scene.bodies.restitution, *scene.statics.restitution}) > 1:
             notes.append("a contact takes the larger restitution of its two bodies, not the geometric mean")
-        return [*notes, *rolling_note(scene)]
+        return [*notes, *left_out_notes(scene)]
 
     def __init__(self, scene: Scene, states: Array, params: Params, setting: Setting) -> None:
         self._ffi, self._lib, self._shim = _load()

@@ -14,7 +14,16 @@ from ...params import Params
 from ...scene import STATE_SIZE, Cone, Scene, TriangleMesh
 from ...scene.joints import JointKind
 from ...scene.shapes import StaticShape
-from .base import Array, Setting, hinge_note, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces, rolling_note
+from .base import (
+    Array,
+    Setting,
+    hinge_note,
+    left_out_notes,
+    missing_shape,
+    refuse_joints,
+    refuse_shapes,
+    refuse_surfaces,
+)
 
 LADDER = (("CG", 10, False), ("CG", 10, True), ("CG", 30, True), ("CG", 100, True))
 """Solver, iterations at most, and whether constraints are stiff: their time constant is then two timesteps, the
@@ -78,7 +87,7 @@ class MujocoPeer:
             notes.append(f"restitution of {bouncy} bodies is left out: its contacts have none")
         if len({*scene.bodies.friction, *scene.statics.friction}) > 1:
             notes.append("a contact takes the larger friction of its two bodies, not the geometric mean")
-        return [*notes, *hinge_note(scene), *rolling_note(scene)]
+        return [*notes, *hinge_note(scene), *left_out_notes(scene)]
 
     def __init__(self, scene: Scene, states: Array, params: Params, setting: Setting) -> None:
         mujoco: Any = import_module(self.package)

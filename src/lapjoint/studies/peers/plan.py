@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...engines.support import check_nothing_moves
+from ...engines.support import check_no_fields, check_nothing_moves
 from ...errors import LapjointError
 from ...params import Params
 from ...recording.origin import core_count
@@ -31,6 +31,7 @@ class PeerPlan:
         for peer in map(load_peer, self.peers):
             for scene in self.plan.scenes:
                 check_nothing_moves(scene, "no peer is given")
+                check_no_fields(scene, "no peer is given")
                 peer.check(scene)
 
     @property

@@ -33,7 +33,16 @@ from ...scene import (
 )
 from ...scene.joints import JointKind
 from ...scene.shapes import StaticShape, hull_faces
-from .base import Array, Setting, hinge_note, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces, rolling_note
+from .base import (
+    Array,
+    Setting,
+    hinge_note,
+    left_out_notes,
+    missing_shape,
+    refuse_joints,
+    refuse_shapes,
+    refuse_surfaces,
+)
 
 LADDER = (10, 50, 100, 200)
 MOST_PARTS = 16
@@ -81,7 +90,7 @@ class PyBulletPeer:
             notes.append(
                 "joints need multibodies, which are slower than rigid bodies; its own joints in a tree are not used"
             )
-        return [*notes, *hinge_note(scene), *rolling_note(scene)]
+        return [*notes, *hinge_note(scene), *left_out_notes(scene)]
 
     def __init__(self, scene: Scene, states: Array, params: Params, setting: Setting) -> None:
         pybullet = _import()

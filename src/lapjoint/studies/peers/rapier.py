@@ -12,7 +12,7 @@ from ...params import Params
 from ...params.params import typical_length
 from ...scene import WORLD, Ellipsoid, Scene
 from ...scene.joints import KINDS
-from .base import Array, Setting, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces, rolling_note
+from .base import Array, Setting, left_out_notes, missing_shape, refuse_joints, refuse_shapes, refuse_surfaces
 
 LADDER = ((4, False), (8, False), (4, True), (8, True), (16, True))
 """Iterations (substeps), and whether contacts are stiff: springs of 1 / timestep, where the default is 30 Hz, from
@@ -50,7 +50,7 @@ class RapierPeer:
             "float32; one friction constraint for all points of a contact, where sequential has two a point",
             "its Python interface reads states body by body",
         ]
-        return [*notes, *rolling_note(scene)]
+        return [*notes, *left_out_notes(scene)]
 
     def __init__(self, scene: Scene, states: Array, params: Params, setting: Setting) -> None:
         rapier3d: Any = import_module(self.package)
