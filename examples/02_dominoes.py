@@ -1,5 +1,5 @@
-"""Dominoes in a spiral fall one after the other, from worker to worker: a hit that goes through the whole scene arrives
-as if there were only one. `02_dominoes.py 600` sets up more of them."""
+"""Dominoes in a spiral fall one after the other, from worker to worker: a push goes through the whole scene as it does
+on one worker. `02_dominoes.py 600` sets up more of them."""
 
 import sys
 

@@ -1,5 +1,5 @@
 """A sheet of chain mail falls over posts: rings of capsules, held by contact alone, on three workers. It has no
-joint, and still hangs together where it is cut between workers. `06_net.py 5000` is a larger sheet."""
+joints, and still holds together where it is cut between workers. `06_net.py 5000` is a larger sheet."""
 
 import sys
 

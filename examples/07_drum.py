@@ -1,5 +1,5 @@
 """Balls and cubes tumble in a drum that turns: the drum is kinematic, it moves as its motion says and nothing stops it.
-After a second it is set to turn faster. `07_drum.py 800` fills it."""
+After 0.8 s it is set to turn twice as fast. `07_drum.py 800` fills it."""
 
 import sys
 

@@ -1,5 +1,5 @@
 """Grains enter a hopper at a rate and leave at its bottom, for as long as one likes: `09_hopper.py 100000` passes that
-many through. Time and memory are those of the grains that are there, not of those that have been."""
+many through. Time and memory depend on the grains that are there, not on all that have passed."""
 
 import resource
 import sys
@@ -32,7 +32,7 @@ scene.add_bodies(lapjoint.Sphere(RADIUS), inlet - [0, 0, 0.5], linear_velocities
 with lapjoint.Simulation(scene, lapjoint.Params(workers=2)) as simulation:
 
     def feed(simulation: lapjoint.Simulation) -> None:
-        """Grains come in, 25 at a time, and those that have fallen out are taken away."""
+        """Add 25 grains at a time, and remove those that have fallen out."""
         if simulation.step_count % EVERY:
             return
         if simulation.scene.body_count < COUNT:

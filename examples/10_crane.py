@@ -30,13 +30,13 @@ wall = scene.add_bodies(Box((0.4, 0.6, 0.5)), bricks, density=600.0)
 
 
 def ramp(time: float, start: float, duration: float) -> tuple[float, float]:
-    """From 0 to 1 without a jerk, and how fast."""
+    """A smooth rise from 0 to 1, and its rate."""
     s = np.clip((time - start) / duration, 0.0, 1.0)
     return (s - np.sin(2 * np.pi * s) / (2 * np.pi), (1 - np.cos(2 * np.pi * s)) / duration)
 
 
 def steer(simulation: lapjoint.Simulation) -> None:
-    """Up, around and inwards, down."""
+    """Set the targets for this time: up, around and inwards, down."""
     rise, swing, fall = (ramp(simulation.time, *when) for when in ((0.5, 3.0), (3.0, 10.0), (14.0, 4.0)))
     lift = np.multiply(UP, rise) - np.multiply(UP, fall)
     targets = np.array([np.multiply(TURN, swing), np.multiply(OUT, swing), lift])

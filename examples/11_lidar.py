@@ -38,7 +38,7 @@ with lapjoint.Simulation(scene, lapjoint.Params(workers=3)) as simulation:
         seen = hits.is_hit
         points.append(hits.point[seen])
         distances.append(hits.distance[seen])
-        # What a ray has met is a surface, and nothing of the heap is nearer than what it met first.
+        # Every hit is on a surface, and nothing is nearer along the ray.
         near = simulation.closest_points(hits.point[seen])
         assert np.abs(near.distance).max(initial=0.0) < 1e-6
         assert not simulation.cast_rays(EYE, fan, np.minimum(RANGE, hits.distance) * (1 - 1e-9)).is_hit.any()

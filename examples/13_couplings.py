@@ -1,4 +1,4 @@
-"""The footbridge on four workers, blended and coupled tightly: coupled tightly it is as it is on one."""
+"""The footbridge on four workers, blended and coupled tightly: tight coupling gives what one worker gives."""
 
 import numpy as np
 

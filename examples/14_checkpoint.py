@@ -1,4 +1,4 @@
-"""A run that is interrupted goes on to the last bit from its checkpoint, or goes on with another number of workers."""
+"""A run resumed from a checkpoint has the bits of the uninterrupted one, or goes on with another number of workers."""
 
 import tempfile
 

@@ -1,4 +1,4 @@
-"""Workers come and go while a run goes on: two, then four, then one. No body is lost and no state jumps; bodies migrate
+"""Workers come and go while a run goes on: two, four, one, two. No body is lost and no state jumps; bodies migrate
 with their contact caches. `max_workers=` lets the load decide."""
 
 import numpy as np

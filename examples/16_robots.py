@@ -1,5 +1,5 @@
 """A crowd of limp people falls into a heap. One robot file, humanoid.xml, is attached to one world as often as wanted
-by MuJoCo's MjSpec, and lapjoint runs that world on two workers: people, and their joints, may be cut between them.
+by MuJoCo's MjSpec, and lapjoint runs that world on two workers, which may share a person, joints included.
 
     python examples/16_robots.py [PEOPLE] [FILE.xml]   FILE.xml keeps the world, for lapjoint run FILE.xml --workers 4
 """
