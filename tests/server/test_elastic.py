@@ -44,7 +44,6 @@ def bowl() -> Scene:
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
-        ("bowl", 1, 4),
         ("bowl", 4, 1),
         ("bowl", 70, 3),
         ("building", 5, 2),

@@ -198,7 +198,7 @@ def after(scene: Scene, steps: int, at_once: int = 1, migrate: int = 0, **params
 
 
 @pytest.mark.slow
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3))
 def test_breaks_do_not_depend_on_how_steps_are_taken(seed: int, workers: int) -> None:
     scene = random_net(seed)

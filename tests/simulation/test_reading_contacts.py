@@ -218,7 +218,7 @@ def test_each_layer_of_a_tower_bears_those_above_it(params: dict[str, Any]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("params", WORKERS[:3], ids=of_workers)
+@pytest.mark.parametrize("params", WORKERS[:2], ids=of_workers)
 def test_the_floor_and_the_walls_bear_a_heap(params: dict[str, Any]) -> None:
     """Within a hundredth, over a second."""
     scene = heap()

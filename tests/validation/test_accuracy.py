@@ -81,10 +81,9 @@ def test_balls_stay_in_the_bowl() -> None:
 @pytest.mark.slow
 def test_rubble_stays_on_the_ground() -> None:
     scene = scenes.build("building", 148)
-    for workers in (1, 4):
-        with Simulation(scene, Params(workers=workers, runtime="inline", validate=True)) as simulation:
-            for frame in simulation.frames(600, every=5):
-                # The thinnest are the slabs; a brick under one that lands is pressed in a little.
-                assert frame.states[:, 2].min() > 0.6 * building.SLAB / 2, "nothing sinks into the ground"
-            assert simulation.states[:, 2].mean() < 0.7 * scene.states[:, 2].mean(), "the cannon balls brought it down"
-            assert simulation.states[:, 2].min() > 0.9 * building.SLAB / 2
+    with Simulation(scene, Params(workers=4, runtime="inline", validate=True)) as simulation:
+        for frame in simulation.frames(600, every=5):
+            # The thinnest are the slabs; a brick under one that lands is pressed in a little.
+            assert frame.states[:, 2].min() > 0.6 * building.SLAB / 2, "nothing sinks into the ground"
+        assert simulation.states[:, 2].mean() < 0.7 * scene.states[:, 2].mean(), "the cannon balls brought it down"
+        assert simulation.states[:, 2].min() > 0.9 * building.SLAB / 2

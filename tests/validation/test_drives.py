@@ -85,7 +85,7 @@ def exact_response(k: float, c: float, inertia: float, position: float, velocity
 
 @pytest.mark.slow
 @ways
-@pytest.mark.parametrize(("k", "c"), [(25.0, 0.0), (25.0, 1.0), (25.0, 4.9), (25.0, 15.0), (250.0, 1.5), (0.0, 1.5)])
+@pytest.mark.parametrize(("k", "c"), [(25.0, 0.0), (25.0, 4.9), (250.0, 1.5), (0.0, 1.5)])
 def test_a_drive_on_a_hinge_responds_as_a_damped_oscillator(way: dict[str, Any], k: float, c: float) -> None:
     drive = Drive(1.0, 0.5 if c else 0.0, k, c)
     scene, inertia = wheel(Hinge(Z, drive=drive))
@@ -98,8 +98,8 @@ def test_a_drive_on_a_hinge_responds_as_a_damped_oscillator(way: dict[str, Any],
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [0.0, 1e2, 1e9, 1e15])
-@pytest.mark.parametrize("c", [0.0, 1e2, 1e9])
+@pytest.mark.parametrize("k", [0.0, 1e2, 1e15])
+@pytest.mark.parametrize("c", [0.0, 1e9])
 @pytest.mark.parametrize("off_centre", [0.0, 0.5])
 @pytest.mark.parametrize("joints", ["direct", "swept"])
 def test_a_drive_is_stable_however_stiff(k: float, c: float, off_centre: float, joints: str) -> None:
@@ -232,10 +232,9 @@ def test_a_motor_is_a_drive_of_infinite_damping(joint: Any) -> None:
 
 @pytest.mark.slow
 @ways
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_hinge_is_driven_over_many_turns(way: dict[str, Any], sign: float) -> None:
-    scene, _ = wheel(Hinge(Z, drive=Drive(sign * 40.0, 0.0, 30.0, 6.0)))
-    assert angles(run(scene, 360, **way)[:, 0])[-1] == pytest.approx(sign * 40.0, abs=0.01)
+def test_a_hinge_is_driven_over_many_turns(way: dict[str, Any]) -> None:
+    scene, _ = wheel(Hinge(Z, drive=Drive(-40.0, 0.0, 30.0, 6.0)))
+    assert angles(run(scene, 360, **way)[:, 0])[-1] == pytest.approx(-40.0, abs=0.01)
 
 
 def test_a_six_axis_joint_is_driven_on_several_axes() -> None:

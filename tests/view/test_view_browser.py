@@ -47,10 +47,10 @@ HAS_WEBGL = "() => document.createElement('canvas').getContext('webgl2') !== nul
 SIZE = {"width": 860, "height": 480}
 SELDOM = """
 const draw = window.requestAnimationFrame.bind(window);
-window.requestAnimationFrame = (callback) => setTimeout(() => draw(callback), 80);
+window.requestAnimationFrame = (callback) => setTimeout(() => draw(callback), 150);
 window.cancelAnimationFrame = clearTimeout;
 """
-"""Ten frames a second are enough to look at; without a graphics card, sixty take all of a core."""
+"""Six frames a second are enough to look at; without a graphics card, sixty take all of a core."""
 DRAWN_S = 0.2  # between two looks at what is drawn, for each of which the browser draws it once more
 
 
