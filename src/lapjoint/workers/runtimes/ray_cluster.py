@@ -123,6 +123,8 @@ def _init_here(folder: Path) -> None:
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_enable_metrics_collection": "0",
+        # By itself Ray starts a process for every core before it answers; one hosts all workers of a machine.
+        "RAY_prestart_worker_first_driver": "0",
     }
     # With a token of its own in the environment, Ray writes none into the home directory.
     if "RAY_AUTH_TOKEN_PATH" not in os.environ:
