@@ -48,10 +48,13 @@ def client(page: Page) -> Iterator[websockets.sync.client.ClientConnection]:
         close_timeout=1,
         max_size=None,
         proxy=None,
+        ping_interval=None,  # who reads nothing reads no answer to a ping
     ) as socket:
         socket.send(msgspec.msgpack.encode(CAMERA.as_serializable_dict([])))
         wait_until(lambda: page.visitor_count == before + 1, "the client is known")
         yield socket
+    # The next one counts those that are there.
+    wait_until(lambda: page.visitor_count <= before, "the client is gone")
 
 
 @pytest.fixture(scope="module")
