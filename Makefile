@@ -57,7 +57,7 @@ docs: setup  ## the site, in out/docs: pages, gallery, figures, notebooks, API; 
 test: setup  ## every test
 	$(PYTEST)
 
-quick: setup  ## the tests that take less than a few seconds
+quick: setup  ## the tests that are not marked slow
 	$(PYTEST) -m "not slow"
 
 lint: setup  ## ruff, ruff format, mypy strict, clang-format
