@@ -8,6 +8,7 @@ tried many, is followed by another child. What it is tried on is in fuzz_targets
 from __future__ import annotations
 
 import faulthandler
+import gc
 import json
 import os
 import resource
@@ -197,7 +198,10 @@ def _try_cases(target: Any, cases: int, answers: int) -> None:
     threading.excepthook = lambda caught: threads.append(
         "".join(traceback.format_exception(caught.exc_type, caught.exc_value, caught.exc_traceback))
     )
+    gc.collect()
+    gc.freeze()
     for line in os.fdopen(cases, "r"):
+        gc.collect()  # what cases before have mapped is no memory of this one
         _, seed, changes = json.loads(line)
         outcome = _outcome(target, seed, [tuple(change) for change in changes])
         if threads:

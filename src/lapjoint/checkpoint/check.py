@@ -98,7 +98,7 @@ ARRAYS: dict[str, dict[str, Rule]] = {
     },
     "loads": {"cpu_ms": Rule("float64", ("timed workers",), optional=True)},
     "repartition": {
-        "requested": Rule("int32", ("requested bodies",), 0, optional=True),
+        "requested": Rule("int32", ("requested bodies",), 0, "workers", optional=True),
         "bits": Rule("uint64", ("bodies", "words"), optional=True),
     },
     "elastic": {},
@@ -318,7 +318,9 @@ def _check_values(parts: Mapping[str, PartState], sizes: Mapping[str, int]) -> N
         "detection": {"is_unchanged": _is_bool},
         "commands": {"iterations": lambda value: value is None or (_is_count(value) and value > 0)},
         "loads": {"last_repartition": _is_number, "duplicated": _is_number},
-        "repartition": {name: lambda value: _is_count(value) and value > 0 for name in ("wanted_count", "last_count")},
+        "repartition": dict.fromkeys(
+            ("wanted_count", "last_count"), lambda value: _is_count(value, sizes["workers"] + 1) and value > 0
+        ),
         "elastic": dict.fromkeys(("least", "most", "looks"), _is_count),
         "recovery": {
             "failed_at": all_of(is_failure),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import FileWarning, LapjointError
+from ..errors import FileWarning, LapjointError, shortened
 from ..scene import Scene
 from .build import build_scene
 from .gltf import read_gltf
@@ -30,6 +30,8 @@ READERS: dict[str, Callable[[Path, Notes], Model]] = {
 }
 """By ending, in lower case. All other files are scenes of lapjoint's own."""
 WITH_KEYFRAMES = (".xml", ".mjcf")
+MOST_TEXT = 1000
+"""Letters of an error: names and values in it are the file's own."""
 
 
 def read_scene(path: str | Path, *, keyframe: str | int | None = None) -> Scene:
@@ -59,6 +61,5 @@ def read_with_notes(path: str | Path, *, keyframe: str | int | None = None) -> t
             model = READERS[ending](path, notes) if keyframe is None else read_mjcf(path, notes, keyframe)
             return build_scene(model, notes), notes
     except LapjointError as error:
-        if path.name in str(error):
-            raise
-        raise notes.refuse("", str(error)) from None
+        text = shortened(error, MOST_TEXT)
+        raise (LapjointError(text) if path.name in text else notes.refuse("", text)) from None

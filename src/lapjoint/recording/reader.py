@@ -430,7 +430,7 @@ class Recording:
             raise self._damaged(f"{name}: {error}") from None
         values = np.asarray(rows)
         if len(values) != stop - start:
-            raise self._damaged(f"{name} has {len(array)} rows, expected {stop}")
+            raise self._damaged(f"{name} has {array.shape[0]} rows, expected {stop}")
         return values
 
     def _numbers(self, name: str, start: int, stop: int, end: int, low: int = 0) -> NDArray[Any]:
@@ -452,6 +452,8 @@ class Recording:
                 raise self._damaged(f"{name}: {error}") from None
             sizes = {"body": self.body_count, "state": STATE_SIZE, "phase": len(self.phases)}
             expected = [sizes[dimension] for dimension in _DIMENSIONS.get(name, ())]
+            if array.ndim == 0:
+                raise self._damaged(f"{name} is one number, expected rows")
             found = list(array.shape[1:])
             if expected and name in BODY_ARRAYS and not self.complete:  # it may have more than was committed
                 found[:1] = [min(size, self.body_count) for size in found[:1]]

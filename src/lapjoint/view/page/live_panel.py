@@ -10,6 +10,7 @@ import viser
 from ...params.coupling_choice import traits
 from ...params.params import CHOICES
 from .button_help import add_button_help
+from .control_values import value_of
 from .page import Page
 from .snapshot import Snapshot
 from .steering import Steering
@@ -80,7 +81,7 @@ class LivePanel:
             self._page.repaint()
 
         def on_speed(_: object) -> None:
-            steering.speed = SPEEDS[speed.value]
+            steering.speed = SPEEDS[value_of(speed)]
 
         self._name_play()
         play.on_click(on_play)
@@ -101,7 +102,7 @@ class LivePanel:
         )
 
         def on_iterations(_: object) -> None:
-            count = int(iterations.value)
+            count = int(value_of(iterations))
             steering.change("iterations", lambda simulation: simulation.set_iterations(count))
 
         iterations.on_update(on_iterations)
@@ -121,7 +122,7 @@ class LivePanel:
             )
 
             def on_workers(_: object) -> None:
-                count = int(workers.value)
+                count = int(value_of(workers))
                 steering.change("workers", lambda simulation: simulation.set_worker_count(count))
 
             workers.on_update(on_workers)
@@ -136,7 +137,7 @@ class LivePanel:
             )
 
             def on_depth(_: object) -> None:
-                edges = int(depth.value)
+                edges = int(value_of(depth))
                 steering.change("growth_depth", lambda simulation: simulation.set_growth_depth(edges))
 
             depth.on_update(on_depth)
@@ -148,7 +149,7 @@ class LivePanel:
         )
 
         def on_load(_: object) -> None:
-            kind = load.value
+            kind = value_of(load)
             steering.change("load", lambda simulation: simulation.set_load(kind))
 
         load.on_update(on_load)
@@ -223,7 +224,7 @@ class LivePanel:
                 steering.remove(body)
 
         def on_strength(_: object) -> None:
-            steering.strength = strength.value
+            steering.strength = value_of(strength)
 
         def on_keep(_: object) -> None:
             steering.keep_pulls = keep.value
@@ -251,7 +252,7 @@ class LivePanel:
 
         def on_throw(_: object) -> None:
             ahead = np.subtract(camera.look_at, camera.position)
-            self._steering.throw(camera.position, ahead, speed.value)
+            self._steering.throw(camera.position, ahead, value_of(speed))
 
         throw.on_click(on_throw)
         return throw

@@ -5,6 +5,7 @@ from __future__ import annotations
 import viser
 
 from ..draw.coloring import modes_of
+from .control_values import value_of
 from .page import Page
 from .tints import BY_HAND, MODE_NAMES
 
@@ -40,12 +41,12 @@ def build_look_panel(page: Page, client: viser.ClientHandle) -> None:
 
     def change(_: object) -> None:
         before = look.wanted.any()
-        look.mode = mode.value
+        look.mode = value_of(mode)
         look.wanted.joints, look.wanted.contacts, look.wanted.graph = joints.value, contacts.value, graph.value
         # Lines between centres are inside the bodies.
         if look.wanted.any() != before:
             opacity.value = THROUGH if look.wanted.any() else 1.0  # type: ignore[misc]
-        look.opacity = opacity.value
+        look.opacity = value_of(opacity)
         page.repaint()
 
     def sync() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import LapjointError
 from .button_help import add_button_help
 from .by_hand import interface_counts
+from .control_values import value_of
 from .overlays import joint_edges
 from .page import Page
 from .picking import in_rectangle, project
@@ -51,7 +52,7 @@ class PartitionPanel:
         def on_give(_: object) -> None:
             if not len(page.marked):
                 page.notify(client, "No bodies marked", "Hold Shift and drag a rectangle around some.")
-            page.draft.give(page.marked, int(worker.value))
+            page.draft.give(page.marked, int(value_of(worker)))
             page.marked = page.marked[:0]
             self._show(BY_HAND)
 

@@ -23,6 +23,7 @@ from ...server.profile import PHASES
 from .access import Access
 from .button_help import add_button_help
 from .by_hand import Draft
+from .control_values import value_of
 from .escape import escaped
 from .look_panel import build_look_panel
 from .page import Page
@@ -173,11 +174,11 @@ class Playback:
             play.label = "Pause" if clock.playing else "Play"
 
         def on_speed(_: object) -> None:
-            clock.speed = SPEEDS[speed.value]
+            clock.speed = SPEEDS[value_of(speed)]
 
         def on_slide(event: viser.GuiEvent[viser.GuiSliderHandle[int]]) -> None:
             if event.client is not None:  # a hand moved it, not the clock
-                clock.go_to(int(slider.value))
+                clock.go_to(int(value_of(slider)))
                 self._asked.set()
 
         def move(by: int) -> None:
