@@ -165,6 +165,20 @@ COUPLINGS: dict[str, dict[str, Rule]] = {
 REPLY = {"contact_bodies": PAIRS, "contact_point_count": COUNTS, "contact_depth": DEPTHS}
 
 
+def check_description(step_count: Any, end: Any, every: Any, keep: Any, versions: Any) -> None:
+    """Refuse, with a ValueError that names it, what no run can have written beside its parts."""
+    for name, value in (
+        ("step_count", step_count),
+        ("end", 0 if end is None else end),
+        ("every", every),
+        ("keep", keep),
+    ):
+        if not _is_count(value):
+            raise ValueError(name)
+    if not (isinstance(versions, dict) and all(isinstance(versions[name], str) for name in ("lapjoint", "engine"))):
+        raise ValueError("versions")
+
+
 def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int, coupling: str) -> None:
     """Refuse, with a ValueError that names what is wrong, parts that no simulation can have had. A part or value that
     is missing is a KeyError."""

@@ -23,7 +23,7 @@ from ..server.drives import NOTHING
 from ..server.step_log import StepLog
 from ..server.touches import TouchLog
 from ..simulation import OF_RUNTIME, Simulation
-from .check import check_parts
+from .check import check_description, check_parts
 from .in_rounds import is_in_rounds, params_of_rounds, parts_of_rounds
 from .layout import checkpoint_files, read_checkpoint
 from .version1 import parts_of_version1
@@ -84,6 +84,7 @@ class Checkpoint:
             self.keep: int = description["keep"]
             self.versions: dict[str, str] = description["versions"]
             """Of what wrote it."""
+            check_description(self.step_count, self.end, self.every, self.keep, self.versions)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self._damaged(error) from None
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.checks import is_finite
 from ..engines import Contacts, Hits, JointBreaks
-from ..errors import LapjointError
+from ..errors import LapjointError, shortened
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
 from ..scene.motions import POSE_SIZE
@@ -474,7 +474,7 @@ class Recording:
                     raise self._damaged(f"{file.relative_to(self.path)} is missing")
 
     def _damaged(self, reason: str) -> LapjointError:
-        return LapjointError(f"{self.path}: damaged recording ({reason})")
+        return LapjointError(f"{self.path}: damaged recording ({shortened(reason)})")
 
     def _index(self, i: int) -> int:
         count = self.frame_count

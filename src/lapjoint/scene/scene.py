@@ -867,7 +867,12 @@ class Scene:
             if isinstance(one, STATIC_ONLY):
                 raise LapjointError(f"{title(row)}: a {type(one).__name__} can only be static, use add_static")
             if one not in self._mass_properties:
-                self._mass_properties[one] = mass_properties(one)
+                try:
+                    self._mass_properties[one] = mass_properties(one)
+                except OverflowError:
+                    raise LapjointError(
+                        f"{title(row)}: a {type(one).__name__} that is too large to have a mass"
+                    ) from None
         volume, inertia = zip(*(self._mass_properties[one] for one in shapes), strict=True)
         return shapes, np.array(volume), np.array(inertia)
 

@@ -26,6 +26,7 @@ _TOGETHER = (
 _ARRAYS = attrgetter(*chain(*_TOGETHER), "ghosts")
 _COUNTS = [k for k, name in enumerate(STEP_MEASURES) if name.endswith("_count") or name in ("substeps", "exchanges")]
 MOST_COUNT = 1 << 40
+_TIMES = ("own_s", "cpu_s", "prepare_cpu_s", "waited_s", "reset_s")
 _BODIES = ("contact_bodies", "hit_bodies", "touch_bodies")
 """Bodies, and static ones: -1 - s for number s."""
 
@@ -51,6 +52,8 @@ def check_step_reply(reply: StepReply, scene: Scene, steps: int) -> None:
     counts = reply.step_measures[:, _COUNTS]
     if not ((counts >= 0) & (counts < MOST_COUNT)).all():
         raise ValueError("step_measures has counts that are none")
+    if not all(0.0 <= getattr(reply, name) < MOST_COUNT for name in _TIMES):
+        raise ValueError(f"{', '.join(_TIMES)} have a time that is none")
     if not any(map(len, _ARRAYS(reply))):
         return  # as in most steps
     for names in _TOGETHER:
