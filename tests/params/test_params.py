@@ -279,3 +279,9 @@ def test_numbers_of_numpy_become_plain_ones() -> None:
     params = Params(workers=np.int64(2), timestep=np.float32(0.25), quarantine=np.bool_(True))
     assert params == Params(workers=2, timestep=0.25, quarantine=True)
     assert json.loads(json.dumps(asdict(params)))["workers"] == 2, "as workers in processes of their own are sent them"
+
+
+@pytest.mark.parametrize("value", [None, 1, "yes"])
+def test_what_is_true_or_false_is_nothing_else(value: Any) -> None:
+    with pytest.raises(LapjointError, match=f"sleep is {value!r}, expected True or False"):
+        Params(sleep=value)

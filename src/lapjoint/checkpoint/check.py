@@ -167,12 +167,8 @@ REPLY = {"contact_bodies": PAIRS, "contact_point_count": COUNTS, "contact_depth"
 
 def check_description(step_count: Any, end: Any, every: Any, keep: Any, versions: Any) -> None:
     """Refuse, with a ValueError that names it, what no run can have written beside its parts."""
-    for name, value in (
-        ("step_count", step_count),
-        ("end", 0 if end is None else end),
-        ("every", every),
-        ("keep", keep),
-    ):
+    counts = {"step_count": step_count, "end": 0 if end is None else end, "every": every, "keep": keep}
+    for name, value in counts.items():
         if not _is_count(value):
             raise ValueError(name)
     if not (isinstance(versions, dict) and all(isinstance(versions[name], str) for name in ("lapjoint", "engine"))):

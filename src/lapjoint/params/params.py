@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LapjointError, did_you_mean
+from ..errors import LapjointError, did_you_mean, shortened
 from ..scene import Scene
 from . import coupling_choice, solver_choice
 from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling
@@ -241,6 +241,8 @@ class Params:
             if isinstance(value, np.generic):  # messages and checkpoints have plain numbers alone
                 value = value.item()
                 object.__setattr__(self, field.name, value)
+            if isinstance(field.default, bool) and not isinstance(value, bool):
+                raise LapjointError(f"{field.name} is {shortened(repr(value))}, expected True or False")
             if field.rule is not None and not (value is None and field.default is None):
                 field.rule.check(field.name, value)
         object.__setattr__(self, "partition", checked_partition(self.partition))

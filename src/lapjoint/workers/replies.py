@@ -24,7 +24,11 @@ _TOGETHER = (
 )
 """Arrays of a reply with as many rows each."""
 _ARRAYS = attrgetter(*chain(*_TOGETHER), "ghosts")
-_COUNTS = [k for k, name in enumerate(STEP_MEASURES) if name.endswith("_count") or name in ("substeps", "exchanges")]
+_COUNTS = [
+    k
+    for k, name in enumerate(STEP_MEASURES)
+    if name.endswith("_count") or name in ("substeps", "exchanges", "sent_bytes")
+]
 MOST_COUNT = 1 << 40
 _TIMES = ("own_s", "cpu_s", "prepare_cpu_s", "waited_s", "reset_s")
 _BODIES = ("contact_bodies", "hit_bodies", "touch_bodies")
