@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -44,6 +45,7 @@ from lapjoint.view.page.by_hand import Draft, interface_counts
 from lapjoint.view.page.controls import Controls
 from lapjoint.view.page.describe import body_text
 from lapjoint.view.page.escape import escaped
+from lapjoint.view.page.foreign_messages import log_in_one_line
 from lapjoint.view.page.hands import Pull, Pulls, spring_forces
 from lapjoint.view.page.overlays import graph_edges, joint_lines
 from lapjoint.view.page.panels import errors_mm, worker_counts
@@ -558,3 +560,11 @@ def test_text_of_others_has_no_markup() -> None:
     assert escaped("a name 7, äöü") == "a name 7\\, äöü"
     assert escaped("![x](http://h/a.png)") == "\\!\\[x\\]\\(http\\:\\/\\/h\\/a\\.png\\)"
     assert escaped("a\n\n# b\r\n<b>") == "a \\# b \\<b\\>", "one line"
+
+
+def test_nobody_is_told_of_a_browser_that_leaves_while_it_is_written_to() -> None:
+    """As viser would, once for each."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        log_in_one_line()
+        warnings.warn("Queued a GuiUpdateMessage on a closed connection (e.g. ...)", stacklevel=1)

@@ -4,6 +4,7 @@ line in the log. The server of the page would print a traceback for each."""
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterator
 from types import TracebackType
 
@@ -41,3 +42,5 @@ def log_in_one_line() -> None:
     """From now on, in this process. Once is enough."""
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_filter)  # the same one is added once
+    # A browser may leave while something is written for it.
+    warnings.filterwarnings("ignore", "Queued a .* on a closed connection")
