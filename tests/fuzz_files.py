@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -48,7 +50,7 @@ def pack_any_scene(content: Content) -> bytes:
 
 
 class OtherFiles(Target):
-    """glTF is read here alone; MJCF, URDF and USD are read by their own libraries, and then here."""
+    """glTF is read here alone; MJCF and URDF are read by their own libraries, and then here."""
 
     def __init__(self) -> None:
         self.seeds = [DATA / "files" / name for name in ("rig.gltf", "kinds.gltf", "rig.xml", "rig.urdf", "arm.xml")]
@@ -60,21 +62,39 @@ class OtherFiles(Target):
             content = changed(Content(json.loads(data)), changes)
             data = json.dumps(content.description).encode()
         else:
-            data = _changed_words(data, changes)
+            data = changed_words(data, changes, IN_QUOTES)
         path.write_bytes(changed_bytes(data, changes))
         use(read_scene(path))
 
 
-def _changed_words(data: bytes, changes: Changes) -> bytes:
-    """Changes of an XML file, in words between quotes or angle brackets."""
-    words = ["0", "-1", "1e308", "nan", "inf", "", "x", "1 2 3", "mesh", "0 0 0", "2147483648", "true", "../../etc"]
+class UsdFiles(Target):
+    """Layers of USD as text: read by its own library, and then here."""
+
+    def __init__(self) -> None:
+        self.seeds = [(DATA / "files" / name).read_bytes() for name in ("rig.usda", "kinds.usda")]
+        os.environ["PXR_WORK_THREAD_LIMIT"] = "1"  # for this process is forked
+        use(read_scene(DATA / "files" / "rig.usda"))  # the library maps much before anything is read
+
+    def attempt(self, seed: int, changes: Changes, folder: Path) -> None:
+        path = folder / "case.usda"
+        path.write_bytes(changed_bytes(changed_words(self.seeds[seed], changes, WORDS_OF_USD), changes))
+        use(read_scene(path))
+
+
+IN_QUOTES = re.compile(rb'(?<=")[^"]*(?=")')
+WORDS_OF_USD = re.compile(rb'(?<=")[^"\n]*(?=")|(?<=<)/[^>\n]*(?=>)|-?\b\d[\d.e+-]*|[A-Za-z]+:[A-Za-z:]+|\bdef \w+')
+WORDS = [b"0", b"-1", b"1e308", b"nan", b"inf", b"", b"x", b"1 2 3", b"mesh", b"0 0 0", b"2147483648", b"../../etc"]
+WORDS += [b"true", b"(0, 0, 0)", b"[]", b"1e-30", b"/", b"None"]
+
+
+def changed_words(data: bytes, changes: Changes, pattern: re.Pattern[bytes]) -> bytes:
+    """A text with words put in place of others, and with lines dropped or moved."""
     for kind, where, what, _ in changes:
-        pieces = data.split(b'"')
-        odd = [k for k in range(len(pieces)) if k % 2]
-        if kind in ("set", "shift", "copy") and odd:
-            place = odd[where % len(odd)]
-            pieces[place] = pieces[odd[what % len(odd)]] if kind == "copy" else words[what % len(words)].encode()
-            data = b'"'.join(pieces)
+        found = list(pattern.finditer(data))
+        if kind in ("set", "shift", "copy") and found:
+            place = found[where % len(found)]
+            word = found[what % len(found)].group() if kind == "copy" else WORDS[what % len(WORDS)]
+            data = data[: place.start()] + word + data[place.end() :]
         elif kind in ("drop", "rename"):
             lines = data.split(b"\n")
             line = lines.pop(where % len(lines))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fuzz_files import CheckpointFiles, OtherFiles, Recordings, SceneFiles
+from fuzz_files import CheckpointFiles, OtherFiles, Recordings, SceneFiles, UsdFiles
 from fuzz_machines import HostLetters, MailFrames, ServerLetters
 from fuzz_pages import PageHeads, PageMessages
 from fuzz_scenes import Target
@@ -13,6 +13,7 @@ from fuzz_workers import WorkerMessages, WorkerReplies
 TARGETS: dict[str, Callable[[], Target]] = {
     "scenes": SceneFiles,
     "other files": OtherFiles,
+    "usd files": UsdFiles,
     "checkpoints": CheckpointFiles,
     "recordings": Recordings,
     "commands": WorkerMessages,

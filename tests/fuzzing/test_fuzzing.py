@@ -22,8 +22,8 @@ from fuzz_support import CORPUS, Cases, is_fine
 
 MANY = int(os.environ.get("LAPJOINT_FUZZ_CASES", "0"))
 FEW = 10
-KINDS = ["scenes", "other files", "checkpoints", "recordings", "commands", "replies", "host letters", "server letters"]
-KINDS += ["mail frames", "page heads", "page messages"]
+KINDS = ["scenes", "other files", "usd files", "checkpoints", "recordings", "commands", "replies"]
+KINDS += ["host letters", "server letters", "mail frames", "page heads", "page messages"]
 NUMBER = st.integers(0, 2**16)
 
 
@@ -35,7 +35,7 @@ def cases() -> Iterator[Cases]:
 
 def changes(kind: str) -> st.SearchStrategy[list[Any]]:
     """What is changed: mostly one thing or two, and seldom bytes, which mostly tears the whole."""
-    inner = [*OF_DESCRIPTION, *([] if kind == "other files" else 2 * list(OF_ARRAYS))]
+    inner = [*OF_DESCRIPTION, *([] if kind in ("other files", "usd files") else 2 * list(OF_ARRAYS))]
     change = st.tuples(st.sampled_from(inner), NUMBER, NUMBER, NUMBER)
     of_bytes = st.tuples(st.sampled_from(OF_BYTES), NUMBER, NUMBER, NUMBER)
     return st.one_of(*3 * [st.lists(change, min_size=1, max_size=4)], st.lists(of_bytes, min_size=1, max_size=2))

@@ -152,6 +152,8 @@ class Membership:
         self.change_count += 1
         for name in _COLUMNS:
             getattr(self, name)[:] = state.arrays[name]
+        if not np.array_equal(self.load, self.rate * self.counted_costs()):
+            raise ValueError(f"membership/load is {self.load}, counted {self.rate * self.counted_costs()}")
 
     def restore_without_workers(self, state: PartState) -> None:
         """Restore what does not depend on the number of workers."""

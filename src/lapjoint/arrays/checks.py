@@ -13,6 +13,8 @@ from ..errors import LapjointError
 
 Array = NDArray[np.float64]
 Title = Callable[[int], str]
+LARGEST = 1e100
+"""Of numbers: no scene is that large, and squares and volumes are still finite."""
 
 
 def _title(title: Title | str | None, row: int) -> str:
@@ -49,7 +51,8 @@ def as_rows(
     title: Title | str | None = None,
     infinite: bool = False,
 ) -> Array:
-    """`value` as `count` finite rows of `shape`: given so, or one for all. With `infinite`, numbers may be that too."""
+    """`value` as `count` finite rows of `shape`, no number beyond LARGEST: given so, or one for all. With `infinite`,
+    numbers may be that too."""
     try:
         given = np.asarray(value, float)
     except (TypeError, ValueError):
@@ -64,6 +67,10 @@ def as_rows(
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
         raise LapjointError(f"{_title(title, row)}{name} is {short(rows[row])}, expected finite numbers")
+    large = np.abs(rows) > LARGEST
+    if large.any() and not infinite:
+        row = int(np.argwhere(large)[0][0])
+        raise LapjointError(f"{_title(title, row)}{name} is {short(rows[row])}, expected numbers up to {LARGEST:g}")
     return rows
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays.state import Arrays, PartState, unflatten
 from ..engines import Hits, JointBreaks
-from ..errors import LapjointError, PenetrationWarning, shortened
+from ..errors import LapjointError, PenetrationWarning, WorkerError, shortened
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
@@ -85,7 +85,7 @@ class Checkpoint:
             self.versions: dict[str, str] = description["versions"]
             """Of what wrote it."""
             check_description(self.step_count, self.end, self.every, self.keep, self.versions)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise self._damaged(error) from None
 
     def _damaged(self, error: Exception) -> LapjointError:
@@ -127,6 +127,9 @@ class Checkpoint:
             simulation = Simulation(scene, replace(params, partition="equal"), life=life)
         try:
             simulation.restore(self._parts, self.params)
+        except WorkerError as error:
+            simulation.close()
+            raise LapjointError(f"{self.path}: the run cannot go on from this checkpoint: {shortened(error)}") from None
         except (KeyError, TypeError, IndexError, ValueError) as error:
             simulation.close()
             raise self._damaged(error) from None

@@ -98,11 +98,15 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Positive:
-    """A number above zero."""
+    """A number above zero, and at most so large."""
+
+    most: float | None = None
 
     def check(self, name: str, value: Any) -> None:
         if not (is_finite(value) and value > 0):
             raise LapjointError(f"{name} is {value}, expected a positive number")
+        if self.most is not None and value > self.most:
+            raise LapjointError(f"{name} is {value}, expected at most {self.most:g}")
 
 
 @dataclass(frozen=True)

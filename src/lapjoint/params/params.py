@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError, did_you_mean, shortened
-from ..scene import Scene
+from ..scene.scene import LONGEST_TIMESTEP, Scene
 from . import coupling_choice, solver_choice
 from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling
 from .engine_choice import PRECISIONS, EngineChoice
@@ -152,7 +152,7 @@ class Params:
     """float32, or float64: slower, less rounding.
 
     31 to 40% slower on the bowl, twice as slow on the net's hulls."""
-    timestep: Annotated[float | None, SIMULATED, Positive(), Unset("the scene's")] = None
+    timestep: Annotated[float | None, SIMULATED, Positive(LONGEST_TIMESTEP), Unset("the scene's")] = None
     """Seconds per step. Smaller: smaller gaps and penetration, more steps."""
     solver: Annotated[str, SOLVER] = "auto"
     """substeps: a step in parts, each with two sweeps; sequential: the paper's, `iterations` sweeps of a whole step; or

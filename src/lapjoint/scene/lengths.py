@@ -10,11 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays.checks import is_finite, short
 from ..errors import LapjointError
 
+LONGEST = 1e12
+"""Metres: the inertia of a shape of this size is still finite."""
+
 
 def positive_length(owner: str, name: str, value: float) -> float:
     """A length, or an error that names the shape and the length."""
     if not (is_finite(value) and value > 0):
         raise LapjointError(f"{owner}: {name} is {value}, expected a positive length in metres")
+    if value > LONGEST:
+        raise LapjointError(f"{owner}: {name} is {value} m, expected at most {LONGEST:g}")
     return float(value)
 
 
@@ -38,6 +43,8 @@ def number_rows(owner: str, name: str, value: ArrayLike, columns: int | None, dt
         raise LapjointError(f"{owner}: {name} has shape {array.shape}, expected {shape}")
     if not np.isfinite(array).all():
         raise LapjointError(f"{owner}: {name} contains a value that is not finite")
+    if (np.abs(array) > LONGEST).any():
+        raise LapjointError(f"{owner}: {name} contains a number larger than {LONGEST:g}")
     if dtype is not float and not np.array_equal(array, np.rint(array)):
         raise LapjointError(f"{owner}: {name} contains a number that is not whole")
     array = array.astype(dtype)

@@ -61,6 +61,9 @@ BODY_OPTIONS = (
     *("hit_impulse", "hit_speed", "touch_events"),
 )
 
+LONGEST_TIMESTEP = 1e6
+"""Seconds: beyond what anybody simulates, and short enough for its square to be a number."""
+
 
 class Scene:
     """One rigid-body scene. Gravity in m/s^2, timestep in seconds, the world's z axis up."""
@@ -81,6 +84,8 @@ class Scene:
         self.gravity = as_rows("gravity", gravity, 1, (3,))[0]
         if not (is_finite(timestep) and timestep > 0):
             raise LapjointError(f"timestep is {timestep}, expected a positive number of seconds")
+        if timestep > LONGEST_TIMESTEP:
+            raise LapjointError(f"timestep is {timestep} s, expected at most {LONGEST_TIMESTEP:g}")
         self.timestep = float(timestep)
         self.iterations = int(integer_rows("iterations", iterations, 1, None, 1)[0])
         self.growth_depth = int(integer_rows("growth_depth", growth_depth, 1, None, 0)[0])
@@ -867,12 +872,7 @@ class Scene:
             if isinstance(one, STATIC_ONLY):
                 raise LapjointError(f"{title(row)}: a {type(one).__name__} can only be static, use add_static")
             if one not in self._mass_properties:
-                try:
-                    self._mass_properties[one] = mass_properties(one)
-                except OverflowError:
-                    raise LapjointError(
-                        f"{title(row)}: a {type(one).__name__} that is too large to have a mass"
-                    ) from None
+                self._mass_properties[one] = mass_properties(one)
         volume, inertia = zip(*(self._mass_properties[one] for one in shapes), strict=True)
         return shapes, np.array(volume), np.array(inertia)
 

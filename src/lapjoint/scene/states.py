@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.checks import short
+from ..arrays.checks import LARGEST, short
 from ..errors import LapjointError
 
 Array = NDArray[np.float64]
@@ -37,7 +37,7 @@ def checked_states(scene: HasBodyTitles, body_ids: ArrayLike, states: ArrayLike,
         rows_too = f" or {len(ids)} rows" if len(ids) > 1 else ""
         raise LapjointError(f"{what}: state is {short(states)}, expected {STATE_SIZE} numbers{rows_too}")
     rows = np.ascontiguousarray(np.broadcast_to(given, (len(ids), STATE_SIZE)))
-    for row in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
+    for row in np.flatnonzero(~(np.abs(rows) <= LARGEST).all(axis=1)):
         raise LapjointError(
             f"{what}: {scene.body_title(int(ids[row]))}: state is {short(rows[row])}, expected finite numbers"
         )

@@ -322,7 +322,5 @@ class Recovery:
 
 
 def _incident(plan: StepPlan, failure: WorkerFailure, seconds: float) -> Incident:
-    """On one line: of a traceback, its end."""
-    text = replace(failure, text=failure.text.splitlines()[-1] if failure.text else "").title.replace("\n", " ")
     fate = "; replaced, the step is repeated" if seconds else ""
-    return Incident(plan.step_count, failure.kind, text + fate, failure.worker, failure.body_ids, seconds)
+    return Incident(plan.step_count, failure.kind, failure.summary + fate, failure.worker, failure.body_ids, seconds)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..arrays.packing import pack_arrays, unpack_arrays
 from ..engines import EngineState
 from ..errors import WorkerError
-from .messages import Bytes, Command, Ids, Migrate, ReadState, StatePart, WriteState
+from .messages import Bytes, Command, Ids, Migrate, ReadState, StatePart, WorkerFailure, WriteState
 
 Send = Callable[[Sequence[Command | None]], Sequence[object]]
 """Runtime.step."""
@@ -154,5 +154,6 @@ def _all_parts(answers: Sequence[object], verb: str) -> list[StatePart]:
     parts = [answer for answer in answers if isinstance(answer, StatePart)]
     if len(parts) < len(answers):
         failed = next(answer for answer in answers if not isinstance(answer, StatePart))
-        raise WorkerError(f"a worker could not {verb} its engine's state: {failed}")
+        why = failed.summary if isinstance(failed, WorkerFailure) else "a worker does not answer"
+        raise WorkerError(f"not all workers could {verb} their engine's state: {why}")
     return parts

@@ -7,7 +7,7 @@ any of them into bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -325,6 +325,11 @@ class WorkerFailure:
             return f"worker {self.worker}: {self.text}"
         verb = {"gone": "is gone: ", "hung": "hangs: "}.get(self.kind, "failed:\n")
         return f"worker {self.worker} {verb}{self.text}"
+
+    @property
+    def summary(self) -> str:
+        """The title on one line: of a traceback, its end."""
+        return replace(self, text=self.text.splitlines()[-1] if self.text else "").title.replace("\n", " ")
 
 
 # ---- workers on other machines -------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ class Blend:
             profile.uncovered_count = len(membership.uncovered(graph.edges))
             return worker_count
         lost = now.detection.detector.find_lost(left, membership)
-        if self._may_be_open:  # joints that were added may be between bodies that share no worker
+        if self._may_be_open:  # joints that were added or restored may be between bodies that share no worker
             lost, self._may_be_open = np.concatenate([lost, membership.uncovered(graph.edges)]), False
         if len(lost):
             balance(lost, mode=Balance.GUARDED, jointed=jointed)
@@ -202,6 +202,7 @@ class Blend:
     def restore(self, state: PartState, now: Situation) -> None:
         self.weights = _weights_of(state)
         self._is_settled = state.values["is_settled"]
+        self._may_be_open = True  # of a file nobody knows
 
     def redistribute(self, now: Situation) -> None:
         if now.membership.worker_count > 1:
