@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Params, Simulation, scenes
 from lapjoint.checkpoint.layout import read_checkpoint, write_checkpoint
+from lapjoint.engines import EngineState
+from lapjoint.engines.bullet import BulletEngine
 
 Arrays = dict[str, NDArray[Any]]
 BODIES, WORKERS = 61, 3
@@ -186,3 +189,20 @@ def test_native_algorithms_check_ranges_at_their_border() -> None:
         native.compute_weights(1, graph[0], graph[1], bits(1), one, np.array([0, 2], np.int32), none, np.empty(0))
     with pytest.raises(ValueError, match="offsets beyond the rows"):
         native.blend(np.array([0, 2], np.int32), np.ones(1), np.ones((1, 13)), one, np.ones((4, 13)))
+
+
+def test_a_worker_that_cannot_restore_its_engine_is_named_in_one_line(
+    saved: tuple[Arrays, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole traceback was quoted."""
+
+    def refuse(engine: BulletEngine, state: EngineState) -> None:
+        raise ValueError("states that do not belong together")
+
+    monkeypatch.setattr(BulletEngine, "restore", refuse)
+    arrays, description = saved
+    with pytest.raises(LapjointError) as caught:
+        resume(tmp_path, arrays, description)
+    expected = r"cannot go on from this checkpoint: .*worker 0 failed: ValueError: states that do not belong together"
+    assert re.search(expected, str(caught.value))
+    assert "\n" not in str(caught.value)

@@ -13,8 +13,8 @@ from ..errors import LapjointError
 
 Array = NDArray[np.float64]
 Title = Callable[[int], str]
-LARGEST = 1e100
-"""Of numbers: no scene is that large, and squares and volumes are still finite."""
+LARGEST = 1e30
+"""Of numbers: no scene is that large, and they are finite in single precision too."""
 
 
 def _title(title: Title | str | None, row: int) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.membership import WORD
+from ..algorithms.membership import WORD, validate_weights
+from ..arrays.checks import LARGEST
 from ..arrays.state import PartState
 from ..engines import EngineState
 from ..scene import STATE_SIZE, Scene
@@ -190,9 +191,9 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
     sensing = {"sensing": SENSING} if len(scene.sensors) else {}
     for name, rules in {**ARRAYS, **sensing, "coupling": COUPLINGS[coupling]}.items():
         _check_arrays(name, parts[name].arrays, rules, sizes)
-    is_finite = np.isfinite(parts["table"].arrays["states"]).all(axis=1)
-    if not is_finite.all():
-        raise ValueError(f"table/states is not finite for body {int(np.argmin(is_finite))}")
+    is_state = (np.abs(parts["table"].arrays["states"]) <= LARGEST).all(axis=1)
+    if not is_state.all():
+        raise ValueError(f"table/states is not finite for body {int(np.argmin(is_state))}, or beyond {LARGEST:g}")
     for name, bits in (("membership", "bits"), ("commands", "known"), ("repartition", "bits")):
         if bits in parts[name].arrays:
             _check_workers(f"{name}/{bits}", parts[name].arrays[bits], worker_count)
@@ -286,6 +287,10 @@ def _check_rows(part: PartState) -> int:
     offset, bodies, workers = (part.arrays[name] for name in ("offset", "bodies", "worker"))
     if len(offset) != len(bodies) + 1 or offset[0] != 0 or offset[-1] != len(workers) or (np.diff(offset) < 0).any():
         raise ValueError("coupling/offset does not divide the rows among the bodies")
+    try:
+        validate_weights(offset, part.arrays["weight"])
+    except AssertionError as error:
+        raise ValueError(f"coupling/weight: {error}") from None
     return len(workers)
 
 

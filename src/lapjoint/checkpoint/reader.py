@@ -85,7 +85,7 @@ class Checkpoint:
             self.versions: dict[str, str] = description["versions"]
             """Of what wrote it."""
             check_description(self.step_count, self.end, self.every, self.keep, self.versions)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
             raise self._damaged(error) from None
 
     def _damaged(self, error: Exception) -> LapjointError:

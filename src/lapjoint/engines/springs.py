@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..errors import LapjointError
@@ -36,9 +34,10 @@ def check_springs(scene: Scene, params: Params) -> None:
         return
     i = int(wrong[0])
     most = (FASTEST * params.substeps / timestep) ** 2 / response[i]
+    least, damped = np.ceil(omega[i] * timestep / FASTEST), 2 * omega[i] / response[i]
     unit = "N/m" if axis[i] < 3 else "N m/rad"
     raise LapjointError(
         f"{joint_title(scene, int(joint[i]))} with a spring of {stiffness[i]:g} {unit} on axis {axis[i]}, which swings "
         f"faster than {params.substeps} substeps of {timestep:g} s can show, expected at most {most:.3g} {unit}, or at "
-        f"least {math.ceil(omega[i] * timestep / FASTEST)} substeps, or damping above {2 * omega[i] / response[i]:.3g}"
+        f"least {least:.0f} substeps, or damping above {damped:.3g}"
     )

@@ -360,8 +360,9 @@ class Recording:
         if not self.has_changes:
             return {}
         edges = self._offsets(LIFE_OFFSET)
-        frame, stop = self._frames_of(edges), int(edges[-1])
-        kind = self._numbers("life_kind", 0, stop, len(LIFE_KINDS))
+        stop = int(edges[-1])
+        kind = self._numbers("life_kind", 0, stop, len(LIFE_KINDS))  # so many there are, or it is refused
+        frame = self._frames_of(edges)
         step, number = self.read("life_step", 0, stop), self.read("life_number", 0, stop)
         return {
             name: Rows(frame[kind == place], step[kind == place], number[kind == place])

@@ -76,7 +76,8 @@ def unpack_scene(content: bytes, source: str) -> tuple[dict[str, Any], dict[str,
     except Exception as error:  # whatever NumPy, zipfile and json make of a foreign or torn file
         raise LapjointError(f"{source}: not a lapjoint scene file ({shortened(error)})") from None
     if description.get("version") != VERSION:
-        raise LapjointError(f"{source}: scene file version {description.get('version')}, this lapjoint reads {VERSION}")
+        version = shortened(description.get("version"))
+        raise LapjointError(f"{source}: scene file version {version}, this lapjoint reads {VERSION}")
     return description, arrays
 
 
