@@ -14,6 +14,7 @@ from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Simulation, Si
 from lapjoint.engines import EngineState
 from lapjoint.server.redistribute import redistribute
 from lapjoint.workers import engine_states
+from old_files import DATA
 from parallel_support import children
 from tight_runs import SIZES, caches, interface, jump, owner_of, tight, tight_coupling, wall
 
@@ -273,3 +274,13 @@ def test_the_coupling_stays(tmp_path: Path) -> None:
         checkpoint = saved(first, tmp_path / "c")
     with pytest.raises(LapjointError, match="coupling cannot change when a run goes on, it stays"):
         checkpoint.resume(coupling="blend")
+
+
+def test_workers_that_wait_for_each_other_count_as_hung() -> None:
+    """In a checkpoint that was changed, what two workers have of their common contacts differs, and with it how many
+    messages they expect of each other: workers in one process waited without end."""
+    checkpoint = Checkpoint(DATA / "checkpoint-workers-disagree")
+    with checkpoint.resume(runtime="inline", hang_limit=0.5) as simulation:
+        simulation.step(2)
+        assert [(incident.kind, incident.worker) for incident in simulation.incidents] == [("hung", 0), ("hung", 1)]
+        assert np.isfinite(simulation.states).all()

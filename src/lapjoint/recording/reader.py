@@ -264,6 +264,8 @@ class Recording:
             raise LapjointError(f"{self.path}: no worker {worker}, expected 0 to {self.worker_count - 1}")
         start, stop = self.read(CONTACT_OFFSET, i, i + 2)
         bodies = self._numbers("contact_bodies", start, stop, self.body_count, -MOST_BODIES)
+        if bodies.shape[1:] != (2,):
+            raise self._damaged(f"contact_bodies has rows of {bodies.shape[1:]}, expected two bodies")
         point_count, depth = self.read("contact_point_count", start, stop), self.read("contact_depth", start, stop)
         if worker is not None:
             active = self.membership(i)[:, worker]

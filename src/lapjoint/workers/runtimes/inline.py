@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.pages import release
-from ...engines.mailboxes import abandon, memory_size
+from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
@@ -22,6 +22,9 @@ from ..messages import Command, NeighbourCommand, Reply, WorkerFailure
 from ..worker import Worker, failure_of
 from .base import Array, Ids
 from .shared import SharedMemory
+
+LOOK_S = 0.1
+"""How often is looked whether workers wait for each other [s]."""
 
 
 class InlineRuntime:
@@ -72,16 +75,33 @@ class InlineRuntime:
                 self._try(worker, worker.prepare)
             answers[worker.index] = self._failures.get(worker.index, reply)
 
-        threads = [
-            threading.Thread(target=take_step, args=(worker, command))
+        together = {
+            worker.index: command
             for worker, command in zip(self._workers, commands, strict=True)
             if isinstance(command, NeighbourCommand)
-        ]
-        for thread in threads:
+        }
+        threads = {
+            index: threading.Thread(target=take_step, args=(self._workers[index], command))
+            for index, command in together.items()
+        }
+        for thread in threads.values():
             thread.start()
-        for thread in threads:
-            thread.join()
+        self._await(threads, max(command.last_attempt for command in together.values()))
         return answers
+
+    def _await(self, threads: Mapping[int, threading.Thread], attempt: int) -> None:
+        """Until all of them have ended. Workers that all wait for each other, and go on doing so, do not agree about
+        what they send each other in this attempt: they hang."""
+        since = time.monotonic()
+        while left := {worker: thread for worker, thread in threads.items() if thread.is_alive()}:
+            next(iter(left.values())).join(LOOK_S)
+            if not all(is_waiting(self._mail, worker) for worker in left):
+                since = time.monotonic()
+            elif time.monotonic() - since > self._params.hang_limit:
+                for worker in left:
+                    self._failures[worker] = WorkerFailure(worker, "hung", "it waits for others, which wait for it")
+                abandon(self._mail, attempt)
+                since = time.monotonic()
 
     def _try(self, worker: Worker, action: Callable[[], Any]) -> Any:
         """What it returns, unless the worker has failed or fails now."""
