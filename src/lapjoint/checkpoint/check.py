@@ -19,6 +19,7 @@ from ..arrays.checks import LARGEST
 from ..arrays.state import PartState
 from ..engines import EngineState
 from ..scene import STATE_SIZE, Scene
+from ..scene.living import NEVER
 from ..scene.motions import POSE_SIZE
 from ..server.coupling.turns import check_turns
 from ..server.touches import TOUCH_KINDS
@@ -197,10 +198,11 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
     for name, bits in (("membership", "bits"), ("commands", "known"), ("repartition", "bits")):
         if bits in parts[name].arrays:
             _check_workers(f"{name}/{bits}", parts[name].arrays[bits], worker_count)
-    is_there = np.asarray(parts["membership"].arrays["bits"].any(axis=1))
-    is_there[parts["commands"].arrays["removed"]] = True
-    if not is_there.all():
-        raise ValueError(f"membership/bits has no worker for body {int(np.argmin(is_there))}")
+    has_worker = np.asarray(parts["membership"].arrays["bits"].any(axis=1))
+    alive = parts["life"].arrays["last_step"] == NEVER
+    for body in np.flatnonzero(has_worker != alive):
+        wrong = "no worker for" if alive[body] else "a worker for the removed"
+        raise ValueError(f"membership/bits has {wrong} body {body}")
     if coupling == "tight":
         check_turns("coupling/turns", parts["coupling"].arrays["turns"])
     row_count = _check_rows(parts["coupling"]) if coupling == "blend" else 0
