@@ -173,6 +173,8 @@ def check_description(step_count: Any, end: Any, every: Any, keep: Any, versions
     for name, value in counts.items():
         if not _is_count(value):
             raise ValueError(name)
+    if step_count > NEVER // 2:  # they are counted in 32 bits
+        raise ValueError(f"step_count {step_count}")
     if not (isinstance(versions, dict) and all(isinstance(versions[name], str) for name in ("lapjoint", "engine"))):
         raise ValueError("versions")
 
