@@ -13,8 +13,8 @@ from ..errors import LapjointError
 
 Array = NDArray[np.float64]
 Title = Callable[[int], str]
-LARGEST = 1e30
-"""Of numbers: no scene is that large, and they are finite in single precision too."""
+LARGEST = float(np.finfo(np.float32).max)
+"""Of numbers: engines may take them in single precision."""
 
 
 def _title(title: Title | str | None, row: int) -> str:
@@ -70,7 +70,7 @@ def as_rows(
     large = np.abs(rows) > LARGEST
     if large.any() and not infinite:
         row = int(np.argwhere(large)[0][0])
-        raise LapjointError(f"{_title(title, row)}{name} is {short(rows[row])}, expected numbers up to {LARGEST:g}")
+        raise LapjointError(f"{_title(title, row)}{name} is {short(rows[row])}, expected numbers up to {LARGEST:.3g}")
     return rows
 
 

@@ -196,7 +196,7 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
         _check_arrays(name, parts[name].arrays, rules, sizes)
     is_state = (np.abs(parts["table"].arrays["states"]) <= LARGEST).all(axis=1)
     if not is_state.all():
-        raise ValueError(f"table/states is not finite for body {int(np.argmin(is_state))}, or beyond {LARGEST:g}")
+        raise ValueError(f"table/states is not finite for body {int(np.argmin(is_state))}, or beyond {LARGEST:.3g}")
     for name, bits in (("membership", "bits"), ("commands", "known"), ("repartition", "bits")):
         if bits in parts[name].arrays:
             _check_workers(f"{name}/{bits}", parts[name].arrays[bits], worker_count)
