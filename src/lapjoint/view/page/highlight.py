@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .batch import light_color
 from .bodies import BodyNodes
+from .picking import is_camera
 
 Array = NDArray[np.float64]
 COLOR = (1.0, 0.15, 0.85)
@@ -61,6 +62,8 @@ class Highlight:
         surface, scale = self._nodes.surface_of(body)
         half = np.maximum(np.abs(surface.vertices).max(axis=0) * scale, 1e-9)
         camera = self._client.camera
+        if not is_camera(camera):
+            return np.asarray(scale * (1 + LEAST), np.float32)
         distance = float(np.linalg.norm(camera.position - position))
         width = WIDTH * 2 * np.tan(camera.fov / 2) * distance
         return np.asarray(scale * (1 + np.clip(width / half, LEAST, MOST)), np.float32)

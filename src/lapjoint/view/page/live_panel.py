@@ -12,6 +12,7 @@ from ...params.params import CHOICES
 from .button_help import add_button_help
 from .control_values import value_of
 from .page import Page
+from .picking import is_camera
 from .snapshot import Snapshot
 from .steering import Steering
 
@@ -251,6 +252,8 @@ class LivePanel:
         )
 
         def on_throw(_: object) -> None:
+            if not is_camera(camera):
+                return
             ahead = np.subtract(camera.look_at, camera.position)
             self._steering.throw(camera.position, ahead, value_of(speed))
 

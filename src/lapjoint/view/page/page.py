@@ -33,7 +33,7 @@ from .front import Front
 from .highlight import Highlight
 from .overlays import Overlays, Wanted
 from .panels import Panels
-from .picking import Picker, is_ray
+from .picking import Picker, is_camera, is_ray
 from .snapshot import Snapshot
 from .tints import BY_HAND, Tints, emphasised
 
@@ -319,6 +319,8 @@ class Page:
         camera, placed = client.camera, [eye]
 
         async def place(_: viser.CameraHandle) -> None:
+            if not is_camera(camera):
+                return
             wanted = target + max(1.0, WIDE / camera.aspect) * (eye - target)
             untouched = np.linalg.norm(camera.position - placed[0]) < 1e-3 * self._camera.distance
             if untouched and not np.allclose(wanted, placed[0]):

@@ -15,7 +15,7 @@ from .by_hand import interface_counts
 from .control_values import value_of
 from .overlays import joint_edges
 from .page import Page
-from .picking import in_rectangle, project
+from .picking import in_rectangle, is_camera, is_rectangle, project
 from .tints import BY_HAND
 
 Apply = Callable[[NDArray[np.int32], Callable[[], None]], None]
@@ -106,9 +106,9 @@ class PartitionPanel:
 
     def _mark(self, event: viser.SceneRectSelectEvent) -> None:
         page = self._page
-        if not page.holds(event.client):
-            return
         camera, snapshot = event.client.camera, page.snapshot
+        if not (page.holds(event.client) and is_camera(camera) and is_rectangle(event.screen_min, event.screen_max)):
+            return
         screen, depth = project(snapshot.states[:, :3], camera.position, camera.wxyz, camera.fov, camera.aspect)
         inside = in_rectangle(screen, depth, event.screen_min, event.screen_max)
         page.marked = inside[snapshot.alive[inside]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -128,11 +129,31 @@ class Picker:
 
 def is_ray(origin: object, direction: object) -> bool:
     """Whether these are a point and a direction: browsers may send anything."""
+    return _are_numbers([origin, direction], (2, 3)) and bool(np.any(direction))  # type: ignore[call-overload]
+
+
+def is_rectangle(one: object, other: object) -> bool:
+    """Whether these are two points of a screen."""
+    return _are_numbers([one, other], (2, 2))
+
+
+def is_camera(camera: Any) -> bool:
+    """Whether a browser looks from somewhere to somewhere."""
+    return (
+        _are_numbers([camera.position, camera.look_at], (2, 3))
+        and _are_numbers(camera.wxyz, (4,))
+        and _are_numbers([camera.fov, camera.aspect], (2,))
+        and 0 < camera.fov < np.pi
+        and camera.aspect > 0
+    )
+
+
+def _are_numbers(value: object, shape: tuple[int, ...]) -> bool:
     try:
-        rows = np.array([origin, direction], float)
-    except (TypeError, ValueError):
+        numbers = np.array(value, float)
+    except (TypeError, ValueError, OverflowError):
         return False
-    return rows.shape == (2, 3) and bool(np.isfinite(rows).all()) and bool(rows[1].any())
+    return numbers.shape == shape and bool(np.isfinite(numbers).all())
 
 
 def sphere_distances(centres: Array, ahead: Array, radii: Array) -> Array:
