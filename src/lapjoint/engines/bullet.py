@@ -61,6 +61,8 @@ R = TypeVar("R")
 SPINS = 2000
 """How often a worker looks for a message of another before it sleeps, where every worker has a core."""
 
+MOST_STEPS = 2**30
+"""As many as are counted: a body that is to sleep after more never does."""
 KINDS_IN_ORDER = (
     *(Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh),
     *(Ellipsoid, Cone, HeightField),
@@ -236,7 +238,7 @@ class BulletEngine:
         settings.two_friction_directions = params.friction_directions == 2
         settings.sleep = params.sleep
         settings.sleep_speed, settings.sleep_spin = params.sleep_speed, params.sleep_spin
-        settings.sleep_steps = max(1, round(params.sleep_after / self._timestep))
+        settings.sleep_steps = round(min(max(1, params.sleep_after / self._timestep), MOST_STEPS))
         settings.exact_shapes = params.solver == "substeps"
         settings.timestep = self._timestep
         settings.keep_forces = params.keep_forces
