@@ -60,9 +60,9 @@ R = TypeVar("R")
 
 SPINS = 2000
 """How often a worker looks for a message of another before it sleeps, where every worker has a core."""
-
 MOST_STEPS = 2**30
 """As many as are counted: a body that is to sleep after more never does."""
+
 KINDS_IN_ORDER = (
     *(Sphere, Box, Capsule, Cylinder, ConvexHull, Compound, Plane, TriangleMesh),
     *(Ellipsoid, Cone, HeightField),
