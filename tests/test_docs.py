@@ -76,3 +76,11 @@ def test_dead_links_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<a href="b.html#here">x</a><img src="no.png"><a href="https://x.org/">y</a>')
     (tmp_path / "b.html").write_text('<p id="here"><a href="a.html">x</a><a href="#gone">x</a></p>')
     assert dead_links(tmp_path) == ["a.html: no.png", "b.html: #gone"]
+
+
+def test_what_pages_link_to_above_their_folder_is_part_of_the_site() -> None:
+    """A link to a file of the repository that is no page of the site ends its build."""
+    above = runpy.run_path(str(ROOT / "tools" / "make-docs"))["ABOVE"]
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / name for name in above)]
+    linked = {name for page in pages for name in re.findall(r"\]\((?:\.\./)?([A-Z]+\.md)", page.read_text())}
+    assert linked <= above.keys()
