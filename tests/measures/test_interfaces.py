@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -94,3 +96,15 @@ def test_a_building_that_sinks_at_its_interfaces_is_reported_and_one_that_does_n
     assert found["tight"] is None
     assert found["blend"] is not None
     assert found["blend"].times > 4
+
+
+def test_a_worker_that_is_gone_when_it_is_asked_does_not_end_the_run() -> None:
+    """A run ended with an error where a worker was killed between a step and the look at its contacts."""
+    with Simulation(scenes.build("bowl", 60), Params(workers=2, coupling="tight")) as simulation:
+        simulation.step(2)
+        assert len(simulation.interface)
+        assert not all(reply.has_contacts for reply in simulation.profile.replies)
+        os.kill(simulation._runtime.process_ids[1], signal.SIGKILL)  # type: ignore[attr-defined]
+        InterfaceErrors().after_step(simulation)
+        simulation.step()
+        assert [(incident.kind, incident.worker) for incident in simulation.incidents] == [("gone", 1)]

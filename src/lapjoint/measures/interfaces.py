@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import WorkerError
 from ..simulation import Simulation
 from .means import Measured
 
@@ -59,7 +60,11 @@ class InterfaceErrors:
         at[simulation.overlap] = at[simulation.interface] = True
         if not at.any():
             return
-        contacts, joints = simulation.contacts(), simulation.scene.joints
+        try:
+            contacts = simulation.contacts()
+        except WorkerError:  # a worker is gone, and its contacts with it: it is replaced in the next step
+            return
+        joints = simulation.scene.joints
         is_at = at[contacts.bodies[:, 0]] | at[np.maximum(contacts.bodies[:, 1], -1)]
         self._add("penetration", np.maximum(contacts.depth, 0.0), is_at)
         holds = simulation.scene.joint_alive
