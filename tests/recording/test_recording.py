@@ -339,6 +339,9 @@ def test_damage_is_told_and_never_read_as_zeros(tmp_path: Path) -> None:
         Recording(tmp_path / "r").frame(39)
     assert Recording(tmp_path / "r").frame(3).step_count == 4
     (states / "c.1.0.0").write_bytes(chunk[: len(chunk) // 2])
+    with pytest.raises(LapjointError, match=r"damaged recording \(states/c\.1\.0\.0: \d+ bytes in \d+, expected"):
+        Recording(tmp_path / "r").track(1)
+    (states / "c.1.0.0").write_bytes(chunk[:100] + bytes(8) + chunk[108:])
     with pytest.raises(LapjointError, match=r"damaged recording \(states: "):
         Recording(tmp_path / "r").track(1)
     (states / "zarr.json").unlink()

@@ -7,6 +7,8 @@ file. Every chunk ends with its CRC-32C, which Zarr checks; the first recordings
 from __future__ import annotations
 
 import json
+import os
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,8 +43,13 @@ def describe_array(
     return json.dumps(content).encode()
 
 
-def check_array(folder: Path) -> None:
-    """Refuse, with a ValueError, an array that `describe_array` has not described."""
+_BLOSC_HEAD = struct.Struct("<4B3I")
+"""Versions, flags, size of a number; then bytes before compression, of a block, and after compression."""
+
+
+def check_array(folder: Path) -> bool:
+    """Refuse, with a ValueError, an array that `describe_array` has not described. Returns whether each of its chunks
+    ends with a checksum."""
     content = json.loads((folder / ROOT).read_bytes())
     names = ("shape", "data_type", "chunk_grid", "codecs", "dimension_names")
     shape, data_type, grid, codecs, dimensions = (content[name] for name in names)
@@ -64,6 +71,20 @@ def check_array(folder: Path) -> None:
             raise ValueError(f"its {name} is {content.get(name)!r}, expected {value!r}")
     if content.keys() != expected.keys():
         raise ValueError(f"it has {', '.join(sorted(content.keys() ^ expected.keys()))}")
+    return _has_checksum(codecs)
+
+
+def check_chunk(file: Path, byte_count: int, has_checksum: bool) -> None:
+    """Refuse, with a ValueError, a compressed chunk that is not as long as it says, or does not hold so many bytes:
+    Blosc believes it, and reads and writes beyond."""
+    with open(file, "rb") as opened:
+        head = opened.read(_BLOSC_HEAD.size)
+        size = os.fstat(opened.fileno()).st_size - (4 if has_checksum else 0)
+    if len(head) < _BLOSC_HEAD.size:
+        raise ValueError(f"{size} bytes, expected at least {_BLOSC_HEAD.size}")
+    *_, holds, _, compressed = _BLOSC_HEAD.unpack(head)
+    if (holds, compressed) != (byte_count, size):
+        raise ValueError(f"{holds} bytes in {compressed}, expected {byte_count} in {size}")
 
 
 def with_checksum(content: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +21,7 @@ from ..server.events import Events, order_events
 from ..server.frame import Frame
 from ..server.touches import TOUCH_KINDS, Touches
 from .attributes import MOST_BODIES, MOST_WORKERS, Attributes
-from .description import check_array
+from .description import check_array, check_chunk
 from .layout import (
     BODY_ARRAYS,
     BREAK_OFFSET,
@@ -105,6 +106,7 @@ class Recording:
         self.measures: Mapping[str, NDArray[Any]] = _Columns(self, "measures", measures, step_count)
         """What else was measured in every step, by name."""
         self._opened: dict[str, Any] = {}
+        self._has_checksums: dict[str, bool] = {}
         self._chunk: tuple[int, NDArray[np.float32]] = (-1, np.empty(0, np.float32))
 
     # ---- the run -----------------------------------------------------------------------------------------------------
@@ -449,7 +451,7 @@ class Recording:
             import zarr
 
             try:
-                check_array(self.path / name)
+                self._has_checksums[name] = check_array(self.path / name)
                 array: Any = zarr.open_array(self.path / name, mode="r", zarr_format=3)
             except Exception as error:
                 raise self._damaged(f"{name}: {error}") from None
@@ -466,15 +468,19 @@ class Recording:
         return self._opened[name]
 
     def _check_files(self, name: str, array: Any, start: int, stop: int, first: int, end: int | None) -> None:
-        """Zarr takes a missing file for zeros; here every chunk has its file."""
+        """Zarr takes a missing file for zeros; here every chunk has its file, and is as long as it says."""
         rows, *rest = array.chunks
         blocks = [0] if not rest else range(first // rest[0], -(-(end or array.shape[1]) // rest[0]))
         for number in range(start // rows, -(-stop // rows)):
             for block in blocks:
                 index = (number, block, *[0] * (len(rest) - 1)) if rest else (number,)
                 file = self.path / name / chunk_file(*index)
-                if not file.exists():
-                    raise self._damaged(f"{file.relative_to(self.path)} is missing")
+                try:
+                    check_chunk(file, array.dtype.itemsize * math.prod(array.chunks), self._has_checksums[name])
+                except FileNotFoundError:
+                    raise self._damaged(f"{file.relative_to(self.path)} is missing") from None
+                except (OSError, ValueError) as error:
+                    raise self._damaged(f"{file.relative_to(self.path)}: {error}") from None
 
     def _damaged(self, reason: str) -> LapjointError:
         return LapjointError(f"{self.path}: damaged recording ({shortened(reason)})")
