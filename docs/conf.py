@@ -47,6 +47,10 @@ add_module_names = False
 stringify = sphinx_typing.stringify_annotation
 
 
+LIKE_ARRAYS = "_Buffer | _SupportsArray[dtype[Any]] | ArrayLike | complex | bytes | str | ArrayLike"
+"""What is left of ArrayLike within another type."""
+
+
 def plain_type(annotation: Any, *given: Any, **options: Any) -> str:
     """The text of an annotation."""
     origin = typing.get_origin(annotation)
@@ -56,6 +60,7 @@ def plain_type(annotation: Any, *given: Any, **options: Any) -> str:
         (kind,) = typing.get_args(typing.get_args(annotation)[1])
         return f"NDArray[{getattr(kind, '__name__', 'Any')}]"
     text = stringify(annotation, *given, **options)
+    text = text.replace(LIKE_ARRAYS, "ArrayLike")
     if "_NestedSequence" in text:  # what ArrayLike stands for
         return "ArrayLike | None" if text.endswith("None") else "ArrayLike"
     return re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text)

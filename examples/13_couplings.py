@@ -18,6 +18,6 @@ for name, options in runs.items():
             assert simulation.params.coupling == "tight", "that is what auto takes for several workers"
 
 errors = {name: np.abs(states[name] - states["one worker"])[:, :3].max() for name in ("blend", "tight")}
-print(*(f"{name}: {1e3 * error:.2g} mm from one worker" for name, error in errors.items()), sep="\n")
+print(*(f"{name}: {1e3 * error:.3g} mm from one worker" for name, error in errors.items()), sep="\n")
 assert errors["tight"] < 1e-3 * errors["blend"]
 assert gaps["tight"] < gaps["blend"]

@@ -23,7 +23,7 @@ NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 
 def test_every_public_name_is_in_the_reference() -> None:
     text = (DOCS / "api.rst").read_text()
-    named = set(re.findall(r"^\.\. auto\w+:: (?:lapjoint\.)?(\w+)", text, re.MULTILINE))
+    named = set(re.findall(r"^\.\. (?:auto\w+|py:data):: (?:lapjoint\.)?(\w+)", text, re.MULTILINE))
     assert set(lapjoint.__all__) - named == {"__version__"}
 
 

@@ -216,7 +216,7 @@ class Params:
 
     max_workers: Annotated[int | None, WORKERS, InPythonOnly(), Count(1, 1024)] = None
     """With this, the number of workers follows the load, from `workers` to this (docs/failures.md). None: it stays. On
-    the command line: --workers 2..16."""
+    the command line: `--workers 2..16`."""
     on_failure: Annotated[str, FAILURES, OneOf("replace", "stop")] = "replace"
     """When a worker dies, hangs or fails: replace it and repeat its step, or stop.
 

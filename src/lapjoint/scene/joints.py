@@ -29,7 +29,9 @@ WORLD = -1
 MOST_ANGLE = 1e5
 """rad, of a limit: beyond, an angle in float32 is no better than a hundredth."""
 FREE = (-np.inf, np.inf)
+"""Of an axis: no limit."""
 LOCKED = (0.0, 0.0)
+"""Of an axis: it does not move."""
 
 
 class JointKind(IntEnum):
