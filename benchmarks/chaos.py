@@ -86,7 +86,8 @@ class Run:
         return chance.choice([process.pid for process in self.everybody() if process.name().startswith(name)])
 
     def set_chaos(self, write_ms: int, ahead_s: int) -> None:
-        self.chaos.write_bytes(write_ms.to_bytes(8, "little", signed=True) + ahead_s.to_bytes(8, "little", signed=True))
+        with open(self.chaos, "r+b", buffering=0) as file:  # in place: it is mapped, and must never be shorter
+            file.write(write_ms.to_bytes(8, "little", signed=True) + ahead_s.to_bytes(8, "little", signed=True))
 
 
 # ---- faults ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ function(lapjoint_sanitize target)
   if(LAPJOINT_SANITIZE)
     target_compile_options(${target} PRIVATE
       -fsanitize=${LAPJOINT_SANITIZE} -fsanitize=float-cast-overflow -fno-omit-frame-pointer -g1 -O1)
-    target_link_options(${target} PRIVATE -fsanitize=${LAPJOINT_SANITIZE})
+    # Public: whatever links a library of ours with checks needs what they call.
+    target_link_options(${target} PUBLIC -fsanitize=${LAPJOINT_SANITIZE})
   endif()
 endfunction()
 
