@@ -49,7 +49,8 @@ from ray_support import HEAD, OTHER, Namespaces, why_not
 STEPS, EVERY, WORKERS = 160, 20, 3
 SCENE, SIZE = "bridge", 60
 HUNG_S = 300.0
-LEAVE_S = 20.0
+LEAVE_S = {"inline": 20.0, "process": 20.0, "hosts": 20.0, "ray": 150.0}
+"""How long processes may stay after a run. Ray's agents look seldom whether the process they belong to is there."""
 OUTCOMES = ("survived", "stopped", "lost", "hung")
 
 
@@ -286,7 +287,7 @@ def try_fault(
         errors.seek(0)
         printed = errors.read()
         if outcome != "hung":
-            outcome, why = judge(run, printed, harmed_at)
+            outcome, why = judge(run, printed, harmed_at, LEAVE_S[runtime])
         return {
             "seed": seed,
             "runtime": runtime,
@@ -315,10 +316,10 @@ def wait_for(run: Run) -> tuple[str, str]:
     return "", ""
 
 
-def judge(run: Run, printed: str, harmed_at: int) -> tuple[str, str]:
+def judge(run: Run, printed: str, harmed_at: int, leave_s: float) -> tuple[str, str]:
     """What has become of it; the reason."""
     left = run.everybody()
-    end = time.monotonic() + LEAVE_S
+    end = time.monotonic() + leave_s
     while left and time.monotonic() < end:
         time.sleep(0.1)
         left = run.everybody()
