@@ -13,6 +13,7 @@ import pytest
 from lapjoint import Contacts, Params, Simulation, scenes
 from lapjoint.measures.interfaces import EVERY, InterfaceErrors, excess
 from lapjoint.run import run
+from tight_runs import pids
 
 
 def step(at: list[int], pairs: list[tuple[int, int]], depth: list[float], steps: int = 1) -> Any:
@@ -104,7 +105,7 @@ def test_a_worker_that_is_gone_when_it_is_asked_does_not_end_the_run() -> None:
         simulation.step(2)
         assert len(simulation.interface)
         assert not all(reply.has_contacts for reply in simulation.profile.replies)
-        os.kill(simulation._runtime.process_ids[1], signal.SIGKILL)  # type: ignore[attr-defined]
+        os.kill(pids(simulation)[1], signal.SIGKILL)
         InterfaceErrors().after_step(simulation)
         simulation.step()
         assert [(incident.kind, incident.worker) for incident in simulation.incidents] == [("gone", 1)]

@@ -202,7 +202,7 @@ class Blend:
     def restore(self, state: PartState, now: Situation) -> None:
         self.weights = _weights_of(state)
         self._is_settled = state.values["is_settled"]
-        self._may_be_open = True  # of a file nobody knows
+        self._may_be_open = True  # a checkpoint may have been changed
 
     def redistribute(self, now: Situation) -> None:
         if now.membership.worker_count > 1:

@@ -127,9 +127,9 @@ class Picker:
 # ---- rays against shapes: where a ray is inside, from and to, along unit directions --------------------------------
 
 
-def is_ray(origin: object, direction: object) -> bool:
+def is_ray(origin: Any, direction: Any) -> bool:
     """Whether these are a point and a direction: browsers may send anything."""
-    return _are_numbers([origin, direction], (2, 3)) and bool(np.any(direction))  # type: ignore[call-overload]
+    return _are_numbers([origin, direction], (2, 3)) and bool(np.any(direction))
 
 
 def is_rectangle(one: object, other: object) -> bool:
