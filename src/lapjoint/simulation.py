@@ -98,6 +98,9 @@ class Simulation:
         """Failures, quarantines and changes of the number of workers so far."""
         self.before_stop: list[Callable[[Simulation], object]] = []
         """Called when a run has to stop, while states are those before the step that could not be taken."""
+        self.contacts_wanted: list[Callable[[int], bool]] = []
+        """Called with the number of the step to come; if one returns True, workers send the contacts of this step with
+        it. Others are asked for, which fails if a worker is gone by then."""
         self.resumed_from: dict[str, str | int] | None = None
         """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._callbacks: list[Callable[[Simulation], None]] = []
@@ -241,6 +244,8 @@ class Simulation:
         now, after = self._now, self._now.step_count + steps
         measured = all(len(reply.step_measures) for reply in now.replies)
         if now.params.validate or not measured or self._elastic.is_time_to_look(after):
+            return True
+        if any(wanted(after) for wanted in self.contacts_wanted):
             return True
         return now.membership.worker_count > 1 and self._coupling.needs_contacts(now, after)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from lapjoint import LapjointError, Params, Recording, RecordingWriter, Simulati
 from lapjoint.recording import place, store, writer
 from parallel_support import finish, poll
 from recording_support import balls, made
+from tight_runs import pids
 
 # ---- how a run ends ----------------------------------------------------------------------------------------------
 
@@ -309,3 +311,22 @@ def test_a_failure_in_the_thread_never_blocks_the_step(tmp_path: Path, monkeypat
     assert isinstance(error, LapjointError)
     assert "r: the recording cannot be written: ValueError" in str(error)
     recorder.close()
+
+
+def test_contacts_of_a_frame_are_there_though_a_worker_is_gone_after_its_step(tmp_path: Path) -> None:
+    """The run ended with an error: contacts were asked for after the step."""
+    with Simulation(scenes.build("bowl", 60), Params(workers=2, coupling="tight")) as simulation:
+        simulation.step(160)  # until they have fallen
+        with RecordingWriter(tmp_path / "r", simulation, every=3, contacts=True) as recorder:
+            simulation.step(2)
+            assert not all(reply.has_contacts for reply in simulation.replies)  # of no frame: nobody wants them
+            recorder.add(simulation)
+            recorder.add(simulation)
+            simulation.step()
+            os.kill(pids(simulation)[1], signal.SIGKILL)
+            recorder.add(simulation)
+            simulation.step(2)
+        assert [(incident.kind, incident.worker) for incident in simulation.incidents] == [("gone", 1)]
+        simulation.step()
+        assert not all(reply.has_contacts for reply in simulation.replies)  # the recording is closed
+    assert len(Recording(tmp_path / "r").contacts(0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,6 +54,7 @@ from lapjoint.view.page.panels import errors_mm, worker_counts
 from lapjoint.view.page.picking import Picker, in_rectangle, project
 from lapjoint.view.page.snapshot import Snapshot, of_simulation
 from lapjoint.view.page.tints import MODE_NAMES, Tints
+from tight_runs import pids
 
 Array = NDArray[np.float64]
 HULL = np.random.default_rng(5).normal(size=(14, 3)) * [0.5, 0.3, 0.4]
@@ -551,6 +554,17 @@ def test_a_batch_that_has_grown_large_is_drawn_coarser() -> None:
         faces.append(len(server.nodes["/bodies/0"].faces))
     assert faces[1] < faces[0]
     assert 1801 * faces[1] <= TRIANGLES
+
+
+def test_a_page_goes_on_without_contacts_of_a_worker_that_is_gone() -> None:
+    """The run ended with an error."""
+    with Simulation(scenes.build("bowl", 60), Params(workers=2, coupling="tight")) as simulation:
+        simulation.step(2)
+        assert not all(reply.has_contacts for reply in simulation.replies)
+        os.kill(pids(simulation)[1], signal.SIGKILL)
+        assert of_simulation(simulation).contacts is None
+        simulation.step()
+        assert of_simulation(simulation).contacts is not None
 
 
 # ---- texts -------------------------------------------------------------------------------------------------------

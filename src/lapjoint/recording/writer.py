@@ -80,7 +80,7 @@ class RecordingWriter:
         self._look_for_reports(simulation.scene)
         self._row_counts: dict[type, int] = {}  # of what is reported of single steps, up to the last frame
         self._worker_count = simulation.membership.worker_count
-        self._added_count = 0
+        self._added_count, self._began_at = 0, simulation.step_count
         self._closed = self._error_raised = False
         self._error: Exception | None = None
         self._changes = ChangeFinder(simulation.scene)
@@ -98,6 +98,8 @@ class RecordingWriter:
         self._thread = threading.Thread(target=self._work, name="lapjoint-recording", daemon=True)
         self._thread.start()
         atexit.register(self.close)
+        if contacts:
+            simulation.contacts_wanted.append(self._wants_contacts)
 
     def _attributes(self, simulation: Simulation) -> dict[str, Any]:
         params = simulation.params
@@ -136,6 +138,10 @@ class RecordingWriter:
     def most_steps(self) -> int:
         """How many steps there are up to the next frame."""
         return self._every - self._added_count % self._every
+
+    def _wants_contacts(self, step_count: int) -> bool:
+        """Whether this step becomes a frame, if every step is added."""
+        return not self._closed and (step_count - self._began_at) % self._every == 0
 
     def add_steps(self, simulation: Simulation, measures: Sequence[Mapping[str, ArrayLike]]) -> None:
         """Add all steps that the workers have just taken by themselves (Simulation.step_at_once), with the measures of

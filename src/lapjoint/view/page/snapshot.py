@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...algorithms.membership import WORD
 from ...engines import Contacts
+from ...errors import WorkerError
 from ...params import Params
 from ...params.coupling_choice import traits
 from ...recording import Recording
@@ -98,8 +99,7 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         simulation.weight_worker,
         simulation.weight,
     )
-    profile, has_stepped = simulation.profile, simulation.step_count > 0
-    scene, alive = simulation.scene, simulation.alive.copy()
+    profile, scene, alive = simulation.profile, simulation.scene, simulation.alive.copy()
     return Snapshot(
         scene.so_far(),
         alive,
@@ -108,7 +108,7 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         simulation.time,
         simulation.states,
         find,
-        _between(profile.contacts, alive) if has_stepped else None,
+        _contacts(simulation, alive),
         dict(profile.phases_ms),
         profile.exchanges if traits(simulation.params.coupling).exchanges else None,
         profile.residual,
@@ -167,8 +167,14 @@ def exchange_line(snapshot: Snapshot) -> str:
     return f"\n\n{exchange_text(snapshot.exchanges, snapshot.residual)}, {len(snapshot.interface):,} interface bodies"
 
 
-def _between(contacts: Contacts, alive: Mask) -> Contacts:
-    """Contacts of bodies that are there: some may have been removed after the step."""
+def _contacts(simulation: Simulation, alive: Mask) -> Contacts | None:
+    """Contacts of the last step between bodies that are there: some may have been removed since."""
+    if not simulation.step_count:
+        return None
+    try:
+        contacts = simulation.contacts()
+    except WorkerError:  # a worker is gone, and its contacts with it: it is replaced in the next step
+        return None
     first, second = contacts.bodies.T
     there = alive[first] & (alive[np.maximum(second, 0)] | (second < 0))
     if there.all():
