@@ -114,7 +114,7 @@ class PageMessages(Target):
             return
         try:
             self._link.send(data)
-            if not self._link.ping().wait(3):  # nobody listens to this browser any more
+            if not self._link.ping().wait(0.3):  # most likely nobody listens to this browser any more
                 self._link.close()
                 self._connect()
         except websockets.exceptions.ConnectionClosed:
