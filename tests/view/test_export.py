@@ -237,6 +237,32 @@ def test_page_looks_like_a_picture(page: Any, run: Recording) -> None:
     assert np.percentile(np.abs(seen - drawn).max(axis=2), 90) < 20
 
 
+ACROSS = """places => {
+    const { clientWidth, clientHeight } = player.canvas;
+    const m = player.camera.matrix(clientWidth / clientHeight, 0.1, 1000);
+    return places.map((place) => {
+        const [x, y, z] = sub(place, player.camera.target);
+        return (m[0] * x + m[4] * y + m[8] * z + m[12]) / (m[3] * x + m[7] * y + m[11] * z + m[15]);
+    });
+}"""
+"""Where places are from the left, -1, to the right, 1."""
+
+
+@pytest.mark.slow
+def test_all_bodies_are_seen_in_a_narrow_window(page: Any, run: Recording) -> None:
+    places = run.frame(0).states[:, :3].tolist()
+    page.evaluate("player.playing = false")
+    wide = page.evaluate("player.camera.distance")
+    page.set_viewport_size({"width": 130, "height": 400})
+    page.wait_for_function(f"player.camera.distance > {1.2 * wide}")
+    across = np.abs(page.evaluate(ACROSS, places))
+    assert 0.5 < across.max() < 1
+    page.evaluate("player.camera.zoom(2); player.home()")
+    assert np.abs(page.evaluate(ACROSS, places)) == pytest.approx(across)
+    page.set_viewport_size({"width": 480, "height": 300})
+    page.wait_for_function(f"player.camera.distance < {1.001 * wide}")
+
+
 @pytest.mark.slow
 def test_bodies_appear_and_vanish_on_a_page(browser: Any, tmp_path: Path) -> None:
     run = record_changing(tmp_path / "r")

@@ -13,7 +13,7 @@ from ...errors import LapjointError
 from ...scene import STATE_SIZE, Scene
 from ...scene.states import there
 from .batch import Batch
-from .camera import Camera, as_camera, frame_points
+from .camera import Camera, as_camera, frame_points, look_axes
 
 Array = NDArray[np.float64]
 
@@ -87,9 +87,20 @@ class Stage:
 
     def framing_camera(self, tables: Sequence[ArrayLike], aspect: float, direction: ArrayLike | None = None) -> Camera:
         """One that has the bodies in its picture in all these states, looking along a direction or a good one."""
+        return frame_points(self._corners(tables), aspect, direction=direction)
+
+    def narrowest(self, camera: Camera, tables: Sequence[ArrayLike], aspect: float) -> float:
+        """The narrowest picture, width by height, that has all bodies that one of this aspect has in these states."""
+        seen = (self._corners(tables) - camera.eye) @ look_axes(np.subtract(camera.target, camera.eye)).T
+        ahead = seen[seen[:, 2] < 0]
+        sides = np.abs(ahead[:, 0]) / (-ahead[:, 2] * np.tan(np.radians(camera.fov) / 2))
+        return float(sides[sides <= aspect].max(initial=0.1))
+
+    def _corners(self, tables: Sequence[ArrayLike]) -> Array:
+        """Corners of boxes around the bodies that a picture is about, in all these states."""
         points = []
         for states in tables:
             places = self.places(states)
             corners = self.batch.corners(places.positions, places.quaternions)
             points.append(corners[self.focus(places)].reshape(-1, 3))
-        return frame_points(np.concatenate(points), aspect, direction=direction)
+        return np.concatenate(points)

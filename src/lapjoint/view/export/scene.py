@@ -40,7 +40,12 @@ def scene_parts(stage: Stage, tables: Sequence[ArrayLike]) -> tuple[dict[str, An
             {"kind": kind, "first_index": first, "index_count": size} for kind, size, first, _ in surfaces.tolist()
         ],
         "models": [{"first": first, "sizes": sizes} for first, sizes in batch.levels()],
-        "camera": {"eye": list(camera.eye), "target": list(camera.target), "fov": camera.fov},
+        "camera": {
+            "eye": list(camera.eye),
+            "target": list(camera.target),
+            "fov": camera.fov,
+            "narrowest": stage.narrowest(camera, tables, _ASPECT),
+        },
         "light": key.tolist(),
         "fill_light": fill.tolist(),
         "static_color": to_linear(STATIC_COLOR).tolist(),

@@ -14,18 +14,26 @@ function lookAxes(forward) {
 }
 
 class Camera {
-  constructor({ eye, target, fov }) {
-    this.first = { eye, target };
+  constructor({ eye, target, fov, narrowest }) {
+    this.first = { eye, target, narrowest };
     this.fov = (fov * Math.PI) / 180;
+    this.back = 1; // how many times as far as the first eye: all is seen in a narrow window too
     this.reset();
   }
 
   reset() {
     const away = sub(this.first.eye, this.first.target);
     this.target = [...this.first.target];
-    this.distance = Math.hypot(...away);
-    this.climb = Math.asin(away[2] / this.distance);
+    this.climb = Math.asin(away[2] / Math.hypot(...away));
+    this.distance = this.back * Math.hypot(...away);
     this.turn = Math.atan2(away[1], away[0]);
+  }
+
+  // Step back for a window that is too narrow for what the first eye sees, and forth again.
+  fit(aspect) {
+    const back = Math.max(1, this.first.narrowest / aspect);
+    this.distance *= back / this.back;
+    this.back = back;
   }
 
   // From the target to the eye.

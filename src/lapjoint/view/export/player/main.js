@@ -19,7 +19,8 @@ class Player {
     this.show = bindBar(this);
     bindPointer(this.canvas, this.camera, () => this.redraw());
     bindKeys(this);
-    window.addEventListener("resize", () => this.redraw());
+    window.addEventListener("resize", () => this.resize());
+    this.resize();
     this.redraw(true);
   }
 
@@ -52,6 +53,11 @@ class Player {
   setMode(mode) {
     this.mode = mode;
     this.redraw(true);
+  }
+
+  resize() {
+    this.camera.fit(this.canvas.clientWidth / Math.max(1, this.canvas.clientHeight));
+    this.redraw();
   }
 
   home() {
