@@ -10,6 +10,8 @@ import lapjoint
 SIZE = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 
 scene = lapjoint.scenes.build("chain-mail", SIZE)
+if SIZE < 200:
+    scene.camera = ((-2.2, -4.2, 3.1), (0.0, 0.0, 1.2))  # of pictures and pages [m]: the post is taller than the sheet
 with lapjoint.Simulation(scene, lapjoint.Params(workers=3)) as simulation:
     for frame in simulation.frames(steps=240, every=60):
         depth = 1e3 * simulation.profile.penetration

@@ -14,6 +14,7 @@ PATH = Path(sys.argv[1] if len(sys.argv) > 1 else Path(tempfile.mkdtemp()) / "li
 EYE, BEAMS, TURNS, RANGE = np.array([0.0, -7.0, 3.0]), 96, 480, 25.0
 
 scene = lapjoint.Scene("heap", timestep=0.005)
+scene.camera = ((8, -14, 9), (0, -0.5, 0.5))
 scene.add_static(lapjoint.Plane())
 scene.add_static(lapjoint.Box((14.0, 0.2, 3.0)), (0, 6, 1.5))
 shapes = [
@@ -51,7 +52,7 @@ share = np.clip(distance / 16, 0, 1)[:, None]
 colors = np.concatenate([1 - share, 1 - np.abs(2 * share - 1), share], axis=1) * 0.85 + 0.1
 drawn = lapjoint.Scene("points")
 drawn.add_bodies(lapjoint.Sphere(0.03), cloud)
-picture(drawn, PATH, colors=colors, camera=((8, -14, 9), (0, -0.5, 0.5)))
+picture(drawn, PATH, colors=colors, camera=scene.camera)
 print(f"{len(cloud):,} points from {distance.min():.2f} to {distance.max():.2f} m in {PATH}")
 assert seen_of.all(), "it has seen bodies of all three workers"
 assert len(cloud) > 20_000

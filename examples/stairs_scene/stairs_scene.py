@@ -27,5 +27,5 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
     scene.add_bodies(
         [shapes[k % 3] for k in rows], places, turns, linear_velocities=velocities, material=Material(friction=0.3)
     )
-    scene.camera = ((9.0, -9.0, 6.0), (3.0, 0.0, 1.5))
+    scene.camera = ((10.5, -11.5, 7.5), (3.2, 0.0, 2.2))
     return scene
