@@ -40,6 +40,7 @@ class Made:
     step_count: int = 0
     timestep: float = 0.002
     incidents: list[Incident] = field(default_factory=list)
+    contacts_wanted: list[Any] = field(default_factory=list)
     resumed_from: dict[str, str | int] | None = None
     interface: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
