@@ -5,7 +5,8 @@
 For every fault a run with it and one without take the same steps; they are the same bit for bit until the fault. What
 differs right after the faulty step is the jump, over the bodies of all workers. Then the run goes on for some steps.
 The table has one row per scene and fault: the trials, how many survived (went on to the end) or stopped cleanly (one
-error that names worker and bodies, states as before the step), bodies lost, the largest and the middle jump, the
+error that names worker and bodies, states as before the step), bodies lost, bodies removed (by quarantine, because they
+give NaN even though frozen, and with an incident that says so), the largest and the middle jump of all others, the
 largest distance that any body moves in the faulty step without the fault, and the time to recover.
 """
 
@@ -42,6 +43,7 @@ class Trial:
     survived: bool
     stopped: bool
     lost_count: int
+    removed_count: int
     jump_m: float
     jump_m_s: float
     recovery_s: float
@@ -84,13 +86,14 @@ def try_fault(reference: Reference, params: Params, step: int, fault: Callable[[
         except SimulationStopped as error:
             at, after = simulation.step_count, simulation.states
             clean = bool(error.body_ids) and np.array_equal(after, reference.states[at])
-        states, without = simulation.states, reference.states[at]
-        held = np.isin(np.arange(len(states)), simulation.frozen_ids)
-        homeless = int((simulation.membership.worker_counts() == 0).sum())
+        states, without, alive = simulation.states, reference.states[at], simulation.alive
+        held = np.isin(np.arange(len(states)), simulation.frozen_ids) | ~alive
+        homeless = int((alive & (simulation.membership.worker_counts() == 0)).sum())
         return Trial(
             survived=not clean and simulation.step_count == at + GO_ON,
             stopped=clean,
             lost_count=homeless + int((~np.isfinite(states).all(axis=1)).sum()),
+            removed_count=int((~alive).sum()),
             jump_m=float(np.linalg.norm((after - without)[~held, :3], axis=1).max()),
             jump_m_s=float(np.linalg.norm((after - without)[~held, 7:10], axis=1).max()),
             recovery_s=sum(event.recovery_s for event in simulation.incidents),
@@ -179,6 +182,7 @@ def summed_up(reference: Reference, fault: str, done: list[Trial]) -> dict[str, 
         "survived": sum(trial.survived for trial in done),
         "stopped_cleanly": sum(trial.stopped for trial in done),
         "lost_bodies": sum(trial.lost_count for trial in done),
+        "removed_bodies": sum(trial.removed_count for trial in done),
         "jump_mm_largest": f"{1e3 * max(trial.jump_m for trial in done):.3g}",
         "jump_mm_median": f"{1e3 * median(trial.jump_m for trial in done):.3g}",
         "jump_mm_s_largest": f"{1e3 * max(trial.jump_m_s for trial in done):.3g}",

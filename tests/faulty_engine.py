@@ -83,7 +83,7 @@ def tell(kind: str, body: int, times: int = 1, when: str = "end") -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    part = path.with_suffix(".part")
+    part = path.with_suffix(f".{os.getpid()}")  # several workers may have the body
     part.write_text(text)
     part.replace(path)
 

@@ -457,7 +457,7 @@ PARTS = {
     "recovery": (
         *("incidents", "_scene", "_params", "_runtime", "_builder", "_frozen", "_remove"),
         *("_plan", "_overlap", "_overlap_before", "_number"),  # of the step that is taken
-        *("_failed_at", "_put_back_now", "_quarantined", "_one_by_one_until"),
+        *("_failed_at", "_put_back_now", "_removed_now", "_quarantined", "_one_by_one_until"),
     ),
 }
 

@@ -286,6 +286,27 @@ def test_nan_is_contained_to_its_body(bowl: Scene, faulty: None, runtime: str, k
         assert moved.sum() == bowl.body_count - 1
 
 
+def test_a_body_of_several_workers_is_frozen_before_it_is_removed(faulty: None) -> None:
+    """It was removed at the word of the second worker, and left NaN in its row; with three workers the run ended."""
+    with start(scenes.build("chain", 24), runtime="inline", engine="faulty", quarantine=True) as simulation:
+        simulation.step(10)
+        body = int(simulation.overlap[np.argmax(simulation.membership.worker_counts()[simulation.overlap])])
+        count = int(simulation.membership.worker_counts()[body])
+        assert count > 1
+        tell("silent nan", body, times=2 * count)
+        simulation.step(3)
+        failed = count * ["not finite"]
+        assert [event.kind for event in simulation.incidents] == [*failed, *failed, "quarantine"]
+        assert simulation.frozen_ids.tolist() == [body]
+        simulation.release([body])
+        tell("silent nan", body, times=-1)
+        simulation.step(3)
+        assert [event.kind for event in simulation.incidents][-1] == "removed"
+        assert not simulation.alive[body]
+        assert not simulation.states[body].any()
+        assert np.isfinite(simulation.states).all()
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_nan_that_comes_back_though_frozen_leaves_the_engines(bowl: Scene, faulty: None, workers: int) -> None:
     with start(bowl, runtime="inline", engine="faulty", quarantine=True, workers=workers) as simulation:

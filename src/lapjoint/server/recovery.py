@@ -105,6 +105,7 @@ class Recovery:
         self._overlap_before: Array = np.empty((0, STATE_SIZE))
         self._failed_at: dict[int, deque[int]] = {}
         self._put_back_now: dict[int, Array] = {}  # bodies, and their states before the step
+        self._removed_now: Ids = NOBODY
         self._quarantined: set[int] = set()
         self._one_by_one_until = 0
 
@@ -115,6 +116,7 @@ class Recovery:
     def take_step(self, plan: StepPlan) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
         self._put_back_now.clear()
+        self._removed_now = NOBODY
         self._plan, self._overlap = plan, plan.weights.bodies
         if self._params.quarantine:
             self._overlap_before = self._runtime.border_states[self._overlap]
@@ -125,9 +127,11 @@ class Recovery:
             began, incident_count = time.perf_counter(), len(self.incidents)
             # A body that is not finite is judged in the step in which it becomes so: which one that is shows in time.
             judged = [failure for failure in failures if plan.steps == 1 or failure.kind != "not finite"]
+            verdicts = []
             for failure in judged:
                 times[failure.worker] += 1
-                self._carry_out(self._judge(plan, failure, times[failure.worker]), plan, failure, failures)
+                verdicts.append(self._judge(plan, failure, times[failure.worker]))
+            self._carry_out(verdicts, plan, judged, failures)
             if plan.steps > 1:
                 self._one_by_one_until, plan.steps = plan.step_count + plan.steps, 1
             repeated = self._repeat(plan, failures)
@@ -151,6 +155,7 @@ class Recovery:
 
     def contain_runaways(self, step_count: int) -> None:
         """After a step: freeze bodies that pass the speed limit where they were before it."""
+        self._runtime.states[self._removed_now] = 0.0  # blended once more, if several workers had them
         limit = self._params.speed_limit
         if not self._params.quarantine or limit is None:
             return
@@ -217,13 +222,20 @@ class Recovery:
     # ---- what is done about it -------------------------------------------------------------------------------------
 
     def _carry_out(
-        self, verdict: Verdict, plan: StepPlan, failure: WorkerFailure, together: Sequence[WorkerFailure]
+        self,
+        verdicts: Sequence[Verdict],
+        plan: StepPlan,
+        judged: Sequence[WorkerFailure],
+        together: Sequence[WorkerFailure],
     ) -> None:
-        """Freeze bodies or end the run, where that is the verdict. `together` are all failures of the same moment."""
-        if verdict.action is Action.QUARANTINE:
-            self._quarantine(plan, np.array(verdict.bodies, np.int32))
-        elif verdict.action is Action.STOP:
-            self._stop(plan, failure, together, verdict.why)
+        """Freeze bodies or end the run, where that is the verdict. `together` are all failures of the same moment:
+        several workers that have the same body name it at once."""
+        for verdict, failure in zip(verdicts, judged, strict=True):
+            if verdict.action is Action.STOP:
+                self._stop(plan, failure, together, verdict.why)
+        bodies = sorted({body for verdict in verdicts for body in verdict.bodies})
+        if bodies:
+            self._quarantine(plan, np.array(bodies, np.int32))
 
     def _repeat(self, plan: StepPlan, failures: Sequence[WorkerFailure]) -> Sequence[Reply | WorkerFailure | None]:
         """The step once more, for fresh workers in place of these. Rows that a worker may have half written are put
@@ -256,11 +268,12 @@ class Recovery:
         """Freeze bodies, without forces; those that are frozen already leave the engines."""
         known = np.array([body in self._quarantined for body in bodies.tolist()])
         self._put_back(bodies)
-        if known.all():
-            self._remove(bodies)
         slot_body = plan.weights.rows
         slots = np.flatnonzero(np.isin(slot_body, bodies))
         self._runtime.worker_states[slots] = self._runtime.states[slot_body[slots]]
+        if known.all():
+            self._remove(bodies)
+            self._removed_now = bodies
         for worker, command in enumerate(plan.commands):
             kept = ~np.isin(command.force_ids, bodies)
             plan.commands[worker] = replace(command, force_ids=command.force_ids[kept], forces=command.forces[kept])
