@@ -155,7 +155,8 @@ class Recovery:
 
     def contain_runaways(self, step_count: int) -> None:
         """After a step: freeze bodies that pass the speed limit where they were before it."""
-        self._runtime.states[self._removed_now] = 0.0  # blended once more, if several workers had them
+        if len(self._removed_now):
+            self._runtime.states[self._removed_now] = 0.0  # blended once more, if several workers had them
         limit = self._params.speed_limit
         if not self._params.quarantine or limit is None:
             return
