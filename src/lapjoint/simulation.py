@@ -208,7 +208,7 @@ class Simulation:
         self._frozen.put_back(runtime, now.commands)
         if self._sensing.is_used:
             self._sensing.end_step(profile.steps)
-        self._recovery.contain_runaways(now.step_count)
+        self._recovery.end_step(now.step_count)
         profile.server_ms += 1e3 * (time.thread_time() - start - runtime.wait_cpu_s)
         profile.divide_times()
         self._last_step_ms = profile.step_ms

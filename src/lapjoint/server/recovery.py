@@ -153,10 +153,14 @@ class Recovery:
         sent = [command for command in commands if command is not None]
         return self._runtime.step(commands, plan.work.begin(sent, again))
 
-    def contain_runaways(self, step_count: int) -> None:
-        """After a step: freeze bodies that pass the speed limit where they were before it."""
+    def end_step(self, step_count: int) -> None:
+        """After states are merged."""
         if len(self._removed_now):
             self._runtime.states[self._removed_now] = 0.0  # blended once more, if several workers had them
+        self._contain_runaways(step_count)
+
+    def _contain_runaways(self, step_count: int) -> None:
+        """Freeze bodies that pass the speed limit where they were before the step."""
         limit = self._params.speed_limit
         if not self._params.quarantine or limit is None:
             return
@@ -274,7 +278,7 @@ class Recovery:
         self._runtime.worker_states[slots] = self._runtime.states[slot_body[slots]]
         if known.all():
             self._remove(bodies)
-            self._removed_now = bodies
+            self._removed_now = np.union1d(self._removed_now, bodies)
         for worker, command in enumerate(plan.commands):
             kept = ~np.isin(command.force_ids, bodies)
             plan.commands[worker] = replace(command, force_ids=command.force_ids[kept], forces=command.forces[kept])
