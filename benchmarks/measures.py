@@ -3,8 +3,7 @@
     python benchmarks/measures.py [SCENE...] [--steps N] [--csv FILE]
 
 A scene runs for `--warmup` steps, so that bodies are in contact. Then every step is measured by each kind alone, in
-turn; a figure is the median over the steps. Joint gaps, penetration and residuals of default runs are what workers
-send with their step.
+turn; a figure is the median over the steps. Penetration and residuals are what workers send with their step.
 """
 
 from __future__ import annotations
