@@ -69,16 +69,18 @@ def take_fault(active: list[int], when: str) -> dict[str, Any] | None:
     if not path.exists():
         return None
     fault: dict[str, Any] = json.loads(path.read_text())
-    if fault["body"] not in active or fault["times"] == 0 or fault.get("when", "end") != when:
+    here = [body for body in fault["bodies"] if body in active]
+    if not here or fault["times"] == 0 or fault.get("when", "end") != when:
         return None
     replace_text(path, json.dumps(fault | {"times": fault["times"] - 1}))
-    return fault
+    return fault | {"body": here[0]}
 
 
-def tell(kind: str, body: int, times: int = 1, when: str = "end") -> None:
+def tell(kind: str, *bodies: int, times: int = 1, when: str = "end") -> None:
     """The next `times` steps of the worker whose body it is go wrong: at their end, or, where workers take them
-    together, at their beginning ("begin"), while the others are within theirs."""
-    fault = {"kind": kind, "body": body, "times": times, "when": when}
+    together, at their beginning ("begin"), while the others are within theirs. Of several bodies, the first that the
+    worker has."""
+    fault = {"kind": kind, "bodies": bodies, "times": times, "when": when}
     replace_text(Path(os.environ[VARIABLE]), json.dumps(fault))
 
 

@@ -307,6 +307,21 @@ def test_a_body_of_several_workers_is_frozen_before_it_is_removed(faulty: None) 
         assert np.isfinite(simulation.states).all()
 
 
+def test_bodies_that_leave_one_after_the_other_in_one_step_all_have_empty_rows(faulty: None) -> None:
+    with start(scenes.build("chain", 24), runtime="inline", engine="faulty", quarantine=True) as simulation:
+        simulation.step(10)
+        one, other = simulation.overlap[:2].tolist()
+        for body in (one, other):
+            tell("silent nan", body, times=2)
+            simulation.step()
+        simulation.release([one, other])
+        tell("silent nan", one, other, times=-1)
+        simulation.step()
+        removed = [event.body_ids for event in simulation.incidents if event.kind == "removed"]
+        assert removed == [(one,), (other,)]
+        assert not simulation.states[[one, other]].any()
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_nan_that_comes_back_though_frozen_leaves_the_engines(bowl: Scene, faulty: None, workers: int) -> None:
     with start(bowl, runtime="inline", engine="faulty", quarantine=True, workers=workers) as simulation:
