@@ -23,6 +23,7 @@ from lapjoint import (
     Sphere,
     TriangleMesh,
 )
+from lapjoint.scenes import chain_mail
 from lapjoint.view import Camera, Renderer, blend_colors, label_colors, picture, worker_colors
 from lapjoint.view.draw.batch import Batch
 from lapjoint.view.draw.colors import PALETTE
@@ -292,6 +293,11 @@ def volume(surface: Surface) -> float:
     return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6)
 
 
+def area(surface: Surface) -> float:
+    a, b, c = (surface.vertices[surface.triangles[:, k]] for k in range(3))
+    return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2)
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("sphere", 4 / 3 * np.pi), ("box", 8.0), ("cylinder", 2 * np.pi), ("hull", 8.0)],
@@ -335,6 +341,16 @@ def test_simplified_ring_keeps_its_form() -> None:
     assert len(few.triangles) <= len(whole.triangles) // 4
     assert 0 < error < 0.05
     assert volume(few) == pytest.approx(volume(whole), rel=0.05)
+
+
+def test_simplified_ring_of_capsules_has_no_holes() -> None:
+    """Its parts end within each other: they shrank away from there, down to less than half of the surface."""
+    whole = compound(chain_mail.ring())
+    counts = tuple(len(whole.triangles) // by for by in (3, 8, 20, 50))
+    levels = simplify(whole, counts)
+    assert len(levels) == len(counts)
+    for few, _ in levels:
+        assert area(few) == pytest.approx(area(whole), rel=0.1)
 
 
 def test_large_bodies_get_finer_surfaces() -> None:
