@@ -16,7 +16,16 @@ from .algorithms import ConstraintGraph, Membership, load_algorithms
 from .arrays.checks import as_rows, integer_rows
 from .arrays.pages import trim
 from .arrays.state import PartState, Stateful
-from .engines import ContactPoints, Contacts, Hits, JointBreaks, SensorEvents, check_engines, make_engine, supports
+from .engines import (
+    ContactPoints,
+    Contacts,
+    Hits,
+    JointBreaks,
+    SensorEvents,
+    check_engines,
+    make_worker_engine,
+    supports,
+)
 from .engines.support import first_with_touches
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .params import Params
@@ -118,7 +127,7 @@ class Simulation:
         partition = make_partition(scene, params.workers, params.partition, params.solver_labels)
         params = params.with_solvers(scene, partition)
         check_engines(scene, params)
-        make_engine(scene, params)  # what is wrong with its shapes is found before anything starts
+        make_worker_engine(scene, params)  # what is wrong with its shapes is found before anything starts
         algorithms = load_algorithms(params.algorithms)
         detection = Detection(scene, params, algorithms, states)
         membership = Membership(partition, params.workers)

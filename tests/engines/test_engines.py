@@ -45,7 +45,7 @@ from lapjoint import (
     scenes,
 )
 from lapjoint.cli import app, main
-from lapjoint.engines import Support, engine_version, supports
+from lapjoint.engines import Support, engine_version, registry, supports
 from lapjoint.engines.bounds import Bounds
 from lapjoint.params.engine_choice import EngineChoice
 from lapjoint.recording.origin import versions
@@ -205,6 +205,16 @@ def test_what_an_engine_cannot_do_is_refused_by_name(case: str) -> None:
         make_engine(scene, params)
     with pytest.raises(LapjointError, match=re.escape(message)):
         Simulation(scene, params)
+
+
+def test_a_scene_is_checked_once_for_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each worker did so too, twice: a third of the start, where there are many joints."""
+    checked = []
+    check = registry.check_support
+    monkeypatch.setattr(registry, "check_support", lambda *given: checked.append(check(*given)))
+    with Simulation(scenes.build("chain", 24), Params(workers=3, runtime="inline")) as simulation:
+        simulation.step()
+    assert len(checked) == 1
 
 
 def test_what_an_engine_leaves_out_is_a_warning() -> None:

@@ -21,7 +21,7 @@ from .base import (
     SubstepEngine,
 )
 from .readings import ContactPoints, ReadingEngine, TouchEngine
-from .registry import check_engines, engine_names, engine_version, make_engine, supports
+from .registry import check_engines, engine_names, engine_version, make_engine, make_worker_engine, supports
 from .state import EngineState, join_states
 from .step_tables import SENSOR_KINDS, Hits, JointBreaks, SensorEvents, StepTable, TouchReports
 from .support import Support
@@ -59,5 +59,6 @@ __all__ = [
     "engine_version",
     "join_states",
     "make_engine",
+    "make_worker_engine",
     "supports",
 ]

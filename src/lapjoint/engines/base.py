@@ -83,7 +83,7 @@ class Engine(Protocol):
     """One world. It starts empty but for the static bodies."""
 
     supports: ClassVar[Support]
-    """What it can do; `make_engine` refuses the rest by name before it makes one."""
+    """What it can do; the rest is refused by name before one is made."""
 
     def __init__(self, scene: Scene, params: Params) -> None:
         """`params` are resolved, with this engine's precision; scene and params are checked."""

@@ -87,23 +87,30 @@ def check_engines(scene: Scene, params: Params, warn: bool = True) -> None:
     for name, own in settings:
         check_support(name, load_engine(name).supports, scene, own)
     for name, own in settings:
-        engine = _checked(name, scene, own)
+        engine = load_engine(name)
+        engine.check(scene, own)
         if warn and name not in warned:
             warn_of_left_out(name, engine.supports, scene)
             warned.add(name)
 
 
-def _checked(name: str, scene: Scene, params: Params) -> type[Engine]:
-    engine = load_engine(name)
-    check_support(name, engine.supports, scene, params)
-    engine.check(scene, params)
-    return engine
-
-
 def make_engine(scene: Scene, params: Params | None = None, worker: int = 0) -> Engine:
     """The engine that `params` names for a worker, empty but for the scene's static bodies."""
-    params = (params or Params()).resolved(scene)
+    engine, own = _of_worker(scene, params or Params(), worker)
+    check_support(own.engine, engine.supports, scene, own)
+    engine.check(scene, own)
+    return engine(scene, own)
+
+
+def make_worker_engine(scene: Scene, params: Params, worker: int = 0) -> Engine:
+    """The same within a run, where `check_engines` has passed: no worker looks through all joints once more."""
+    engine, own = _of_worker(scene, params, worker)
+    return engine(scene, own)
+
+
+def _of_worker(scene: Scene, params: Params, worker: int) -> tuple[type[Engine], Params]:
+    """Its engine, and the parameters with its own engine, precision and solver."""
+    params = params.resolved(scene)
     name, precision = EngineChoice.parse(params.engine).of(worker, params.precision)
     solver = parse_solvers(params.solver).of(worker)
-    params = replace(params, engine=name, precision=precision, solver=solver)
-    return _checked(name, scene, params)(scene, params)
+    return load_engine(name), replace(params, engine=name, precision=precision, solver=solver)

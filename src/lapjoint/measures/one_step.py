@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import DrivingEngine, KinematicEngine, make_engine
+from ..engines import DrivingEngine, KinematicEngine, make_worker_engine
 from ..engines.follow import follow
 from ..errors import LapjointError
 from ..simulation import Simulation
@@ -32,7 +32,7 @@ class OneStep:
         self._every = int(every)
         self._bodies = np.empty(0, np.int32)
         self._known: tuple[object, ...] = ()  # of the scene, as the engine has it
-        self._engine = make_engine(simulation.scene, simulation.params)
+        self._engine = make_worker_engine(simulation.scene, simulation.params)
         self._iterations = simulation.params.iterations
         self._start: Array | None = None
         self._forces: dict[int, Array] = {}

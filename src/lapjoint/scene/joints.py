@@ -419,15 +419,17 @@ def frame_axes(joint: Joint) -> tuple[tuple[float, float, float], tuple[float, f
 def counts_turns(joints: Columns, first: int = 0) -> NDArray[np.bool_]:
     """Of which joints of a table, from number `first` on, the angle is counted over turns; see Hinge and SixAxis.
     Native code has it too."""
-    kind, lower, upper = joints.kind[first:], joints.lower[first:], joints.upper[first:]
+    found = np.isin(joints.kind[first:], (JointKind.HINGE, JointKind.SIX_AXIS))
+    rows = np.flatnonzero(found)  # there may be none among very many
+    lower, upper, force = (table[first + rows] for table in (joints.lower, joints.upper, joints.drive_max_force))
     locked = (lower == 0) & (upper == 0)
-    found = np.zeros(len(kind), bool)
+    found[rows] = False
     for axis, others in ((3, (4, 5)), (5, (3, 4))):
         limits = np.stack([lower[:, axis], upper[:, axis]])
         far = (np.isfinite(limits) & (np.abs(limits) > np.pi)).any(axis=0)
         alone = locked[:, others[0]] & locked[:, others[1]] & ~locked[:, axis]
-        found |= alone & (far | (joints.drive_max_force[first:, axis] > 0))
-    return found & np.isin(kind, (JointKind.HINGE, JointKind.SIX_AXIS))
+        found[rows] |= alone & (far | (force[:, axis] > 0))
+    return found
 
 
 def counted_angles(angles: ArrayLike, half_turns: ArrayLike) -> NDArray[np.float64]:

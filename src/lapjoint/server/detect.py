@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..algorithms import Algorithms, ConstraintGraph, Membership, NearPairFinder
 from ..algorithms.membership import shared_before
 from ..arrays.state import PartState
-from ..engines import CONTACT_MARGIN, Contacts, EngineState, GrowingEngine, make_engine
+from ..engines import CONTACT_MARGIN, Contacts, EngineState, GrowingEngine, make_worker_engine
 from ..engines.follow import follow
 from ..errors import PenetrationWarning
 from ..params import Params
@@ -73,7 +73,7 @@ class ServerDetector:
         self, scene: Scene, params: Params, states: Array | None = None, make_finder: FinderMaker | None = None
     ) -> None:
         """`states` are those of all bodies now; the scene's, unless given. The finder looks ahead for fast bodies."""
-        self._scene, self._engine = scene, make_engine(scene, params)
+        self._scene, self._engine = scene, make_worker_engine(scene, params)
         ahead = looks_ahead(params) if make_finder is not None else 0.0
         self._make_finder = (
             partial(make_finder, scene, contact_margin(params), ahead) if ahead and make_finder else None
@@ -125,7 +125,7 @@ class WorkerDetector:
     needs_all_states: ClassVar[bool] = False
 
     def __init__(self, scene: Scene, params: Params, make_finder: FinderMaker) -> None:
-        self._scene, self._engine = scene, make_engine(scene, params)
+        self._scene, self._engine = scene, make_worker_engine(scene, params)
         self._make_finder = partial(make_finder, scene, contact_margin(params), looks_ahead(params))
         self._finder = self._make_finder()
         self.met = NO_PAIRS

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import Contacts, make_engine
+from ..engines import Contacts, make_worker_engine
 from ..errors import LapjointError
 from ..params import Params
 from ..scene import Scene
@@ -23,7 +23,7 @@ def start_contacts(scene: Scene, params: Params, states: NDArray[np.float64], as
     first worker, whoever is asked: the answer is that of one engine with all bodies."""
     bodies = asked["bodies"]
     try:
-        engine = make_engine(scene, params)
+        engine = make_worker_engine(scene, params)
         engine.activate(bodies, states[bodies])
         engine.detect()
         found = engine.contacts()

@@ -31,7 +31,7 @@ from ..engines import (
     SubstepEngine,
     TouchEngine,
     TouchReports,
-    make_engine,
+    make_worker_engine,
 )
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
@@ -78,7 +78,7 @@ class Worker:
 
     def __init__(self, index: int, scene: Scene, params: Params, states: Array, worker_states: Array) -> None:
         self.index = index
-        self._scene, self._engine = scene, make_engine(scene, params, index)
+        self._scene, self._engine = scene, make_worker_engine(scene, params, index)
         self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
         self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
         self._sleeping = self._engine if params.sleep and isinstance(self._engine, SleepingEngine) else None
