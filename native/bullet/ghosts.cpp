@@ -164,9 +164,9 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
     }
     outline.box.include(one.box);
     bool is_jointed = false;
-    each_joint(id, [&](int joint) {
+    joint_lists_.each(id, [&](int joint) {
       const int other = other_end(joint, id);
-      is_jointed |= !joint_broken_[joint] && other != kWorld && !is_own(other);
+      is_jointed |= !joint_lists_.is_broken(joint) && other != kWorld && !is_own(other);
     });
     if (is_jointed) jointed.push_back(id);
   }
@@ -204,9 +204,9 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
     pair.worker = worker;
     const std::vector<std::int32_t>& there = jointed_there[worker];  // ascending
     for (const int id : jointed)
-      each_joint(id, [&](int joint) {
+      joint_lists_.each(id, [&](int joint) {
         const int other = other_end(joint, id);
-        if (!joint_broken_[joint] && std::binary_search(there.begin(), there.end(), other))
+        if (!joint_lists_.is_broken(joint) && std::binary_search(there.begin(), there.end(), other))
           pair.joints.push_back({id, other});
       });
     if (pair.joints.empty() && !outline.box.meets(outlines[worker].box)) continue;

@@ -69,14 +69,12 @@ void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out) {
 }
 
 void PairFilter::ignore(int body_a, int body_b) {
-  ++ignored_[pair_key(std::min(body_a, body_b), std::max(body_a, body_b))];
+  ignored_.insert(pair_key(std::min(body_a, body_b), std::max(body_a, body_b)));
 }
 
-bool PairFilter::stop_ignoring(int body_a, int body_b) {
-  const auto found = ignored_.find(pair_key(std::min(body_a, body_b), std::max(body_a, body_b)));
-  if (found == ignored_.end() || --found->second > 0) return false;
-  ignored_.erase(found);
-  return true;
+bool PairFilter::ignores(int body_a, int body_b) const {
+  if (!ignored_.empty() && ignored_.count(pair_key(std::min(body_a, body_b), std::max(body_a, body_b)))) return true;
+  return joints_.keep_apart(body_a, body_b);
 }
 
 bool PairFilter::needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const {
@@ -86,8 +84,8 @@ bool PairFilter::needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy
   const int low = std::min(a->m_uniqueId, b->m_uniqueId);
   const int high = std::max(a->m_uniqueId, b->m_uniqueId);
   if (low >= kStaticBase) return false;
-  if (!is_own(low, high >= kStaticBase ? -1 : high)) return false;
-  return ignored_.empty() || ignored_.count(pair_key(low, high)) == 0;
+  if (high >= kStaticBase) return is_own(low, -1);
+  return is_own(low, high) && !ignores(low, high);
 }
 
 void BatchPairCache::remove_pairs_of(const std::vector<char>& leaving_by_id, btDispatcher& dispatcher) {

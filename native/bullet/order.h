@@ -9,9 +9,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "bullet/joint_lists.h"
 
 namespace lapjoint {
 
@@ -41,12 +43,12 @@ std::pair<int, int> manifold_bodies(btPersistentManifold& manifold);
 // All manifolds that hold at least one point, in canonical order.
 void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out);
 
-// Which pairs may touch: groups and masks, never two static bodies, never an ignored pair.
+// Which pairs may touch: groups and masks, never two static bodies, never an ignored pair or one that a joint holds.
 class PairFilter : public btOverlapFilterCallback {
  public:
-  // As often as it is called for a pair, `stop_ignoring` has to be. That returns whether they may touch now.
+  explicit PairFilter(const JointLists& joints) : joints_(joints) {}
   void ignore(int body_a, int body_b);
-  bool stop_ignoring(int body_a, int body_b);
+  bool ignores(int body_a, int body_b) const;
   // Bodies of other workers, by number, touch only those that are none. Read in place; may change for those that are
   // not active.
   void set_ghosts(const std::vector<char>* is_ghost) { is_ghost_ = is_ghost; }
@@ -57,7 +59,8 @@ class PairFilter : public btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override;
 
  private:
-  std::unordered_map<std::uint64_t, int> ignored_;
+  const JointLists& joints_;
+  std::unordered_set<std::uint64_t> ignored_;  // whatever their joints are
   const std::vector<char>* is_ghost_ = nullptr;
 };
 

@@ -440,7 +440,7 @@ void BulletWorld::read_island(SleepingIsland& island) {
       measures.penetration_sum += std::max(contact.depth, 0.0);
       measures.penetration_max = std::max(measures.penetration_max, contact.depth);
     }
-    each_joint(id, [&](int joint) {
+    joint_lists_.each(id, [&](int joint) {
       const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
       if (a != id || !joint_live_[joint] || !is_resting_reported(a, b)) return;
       const bool to_world = b == kWorld;

@@ -96,11 +96,9 @@ void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& join
   frozen_.set_body_count(bodies.count);
   is_ghost_.resize(bodies.count, 0);
   mark_.resize(bodies.count, 0);
-  first_end_.resize(bodies.count, -1);
   const int first = static_cast<int>(joint_live_.size());
   joint_live_.resize(joints.count, 0);
-  joint_broken_.resize(joints.count, 0);
-  next_end_.resize(2 * joints.count, -1);
+  joint_lists_.set_joints(bodies.count, joints);
   if (substeps_) {
     substeps_->set_tables(bodies.count, joints);
     substeps_->watch_touches(bodies.touches);
@@ -110,12 +108,7 @@ void BulletWorld::set_tables(const BodyColumns& bodies, const JointColumns& join
   for (int j = first; j < joints.count; ++j) {
     const int a = joints.body_a[j], b = joints.body_b[j];
     wake_joint(j);
-    next_end_[2 * j] = std::exchange(first_end_[a], 2 * j);
-    if (b != kWorld) next_end_[2 * j + 1] = std::exchange(first_end_[b], 2 * j + 1);
-    if (!joints.collide[j] && b != kWorld) {
-      filter_.ignore(a, b);
-      remove_pair(a, b);
-    }
+    if (!joints.collide[j] && b != kWorld) remove_pair(a, b);
     joined.push_back(a);
   }
   connect_joints(joined.data(), static_cast<int>(joined.size()));
@@ -324,9 +317,9 @@ void BulletWorld::find_pairs_of(const std::vector<int>& ids) {
 void BulletWorld::connect_joints(const int* ids, int count) {
   const std::size_t before = joints_.size();
   for (int i = 0; i < count; ++i) {
-    each_joint(ids[i], [&](int joint) {
+    joint_lists_.each(ids[i], [&](int joint) {
       const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
-      if (joint_live_[joint] || joint_broken_[joint] || !slots_[a] || (b != kWorld && !slots_[b])) return;
+      if (joint_live_[joint] || joint_lists_.is_broken(joint) || !slots_[a] || (b != kWorld && !slots_[b])) return;
       if (!filter_.is_own(a, b)) return;
       joint_live_[joint] = 1;
       if (substeps_) {
@@ -373,7 +366,7 @@ void BulletWorld::leave(const std::vector<int>& ids, bool migrates) {
     return gone;
   });
   for (const int id : substeps_ ? going : std::vector<int>())  // also of joints that wait for their other bodies
-    each_joint(id, [&](int joint) { substeps_->forget_joint(joint); });
+    joint_lists_.each(id, [&](int joint) { substeps_->forget_joint(joint); });
   if (substeps_) substeps_->forget_contacts_of(mark_);
   pairs_.remove_pairs_of(mark_, dispatcher_);
   std::erase_if(bodies_, leaving);
@@ -530,7 +523,7 @@ std::vector<int> BulletWorld::cached_joints() const {
   if (!settings_.has_neighbours) return ids;
   ids.clear();  // those that are not live may be so once ghosts are chosen
   for (const int id : bodies_)
-    if (!is_ghost_[id]) each_joint(id, [&](int joint) { ids.push_back(joint); });
+    if (!is_ghost_[id]) joint_lists_.each(id, [&](int joint) { ids.push_back(joint); });
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
@@ -695,15 +688,15 @@ void BulletWorld::break_overloaded(double timestep) {
 }
 
 void BulletWorld::set_broken(const std::vector<int>& joint_ids) {
-  std::vector<char> wanted(joint_broken_.size(), 0);
+  std::vector<char> wanted(joint_live_.size(), 0);
   for (const int joint : joint_ids) {
     if (joint < 0 || joint >= joint_columns_.count)
       throw std::invalid_argument("joint " + std::to_string(joint) + " does not exist");
     wanted[joint] = 1;
   }
   for (int joint = 0; joint < joint_columns_.count; ++joint) {
-    if (wanted[joint] && !joint_broken_[joint]) break_joint(joint);
-    if (!wanted[joint] && joint_broken_[joint]) mend_joint(joint);
+    if (wanted[joint] && !joint_lists_.is_broken(joint)) break_joint(joint);
+    if (!wanted[joint] && joint_lists_.is_broken(joint)) mend_joint(joint);
   }
 }
 
@@ -712,12 +705,12 @@ void BulletWorld::add_broken(const std::vector<int>& joint_ids) {
     if (joint < 0 || joint >= joint_columns_.count)
       throw std::invalid_argument("joint " + std::to_string(joint) + " does not exist");
   for (const int joint : joint_ids)
-    if (!joint_broken_[joint]) break_joint(joint);
+    if (!joint_lists_.is_broken(joint)) break_joint(joint);
 }
 
 void BulletWorld::break_joint(int joint) {
   wake_joint(joint);
-  joint_broken_[joint] = 1;
+  joint_lists_.set_broken(joint, true);
   if (joint_live_[joint]) {
     joint_live_[joint] = 0;
     joints_.erase(std::find_if(joints_.begin(), joints_.end(), [&](const LiveJoint& one) { return one.id == joint; }));
@@ -725,7 +718,7 @@ void BulletWorld::break_joint(int joint) {
   }
   if (substeps_) substeps_->forget_joint(joint);
   const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
-  if (b == kWorld || joint_columns_.collide[joint] || !filter_.stop_ignoring(a, b) || !slots_[a] || !slots_[b]) return;
+  if (b == kWorld || joint_columns_.collide[joint] || filter_.ignores(a, b) || !slots_[a] || !slots_[b]) return;
   // The broadphase looks for pairs of bodies that move out of their boxes: of these it may never again.
   btBroadphaseProxy *first = slot(a).body.getBroadphaseHandle(), *second = slot(b).body.getBroadphaseHandle();
   const auto *leaf_a = static_cast<btDbvtProxy*>(first)->leaf, *leaf_b = static_cast<btDbvtProxy*>(second)->leaf;
@@ -734,12 +727,9 @@ void BulletWorld::break_joint(int joint) {
 
 void BulletWorld::mend_joint(int joint) {
   wake_joint(joint);
-  joint_broken_[joint] = 0;
+  joint_lists_.set_broken(joint, false);
   const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
-  if (b != kWorld && !joint_columns_.collide[joint]) {
-    filter_.ignore(a, b);
-    remove_pair(a, b);
-  }
+  if (b != kWorld && !joint_columns_.collide[joint]) remove_pair(a, b);
   if (!slots_[a] || (b != kWorld && !slots_[b])) return;
   connect_joints(&a, 1);
   members_changed_ = true;

@@ -335,18 +335,12 @@ class BulletWorld {
   WorldSettings settings_;
   BodyColumns body_columns_;
   JointColumns joint_columns_;
-  // Joints of each body, the newest first: an end is twice the joint's number, and one more for its body b.
-  std::vector<int> first_end_, next_end_;
-  template <typename Visit>
-  void each_joint(int body, Visit&& visit) const {
-    for (int end = first_end_[body]; end >= 0; end = next_end_[end]) visit(end / 2);
-  }
-
+  JointLists joint_lists_;
   mutable ShapeLibrary shapes_;
   PartTable parts_;
   WorldConfiguration configuration_;
   PartDispatcher dispatcher_;
-  PairFilter filter_;
+  PairFilter filter_{joint_lists_};
   BatchPairCache pairs_;
   btDbvtBroadphase broadphase_;
   std::unique_ptr<OpenSolver> solver_;
@@ -396,7 +390,7 @@ class BulletWorld {
     std::unique_ptr<btTypedConstraint> constraint;
   };
   std::vector<LiveJoint> joints_;  // ascending
-  std::vector<char> joint_live_, joint_broken_;
+  std::vector<char> joint_live_;
   bool breaks_ = true;
   std::vector<JointBreak> broke_;
   std::vector<Hit> hits_;
