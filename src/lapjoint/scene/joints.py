@@ -423,12 +423,13 @@ def counts_turns(joints: Columns, first: int = 0) -> NDArray[np.bool_]:
     rows = np.flatnonzero(found)  # there may be none among very many
     lower, upper, force = (table[first + rows] for table in (joints.lower, joints.upper, joints.drive_max_force))
     locked = (lower == 0) & (upper == 0)
-    found[rows] = False
+    counted = np.zeros(len(rows), bool)
     for axis, others in ((3, (4, 5)), (5, (3, 4))):
         limits = np.stack([lower[:, axis], upper[:, axis]])
         far = (np.isfinite(limits) & (np.abs(limits) > np.pi)).any(axis=0)
         alone = locked[:, others[0]] & locked[:, others[1]] & ~locked[:, axis]
-        found[rows] |= alone & (far | (force[:, axis] > 0))
+        counted |= alone & (far | (force[:, axis] > 0))
+    found[rows] = counted
     return found
 
 

@@ -1,8 +1,9 @@
 """Simplification: fewer triangles for a surface that is small on the screen, by collapsing edges one after the other.
 
 The next edge is always the one whose collapse moves the surface least, measured by the squared distances from the
-planes of the triangles it stood for (Garland and Heckbert 1997). Where a surface ends, as that of a part of a compound
-does within the next part, planes upright on its rim count too: it would shrink away from there at no cost.
+planes of the triangles it stood for (Garland and Heckbert 1997). A surface may have a boundary, as that of a part of a
+compound has within the next part. Planes through it, perpendicular to the surface, count too: else it would shrink away
+from there at no cost.
 """
 
 from __future__ import annotations
@@ -55,22 +56,22 @@ class _Collapse:
         for k in range(3):
             np.add.at(self._quadrics, triangles[:, k], squares)
             np.add.at(self._areas, triangles[:, k], areas)
-        self._add_rims(vertices, triangles, normals)
+        self._add_boundary(vertices, triangles, normals)
         self._version = np.zeros(len(vertices), int)
         self._heap: list[tuple[float, int, int, int, int, tuple[float, ...]]] = []
         for vertex in range(len(vertices)):
             self._push(vertex, {other for other in self._neighbours(vertex) if other > vertex})
 
-    def _add_rims(self, vertices: Array, triangles: NDArray[np.int64], normals: Array) -> None:
-        """Planes through edges of one triangle alone, upright on it. Each counts as much as a square on its edge."""
+    def _add_boundary(self, vertices: Array, triangles: NDArray[np.int64], normals: Array) -> None:
+        """Planes through boundary edges, those of one triangle, perpendicular to it. Each counts as a square on it."""
         edges = np.concatenate([triangles, np.roll(triangles, -1, axis=1)], axis=0).reshape(2, -1).T
         _, index, counts = np.unique(np.sort(edges, axis=1), axis=0, return_inverse=True, return_counts=True)
-        rims = np.flatnonzero(counts[index.reshape(-1)] == 1)
-        starts, ends = edges[rims].T
+        boundary = np.flatnonzero(counts[index.reshape(-1)] == 1)
+        starts, ends = edges[boundary].T
         along = vertices[ends] - vertices[starts]
         lengths = np.linalg.norm(along, axis=1)
-        upright = np.cross(along, normals[rims // 3]) / np.maximum(lengths, 1e-30)[:, None]
-        planes = np.concatenate([upright, -np.einsum("ij,ij->i", upright, vertices[starts])[:, None]], axis=1)
+        outwards = np.cross(along, normals[boundary // 3]) / np.maximum(lengths, 1e-30)[:, None]
+        planes = np.concatenate([outwards, -np.einsum("ij,ij->i", outwards, vertices[starts])[:, None]], axis=1)
         squares = (lengths**2)[:, None, None] * planes[:, :, None] * planes[:, None, :]
         for corners in (starts, ends):
             np.add.at(self._quadrics, corners, squares)
