@@ -13,6 +13,9 @@ Lanes square_of(const Motion& motion) {
          motion.turned * motion.turned;
 }
 
+// Of a body, in a message.
+std::size_t motion_bytes(bool last) { return sizeof(Motion) + (last ? sizeof(Bodies::Twist) : 0); }
+
 }  // namespace
 
 void Between::define(std::vector<Neighbour> neighbours, std::vector<std::vector<JointDefinition>> joints,
@@ -98,7 +101,7 @@ bool Between::is_finite(const Motion& motion) {
   return std::isfinite(squares[0] + squares[1] + squares[2]);
 }
 
-void Between::send_motion(const Neighbour& neighbour, const Bodies& bodies) {
+void Between::send_motion(const Neighbour& neighbour, const Bodies& bodies, bool last) {
   auto* out = static_cast<Motion*>(mailboxes_->outgoing(neighbour.worker));
   bool finite = true;
   for (const int place : neighbour.border) {
@@ -106,25 +109,32 @@ void Between::send_motion(const Neighbour& neighbour, const Bodies& bodies) {
     finite &= is_finite(bodies.motion[place]);
   }
   if (!finite) throw MotionNotFinite();  // nothing like it is to reach bodies that had no part in it
-  mailboxes_->send(neighbour.worker, neighbour.border.size() * sizeof(Motion));
+  auto* out_last = reinterpret_cast<Bodies::Twist*>(out);
+  if (last)
+    for (const int place : neighbour.border) *out_last++ = bodies.last[place];
+  mailboxes_->send(neighbour.worker, neighbour.border.size() * motion_bytes(last));
 }
 
-void Between::receive_motion(const Neighbour& neighbour, Bodies& bodies) {
-  const std::size_t size = neighbour.ghosts.size() * sizeof(Motion);
+void Between::receive_motion(const Neighbour& neighbour, Bodies& bodies, bool last) {
+  const std::size_t size = neighbour.ghosts.size() * motion_bytes(last);
   const auto* in = static_cast<const Motion*>(mailboxes_->receive(neighbour.worker, size));
   for (const int place : neighbour.ghosts) bodies.motion[place] = *in++;
+  const auto* in_last = reinterpret_cast<const Bodies::Twist*>(in);
+  if (last)
+    for (const int place : neighbour.ghosts) bodies.last[place] = *in_last++;
 }
 
 template <typename Wanted, typename Sweep>
-void Between::take_turns(Bodies& bodies, Wanted&& wanted, Sweep&& sweep) {
+void Between::take_turns(Bodies& bodies, bool last, Wanted&& wanted, Sweep&& sweep) {
   if (mailboxes_) mailboxes_->meet();
   for (int turn = 0; turn < turn_count_; ++turn) {
     const auto is_due = [&](std::size_t n) { return neighbours_[n].turn == turn && wanted(rows_[n]); };
+    const auto reads_last = [&](std::size_t n) { return last && rows_[n].joints.reads_last(); };
     for (std::size_t n = 0; n < neighbours_.size(); ++n)
-      if (is_due(n)) send_motion(neighbours_[n], bodies);
+      if (is_due(n)) send_motion(neighbours_[n], bodies, reads_last(n));
     for (std::size_t n = 0; n < neighbours_.size(); ++n) {
       if (!is_due(n)) continue;
-      receive_motion(neighbours_[n], bodies);
+      receive_motion(neighbours_[n], bodies, reads_last(n));
       sweep(rows_[n], neighbours_[n]);
     }
   }
@@ -153,7 +163,7 @@ void Between::warm_start(Bodies& bodies) const {
 
 void Between::solve(Bodies& bodies) {
   take_turns(
-      bodies, [](const Rows&) { return true; },
+      bodies, true, [](const Rows&) { return true; },
       [&](Rows& rows, const Neighbour&) {
         rows.joints.solve(bodies);
         rows.contacts.solve(bodies);
@@ -163,7 +173,7 @@ void Between::solve(Bodies& bodies) {
 Real Between::relax(Bodies& bodies, bool moved, bool poses) {
   Real residual = 0;
   take_turns(
-      bodies, [](const Rows&) { return true; },
+      bodies, false, [](const Rows&) { return true; },
       [&](Rows& rows, const Neighbour& neighbour) {
         if (moved && poses)
           for (const int place : neighbour.ghosts) bodies.find_pose(place);
@@ -182,7 +192,7 @@ Real Between::largest_overlap(const Bodies& bodies) const {
 
 void Between::bounce(Bodies& bodies) {
   take_turns(
-      bodies, [](const Rows& rows) { return rows.contacts.bounces(); },
+      bodies, false, [](const Rows& rows) { return rows.contacts.bounces(); },
       [&](Rows& rows, const Neighbour&) { rows.contacts.bounce(bodies); });
 }
 

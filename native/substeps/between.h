@@ -77,14 +77,15 @@ class Between {
     ContactSweeps contacts;
     JointSweeps joints;
   };
-  // Sends each neighbour of a turn the motion of its bodies, and calls `sweep` for each with theirs.
+  // Sends each neighbour of a turn the motion of its bodies, and calls `sweep` for each with theirs. `last`: with the
+  // velocities of the last substep's end, where a row between them reads these.
   template <typename Wanted, typename Sweep>
-  void take_turns(Bodies& bodies, Wanted&& wanted, Sweep&& sweep);
-  void send_motion(const Neighbour& neighbour, const Bodies& bodies);
+  void take_turns(Bodies& bodies, bool last, Wanted&& wanted, Sweep&& sweep);
+  void send_motion(const Neighbour& neighbour, const Bodies& bodies, bool last);
   // All workers at once: sends each of the others `own`, and calls `visit` with theirs.
   template <typename Value, typename Visit>
   void exchange_with_all(const Value& own, Visit&& visit);
-  void receive_motion(const Neighbour& neighbour, Bodies& bodies);
+  void receive_motion(const Neighbour& neighbour, Bodies& bodies, bool last);
 
   std::vector<Neighbour> neighbours_;
   std::vector<Rows> rows_;

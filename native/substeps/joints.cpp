@@ -177,9 +177,12 @@ void JointSweeps::define(std::vector<JointDefinition> joints, const std::vector<
   // A joint's axes one after the other: each in a turn of its own.
   std::vector<ConstraintEnds> axis_ends;
   std::vector<Axis> all_axes;
+  reads_last_ = false;
   for (const auto& [key, i] : order) {
     for (int k = 0; k < joints_[i].axis_count; ++k) {
-      if (axes[joints_[i].first_axis + k].kind == AxisDefinition::kDrag) continue;
+      const int kind = axes[joints_[i].first_axis + k].kind;
+      if (kind == AxisDefinition::kDrag) continue;
+      reads_last_ |= kind == AxisDefinition::kSpring || kind == AxisDefinition::kDrive;
       axis_ends.push_back({joints_[i].a, joints_[i].b});
       Axis axis;
       axis.joint = i;

@@ -74,6 +74,8 @@ class JointSweeps {
   void define(std::vector<JointDefinition> joints, const std::vector<AxisDefinition>& axes, int fixed);
   const std::vector<JointDefinition>& joints() const { return joints_; }
   bool empty() const { return joints_.empty(); }
+  // Whether any row reads `Bodies::last`: those of springs and drives do.
+  bool reads_last() const { return reads_last_; }
   // Whether rows are made from `Bodies::pose`; points are not.
   bool needs_poses() const { return !turns_.empty() || !slides_.empty() || !axis_rows_.empty() || !drags_.empty(); }
 
@@ -168,6 +170,7 @@ class JointSweeps {
   std::vector<Drag> drags_;
   std::vector<int> drag_lanes_;  // their joints
   long row_count_ = 0;
+  bool reads_last_ = false;
 };
 
 }  // namespace lapjoint
