@@ -31,12 +31,13 @@ void SubstepWorld::measure_contacts(StepMeasures& into) {
     into.penetration_sum += std::max(depth, 0.0);
     into.penetration_max = std::max(into.penetration_max, depth);
   };
-  for (std::size_t i = 0; i < sources_.size();) {
-    const Source& first = sources_[i];
+  // In the order of their names, on which a sum depends in its last digits: that of the dispatcher is their arrival's.
+  for (std::size_t i = 0; i < sorted_.size();) {
+    const Source& first = sources_[sorted_[i].second];
     int points = 0;
-    Real distance = solver_.contacts[i].distance[0];
-    for (; i < sources_.size() && sources_[i].manifold == first.manifold; ++i) {
-      const Contact& contact = solver_.contacts[i];
+    Real distance = solver_.contacts[sorted_[i].second].distance[0];
+    for (; i < sorted_.size() && sources_[sorted_[i].second].manifold == first.manifold; ++i) {
+      const Contact& contact = solver_.contacts[sorted_[i].second];
       points += contact.point_count;
       for (int k = 0; k < contact.point_count; ++k) distance = std::min(distance, contact.distance[k]);
     }

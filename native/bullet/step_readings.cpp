@@ -71,7 +71,11 @@ void SubstepWorld::sort_by_bodies(std::vector<int>& sources) {
   std::vector<std::pair<std::uint64_t, int>>& keyed = keyed_sources_;  // in one piece: names lie far apart
   keyed.clear();
   for (const int source : sources) keyed.emplace_back(sources_[source].name.bodies, source);
-  const auto rest = [this](int source) { return std::tie(sources_[source].name.parts, sources_[source].name.part); };
+  // A body that comes to another within the step may do so with its surface and with its core: both have one name.
+  const auto rest = [this](int source) {
+    const Source& one = sources_[source];
+    return std::tie(one.name.parts, one.name.part, one.ahead);
+  };
   std::sort(keyed.begin(), keyed.end(), [&](const auto& x, const auto& y) {
     return x.first != y.first ? x.first < y.first : rest(x.second) < rest(y.second);
   });
