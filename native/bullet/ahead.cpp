@@ -328,17 +328,9 @@ void AheadFinder::find(const Question& question) {
 
 void AheadFinder::find_along(const Question& question, const Leg& leg, const std::vector<int>& meetings) {
   const Way& way = leg.way;
-  struct Near : btBroadphaseAabbCallback {
-    std::vector<const btCollisionObject*> found;
-    bool process(const btBroadphaseProxy* proxy) override {
-      found.push_back(static_cast<const btCollisionObject*>(proxy->m_clientObject));
-      return true;
-    }
-  } near;
   btVector3 low, high;
   bound(way, low, high);
   const btVector3 room(question.other_way, question.other_way, question.other_way);
-  broadphase_.aabbTest(low - room, high + room, near);
   const auto number = [](const btCollisionObject* object) { return object->getBroadphaseHandle()->m_uniqueId; };
   std::vector<Way> others;
   const auto is_fast = [&](int id) {
@@ -346,7 +338,7 @@ void AheadFinder::find_along(const Question& question, const Leg& leg, const std
                                      [](const Way& one, int value) { return one.number < value; });
     return at != question.fast.end() && at->number == id;
   };
-  for (const btCollisionObject* object : near.found)
+  for (const btCollisionObject* object : bodies_in_box(broadphase_, low - room, high + room))
     if (!is_fast(number(object))) others.push_back(question.way_of(*object));
   // Fast ones need not be where the tree has them. Two of them are looked at once.
   if (leg.generation == 0)

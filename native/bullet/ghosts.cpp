@@ -20,6 +20,8 @@ namespace {
 // How far a body may move until ghosts are chosen anew: in length units, at least and at most, and in between as far as
 // it moves in some steps. More: more ghosts, chosen less often.
 constexpr btScalar kReach = btScalar(0.05), kMostReach = btScalar(0.5), kStepsAhead = 6;
+// How much farther than its sides the corner of a cube is from its middle.
+constexpr btScalar kCorner = btScalar(0.733);
 
 btScalar reach_of(const btRigidBody& body, double timestep) {
   const btScalar speed =
@@ -150,7 +152,7 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
       const btScalar radius = radius_of(body) + gContactBreakingThreshold;
       low = low_way - btVector3(radius, radius, radius);
       high = high_way + btVector3(radius, radius, radius);
-      one.radius += ahead.length();
+      one.radius += ahead.length() + kCorner * room;
       room = 0;
     }
     one.id = id;

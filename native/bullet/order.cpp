@@ -55,6 +55,27 @@ std::pair<std::uint64_t, std::uint64_t> manifold_key(btPersistentManifold& manif
   return {pair_key(id0, id1), pair_key(part0, part1)};
 }
 
+std::vector<const btCollisionObject*> bodies_in_box(btBroadphaseInterface& broadphase, const btVector3& low,
+                                                    const btVector3& high) {
+  struct Meeting : btBroadphaseAabbCallback {
+    const btVector3 &low, &high;
+    std::vector<const btCollisionObject*> found;
+    Meeting(const btVector3& from, const btVector3& to) : low(from), high(to) {}
+    bool process(const btBroadphaseProxy* proxy) override {
+      const auto* body = static_cast<const btCollisionObject*>(proxy->m_clientObject);
+      btVector3 own_low, own_high;
+      body->getCollisionShape()->getAabb(body->getWorldTransform(), own_low, own_high);
+      const btScalar reach = gContactBreakingThreshold;
+      bool meets = true;
+      for (int k = 0; k < 3; ++k) meets &= own_low[k] - reach <= high[k] && low[k] <= own_high[k] + reach;
+      if (meets) found.push_back(body);
+      return true;
+    }
+  } meeting(low, high);
+  broadphase.aabbTest(low, high, meeting);
+  return std::move(meeting.found);
+}
+
 void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out) {
   out.clear();
   const int count = dispatcher.getNumManifolds();

@@ -40,6 +40,11 @@ std::pair<std::uint64_t, std::uint64_t> manifold_key(btPersistentManifold& manif
 // The numbers of its bodies, kept with it: to ask them for it is to wait for memory.
 std::pair<int, int> manifold_bodies(btPersistentManifold& manifold);
 
+// Bodies whose boxes, with the reach of a contact, meet a box as they are now. Those that the tree has are larger, by
+// how a body has moved so far: a world that goes on from a state has others.
+std::vector<const btCollisionObject*> bodies_in_box(btBroadphaseInterface& broadphase, const btVector3& low,
+                                                    const btVector3& high);
+
 // All manifolds that hold at least one point, in canonical order.
 void collect_contacts(btDispatcher& dispatcher, std::vector<ContactKey>& out);
 

@@ -131,17 +131,18 @@ void SubstepWorld::add_resting(StepMeasures& into) const {
   into.joint_gap_max = std::max(into.joint_gap_max, from.joint_gap_max);
 }
 
-std::vector<SubstepWorld::FastBox> SubstepWorld::fast_boxes(btScalar timestep) const {
-  std::vector<FastBox> found;
-  const auto add = [&](const btVector3& at, btScalar length, btScalar radius) {
+std::vector<SubstepWorld::FastBody> SubstepWorld::fast_bodies(btScalar timestep) const {
+  std::vector<FastBody> found;
+  const auto add = [&](const btRigidBody& body, const btVector3& way, btScalar length, btScalar radius) {
     // What is met may go on as fast as what met it, from the place where that met it.
     const btScalar reach = length + 3 * radius;
-    found.push_back({at - btVector3(reach, reach, reach), at + btVector3(reach, reach, reach)});
+    const btVector3 from = body.getWorldTransform().getOrigin(), room(reach, reach, reach);
+    found.push_back({body.getBroadphaseHandle()->m_uniqueId, from - room, from + room, from, from + way, radius});
   };
   for (std::size_t i = 0; i < bodies_.size(); ++i) {
     const btVector3 &linear = bodies_[i]->getLinearVelocity(), &angular = bodies_[i]->getAngularVelocity();
     if (is_fast(thickness_[i], linear, angular, radii_[i], timestep))
-      add(bodies_[i]->getWorldTransform().getOrigin(),
+      add(*bodies_[i], timestep * (linear + timestep * gravity_),
           timestep * (linear.length() + timestep * gravity_.length() + angular.length() * radii_[i]), radii_[i]);
   }
   for (std::size_t i = 0; i < moving_statics_.size(); ++i) {
@@ -149,8 +150,7 @@ std::vector<SubstepWorld::FastBox> SubstepWorld::fast_boxes(btScalar timestep) c
     const btScalar radius = radius_of(*moving_statics_[i]);
     if (is_fast(std::max(thickness_of(*moving_statics_[i]), thinnest_), timestep * linear, timestep * angular, radius,
                 1))
-      add(moving_statics_[i]->getWorldTransform().getOrigin(), timestep * (linear.length() + angular.length() * radius),
-          radius);
+      add(*moving_statics_[i], timestep * linear, timestep * (linear.length() + angular.length() * radius), radius);
   }
   return found;
 }

@@ -132,6 +132,22 @@ std::vector<int> BulletWorld::thaw_static(int number) {
   return touched;
 }
 
+// Whether a fast body's way comes near another body. Of two workers' bodies no more may count: so near, one is a ghost
+// of the other's worker whenever ghosts were chosen; farther away only by chance.
+static bool comes_near(const SubstepWorld::FastBody& fast, const btCollisionObject& body) {
+  btVector3 low, high;
+  body.getCollisionShape()->getAabb(body.getWorldTransform(), low, high);
+  const btScalar reach = gContactBreakingThreshold + fast.radius;
+  for (int k = 0; k < 3; ++k)
+    if (low[k] - reach > std::max(fast.from[k], fast.to[k]) || std::min(fast.from[k], fast.to[k]) > high[k] + reach)
+      return false;
+  const btVector3 way = fast.to - fast.from, apart = body.getWorldTransform().getOrigin() - fast.from;
+  const btScalar square = way.length2();
+  const btScalar share = square > 0 ? std::clamp(apart.dot(way) / square, btScalar(0), btScalar(1)) : btScalar(0);
+  const btScalar radius = radius_of(static_cast<const btRigidBody&>(body));
+  return (apart - share * way).length2() <= (reach + radius) * (reach + radius);
+}
+
 void BulletWorld::find_touched(double timestep) {
   if (islands_.empty()) return;
   const auto add = [this](int number) {
@@ -144,16 +160,13 @@ void BulletWorld::find_touched(double timestep) {
     add(a);
     add(b);
   }
-  struct Near : btBroadphaseAabbCallback {
-    std::vector<int> found;
-    bool process(const btBroadphaseProxy* proxy) override {
-      found.push_back(proxy->m_uniqueId);
-      return true;
+  for (const SubstepWorld::FastBody& fast : substeps_->fast_bodies(btScalar(timestep)))
+    for (const btCollisionObject* body : bodies_in_box(broadphase_, fast.low, fast.high)) {
+      const int number = body->getBroadphaseHandle()->m_uniqueId;
+      if (number >= kStaticBase || island_[number] == kAwake) continue;
+      const bool is_one_workers = fast.number >= kStaticBase || worker_of(fast.number) == worker_of(number);
+      if (is_one_workers || comes_near(fast, *body)) add(number);
     }
-  } near;
-  for (const SubstepWorld::FastBox& box : substeps_->fast_boxes(btScalar(timestep)))
-    broadphase_.aabbTest(box.low, box.high, near);
-  for (const int number : near.found) add(number);
 }
 
 // Islands that were woken here, or are to be, wake in all workers.
@@ -397,13 +410,17 @@ std::vector<int> BulletWorld::take_moved() {
 
 // Of bodies that sleep: what two workers have is reported by the first of them.
 bool BulletWorld::is_resting_reported(int a, int b) const {
-  for (const int id : {a, b}) {
-    if (id < 0 || id >= kStaticBase || !is_ghost_[id]) continue;
-    for (const NeighbourBodies& neighbour : neighbours_)
-      if (std::binary_search(neighbour.ghosts.begin(), neighbour.ghosts.end(), id)) return self_ < neighbour.worker;
-    return false;
-  }
+  for (const int id : {a, b})
+    if (id >= 0 && id < kStaticBase && is_ghost_[id]) return self_ < worker_of(id);
   return true;
+}
+
+// Whose body it is; of a ghost that no neighbour has any more: nobody's, which is before all others.
+int BulletWorld::worker_of(int id) const {
+  if (!is_ghost_[id]) return self_;
+  for (const NeighbourBodies& neighbour : neighbours_)
+    if (std::binary_search(neighbour.ghosts.begin(), neighbour.ghosts.end(), id)) return neighbour.worker;
+  return -1;
 }
 
 void BulletWorld::read_island(SleepingIsland& island) {
@@ -417,29 +434,34 @@ void BulletWorld::read_island(SleepingIsland& island) {
     return static_cast<int>(std::lower_bound(island.bodies.begin(), island.bodies.end(), id) - island.bodies.begin());
   };
   for (const int id : island.bodies) bodies.push_back(&slot(id).body);
-  for (const int id : island.bodies) {
-    const std::size_t first = island.contacts.size();
-    int last = -1;
+  std::vector<ContactKey> keys;  // sorted: in which order pairs were frozen is nobody's business
+  for (const int id : island.bodies)
     frozen_.each_contact(id, [&](int other, btPersistentManifold& manifold) {
       if (other < id || !is_resting_reported(id, other)) return;
-      double depth = -1e30;
-      for (int k = 0; k < manifold.getNumContacts(); ++k)
-        depth = std::max(depth, -static_cast<double>(manifold.getContactPoint(k).getDistance()));
-      depth *= settings_.length_unit;
-      if (other != last) island.contacts.push_back({id, scene_number(other), 0, depth});
-      last = other;
-      ContactPair& contact = island.contacts.back();  // a compound touches with several parts: they are one
-      contact.point_count += manifold.getNumContacts();
-      contact.depth = std::max(contact.depth, depth);
-      substeps_->read_resting(manifold, island.readings);
+      const auto [ends, parts] = manifold_key(manifold);
+      keys.push_back({ends, parts, &manifold});
     });
-    for (std::size_t i = first; i < island.contacts.size(); ++i) {
-      const ContactPair& contact = island.contacts[i];
-      measures.contact_count += 1;
-      measures.contact_point_count += contact.point_count;
-      measures.penetration_sum += std::max(contact.depth, 0.0);
-      measures.penetration_max = std::max(measures.penetration_max, contact.depth);
-    }
+  std::sort(keys.begin(), keys.end());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const ContactKey& key = keys[i];
+    double depth = -1e30;
+    for (int k = 0; k < key.manifold->getNumContacts(); ++k)
+      depth = std::max(depth, -static_cast<double>(key.manifold->getContactPoint(k).getDistance()));
+    depth *= settings_.length_unit;
+    if (i == 0 || keys[i - 1].bodies != key.bodies)
+      island.contacts.push_back({scene_number(key.bodies >> 32), scene_number(key.bodies & 0xFFFFFFFFu), 0, depth});
+    ContactPair& contact = island.contacts.back();  // a compound touches with several parts: they are one
+    contact.point_count += key.manifold->getNumContacts();
+    contact.depth = std::max(contact.depth, depth);
+    substeps_->read_resting(*key.manifold, island.readings);
+  }
+  for (const ContactPair& contact : island.contacts) {
+    measures.contact_count += 1;
+    measures.contact_point_count += contact.point_count;
+    measures.penetration_sum += std::max(contact.depth, 0.0);
+    measures.penetration_max = std::max(measures.penetration_max, contact.depth);
+  }
+  for (const int id : island.bodies)
     joint_lists_.each(id, [&](int joint) {
       const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
       if (a != id || !joint_live_[joint] || !is_resting_reported(a, b)) return;
@@ -447,7 +469,6 @@ void BulletWorld::read_island(SleepingIsland& island) {
       joints.push_back({joint, place(a), to_world ? static_cast<int>(bodies.size()) : place(b), slot(a).turn,
                         to_world ? btQuaternion::getIdentity() : slot(b).turn});
     });
-  }
   if (!joints.empty()) substeps_->read_resting(joints, bodies, btScalar(settings_.timestep), island.readings);
 }
 
