@@ -546,6 +546,14 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.set_drive_targets(joint_ids.data(), axes.data(), targets.data(), rows(joint_ids));
           },
           "joint_ids"_a, "axes"_a, "targets"_a, Unlocked())
+      .def("drive_target_count", &BulletWorld::drive_target_count)
+      .def(
+          "read_drive_targets",
+          [](const BulletWorld& w, Output<int> axes, Output<double> targets) {
+            w.read_drive_targets(axes.data(), targets.data());
+          },
+          "axes"_a.noconvert(), "targets"_a.noconvert())
+      .def("forget_drive_targets", &BulletWorld::forget_drive_targets)
       .def(
           "half_turns",
           [](const BulletWorld& w, Input<int> joint_ids, Output<int> half_turns) {
@@ -567,6 +575,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.set_broken(std::vector<int>(joint_ids.data(), joint_ids.data() + rows(joint_ids)));
           },
           "joint_ids"_a)
+      .def("broken_joints", [](const BulletWorld& w) { return array_of(w.broken_joints()); })
       .def(
           "add_broken",
           [](BulletWorld& w, Input<int> joint_ids) {

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "bullet/substeps.h"
 
@@ -127,6 +128,7 @@ std::vector<int> SubstepWorld::set_drive_targets(const int* joint_ids, const int
   std::vector<int> changed;
   for (int i = 0; i < count; ++i) {
     AxisDefinition& axis = *driven(i);
+    targets_[6 * joint_ids[i] + axes[i]] = {targets[2 * i], targets[2 * i + 1]};
     const Real before[2] = {axis.value, axis.velocity};
     const double length = AxisUnits(axis.axis, length_unit_, mass_unit_).length;
     const double position = targets[2 * i] / length, velocity = targets[2 * i + 1] / length;
@@ -135,6 +137,17 @@ std::vector<int> SubstepWorld::set_drive_targets(const int* joint_ids, const int
     if (axis.value != before[0] || axis.velocity != before[1]) changed.push_back(joint_ids[i]);
   }
   return changed;
+}
+
+void SubstepWorld::forget_drive_targets() {
+  for (const auto& [at, target] : std::exchange(targets_, {})) {
+    const int joint = at / 6, axis = at % 6;
+    const bool is_drive = columns_.drive_max_force[at] > 0;
+    const double given[2] = {columns_.drive_position[at],
+                             is_drive ? columns_.drive_velocity[at] : columns_.motor_velocity[at]};
+    set_drive_targets(&joint, &axis, given, 1);
+  }
+  targets_.clear();
 }
 
 bool SubstepWorld::is_driven(int joint) const {

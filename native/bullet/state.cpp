@@ -277,6 +277,7 @@ void BulletWorld::merge_manifolds(const std::vector<CachedManifold>& given) {
   commit();
   contacts_solved_ = false;
   if (substeps_) substeps_->save_to_points(dispatcher_);
+  std::vector<btPersistentManifold*> of_sleepers;  // which have arrived asleep, and are about to be frozen
   for (const CachedManifold& from : given) {
     btPersistentManifold* manifold = manifold_of(from.bodies.data(), from.numbers.data());
     if (!manifold) continue;
@@ -294,8 +295,21 @@ void BulletWorld::merge_manifolds(const std::vector<CachedManifold>& given) {
       manifold->setNumContacts(place + 1);
       manifold->getContactPoint(place) = point;
     }
+    if (std::any_of(from.bodies.begin(), from.bodies.end(),
+                    [this](int id) { return id >= 0 && island_[id] != kAwake; }))
+      of_sleepers.push_back(manifold);
   }
-  if (substeps_) substeps_->load_from_points(dispatcher_);
+  if (!substeps_) return;
+  substeps_->load_from_points(dispatcher_);
+  substeps_->thaw(of_sleepers);
+}
+
+void BulletWorld::read_drive_targets(int* axes, double* targets) const {
+  if (!substeps_) return;
+  for (const auto& [axis, target] : substeps_->drive_targets()) {
+    *axes++ = axis;
+    targets = std::copy(target.begin(), target.end(), targets);
+  }
 }
 
 int BulletWorld::joint_impulse_count() const { return substeps_ ? substeps_->joint_impulse_count(cached_joints()) : 0; }

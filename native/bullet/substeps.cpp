@@ -411,6 +411,12 @@ void SubstepWorld::forget_joint(int id) {
   std::fill_n(solver_.joint_impulses.begin() + first_impulse_[id], 6 + first_axis_[id + 1] - first_axis_[id], Real(0));
 }
 
+// Turns are told to all workers whenever they change, and stay. How far gears have slipped is not.
+void SubstepWorld::leave_joint(int id) {
+  forget_joint(id);
+  if (columns_.kind[id] == JointColumns::kGear) solver_.joint_impulses[first_impulse_[id + 1] - 1] = 0;
+}
+
 void SubstepWorld::forget_joints() {
   for (int id = 0; id < columns_.count; ++id) forget_joint(id);
 }

@@ -5,8 +5,10 @@
 // rolls, the pair goes on with it.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <compare>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -152,11 +154,14 @@ class SubstepWorld {
   };
   void watch_bodies(const std::vector<const btRigidBody*>& own, const std::vector<Reach>& reaches);
   bool have_moved_far(btScalar timestep) const;
-  // Boxes that fast bodies, and what moves as fast, stay within in a step, whatever they meet.
-  struct FastBox {
-    btVector3 low, high;
+  // Fast bodies, and static ones that move as fast, in a step.
+  struct FastBody {
+    int number;           // as the broadphase has it
+    btVector3 low, high;  // a box that it stays within, whatever it meets, and all that goes on as fast from there
+    btVector3 from, to;   // its way, if it meets nothing
+    btScalar radius;
   };
-  std::vector<FastBox> fast_boxes(btScalar timestep) const;
+  std::vector<FastBody> fast_bodies(btScalar timestep) const;
   // How far it moves in a step if it is fast, else nothing.
   std::optional<btVector3> fast_way(const btRigidBody& body, btScalar timestep) const;
   // Places of own bodies that cannot be computed with any more; within a step that has failed, and after `solve`.
@@ -194,6 +199,7 @@ class SubstepWorld {
   void read_joint_impulses(const std::vector<int>& live, int* joint_ids, btScalar* impulses) const;
   void set_joint_impulses(const int* joint_ids, const btScalar* impulses, int count);
   void forget_joint(int joint_id);
+  void leave_joint(int joint_id);  // one of its bodies leaves
   void forget_joints();
   void forget_kept();  // what joints keep besides: turns, and how far gears have slipped
 
@@ -201,6 +207,9 @@ class SubstepWorld {
   // for each, a position and a velocity. One that is not driven is an error. Returns joints that have other targets
   // now.
   std::vector<int> set_drive_targets(const int* joint_ids, const int* axes, const double* targets, int count);
+  // All that were set, by six times the joint and the axis; and as if none had been.
+  const std::map<int, std::array<double, 2>>& drive_targets() const { return targets_; }
+  void forget_drive_targets();
   // Half turns that joints' counted angles are next to; 0 of others.
   void read_half_turns(const int* joint_ids, int count, int* half_turns) const;
   void set_half_turns(const int* joint_ids, int count, const int* half_turns);
@@ -306,6 +315,7 @@ class SubstepWorld {
   std::vector<int> first_impulse_ = {0};  // of each joint of the scene, and where the next one's would be
   std::vector<AxisDefinition> axes_;
   std::vector<int> first_axis_ = {0};
+  std::map<int, std::array<double, 2>> targets_;  // of drives, where they were set
   std::vector<std::uint8_t> locked_;
   struct Counted {
     int joint, place;  // of its half turns

@@ -366,7 +366,7 @@ void BulletWorld::leave(const std::vector<int>& ids, bool migrates) {
     return gone;
   });
   for (const int id : substeps_ ? going : std::vector<int>())  // also of joints that wait for their other bodies
-    joint_lists_.each(id, [&](int joint) { substeps_->forget_joint(joint); });
+    joint_lists_.each(id, [&](int joint) { substeps_->leave_joint(joint); });
   if (substeps_) substeps_->forget_contacts_of(mark_);
   pairs_.remove_pairs_of(mark_, dispatcher_);
   std::erase_if(bodies_, leaving);
@@ -698,6 +698,13 @@ void BulletWorld::set_broken(const std::vector<int>& joint_ids) {
     if (wanted[joint] && !joint_lists_.is_broken(joint)) break_joint(joint);
     if (!wanted[joint] && joint_lists_.is_broken(joint)) mend_joint(joint);
   }
+}
+
+std::vector<int> BulletWorld::broken_joints() const {
+  std::vector<int> broken;
+  for (int joint = 0; joint < joint_columns_.count; ++joint)
+    if (joint_lists_.is_broken(joint)) broken.push_back(joint);
+  return broken;
 }
 
 void BulletWorld::add_broken(const std::vector<int>& joint_ids) {

@@ -197,6 +197,12 @@ class BulletWorld {
     if (!substeps_) return;
     for (const int joint : substeps_->set_drive_targets(joint_ids, axes, targets, count)) wake_joint(joint);
   }
+  // Those that were set, each by six times the joint and the axis, and two numbers.
+  int drive_target_count() const { return substeps_ ? static_cast<int>(substeps_->drive_targets().size()) : 0; }
+  void read_drive_targets(int* axes, double* targets) const;
+  void forget_drive_targets() {
+    if (substeps_) substeps_->forget_drive_targets();
+  }
   void read_half_turns(const int* joint_ids, int count, int* half_turns) const {
     if (substeps_) substeps_->read_half_turns(joint_ids, count, half_turns);
   }
@@ -208,6 +214,7 @@ class BulletWorld {
   // Joints that are broken, and no others: they hold nothing, and their bodies may touch. A joint that breaks does so
   // by itself after the step that was too much for it, unless `set_breaks` says otherwise: then it is only reported.
   void set_broken(const std::vector<int>& joint_ids);
+  std::vector<int> broken_joints() const;              // ascending
   void add_broken(const std::vector<int>& joint_ids);  // besides those that are
   void set_breaks(bool breaks) { breaks_ = breaks; }
   // In all steps of the last call.
@@ -295,6 +302,7 @@ class BulletWorld {
   void freeze_sleepers();
   void find_step_contacts(double timestep, Mailboxes* mailboxes);
   bool is_resting_reported(int a, int b) const;
+  int worker_of(int body) const;
   void read_island(SleepingIsland& island);
   void read_resting();
   const std::vector<ContactPair>& resting_contacts();

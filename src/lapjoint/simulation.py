@@ -868,7 +868,9 @@ class Simulation:
         self._frozen.release(body_ids.tolist())
         self._touches.remove(body_ids, self.scene.bodies, self.step_count)
         self._runtime.states[body_ids] = 0.0
-        self.scene.remove(body_ids, self.step_count)
+        joints = self.scene.remove(body_ids, self.step_count)
+        if len(joints):
+            now.commands.break_joints(joints)
         now.membership.remove(body_ids)
         now.commands.remove(body_ids)
         blocks = self.scene.release()

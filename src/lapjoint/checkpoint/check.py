@@ -65,6 +65,9 @@ ENGINE = {
     "kinematic_poses": Rule("float64", ("moving statics", POSE_SIZE)),
     "islands": Rule("int32", ("bodies that may sleep",), -1, "bodies"),
     "still_steps": Rule("int32", ("bodies that may sleep",), 0),
+    "broken_joints": Rule("int32", ("broken joints",), 0, "joints", is_ascending=True),
+    "drive_axes": Rule("int32", ("driven axes",), 0, "joint axes", is_ascending=True),
+    "drive_targets": Rule("float64", ("driven axes", 2)),
 }
 
 

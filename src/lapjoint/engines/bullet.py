@@ -374,7 +374,12 @@ class BulletEngine:
         sleep = np.empty((2, len(ids) if self.params.sleep else 0), np.int32)
         if self.params.sleep:
             self._world.read_sleep(sleep[0], sleep[1])
-        return EngineState(ids, bodies, prepared, ends, numbers, points, joint_ids, joint_ends, impulses, poses, *sleep)
+        target_count = self._world.drive_target_count()
+        axes, targets = np.empty(target_count, np.int32), np.empty((target_count, 2))
+        self._world.read_drive_targets(axes, targets)
+        cache = (ends, numbers, points, joint_ids, joint_ends, impulses)
+        of_all = (poses, self._world.broken_joints(), axes, targets)
+        return EngineState(ids, bodies, prepared, *cache, *sleep, *of_all)
 
     def restore(self, state: EngineState) -> None:
         count = len(state.body_ids)
@@ -383,6 +388,10 @@ class BulletEngine:
         self._check_points(state)
         if len(state.kinematic_poses):
             self._call(self._world.set_kinematic_places, np.ascontiguousarray(state.kinematic_poses))
+        # First what decides which bodies may touch, and what would wake those that sleep.
+        self._call(self._world.set_broken, as_ids(state.broken_joints))
+        self._world.forget_drive_targets()
+        self.set_drive_targets(state.drive_axes // 6, state.drive_axes % 6, state.drive_targets)
         self._call(
             self._world.restore,
             as_ids(state.body_ids),

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
+OF_ALL = ("kinematic_poses", "broken_joints", "drive_axes", "drive_targets")
+"""Columns that all engines of a simulation have alike, whichever bodies they have."""
+
 
 @dataclass(frozen=True)
 class EngineState:
@@ -38,12 +41,18 @@ class EngineState:
     joint_bodies: Ids = field(default_factory=lambda: np.empty((0, 2), np.int32))
     """(k, 2) its bodies; -1 for the world."""
     joint_impulses: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
-    kinematic_poses: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 7)))
-    """(s, 7) where static bodies are that move or whose surfaces do; none where that is not known."""
     islands: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     """(n,) the lowest body of the island that each body sleeps with, -1 if it is awake; none where nobody sleeps."""
     still_steps: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     """(n,) for how many steps each has been still; with `islands`."""
+    kinematic_poses: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 7)))
+    """(s, 7) where static bodies are that move or whose surfaces do; none where that is not known."""
+    broken_joints: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    """(b,) joints that are broken, ascending: bodies that one of them held may touch."""
+    drive_axes: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    """(d,) driven axes whose targets were set, each six times its joint and the axis, ascending."""
+    drive_targets: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
+    """(d, 2) their positions and velocities."""
 
     def part(self, has_body: Mask) -> EngineState:
         """What is about bodies of a mask over the scene's bodies, and about contacts and joints among these. As others
@@ -53,9 +62,11 @@ class EngineState:
         return self.taken(own, points, joints)
 
     def about(self, bodies: Mask) -> EngineState:
-        """What is about these bodies, and about all contacts and joints that they have."""
+        """What is about these bodies, and about all contacts and joints that they have, for an engine that knows what
+        all engines know."""
         points, joints = ((bodies[np.maximum(ends, 0)] & (ends >= 0)).any(axis=1) for ends in self._ends)
-        return self.taken(bodies[self.body_ids], points, joints)
+        nothing = {name: getattr(self, name)[:0] for name in OF_ALL}
+        return replace(self.taken(bodies[self.body_ids], points, joints), **nothing)
 
     def of_precision(self, precision: str) -> EngineState:
         """The same for an engine that computes in this precision."""
@@ -78,16 +89,16 @@ class EngineState:
             self.joint_ids[joints],
             self.joint_bodies[joints],
             self.joint_impulses[joints],
-            self.kinematic_poses,
             *(of_bodies[bodies] if len(of_bodies) else of_bodies for of_bodies in (self.islands, self.still_steps)),
+            *(getattr(self, name) for name in OF_ALL),
         )
 
 
 def join_states(states: Sequence[EngineState]) -> EngineState:
     """All of them one after the other, bodies in ascending order. No body, contact or joint may be in two of them."""
-    names = [f.name for f in fields(EngineState) if f.name != "kinematic_poses"]
+    names = [f.name for f in fields(EngineState) if f.name not in OF_ALL]
     columns = {name: np.concatenate([getattr(state, name) for state in states]) for name in names}
     order = np.argsort(columns["body_ids"])
     for name in ("body_ids", "bodies", "prepared", "islands", "still_steps"):
         columns[name] = columns[name][order] if len(columns[name]) else columns[name]
-    return EngineState(**columns, kinematic_poses=states[0].kinematic_poses)
+    return EngineState(**columns, **{name: getattr(states[0], name) for name in OF_ALL})

@@ -213,13 +213,15 @@ class LivingScene(Scene):
         self.bodies.cut(bodies)
         self.joints.cut(joints)
 
-    def remove(self, body_ids: Ids, step_count: int) -> None:
-        """Let bodies go, and their joints with them, after so many steps."""
+    def remove(self, body_ids: Ids, step_count: int) -> Ids:
+        """Let bodies go, and their joints with them, after so many steps. Returns these joints."""
         self._alive[body_ids], self._life["last_step"][body_ids] = False, step_count
         np.subtract.at(self._block_counts, body_ids // BLOCK, 1)
         self._spans = None
         joints = self._joints_of.find(body_ids)
-        self.remove_joints(joints[self._joint_alive[joints]], step_count)
+        joints = joints[self._joint_alive[joints]].astype(np.int32)
+        self.remove_joints(joints, step_count)
+        return joints
 
     def remove_joints(self, joint_ids: Ids, step_count: int | Ids) -> None:
         """Let joints that hold go, all after so many steps or each after its own number of them."""

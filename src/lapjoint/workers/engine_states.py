@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..arrays.packing import pack_arrays, unpack_arrays
 from ..engines import EngineState
+from ..engines.state import OF_ALL
 from ..errors import WorkerError
 from .messages import Bytes, Command, Ids, Migrate, ReadState, StatePart, WorkerFailure, WriteState
 
@@ -22,7 +23,7 @@ Send = Callable[[Sequence[Command | None]], Sequence[object]]
 Mask = NDArray[np.bool_]
 
 
-OPTIONAL = ("kinematic_poses", "islands", "still_steps")
+OPTIONAL = ("islands", "still_steps", *OF_ALL)
 """Arrays that are left out where they are empty, as they are in older files."""
 
 
