@@ -1,0 +1,132 @@
+"""A run, gone on from after each of its steps: every reading must be that of the run that never stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Simulation
+from lapjoint.arrays.state import PartState
+from living_scenes import LivingScene
+
+AHEAD = 40
+"""Steps that a resumed run goes on."""
+Readings = dict[str, bytes | str | int]
+Parts = dict[str, PartState]
+
+
+def readings(simulation: Simulation) -> Readings:
+    """All that can be read after a step, to the last bit."""
+    found: Readings = {"hash": simulation.state_hash, "steps": simulation.step_count}
+    arrays: dict[str, Any] = {
+        "states": simulation.states,
+        "alive": simulation.alive,
+        "broken": simulation.broken_joint_ids,
+        "membership": simulation.membership.bits,
+        "touching": simulation.touching,
+        "kinematic": simulation.kinematic_states,
+        "frozen": simulation.frozen_ids,
+        "sleeping": simulation.profile.sleeping_count,
+        "residual": simulation.profile.residual,
+        "gaps": simulation.joint_gaps(),
+        "measures": [reply.step_measures[:, :8] for reply in simulation.replies],
+    }
+    if simulation.scene.joint_count:
+        arrays["joint positions"] = simulation.joint_positions(np.flatnonzero(simulation.scene.joint_alive))
+    tables = {"contacts": simulation.contacts()}
+    tables |= {name: getattr(simulation, name) for name in ("touches", "hits", "joint_breaks", "sensor_events", "events")}
+    if simulation.params.keep_forces:
+        tables["contact points"] = simulation.contact_points()
+        arrays["joint forces"] = simulation.joint_forces(np.arange(simulation.scene.joint_count))
+    for name, table in tables.items():
+        arrays |= {f"{name}: {column}": values for column, values in vars(table).items()}
+    return found | {name: np.asarray(value).tobytes() for name, value in arrays.items()}
+
+
+@dataclass
+class Difference:
+    """What a resumed run had otherwise, and when."""
+
+    resumed_at: int
+    after_changes: bool
+    step: int
+    names: list[str]
+
+    def __str__(self) -> str:
+        when = "after changes before the next step" if self.after_changes else "after the step"
+        return f"resumed at {self.resumed_at} ({when}), step {self.step}: {', '.join(self.names)}"
+
+
+@dataclass
+class Saved:
+    step: int
+    after_changes: bool
+    path: Path
+
+
+def run_and_save(case: LivingScene, folder: Path, only: Callable[[int], bool]) -> tuple[list[Readings], list[Saved]]:
+    """The readings after every step, and checkpoints of those that `only` says: of before and after changes."""
+    found: list[Readings] = []
+    saved: list[Saved] = []
+    simulation = case.start()
+    try:
+        while simulation.step_count <= case.step_count:
+            step = simulation.step_count
+            if only(step):
+                saved.append(Saved(step, False, _save(simulation, folder / f"{step}")))
+            if step in case.changes:
+                _change(case, simulation)
+                if only(step):
+                    saved.append(Saved(step, True, _save(simulation, folder / f"{step}-changed")))
+            if step == case.step_count:
+                break
+            simulation.step()
+            found.append(readings(simulation))
+    finally:
+        simulation.close()
+    return found, saved
+
+
+def _save(simulation: Simulation, folder: Path) -> Path:
+    return CheckpointWriter(folder, simulation).save(simulation)
+
+
+def _change(case: LivingScene, simulation: Simulation) -> None:
+    for _, change in case.changes.get(simulation.step_count, []):
+        change(simulation)
+
+
+def difference(case: LivingScene, expected: list[Readings], saved: Saved, resume: Callable[[Path], Simulation]) -> Difference | None:
+    """Of a run that goes on from a checkpoint for `AHEAD` steps, or to the end."""
+    simulation = resume(saved.path)
+    try:
+        changed = saved.after_changes
+        while simulation.step_count < min(saved.step + AHEAD, case.step_count):
+            if not changed:
+                _change(case, simulation)
+            changed = False
+            simulation.step()
+            wanted, own = expected[simulation.step_count - 1], readings(simulation)
+            names = [name for name in wanted if wanted[name] != own.get(name)]
+            if names:
+                return Difference(saved.step, saved.after_changes, simulation.step_count, names)
+    finally:
+        simulation.close()
+    return None
+
+
+def resume(path: Path) -> Simulation:
+    return Checkpoint(path).resume()
+
+
+def differences(case: LivingScene, folder: Path, only: Callable[[int], bool] = lambda step: True) -> Iterator[Difference]:
+    """Of resuming after every step that `only` says."""
+    expected, saved = run_and_save(case, folder, only)
+    for one in saved:
+        found = difference(case, expected, one, resume)
+        if found is not None:
+            yield found
