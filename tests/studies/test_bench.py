@@ -100,8 +100,8 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
     assert [scene.name for scene in plan.scenes] == ["chain", "plank"]
     assert (plan.workers, plan.iterations) == ([1, 2, 4], [9, 8])
     assert (plan.steps, plan.repetitions, plan.warmup) == (7, 2, 0)
+    assert plan.coupling == "blend"
     assert plan.params == Params(
-        coupling="blend",
         growth_depth=2,
         detect="server",
         weights="equal",
@@ -110,6 +110,40 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
         linger=3,
         repartition=0,
     )
+
+
+# ---- which coupling ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("workers", "iterations", "params", "coupling"),
+    [
+        ([1, 2], None, {}, "tight"),
+        ([1], None, {}, "blend"),
+        ([2], [9], {}, "blend"),
+        ([2], None, {"growth_depth": 1}, "blend"),
+        ([2], None, {"coupling": "blend"}, "blend"),
+        ([1], None, {"coupling": "tight"}, "tight"),
+    ],
+)
+def test_a_benchmark_couples_as_a_run_does(
+    workers: list[int], iterations: list[int] | None, params: dict[str, Any], coupling: str
+) -> None:
+    scene, chosen = scenes.build("chain", 12), Params(runtime="inline", **params)
+    found = BenchPlan([scene], workers, chosen, iterations)
+    assert found.coupling == coupling
+    assert {found.params_of(count).resolved(scene).coupling for count in found.counts} == {coupling}
+    rows = bench([scene], workers, chosen, iterations=iterations, steps=1, repetitions=1, warmup=0)
+    assert {row.coupling for row in rows} == {coupling}
+
+
+def test_a_benchmark_says_its_coupling_and_which_option_decided() -> None:
+    words = ["bench", "chain", "--workers", "2", "--runtime", "inline", *SHORT]
+    told = CliRunner().invoke(app, words, catch_exceptions=False).output
+    assert "coupling tight" in told
+    assert "because" not in told
+    told = CliRunner().invoke(app, [*words, "--growth-depth", "1"], catch_exceptions=False).output
+    assert "coupling: blend, because --growth-depth is given, which only blend has" in told
 
 
 # ---- which solver ------------------------------------------------------------------------------------------------
@@ -388,12 +422,13 @@ def test_bench_prints_and_writes_rows(tmp_path: Path, monkeypatch: pytest.Monkey
             "" if value is None else str(value) for name, value in row.items() if name != "params"
         ]
 
-    assert "bullet, float32, process, growth_depth 1" in result.stdout
+    assert "bullet, float32, process, coupling blend, growth_depth 1" in result.stdout
     assert "1 core at hand" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 100
     heading = next(line for line in result.stdout.splitlines() if line.startswith("scene"))
     assert heading.split()[:7] == ["scene", "workers", "ms", "a", "step", "speed-up", "speed-up"]
-    assert heading.index("speed-up") < result.stdout.splitlines()[2].index("projected")
+    above = next(line for line in result.stdout.splitlines() if line.strip().startswith("projected"))
+    assert heading.index("speed-up") < above.index("projected")
     (line,) = (line for line in result.stdout.splitlines() if re.match("6 iterations +2 .*%", line))
     assert line.split()[4:6] == ["-", f"{rows[1]['projected_speedup']:.2f}"], "measured on one core: left out"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,6 +123,17 @@ def test_repeated_runs_are_one_point(tmp_path: Path, chains: list[Path]) -> None
     again = record(tmp_path / "again", scenes.build("chain"), workers=2, growth_depth=0)
     (line,) = speedup_lines(open_material([chains[0], chains[1], again]))
     assert [point.workers for point in line.points] == [1, 2]
+
+
+def test_one_worker_is_a_base_for_either_coupling(tmp_path: Path) -> None:
+    scene = scenes.build("chain", 12)
+    given: list[dict[str, Any]] = [{"workers": 1}, {"workers": 2}, {"workers": 2, "coupling": "blend"}]
+    paths = [
+        record(tmp_path / str(number), scene, steps=3, iterations=None, **params) for number, params in enumerate(given)
+    ]
+    lines = speedup_lines(open_material(paths))
+    assert {line.label for line in lines} == {"chain, coupling blend", "chain, coupling tight"}
+    assert [[point.workers for point in line.points] for line in lines] == [[1, 2], [1, 2]]
 
 
 def test_a_benchmark_is_a_line_and_its_projected_values_stay_apart(bench_file: Path) -> None:

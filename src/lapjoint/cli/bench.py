@@ -21,10 +21,10 @@ from ..studies.peers import PEER_NAMES, ComparedRow, PeerPlan, measure_peers
 from .bench_tables import print_tables
 from .params_options import Change, Given, with_params
 from .peer_tables import print_peers
-from .shared import SeedOption, SizeOption, check_writable, console, counted, make_parents, open_scene
+from .shared import SeedOption, SizeOption, check_writable, console, counted, make_parents, open_scene, say_coupling
 from .study_progress import drawing, study_progress
 
-WORKERS, COUPLINGS, ENGINES = [1, 2, 4, 8], ["blend"], ["bullet"]
+WORKERS, COUPLINGS, ENGINES = [1, 2, 4, 8], [Params.coupling], ["bullet"]
 
 
 @with_params(
@@ -39,7 +39,8 @@ WORKERS, COUPLINGS, ENGINES = [1, 2, 4, 8], ["blend"], ["bullet"]
             is_several=True,
         ),
         "coupling": Change(
-            help="How workers' results become one: blend, tight, or both side by side. See docs/coupling.md.",
+            help="How workers' results become one: blend, tight, or both side by side; auto as in a run. See "
+            "docs/coupling.md.",
             default=COUPLINGS[0],
             is_several=True,
         ),
@@ -144,6 +145,8 @@ def bench(
     for file in (json_file, csv_file):
         if file is not None:
             make_parents(file)
+    if len(plans) == 1:
+        say_coupling(given.named(plans[0].coupling_choice))
     rows: list[BenchRow] = []
     compared: list[ComparedRow] = []
 

@@ -32,7 +32,7 @@ def print_tables(rows: Sequence[BenchRow]) -> None:
         " beside ".join(engines),
         row.precision,
         row.runtime,
-        *([f"coupling {' beside '.join(couplings)}"] if couplings != ["blend"] else []),
+        *([f"coupling {' beside '.join(couplings)}"] if any(one.workers > 1 for one in rows) else []),
         *params,
     ]
     out.print(escape(", ".join(settings)), highlight=False)
@@ -65,7 +65,7 @@ def _speed_table(rows: Sequence[BenchRow]) -> Table:
     for group in _groups(rows):
         if table.row_count:
             table.add_row()
-        for label, row in zip(_labels(group), group, strict=True):
+        for label, row in zip(_labels(group, rows), group, strict=True):
             fits = row.workers <= row.cores
             table.add_row(
                 label,
@@ -91,7 +91,7 @@ def _phase_table(rows: Sequence[BenchRow]) -> Table:
     for group in _groups(rows):
         if table.row_count:
             table.add_row()
-        for label, row in zip(_labels(group), group, strict=True):
+        for label, row in zip(_labels(group, rows), group, strict=True):
             times = [*(row.phases_ms.get(phase, 0.0) for phase in phases), row.server_ms, row.worker_cpu_ms_largest]
             table.add_row(label, f"{row.workers}", *map(_ms, times))
     return table
@@ -111,11 +111,11 @@ def _groups(rows: Sequence[BenchRow]) -> list[list[BenchRow]]:
     return [list(group) for _, group in groupby(rows, lambda row: [getattr(row, key) for key in keys])]
 
 
-def _labels(group: Sequence[BenchRow]) -> list[str]:
-    """The scene beside a group's first row, its iterations or substeps beside the second, then another coupling or
-    engine."""
+def _labels(group: Sequence[BenchRow], rows: Sequence[BenchRow]) -> list[str]:
+    """The scene beside a group's first row, its iterations or substeps beside the second, then its coupling, where rows
+    have several, and another engine."""
     labels = [escape(group[0].scene), amount_title(group[0].iterations, group[0].substeps)]
-    if group[0].coupling != Params.coupling:
+    if len({row.coupling for row in rows}) > 1:
         labels.append(group[0].coupling)
     if group[0].engine != Params.engine:
         labels.append(escape(group[0].engine))

@@ -13,7 +13,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import typer
@@ -91,8 +91,11 @@ class Given:
         """The coupling that a run takes; the reason names options. Refuse what was typed of another."""
         choice = params.coupling_choice(scene)
         self.check_coupling(choice)
-        reason = None if choice.reason is None else self.in_options(choice.reason)
-        return CouplingChoice(choice.coupling, reason)
+        return self.named(choice)
+
+    def named(self, choice: CouplingChoice) -> CouplingChoice:
+        """A choice whose reason names options."""
+        return replace(choice, reason=None if choice.reason is None else self.in_options(choice.reason))
 
     def solver(self, params: Params, scene: Scene) -> SolverChoice:
         """The solver that a run takes; the reason names options. Refuse what was typed of another, also where it is the

@@ -44,7 +44,7 @@ from .outputs import (
     checkpoint_writer,
 )
 from .params_options import Change, Given, with_params
-from .shared import KeyframeOption, SceneArgument, SeedOption, SizeOption, console, open_scene
+from .shared import KeyframeOption, SceneArgument, SeedOption, SizeOption, console, open_scene, say_coupling
 
 if TYPE_CHECKING:
     from .live import LiveRun
@@ -142,8 +142,7 @@ def run(
         params = replace(params, workers=workers.workers)
     choice = given.coupling(params, built)
     with _open(built, params, live_options if view else None) as (simulation, live):
-        if choice.coupling != "tight" and choice.reason is not None and choice.reason.startswith("--"):
-            console.print(f"coupling: {choice.coupling}, because {choice.reason}", markup=False, soft_wrap=True)
+        say_coupling(choice)
         if solver.reason is not None and solver.reason.startswith("--"):
             console.print(f"solver: {solver.solver}, because {solver.reason}", markup=False, soft_wrap=True)
         writer = None

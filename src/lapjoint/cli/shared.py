@@ -12,6 +12,7 @@ from rich.console import Console
 from .. import scenes as scene_library
 from ..errors import LapjointError
 from ..files.read import read_scene
+from ..params.coupling_choice import CouplingChoice
 from ..params.fields import SIMULATED
 from ..recording.place import check_parents
 from ..scene import Scene
@@ -62,6 +63,12 @@ def open_scene(name_or_file: str, size: int | None, seed: int, keyframe: str | N
     if keyframe is not None:
         raise LapjointError(f"--keyframe is given, but {name_or_file} is no file: it is for MJCF files")
     return scene_library.build(name_or_file, size, seed)
+
+
+def say_coupling(choice: CouplingChoice) -> None:
+    """Which option decided, where auto takes blend because of one."""
+    if choice.coupling != "tight" and choice.reason is not None and choice.reason.startswith("--"):
+        console.print(f"coupling: {choice.coupling}, because {choice.reason}", markup=False, soft_wrap=True)
 
 
 def check_writable(option: str, path: Path | None) -> None:

@@ -31,5 +31,4 @@ def bench(
     warmup: int = 200,
 ) -> list[BenchRow]:
     """Measure scenes on counts of workers; the arguments are those of a BenchPlan."""
-    params = params or Params(coupling="blend")
-    return list(measure(BenchPlan(scenes, workers, params, iterations, steps, repetitions, warmup)))
+    return list(measure(BenchPlan(scenes, workers, params or Params(), iterations, steps, repetitions, warmup)))

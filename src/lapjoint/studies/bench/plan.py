@@ -10,6 +10,7 @@ import numpy as np
 from ...engines import check_engines
 from ...errors import LapjointError
 from ...params import Params
+from ...params.coupling_choice import CouplingChoice
 from ...scene import Scene
 from ...server.partition import make_partition
 from ..titles import count_of
@@ -35,7 +36,7 @@ class BenchPlan:
     workers: Sequence[int] = (1, 2, 4, 8)
     """Counts of workers. One is measured in any case: everything is relative to it."""
     params: Params = field(default_factory=Params)
-    """Of all simulations; `workers` and `iterations` are set by the plan."""
+    """Of all simulations; `workers` and `iterations` are set by the plan, and `coupling` where it is auto."""
     iterations: Sequence[int] | None = None
     """One row each, of the sequential solver unless `params` names another. They are measured one after the other on
     the same simulations, without a new warm-up. None: one row of the substep solver; or with ITERATIONS where a
@@ -47,6 +48,8 @@ class BenchPlan:
     """Steps of every simulation before anything is measured, with few iterations."""
     amounts: Sequence[int | None] = field(init=False)
     """Iterations of each row; None with the substep solver, which has none."""
+    coupling_choice: CouplingChoice = field(init=False)
+    """The coupling of all counts of workers, and why: what a run with the most of them takes."""
 
     def __post_init__(self) -> None:
         if len(self.scenes) == 0:
@@ -65,6 +68,7 @@ class BenchPlan:
             if not isinstance(value, (int, np.integer)) or value < least:
                 raise LapjointError(f"{name} is {value}, expected at least {least}")
         object.__setattr__(self, "amounts", self._amounts())
+        object.__setattr__(self, "coupling_choice", self._coupling_choice())
         for scene in self.scenes:
             for count in self.counts:
                 try:
@@ -78,6 +82,14 @@ class BenchPlan:
             return [int(iterations) for iterations in self.iterations]
         return [None] if self.has_substeps else [ITERATIONS]
 
+    def _coupling_choice(self) -> CouplingChoice:
+        most = replace(self.params, workers=max(self.counts), iterations=self.amounts[0])
+        return most.coupling_choice(self.scenes[0])
+
+    @property
+    def coupling(self) -> str:
+        return self.coupling_choice.coupling
+
     @property
     def has_substeps(self) -> bool:
         """Whether every simulation has the substep solver, as long as no iterations are set."""
@@ -86,9 +98,8 @@ class BenchPlan:
 
     def params_of(self, count: int) -> Params:
         """Of a simulation with so many workers, as it is warmed up."""
-        if self.amounts == [None]:
-            return replace(self.params, workers=count)
-        return replace(self.params, workers=count, iterations=self.warmup_iterations)
+        params = replace(self.params, workers=count, coupling=self.coupling)
+        return params if self.amounts == [None] else replace(params, iterations=self.warmup_iterations)
 
     def sweeps(self, iterations: int | None) -> int:
         """About how many sweeps a step takes with so many iterations, or None."""

@@ -160,9 +160,9 @@ def rows_of(plan: BenchPlan, scene: Scene, iterations: int | None, repetitions: 
             precision=plan.params.precision,
             runtime=plan.params.runtime,
             params=changed_params(plan.params),
-            coupling=plan.params.coupling,
+            coupling=plan.coupling,
             residual=None if isnan(residual := middle("residual", count)) else residual,
-            **{name: middle(name, count) if traits(plan.params.coupling).exchanges else None for name in OF_TIGHT},
+            **{name: middle(name, count) if traits(plan.coupling).exchanges else None for name in OF_TIGHT},
             substeps=plan.params.substeps if iterations is None else None,
         )
         for count in plan.counts

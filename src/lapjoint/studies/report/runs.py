@@ -19,10 +19,11 @@ from ..titles import count_of
 from .bench_file import BenchPoint, read_bench
 from .numbers import Array, duplicated_share
 
-# Parameters of partition, overlap and balancing. With one worker they change nothing.
+# Parameters of coupling, partition, overlap and balancing. With one worker they change nothing.
 SHARING = (
     "workers",
     "runtime",
+    "coupling",
     "partition",
     "growth_depth",
     "search_depth",
