@@ -93,7 +93,7 @@ JointDefinition SubstepWorld::define_joint(const LiveJoint& from) const {
 }
 
 void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std::vector<Neighbour> neighbours,
-                              const std::vector<int>& whole, bool stale) {
+                              const std::vector<int>& whole, const std::vector<int>& parted, bool stale) {
   const int fixed = static_cast<int>(bodies_.size());
   is_first_.clear();
   for (const Neighbour& neighbour : neighbours) is_first_.push_back(self < neighbour.worker);
@@ -121,11 +121,17 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   std::sort(breakable_.begin(), breakable_.end(),
             [](const Breakable& x, const Breakable& y) { return x.joint.id < y.joint.id; });
   solver_.sums_joints = !breakable_.empty();
-  // Places of bodies with joints to other workers: their structures are not here as a whole.
-  std::vector<char> is_cut(fixed + 1, 0);
+  // Structures that are not here as a whole: what is little work for a part may be much for the whole, and the parts of
+  // several workers have to be solved alike. Those with joints to other workers are chosen below.
+  const JointChoice choice = solver_.settings.joints;
+  std::vector<JointChoice> choices(fixed + 1, choice);
+  for (const int place : choice == JointChoice::kAuto ? parted : std::vector<int>()) {
+    const bool fits = structures_.fits(structures_.label(bodies_[place]->getUserIndex()), choice);
+    choices[place] = fits ? JointChoice::kDirect : JointChoice::kSwept;
+  }
   for (const auto& joints : between)
-    for (const JointDefinition& joint : joints) is_cut[joint.a] = is_cut[joint.b] = 1;
-  solver_.direct_joints.choose(own, axes_, solver_.settings.joints, is_cut, fixed);
+    for (const JointDefinition& joint : joints) choices[joint.a] = choices[joint.b] = JointChoice::kSwept;
+  solver_.direct_joints.choose(own, axes_, choice, choices, fixed);
   std::vector<int> numbers, labels, wanted;
   std::vector<char> is_ghost;
   for (const btRigidBody* body : bodies_) {
@@ -134,12 +140,12 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
     is_ghost.push_back(ghost_of_[is_ghost.size()] != kOwn);
   }
   for (const int label : whole)
-    if (structures_.fits(label, solver_.settings.joints)) wanted.push_back(label);
+    if (structures_.fits(label, choice)) wanted.push_back(label);
   solver_.direct_joints.choose_shared(own, between, is_first_, is_ghost, numbers, labels, wanted);
   solver_.direct_joints.set_limits_drives(std::any_of(axes_.begin(), axes_.end(), [](const AxisDefinition& axis) {
     return axis.kind == AxisDefinition::kDrive && !std::isinf(axis.force);
   }));
-  solver_.direct_joints.set_asks(!structures_.empty() && solver_.settings.joints != JointChoice::kSwept);
+  solver_.direct_joints.set_asks(!structures_.empty() && choice != JointChoice::kSwept);
   solver_.joints.define(std::move(own), axes_, fixed);
   solver_.between.define(std::move(neighbours), std::move(between), axes_, fixed);
 }
@@ -541,7 +547,8 @@ std::vector<int> SubstepWorld::find_not_finite() const {
 }
 
 void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
-                               std::vector<Neighbour> neighbours, const std::vector<int>& whole, bool stale) {
+                               std::vector<Neighbour> neighbours, const std::vector<int>& whole,
+                               const std::vector<int>& parted, bool stale) {
   bodies_ = bodies;
   solver_.bodies.resize(static_cast<int>(bodies.size()), columns_.count > 0);  // structures ask without a joint here
   radii_.resize(bodies.size());
@@ -563,7 +570,7 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
     for (const int place : neighbours[n].ghosts) ghost_of_[place] = static_cast<int>(n);
     for (const int place : neighbours[n].border) is_border_[n][place] = 1;
   }
-  set_joints(joints, self, std::move(neighbours), whole, stale);
+  set_joints(joints, self, std::move(neighbours), whole, parted, stale);
 }
 
 void SubstepWorld::find_ahead(btScalar timestep) {

@@ -114,6 +114,8 @@ class SubstepWorld {
   SubstepWorld(const SubstepSettings& settings, double length_unit, double mass_unit);
   // The scene's joints, of which there may be more than before.
   void set_tables(int body_count, const JointColumns& joints);
+  // Whether a joint locks any axis.
+  bool locks(int joint) const { return locked_[joint] != 0; }
 
   // A joint that holds its bodies; `turn`: from the scene's body frame to Bullet's. Places of bodies are their places
   // in the world's list; `fixed` is one past the last.
@@ -123,9 +125,11 @@ class SubstepWorld {
   };
   // Whenever bodies, joints or neighbours come or go; bodies are in the world's order, neighbours have their places.
   // `whole`: structures across workers, by their lowest bodies, that are narrow enough between workers to be solved at
-  // once. `stale`: neighbours are about to change; joints that are nobody's are no error.
+  // once. `parted`: places of bodies with locking joints to bodies that are not here. `stale`: neighbours are about to
+  // change; joints that are nobody's are no error.
   void set_members(const std::vector<btRigidBody*>& bodies, const std::vector<LiveJoint>& joints, int self,
-                   std::vector<Neighbour> neighbours, const std::vector<int>& whole, bool stale);
+                   std::vector<Neighbour> neighbours, const std::vector<int>& whole, const std::vector<int>& parted,
+                   bool stale);
 
   // Static bodies that move, or whose surface does, by number, ascending, and how they do in the next step.
   void set_surfaces(const std::vector<int>& numbers, const std::vector<const btRigidBody*>& bodies,
@@ -290,7 +294,7 @@ class SubstepWorld {
   // Contacts that fast bodies come to within the step.
   void find_ahead(btScalar timestep);
   void set_joints(const std::vector<LiveJoint>& joints, int self, std::vector<Neighbour> neighbours,
-                  const std::vector<int>& whole, bool stale);
+                  const std::vector<int>& whole, const std::vector<int>& parted, bool stale);
   int place_of(int number) const;
   void add_axes(int joint);
   bool counts_turns(int joint) const;

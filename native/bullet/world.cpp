@@ -414,13 +414,30 @@ void BulletWorld::commit() {
       live.push_back({joint.id, slot(a).body.getUserIndex2(), to_world ? fixed : slot(b).body.getUserIndex2(),
                       slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
     }
-    substeps_->set_members(movers_, live, self_, places_of_neighbours(), whole_, ghosts_are_stale_);
+    substeps_->set_members(movers_, live, self_, places_of_neighbours(), whole_, parted_places(), ghosts_are_stale_);
     const auto reports_hits = [this](int id) { return !std::isinf(body_columns_.hit_impulse[id]); };
     substeps_->set_finds_hits(std::any_of(bodies_.begin(), bodies_.end(), reports_hits));
     const auto reports_touches = [this](int id) { return body_columns_.touches.watches(id); };
     substeps_->set_finds_touches(std::any_of(bodies_.begin(), bodies_.end(), reports_touches));
   }
   members_changed_ = false;
+}
+
+// Places of own bodies with locking joints to bodies that are not here.
+std::vector<int> BulletWorld::parted_places() const {
+  std::vector<int> found;
+  if (static_cast<int>(joints_.size()) == joint_columns_.count) return found;
+  const auto leads_away = [&](int joint) {
+    const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
+    return substeps_->locks(joint) && !joint_lists_.is_broken(joint) && (!slots_[a] || (b != kWorld && !slots_[b]));
+  };
+  for (std::size_t place = 0; place < movers_.size(); ++place) {
+    const int id = movers_[place]->getUserIndex();
+    bool is_parted = false;
+    if (!is_ghost_[id]) joint_lists_.each(id, [&](int joint) { is_parted = is_parted || leads_away(joint); });
+    if (is_parted) found.push_back(static_cast<int>(place));
+  }
+  return found;
 }
 
 void BulletWorld::ask_for_surfaces() {

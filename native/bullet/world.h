@@ -311,6 +311,7 @@ class BulletWorld {
   void commit();
   void ask_for_surfaces();
   std::vector<Neighbour> places_of_neighbours() const;
+  std::vector<int> parted_places() const;
   void choose_ghosts(Mailboxes& mailboxes, double timestep);
   struct Arriving {
     int id, island;

@@ -37,7 +37,7 @@ int locked_rows(const JointDefinition& joint) {
 // -----------------------------------------------------------------------------------------------------------
 
 void DirectJoints::choose(std::vector<JointDefinition>& joints, const std::vector<AxisDefinition>& axes,
-                          JointChoice choice, const std::vector<char>& is_cut, int fixed) {
+                          JointChoice choice, const std::vector<JointChoice>& choices, int fixed) {
   axes_ = &axes;
   joints_.clear();
   structures_.clear();
@@ -61,12 +61,15 @@ void DirectJoints::choose(std::vector<JointDefinition>& joints, const std::vecto
     if (joints[i].locked)
       of_group[find(joints[i].a < fixed ? joints[i].a : joints[i].b)].push_back(static_cast<int>(i));
   used_.clear();
-  const auto is_whole = [&](const std::vector<int>& members) {
-    return std::none_of(members.begin(), members.end(),
-                        [&](int i) { return is_cut[joints[i].a] || is_cut[joints[i].b]; });
+  const auto of_structure = [&](const std::vector<int>& members) {
+    for (const int i : members)
+      for (const int place : {joints[i].a, joints[i].b})
+        if (choices[place] != choice) return choices[place];
+    return choice;
   };
   for (const auto& [first, members] : of_group)
-    if (is_whole(members)) choose_structure(joints, members, choice, fixed);
+    if (const JointChoice own = of_structure(members); own != JointChoice::kSwept)
+      choose_structure(joints, members, own, fixed);
   patterns_.swap(used_);
 }
 
@@ -97,12 +100,12 @@ void DirectJoints::choose_structure(std::vector<JointDefinition>& joints, const 
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
 
-  const std::pair<int, Pairs> key(body_count, std::move(pairs));
+  const long limit = work_limit(choice, row_count);
+  const std::tuple key(limit, body_count, std::move(pairs));
   auto known = patterns_.find(key);
   if (known == patterns_.end()) {
     auto pattern = std::make_shared<BlockCholesky>();
-    const long limit = work_limit(choice, row_count);
-    if (!pattern->analyse(std::vector<char>(body_count, 0), key.second, limit)) pattern.reset();
+    if (!pattern->analyse(std::vector<char>(body_count, 0), std::get<Pairs>(key), limit)) pattern.reset();
     known = patterns_.emplace(key, std::move(pattern)).first;
   }
   used_.insert(*known);

@@ -20,6 +20,7 @@
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,11 +33,10 @@ namespace lapjoint {
 
 class DirectJoints {
  public:
-  // Marks the joints that are solved here: none of structures with a place that is cut off from some of its joints.
-  // `fixed`: as for JointSweeps.
-  // `axes` are read in every step: see JointSweeps.
+  // Marks the joints that are solved here. `choices`: by place, where something has been decided for the structure that
+  // its body is part of, else `choice`. `fixed`: as for JointSweeps. `axes` are read in every step: see JointSweeps.
   void choose(std::vector<JointDefinition>& joints, const std::vector<AxisDefinition>& axes, JointChoice choice,
-              const std::vector<char>& is_cut, int fixed);
+              const std::vector<JointChoice>& choices, int fixed);
   // After it: marks those of structures across workers with these labels. `between` are the joints with each neighbour,
   // `is_first` says whether this worker is the first of the two; ghosts, bodies' numbers and labels are by place.
   void choose_shared(std::vector<JointDefinition>& own, std::vector<std::vector<JointDefinition>>& between,
@@ -137,8 +137,9 @@ class DirectJoints {
   std::vector<double> kept_values_, changes_, most_;
   Mailboxes* mailboxes_ = nullptr;
   bool asks_ = false, limits_drives_ = false;
-  // By how bodies are joined: what is known of it, or nothing where it is too much work. Kept while it is used.
-  using Patterns = std::map<std::pair<int, Pairs>, std::shared_ptr<const BlockCholesky>>;
+  // By how much work it may be and how bodies are joined: what is known of it, or nothing where it is more. Kept while
+  // it is used.
+  using Patterns = std::map<std::tuple<long, int, Pairs>, std::shared_ptr<const BlockCholesky>>;
   Patterns patterns_, used_;
   std::vector<Row> rows_;
   // Six numbers for each body of a structure and one more that stays zero.

@@ -30,8 +30,12 @@ void Structures::define(int body_count, std::vector<ConstraintEnds> ends, std::v
   for (int body = 0; body < body_count; ++body) label_[body] = find(body);
   of_label_.clear();
   known_.clear();
-  for (std::size_t j = 0; j < ends_.size(); ++j)
-    if (locked_[j] && ends_[j].b >= 0) of_label_[label_[ends_[j].a]].push_back(static_cast<int>(j));
+  row_counts_.assign(body_count, 0);
+  for (std::size_t j = 0; j < ends_.size(); ++j) {
+    const int label = label_[ends_[j].a];
+    row_counts_[label] += std::popcount(locked_[j]);
+    if (locked_[j] && ends_[j].b >= 0) of_label_[label].push_back(static_cast<int>(j));
+  }
 }
 
 void Structures::add_bodies(int body_count) {
@@ -44,9 +48,7 @@ bool Structures::fits(int label, JointChoice choice) const {
   if (known != known_.end()) return known->second;
   std::vector<int> bodies;
   std::vector<std::pair<int, int>> pairs;
-  long row_count = 0;
   for (const int j : of_label_.at(label)) {
-    row_count += std::popcount(locked_[j]);
     bodies.push_back(ends_[j].a);
     bodies.push_back(ends_[j].b);
   }
@@ -57,7 +59,8 @@ bool Structures::fits(int label, JointChoice choice) const {
   };
   for (const int j : of_label_.at(label)) pairs.emplace_back(row(ends_[j].a), row(ends_[j].b));
   BlockCholesky pattern;
-  return known_[label] = pattern.analyse(std::vector<char>(bodies.size(), 0), pairs, work_limit(choice, row_count));
+  return known_[label] =
+             pattern.analyse(std::vector<char>(bodies.size(), 0), pairs, work_limit(choice, row_counts_[label]));
 }
 
 }  // namespace lapjoint

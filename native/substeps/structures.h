@@ -25,6 +25,7 @@ class Structures {
   std::size_t joint_count() const { return ends_.size(); }
   // The lowest body of the structure that a body belongs to.
   int label(int body) const { return label_[body]; }
+  // Whether it is little work to solve a structure at once, which has joints between bodies.
   bool fits(int label, JointChoice choice) const;
   // Whether any joint is between bodies.
   bool empty() const { return of_label_.empty(); }
@@ -33,7 +34,8 @@ class Structures {
   std::vector<ConstraintEnds> ends_;
   std::vector<std::uint8_t> locked_;
   std::vector<int> label_;
-  std::map<int, std::vector<int>> of_label_;  // joints of each structure
+  std::map<int, std::vector<int>> of_label_;  // joints of each structure, those to the world left out
+  std::vector<long> row_counts_;              // of each structure by its label, with those
   mutable std::map<int, bool> known_;
 };
 
