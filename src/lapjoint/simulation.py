@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +59,7 @@ from .server.migrate import migrate
 from .server.newcomers import nearest_workers
 from .server.partition import check_partition, make_partition
 from .server.parts import CouplingPart, LastStepPart, LifePart, TablePart, WorkerEnginesPart
+from .server.placed import may_touch, suits
 from .server.profile import StepProfile
 from .server.readings import (
     Groups,
@@ -200,6 +201,7 @@ class Simulation:
         self.profile = profile = StepProfile(fetch_contacts=_fetcher(weakref.ref(self)))
         start = time.thread_time()
         if now.membership.worker_count > 1:
+            self._follow_placed()
             self._carry_out(coupling.decide(now, runtime, profile))  # lines 7 to 15
         if self._sensing.is_used:
             self._sensing.begin_step()
@@ -658,11 +660,15 @@ class Simulation:
         self._now.commands.add_forces(self.scene, body_ids, forces, torques)
 
     def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
-        """Set positions and velocities of bodies, in all their workers, before the next step."""
+        """Set positions and velocities of bodies, in all their workers, before the next step. Where many are put
+        elsewhere, the scene is repartitioned in it."""
         self._check_open()
         ids = self.scene.checked_ids(body_ids, "set_states")
-        self._runtime.states[ids] = checked_states(self.scene, ids, states, "set_states")
+        table, after = self._runtime.states, checked_states(self.scene, ids, states, "set_states")
+        apart = np.linalg.norm(after[:, :3] - table[ids, :3], axis=1)
+        table[ids] = after
         self._now.commands.set_from_table(ids)
+        self._note_placed(ids[apart > (self.params.length_unit or 1.0)])
 
     def freeze(self, body_ids: ArrayLike) -> None:
         """Hold bodies where they are: after every step they are put back there, at rest."""
@@ -861,6 +867,7 @@ class Simulation:
             now.commands.add_bodies()
             now.repartition.add_bodies(now.membership)
             self._coupling.add_bodies(workers)
+            self._note_placed(np.arange(first, scene.body_count, dtype=np.int32))
         self._note_changes()
 
     def _remove(self, body_ids: Ids) -> None:
@@ -909,6 +916,30 @@ class Simulation:
             self.incidents.append(Incident(self.step_count, "workers", text))
         if worker_count != self.membership.worker_count:
             self.membership.set_worker_count(worker_count)
+
+    def _note_placed(self, body_ids: Ids) -> None:
+        """These bodies are where they were not before."""
+        if self.membership.worker_count > 1 and self._now.loads.may_migrate:
+            self._now.repartition.placed.add(body_ids)
+
+    def _follow_placed(self) -> None:
+        """Have the scene repartitioned in this step, where the partition does not suit bodies that were placed. Those
+        have no contact any more where they were before."""
+        now, scene = self._now, self.scene
+        if now.repartition.is_due(now.membership):
+            return
+        placed = now.repartition.placed.take_many(scene.living_count)
+        if placed is None:
+            return
+        states, is_new = self._runtime.states, np.asarray(~now.commands.known[placed].any(axis=1))
+        if suits(placed, states, now.membership, scene.spans, is_new, lambda: now.loads.are_uneven(now.membership, 0)):
+            return
+        with suppress(WorkerError):  # without a worker that is gone, by joints and by what is near
+            self._fetch_contacts(now.replies)
+        radii = scene.bounding_radii()
+        now.replies = [reply.with_contacts(may_touch(reply.contact_bodies, states, radii)) for reply in now.replies]
+        now.repartition.request_for(placed)
+        self._coupling.invalidate()
 
     def _follow_load(self) -> None:
         """With `max_workers`, as many workers as the load is worth."""

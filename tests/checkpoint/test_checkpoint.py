@@ -437,7 +437,10 @@ PARTS = {
         "must_wait",
         "change_count",
     ),
-    "repartition": ("wanted_count", "_scene", "requested", "last_count", "bits"),
+    "repartition": (
+        *("wanted_count", "_scene", "requested", "last_count", "bits", "placed"),
+        "blind",  # within a decision
+    ),
     "elastic": ("least", "most", "_looks"),
     "frozen": ("_states",),
     "life": ("scene",),

@@ -105,6 +105,7 @@ ARRAYS: dict[str, dict[str, Rule]] = {
     "repartition": {
         "requested": Rule("int32", ("requested bodies",), 0, "workers", optional=True),
         "bits": Rule("uint64", ("bodies", "words"), optional=True),
+        "placed": replace(_ids("placed bodies", is_ascending=True), optional=True),
     },
     "elastic": {},
     "frozen": {"ids": _ids("frozen bodies"), "rows": Rule("float64", ("frozen bodies", STATE_SIZE))},

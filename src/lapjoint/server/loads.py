@@ -88,6 +88,11 @@ class Loads:
         """Whether the last repartition is so long ago that there may be another."""
         return bool(self._threshold) and step_count - self._last_repartition >= PATIENCE
 
+    def has_just_begun(self, step_count: int) -> bool:
+        """Whether shares are to be compared with those of now: before the first step, and one step after a repartition,
+        which may not have known the contacts that there are now."""
+        return step_count == 0 or step_count == self._last_repartition + 1
+
     def next_look(self, step_count: int, wanted: int) -> int:
         """The next step after this one to look at the shares in: the one that is wanted, or earlier, as soon as there
         may be another repartition."""

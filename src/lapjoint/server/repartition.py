@@ -12,6 +12,7 @@ from ..algorithms.membership import column_of
 from ..arrays.state import PartState
 from ..scene import Scene
 from .partition import repartition
+from .placed import PlacedBodies
 
 Ids = NDArray[np.int32]
 
@@ -66,11 +67,20 @@ class Repartition:
         """Workers of the last partition."""
         self.bits: NDArray[np.uint64] | None = None
         """The membership after the step in which bodies are in their old and in their new workers."""
+        self.placed = PlacedBodies()
+        """Since the last partition."""
+        self.blind: Ids | None = None
+        """Bodies that were placed, for which a partition is due: their contacts are not known yet."""
         self._scene = scene
 
     def request(self, partition: Ids) -> None:
         """Use this partition in the next step, or METIS's, if it leaves a worker without bodies."""
         self.requested = partition if len(np.unique(partition)) == self.wanted_count else partition[:0]
+
+    def request_for(self, placed: Ids) -> None:
+        """Use another partition in the next step, for bodies that were placed."""
+        self.request(np.empty(0, np.int32))
+        self.blind = placed
 
     def add_bodies(self, membership: Membership) -> None:
         """The membership has more bodies: in what is to come, they stay where they are."""
@@ -103,11 +113,22 @@ class Repartition:
 
     def assign(self, states: NDArray[np.float64], contacts: Ids, membership: Membership) -> None:
         """Assign every body to its new worker alone."""
+        if self.blind is not None:
+            self._guess_costs(self.blind, membership)
         partition = self.requested
         if partition is None or len(partition) == 0 or self._is_other_count(membership):
             partition = repartition(self._scene, states, contacts, membership, self.wanted_count)
-        self.requested, self.last_count = None, self.wanted_count
+        self.requested, self.blind, self.last_count = None, None, self.wanted_count
+        self.placed.clear()
         membership.assign(partition)
+
+    @staticmethod
+    def _guess_costs(placed: Ids, membership: Membership) -> None:
+        """Have bodies that were placed cost what others do in the mean, until their contacts are known."""
+        cost, others = membership.cost.copy(), np.asarray(membership.bits.any(axis=1))
+        others[placed] = False
+        cost[placed] = cost[others if others.any() else placed].mean()
+        membership.set_costs(cost, membership.rate)
 
     def end(self, membership: Membership) -> int:
         """Take bodies out of their old workers, if a repartition began in the last step. Returns how many workers there
@@ -120,10 +141,12 @@ class Repartition:
         return min(self.last_count, membership.worker_count)
 
     def state(self) -> PartState:
-        optional = {"requested": self.requested, "bits": self.bits}
+        placed = self.placed.ids
+        optional = {"requested": self.requested, "bits": self.bits, "placed": placed if len(placed) else None}
         arrays = {name: array for name, array in optional.items() if array is not None}
         return PartState(arrays, {"wanted_count": self.wanted_count, "last_count": self.last_count})
 
     def restore(self, state: PartState) -> None:
         self.requested, self.bits = state.optional("requested"), state.optional("bits")
+        self.placed.restore(state.optional("placed"))
         self.wanted_count, self.last_count = state.values["wanted_count"], state.values["last_count"]

@@ -210,6 +210,11 @@ class StepReply:
     def sensed(self) -> SensorEvents:
         return SensorEvents.within(self, "sensed")
 
+    def with_contacts(self, kept: NDArray[np.bool_]) -> StepReply:
+        """The same with these of its contacts alone."""
+        contacts = ("contact_bodies", "contact_point_count", "contact_depth")
+        return replace(self, **{name: getattr(self, name)[kept] for name in contacts})
+
     @staticmethod
     def of(contacts: Contacts) -> StepReply:
         """A reply that has contacts and nothing else."""

@@ -104,6 +104,7 @@ class Tight:
         """Line 12, with owners in place of overlap. Between two decisions workers find all contacts themselves, and
         choose among themselves who has which ghosts."""
         migration = None
+        is_blind = now.repartition.blind is not None
         if self._is_due(now):
             with profile.phase("detect"):
                 self._fetch_contacts(now, runtime)
@@ -118,6 +119,8 @@ class Tight:
             self._next_decision = now.loads.next_look(now.step_count, now.step_count + self._apart)
             if self._planned is not None:
                 self._next_decision = now.step_count + PLAN_AHEAD
+            if is_blind:
+                self._next_decision = now.step_count + 1
             now.detection.fold()
             trim()  # of what was needed to decide: 250 bytes of a body
         profile.cut_share = self.cut_share
@@ -141,7 +144,7 @@ class Tight:
         membership, graph, loads, step_count = now.membership, now.graph, now.loads, now.step_count
         owner = owners(membership)
         self.cut_share = cut_share(owner, graph.edges)
-        if step_count == 0:
+        if loads.has_just_begun(step_count):
             self.note_repartition(now)
         planned, self._planned = self._planned, None
         if now.repartition.is_due(membership):
