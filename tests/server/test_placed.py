@@ -116,6 +116,12 @@ def test_bodies_that_are_added_far_away_are_shared(simulation: Simulation) -> No
     assert counts.max() < 1.4 * counts.mean()
 
 
+def test_bodies_that_are_gone_again_do_not_count(simulation: Simulation) -> None:
+    place = np.indices((8, 8)).reshape(2, -1).T + 100.0
+    simulation.remove_bodies(simulation.add_bodies(Box((1.0, 1.0, 1.0)), np.column_stack([place, np.full(64, 0.5)])))
+    assert repartitions(simulation, 2) == 0
+
+
 def test_bodies_that_come_one_by_one_cost_no_repartition(simulation: Simulation) -> None:
     counts = []
     for k in range(2 * FEWEST):

@@ -78,6 +78,8 @@ def suits(
     body_count = sum(int(membership.bits[span].any(axis=1).sum()) for span in spans)
     if is_new.sum() > _many(body_count) and are_uneven():
         return False
+    if len(placed) <= _many(body_count):
+        return True
     return bool(_astray_share(placed, states, membership, spans) * len(placed) <= _many(body_count))
 
 
