@@ -24,7 +24,8 @@ constexpr btScalar kAtOnce = btScalar(0.5);
 void bound(const Way& way, btVector3& low, btVector3& high) {
   btVector3 end_low, end_high;
   way.body->getCollisionShape()->getAabb(way.from, low, high);
-  const btScalar left = 1 - way.begin, wider = gContactBreakingThreshold + left * way.radius * way.turns.length();
+  const btScalar left = 1 - way.begin, swing = std::min(left * way.radius * way.turns.length(), way.swing()),
+                 wider = gContactBreakingThreshold + swing;
   const btVector3 room(wider, wider, wider), moved = left * way.moves;
   end_low = low + moved;
   end_high = high + moved;
@@ -40,7 +41,7 @@ std::optional<std::pair<btScalar, btScalar>> find_overlap(const Way& a, const Wa
   btVector3 low_a, high_a, low_b, high_b;
   a.body->getCollisionShape()->getAabb(a.at(begin), low_a, high_a);
   b.body->getCollisionShape()->getAabb(b.at(begin), low_b, high_b);
-  const btScalar room = gContactBreakingThreshold + (a.radius * a.turns.length() + b.radius * b.turns.length());
+  const btScalar room = gContactBreakingThreshold + (a.swing() + b.swing());
   const btVector3 closes = a.moves - b.moves;  // of a, seen from b
   btScalar first = 0, last = 1 - begin;
   for (int k = 0; k < 3; ++k) {
@@ -283,8 +284,7 @@ std::optional<AheadFinder::Hit> AheadFinder::look_along(const Way& a, const Way&
   const bool ahead = probe.touches(kTouches * gContactBreakingThreshold, false);
   if (keeps && is_first && !ahead) passed.insert(key_of(a, b));
   const btScalar spacing = kFastShare * (thickness_of(*a.body) + thickness_of(*b.body));
-  const btScalar length =
-      (last - first) * ((a.moves - b.moves).length() + a.radius * a.turns.length() + b.radius * b.turns.length());
+  const btScalar length = (last - first) * ((a.moves - b.moves).length() + a.swing() + b.swing());
   const int count = static_cast<int>(std::clamp(std::ceil(length / spacing), btScalar(1), btScalar(kMostPlaces)));
   btScalar free = first, touching = -1;
   for (int i = 1; i <= count; ++i) {
@@ -375,7 +375,7 @@ void AheadFinder::find_along(const Question& question, const Leg& leg, const std
   for (const Met& one : met)
     if (one.other->is_static() && one.hit.share < end) end = one.hit.share, wall = &one;
   if (!wall && leg.generation == kGenerations) return;
-  const btScalar length = way.moves.length() + way.radius * way.turns.length();
+  const btScalar length = way.moves.length() + way.swing();
   const btScalar at_once = length > 0 ? kAtOnce * thickness_of(*way.body) / length : btScalar(0);
   std::vector<char> drops(contacts.size(), 0);
   for (const Met& one : met) {

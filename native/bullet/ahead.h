@@ -9,6 +9,7 @@
 
 #include <btBulletDynamicsCommon.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -31,6 +32,8 @@ struct Way {
   btScalar inverse_mass = 0;
 
   btTransform at(btScalar share) const;
+  // How far turning takes any point of it in a whole step: no farther than across the sphere.
+  btScalar swing() const { return std::min(radius * turns.length(), 2 * radius); }
   bool is_static() const { return inverse_mass == 0; }
 };
 
