@@ -23,6 +23,7 @@ from .engines import (
     JointBreaks,
     SensorEvents,
     check_engines,
+    check_inertias,
     make_worker_engine,
     supports,
 )
@@ -128,6 +129,7 @@ class Simulation:
         partition = make_partition(scene, params.workers, params.partition, params.solver_labels)
         params = params.with_solvers(scene, partition)
         check_engines(scene, params)
+        check_inertias(scene, params)
         make_worker_engine(scene, params)  # what is wrong with its shapes is found before anything starts
         algorithms = load_algorithms(params.algorithms)
         detection = Detection(scene, params, algorithms, states)
@@ -853,6 +855,7 @@ class Simulation:
         _, first, first_joint = scene.extent
         with scene.open(self.step_count):
             yield scene
+            check_inertias(scene, self.params, first)
             has_reports = np.isfinite(scene.bodies.hit_impulse[first:]).any() or first_with_touches(scene, first)
             if scene.joint_count > first_joint or has_reports:
                 check_engines(scene, self.params, warn=False)

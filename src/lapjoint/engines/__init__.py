@@ -20,6 +20,7 @@ from .base import (
     SleepingEngine,
     SubstepEngine,
 )
+from .inertias import check_inertias
 from .readings import ContactPoints, ReadingEngine, TouchEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, make_worker_engine, supports
 from .state import EngineState, join_states
@@ -55,6 +56,7 @@ __all__ = [
     "TouchEngine",
     "TouchReports",
     "check_engines",
+    "check_inertias",
     "engine_names",
     "engine_version",
     "join_states",
