@@ -31,9 +31,7 @@ def scene_of(inertia: Any, mass: float = 1.0) -> Scene:
     ],
 )
 def test_an_inertia_that_is_too_small_is_refused_before_anything_starts(inertia: Any, mass: float) -> None:
-    with pytest.raises(
-        LapjointError, match=r"body 2 \('top'\): its inertia .* at least 1e-09 with float32"
-    ):
+    with pytest.raises(LapjointError, match=r"body 2 \('top'\): its inertia .* at least 1e-09 with float32"):
         Simulation(scene_of(inertia, mass), Params(workers=2, runtime="inline"))
 
 
