@@ -8,30 +8,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "bullet/slot.h"
 #include "bullet/world.h"
+#include "substeps/union_find.h"
 
 namespace lapjoint {
 
 namespace {
-
-class UnionFind {
- public:
-  explicit UnionFind(std::size_t count) : parents_(count) { std::iota(parents_.begin(), parents_.end(), 0); }
-  int find(int one) {
-    while (parents_[one] != one) one = parents_[one] = parents_[parents_[one]];
-    return one;
-  }
-  void unite(int a, int b) {
-    a = find(a), b = find(b);
-    parents_[std::max(a, b)] = std::min(a, b);
-  }
-
- private:
-  std::vector<int> parents_;
-};
 
 // Sends all workers the same numbers, and returns those of each, own ones included.
 std::vector<std::vector<std::int32_t>> exchange_numbers(Mailboxes& mailboxes, const std::vector<std::int32_t>& own) {

@@ -130,7 +130,8 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
     choices[place] = fits ? JointChoice::kDirect : JointChoice::kSwept;
   }
   for (const auto& joints : between)
-    for (const JointDefinition& joint : joints) choices[joint.a] = choices[joint.b] = JointChoice::kSwept;
+    for (const JointDefinition& joint : joints)
+      if (joint.locked) choices[joint.a] = choices[joint.b] = JointChoice::kSwept;
   solver_.direct_joints.choose(own, axes_, choice, choices, fixed);
   std::vector<int> numbers, labels, wanted;
   std::vector<char> is_ghost;

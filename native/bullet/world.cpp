@@ -636,18 +636,27 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
     }
     if (std::exchange(has_grown_, false)) give_back_memory();
   } catch (const StepAbandoned&) {
+    // Another worker may have been the first to find what began here, and passed through it unseen: say so, too.
+    find_lost();
     forget_sleep();
     commit();  // bodies may have left since the last step: the world must not touch them
     world_->clearForces();
+    if (!lost_.empty()) throw NotFiniteError(lost_.front());
     return false;
   } catch (const MotionNotFinite&) {
     world_->clearForces();
-    lost_.clear();
-    for (const int place : substeps_->find_not_finite()) lost_.push_back(awake()[place]);
+    find_lost();
     forget_sleep();
     throw NotFiniteError(lost_.front());
   }
   return true;
+}
+
+// Bodies that the step which has failed left without numbers; none if it had not come as far as to move any.
+void BulletWorld::find_lost() {
+  lost_.clear();
+  if (members_changed_) return;
+  for (const int place : substeps_->find_not_finite()) lost_.push_back(awake()[place]);
 }
 
 void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_first, bool is_last) {

@@ -301,6 +301,7 @@ class BulletWorld {
   void put_to_sleep(int id, int label);
   void freeze_sleepers();
   void find_step_contacts(double timestep, Mailboxes* mailboxes);
+  void find_lost();
   bool is_resting_reported(int a, int b) const;
   int worker_of(int body) const;
   void read_island(SleepingIsland& island);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "solver/block_row.h"
+#include "substeps/union_find.h"
 
 namespace lapjoint {
 
@@ -45,21 +45,13 @@ void DirectJoints::choose(std::vector<JointDefinition>& joints, const std::vecto
   for (JointDefinition& joint : joints) joint.direct = false;
   if (choice == JointChoice::kSwept) return;
   // Bodies that joints tie together, through bodies that can move.
-  std::vector<int> group(fixed);
-  std::iota(group.begin(), group.end(), 0);
-  const auto find = [&](int place) {
-    while (group[place] != place) place = group[place] = group[group[place]];
-    return place;
-  };
+  UnionFind groups(fixed);
   for (const JointDefinition& joint : joints)
-    if (joint.locked && joint.a < fixed && joint.b < fixed) {
-      const int a = find(joint.a), b = find(joint.b);
-      group[std::max(a, b)] = std::min(a, b);
-    }
+    if (joint.locked && joint.a < fixed && joint.b < fixed) groups.unite(joint.a, joint.b);
   std::map<int, std::vector<int>> of_group;
   for (std::size_t i = 0; i < joints.size(); ++i)
     if (joints[i].locked)
-      of_group[find(joints[i].a < fixed ? joints[i].a : joints[i].b)].push_back(static_cast<int>(i));
+      of_group[groups.find(joints[i].a < fixed ? joints[i].a : joints[i].b)].push_back(static_cast<int>(i));
   used_.clear();
   const auto of_structure = [&](const std::vector<int>& members) {
     for (const int i : members)
@@ -158,22 +150,30 @@ void DirectJoints::choose_shared(std::vector<JointDefinition>& own, std::vector<
   is_ghost_.clear();
   shared_labels_.clear();
   const int fixed = static_cast<int>(bodies.size());
-  const auto is_wanted = [&](const JointDefinition& joint) {
-    const int place = joint.a < fixed ? joint.a : joint.b;
-    return joint.locked && !joint.direct && std::binary_search(wanted.begin(), wanted.end(), labels[place]);
+  const auto body_of = [fixed](const JointDefinition& joint) { return joint.a < fixed ? joint.a : joint.b; };
+  const auto has_label = [&](const JointDefinition& joint) {
+    return joint.locked && !joint.direct && std::binary_search(wanted.begin(), wanted.end(), labels[body_of(joint)]);
   };
-  std::vector<char> is_kept(fixed, 0);
   std::vector<int>& places = shared_.places;
+  std::vector<char> is_kept(fixed, 0), is_tied(fixed, 0);
+  for (const auto& joints : between)
+    for (const JointDefinition& joint : joints)
+      if (has_label(joint))
+        for (const int place : {joint.a, joint.b}) places.push_back(place), is_kept[place] = 1;
+  if (places.empty()) return;
+  // What joints that have broken tied to other workers' parts is nobody's but this worker's, and is not solved here.
+  UnionFind groups(fixed);
+  for (const JointDefinition& joint : own)
+    if (has_label(joint) && joint.a < fixed && joint.b < fixed) groups.unite(joint.a, joint.b);
+  for (const int place : places) is_tied[groups.find(place)] = 1;
+  const auto is_wanted = [&](const JointDefinition& joint) {
+    return has_label(joint) && is_tied[groups.find(body_of(joint))];
+  };
   for (const JointDefinition& joint : own) {
     if (!is_wanted(joint)) continue;
     for (const int place : {joint.a, joint.b})
       if (place < fixed) places.push_back(place);
   }
-  for (const auto& joints : between)
-    for (const JointDefinition& joint : joints)
-      if (is_wanted(joint))
-        for (const int place : {joint.a, joint.b}) places.push_back(place), is_kept[place] = 1;
-  if (places.empty()) return;
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
   const int body_count = static_cast<int>(places.size());

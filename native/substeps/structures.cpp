@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "solver/block_cholesky.h"
+#include "substeps/union_find.h"
 
 namespace lapjoint {
 
@@ -16,18 +16,11 @@ long work_limit(JointChoice choice, long row_count) {
 void Structures::define(int body_count, std::vector<ConstraintEnds> ends, std::vector<std::uint8_t> locked) {
   ends_ = std::move(ends);
   locked_ = std::move(locked);
+  UnionFind bodies(body_count);
+  for (std::size_t j = 0; j < ends_.size(); ++j)
+    if (ends_[j].b >= 0 && locked_[j]) bodies.unite(ends_[j].a, ends_[j].b);
   label_.resize(body_count);
-  std::iota(label_.begin(), label_.end(), 0);
-  const auto find = [&](int body) {
-    while (label_[body] != body) body = label_[body] = label_[label_[body]];
-    return body;
-  };
-  for (std::size_t j = 0; j < ends_.size(); ++j) {
-    if (ends_[j].b < 0 || !locked_[j]) continue;
-    const int a = find(ends_[j].a), b = find(ends_[j].b);
-    label_[std::max(a, b)] = std::min(a, b);
-  }
-  for (int body = 0; body < body_count; ++body) label_[body] = find(body);
+  for (int body = 0; body < body_count; ++body) label_[body] = bodies.find(body);
   of_label_.clear();
   known_.clear();
   row_counts_.assign(body_count, 0);
