@@ -95,6 +95,7 @@ PUBLIC = [
 LAYERS = [
     "errors",
     "plug_ins",
+    "system",
     "arrays",
     "scene",
     "fracture",

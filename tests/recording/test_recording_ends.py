@@ -231,7 +231,10 @@ def test_a_file_that_cannot_grow_is_told_by_the_next_step(tmp_path: Path) -> Non
     """A limit of the system on the size of files: the chunk that exceeds it is the second one."""
     told = full_disk(tmp_path / "r", 100_000, 10_000)
     (text,) = told.pop("told")
-    assert text == f"add: {tmp_path}/r: the recording cannot be written: File too large; its first 32 frames are kept"
+    assert text == (
+        f"add: {tmp_path}/r: the recording cannot be written: a file is too large: this process may write "
+        "100,000 bytes into one (`ulimit -f` raises that); its first 32 frames are kept"
+    )
     assert told == {"frame_count": 32, "right": True, "complete": False}
 
 
@@ -239,7 +242,7 @@ def test_a_file_that_cannot_grow_is_told_by_the_next_step(tmp_path: Path) -> Non
 def test_a_failure_at_the_end_is_told_by_close(tmp_path: Path) -> None:
     told = full_disk(tmp_path / "r", 1000, 10)
     (text,) = told.pop("told")
-    assert text.startswith(f"close: {tmp_path}/r: the recording cannot be written: File too large")
+    assert text.startswith(f"close: {tmp_path}/r: the recording cannot be written: a file is too large")
     assert told == {"frame_count": 0, "right": True, "complete": False}
 
 

@@ -182,6 +182,7 @@ def test_columns_come_late_in_a_long_recording(tmp_path: Path) -> None:
     """Chunks that are written already get zeros for the new columns."""
     from lapjoint.recording.growing import GrowingArray
 
+    (tmp_path / "a").mkdir()
     array = GrowingArray(tmp_path / "a", "int64", [2], [4, 2], ["step", "worker"])
     array.append(np.arange(14).reshape(7, 2))
     array.flush()

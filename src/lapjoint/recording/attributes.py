@@ -10,6 +10,8 @@ from typing import Any
 from ..arrays.checks import is_finite
 from ..errors import LapjointError
 from ..server.incidents import Incident
+from ..system.foreign import MOST_DESCRIPTION, read_foreign
+from ..system.shortage import reason
 from .description import is_whole
 from .layout import CHANGING_VERSION, FORMAT, ROOT, VERSION
 
@@ -113,12 +115,12 @@ def _short(value: Any) -> str:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        attributes = json.loads((path / ROOT).read_bytes())["attributes"]
+        attributes = json.loads(read_foreign(path / ROOT, MOST_DESCRIPTION, path))["attributes"]
         if attributes["format"] != FORMAT:
             raise KeyError("format")
     except OSError as error:
-        reason = "it does not exist" if not path.exists() else f"{ROOT}: {error.strerror or error}"
-        raise LapjointError(f"{path}: not a lapjoint recording ({reason}), expected a directory of --record") from None
+        why = "it does not exist" if not path.exists() else f"{ROOT}: {reason(error)}"
+        raise LapjointError(f"{path}: not a lapjoint recording ({why}), expected a directory of --record") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise LapjointError(
             f"{path}: not a lapjoint recording ({ROOT} is another's), expected a directory of --record"

@@ -1,22 +1,18 @@
 """What a recording's arrays say of themselves (`zarr.json`), for writing and for reading.
 
 Read is what was written here and nothing else: Zarr knows codecs and data types that run the code of whoever wrote the
-file. Every chunk ends with its CRC-32C, which Zarr checks; the first recordings have none.
+file. Every chunk ends with its CRC-32C, which is checked; the first recordings have none.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import struct
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import google_crc32c
 import numpy as np
-
-from .layout import ROOT
 
 LEVEL = 5
 DATA_TYPES = ("uint8", "uint16", "int32", "int64", "uint64", "float32", "float64")
@@ -43,14 +39,22 @@ def describe_array(
     return json.dumps(content).encode()
 
 
-_BLOSC_HEAD = struct.Struct("<4B3I")
-"""Versions, flags, size of a number; then bytes before compression, of a block, and after compression."""
+@dataclass(frozen=True)
+class ArrayDescription:
+    """What is to be known of an array to read it."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    chunk: tuple[int, ...]
+    order: list[int] | None
+    """The order in which the axes of chunks are stored, where it is not their own."""
+    has_checksum: bool
+    """Whether each chunk ends with one."""
 
 
-def check_array(folder: Path) -> bool:
-    """Refuse, with a ValueError, an array that `describe_array` has not described. Returns whether each of its chunks
-    ends with a checksum."""
-    content = json.loads((folder / ROOT).read_bytes())
+def read_description(text: bytes) -> ArrayDescription:
+    """What an array's `zarr.json` says. Refuse, with a ValueError, an array that `describe_array` has not described."""
+    content = json.loads(text)
     names = ("shape", "data_type", "chunk_grid", "codecs", "dimension_names")
     shape, data_type, grid, codecs, dimensions = (content[name] for name in names)
     chunk = grid["configuration"]["chunk_shape"]
@@ -62,6 +66,10 @@ def check_array(folder: Path) -> bool:
     dtype = np.dtype(data_type)
     if 0 in chunk or dtype.itemsize * float(np.prod(np.array(chunk, float))) > MOST_CHUNK_BYTES:
         raise ValueError(f"its chunks are {chunk}")
+    if not shape:
+        raise ValueError("it is one number, expected rows")
+    if shape[2:] != chunk[2:]:  # chunks are cut along rows and columns alone
+        raise ValueError(f"its shape is {shape}, in chunks of {chunk}")
     order = _order_of(codecs, len(chunk))
     expected = json.loads(describe_array(shape, dtype, chunk, order, dimensions))
     if not _has_checksum(codecs):
@@ -71,20 +79,7 @@ def check_array(folder: Path) -> bool:
             raise ValueError(f"its {name} is {content.get(name)!r}, expected {value!r}")
     if content.keys() != expected.keys():
         raise ValueError(f"it has {', '.join(sorted(content.keys() ^ expected.keys()))}")
-    return _has_checksum(codecs)
-
-
-def check_chunk(file: Path, byte_count: int, has_checksum: bool) -> None:
-    """Refuse, with a ValueError, a compressed chunk that is not as long as it says, or does not hold so many bytes:
-    Blosc believes it, and reads and writes beyond."""
-    with open(file, "rb") as opened:
-        head = opened.read(_BLOSC_HEAD.size)
-        size = os.fstat(opened.fileno()).st_size - (4 if has_checksum else 0)
-    if len(head) < _BLOSC_HEAD.size:
-        raise ValueError(f"{size} bytes, expected at least {_BLOSC_HEAD.size}")
-    *_, holds, _, compressed = _BLOSC_HEAD.unpack(head)
-    if (holds, compressed) != (byte_count, size):
-        raise ValueError(f"{holds} bytes in {compressed}, expected {byte_count} in {size}")
+    return ArrayDescription(tuple(shape), dtype.newbyteorder("<"), tuple(chunk), order, _has_checksum(codecs))
 
 
 def with_checksum(content: bytes) -> bytes:

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .description import LEVEL, describe_array, seal, with_checksum
-from .layout import ROOT, chunk_file
+from .layout import PART, ROOT, chunk_file
 
 
 def replace_file(path: str, content: Any) -> None:
     """Write a file beside its place and move it there: a reader, or a process killed now, never sees a part of it."""
-    part = path + ".part"
+    part = path + PART
     try:
         with open(part, "wb", buffering=0) as file:
             left = memoryview(content)
@@ -42,8 +42,8 @@ def write_group(folder: Path, attributes: dict[str, Any]) -> None:
 
 
 class GrowingArray:
-    """An array: `append` adds rows, and they are valid once `flush` has returned. `chunk` is a chunk's shape. Rows that
-    are longer than a chunk is wide are cut into blocks."""
+    """An array in an empty directory: `append` adds rows, and they are valid once `flush` has returned. `chunk` is a
+    chunk's shape. Rows that are longer than a chunk is wide are cut into blocks."""
 
     def __init__(
         self, folder: Path, dtype: str, row_shape: Sequence[int], chunk: Sequence[int], dimensions: Sequence[str]
@@ -62,7 +62,6 @@ class GrowingArray:
         self._blosc = Blosc("lz4", LEVEL, Blosc.SHUFFLE)
         self._flushed_count = 0
         self._described: tuple[int, ...] = ()
-        folder.mkdir()
         self._describe(0)
 
     def append(self, rows: ArrayLike, used: Iterable[int] | None = None) -> None:

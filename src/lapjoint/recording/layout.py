@@ -6,6 +6,8 @@ FORMAT = "lapjoint recording"
 VERSION, CHANGING_VERSION = 1, 2
 """The second is of runs in which bodies or joints came or went: a reader of the first would take zeros for states."""
 ROOT = "zarr.json"
+PART = ".part"
+"""At the end of a file's name while it is written."""
 CHUNK_FRAMES = 32
 BLOCK_BODIES = 4096
 """At most so many bodies in one chunk, so that a body's track does not need all bodies."""

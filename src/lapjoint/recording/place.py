@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import LapjointError
 from ..scene import STATE_SIZE
-from .layout import CHUNK_FRAMES
+from .layout import CHUNK_FRAMES, PART, ROOT
 
 LEAST_SHARE = 1 / 3
 """States compress to 0.6 to 0.7 of their size in motion, at rest to less: a recording is hardly smaller than this."""
@@ -38,7 +38,7 @@ def check_place(path: Path) -> bool:
     if not path.is_dir():
         raise LapjointError(f"{path}: is a file, expected a new or empty directory")
     if any(path.iterdir()):
-        raise LapjointError(f"{path}: is not empty, expected a new or empty directory")
+        raise _is_taken(path)
     return False
 
 
@@ -61,13 +61,46 @@ def check_space(path: Path, scene_size: int, body_count: int, frame_count: int |
         )
 
 
-def clear(path: Path, remove: bool) -> None:
-    """Remove what a failed start has left in a directory that was empty or did not exist."""
-    for child in path.iterdir() if path.is_dir() else ():
-        if child.is_dir():
-            shutil.rmtree(child, ignore_errors=True)
-        else:
-            child.unlink(missing_ok=True)
-    if remove:
-        with suppress(OSError):
-            path.rmdir()
+class NewFolder:
+    """A new or empty directory that one writer has for itself. Of several that want it at once, it is whoever makes the
+    first entry, which the system lets only one of them do."""
+
+    def __init__(self, path: Path, first: str) -> None:
+        """`first` is the name of the first entry, a directory: the same for all who may want it."""
+        self.path = path
+        self._is_new = check_place(path)
+        self._made: list[Path] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.mkdir()
+        except FileExistsError:
+            self._is_new = False
+        try:
+            self.make(first)
+        except FileExistsError:
+            raise _is_taken(path) from None
+        if os.listdir(path) != [first]:  # of somebody who came in by another way
+            self.remove()
+            raise _is_taken(path)
+
+    def make(self, name: str) -> Path:
+        """Make a directory in it."""
+        made = self.path / name
+        made.mkdir()
+        self._made.append(made)
+        return made
+
+    def remove(self) -> None:
+        """Remove what was made here, and the directory if it was."""
+        for made in self._made:
+            shutil.rmtree(made, ignore_errors=True)
+        for file in (ROOT, ROOT + PART):
+            with suppress(OSError):
+                (self.path / file).unlink()
+        if self._is_new:
+            with suppress(OSError):
+                self.path.rmdir()
+
+
+def _is_taken(path: Path) -> LapjointError:
+    return LapjointError(f"{path}: is not empty, expected a new or empty directory")

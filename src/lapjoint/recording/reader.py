@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +20,7 @@ from ..server.events import Events, order_events
 from ..server.frame import Frame
 from ..server.touches import TOUCH_KINDS, Touches
 from .attributes import MOST_BODIES, MOST_WORKERS, Attributes
-from .description import check_array, check_chunk
+from .decoding import StoredArray
 from .layout import (
     BODY_ARRAYS,
     BREAK_OFFSET,
@@ -38,7 +37,6 @@ from .layout import (
     OVERLAP_OFFSET,
     ROOT,
     TOUCH_OFFSET,
-    chunk_file,
 )
 from .lives import Lives, Rows
 
@@ -105,8 +103,7 @@ class Recording:
         """Times and counters by name, a row for every step."""
         self.measures: Mapping[str, NDArray[Any]] = _Columns(self, "measures", measures, step_count)
         """What else was measured in every step, by name."""
-        self._opened: dict[str, Any] = {}
-        self._has_checksums: dict[str, bool] = {}
+        self._opened: dict[str, StoredArray] = {}
         self._chunk: tuple[int, NDArray[np.float32]] = (-1, np.empty(0, np.float32))
 
     # ---- the run -----------------------------------------------------------------------------------------------------
@@ -413,11 +410,11 @@ class Recording:
             return np.empty((0, *array.shape[1:]), array.dtype)
         return self._read_columns(name, start, stop)
 
-    def _read_bodies(self, name: str, array: Any, start: int, stop: int) -> NDArray[Any]:
+    def _read_bodies(self, name: str, array: StoredArray, start: int, stop: int) -> NDArray[Any]:
         """Rows with a column for every body; zeros where blocks of bodies have no file, because nobody was there."""
         if not self.has_changes and self.body_count:
             return self._read_columns(name, start, stop, 0, self.body_count)
-        rows, width = array.chunks[:2]
+        rows, width = array.chunk[:2]
         values = np.zeros((stop - start, self.body_count, *array.shape[2:]), array.dtype)
         for chunk in range(start - start % rows, stop, rows):
             low, high = max(chunk, start), min(chunk + rows, stop)
@@ -427,16 +424,10 @@ class Recording:
 
     def _read_columns(self, name: str, start: int, stop: int, first: int = 0, end: int | None = None) -> NDArray[Any]:
         """Rows of an array whose files all have to be there; all columns, or these."""
-        array = self._open(name)
-        self._check_files(name, array, start, stop, first, end)
         try:
-            rows = array[start:stop] if end is None else array[start:stop, first:end]
-        except Exception as error:  # whatever Zarr and Blosc make of a torn or foreign file
-            raise self._damaged(f"{name}: {error}") from None
-        values = np.asarray(rows)
-        if len(values) != stop - start:
-            raise self._damaged(f"{name} has {array.shape[0]} rows, expected {stop}")
-        return values
+            return self._open(name).read(start, stop, first, end)
+        except LapjointError as error:
+            raise self._damaged(error) from None
 
     def _numbers(self, name: str, start: int, stop: int, end: int, low: int = 0) -> NDArray[Any]:
         """Rows of an array of numbers of bodies or workers, which are below `end`."""
@@ -446,19 +437,14 @@ class Recording:
             raise self._damaged(f"{name} has {wrong[0]}, expected {low} to {end - 1}")
         return values
 
-    def _open(self, name: str) -> Any:
+    def _open(self, name: str) -> StoredArray:
         if name not in self._opened:
-            import zarr
-
             try:
-                self._has_checksums[name] = check_array(self.path / name)
-                array: Any = zarr.open_array(self.path / name, mode="r", zarr_format=3)
-            except Exception as error:
-                raise self._damaged(f"{name}: {error}") from None
+                array = StoredArray(self.path, name)
+            except LapjointError as error:
+                raise self._damaged(error) from None
             sizes = {"body": self.body_count, "state": STATE_SIZE, "phase": len(self.phases)}
             expected = [sizes[dimension] for dimension in _DIMENSIONS.get(name, ())]
-            if array.ndim == 0:
-                raise self._damaged(f"{name} is one number, expected rows")
             found = list(array.shape[1:])
             if expected and name in BODY_ARRAYS and not self.complete:  # it may have more than was committed
                 found[:1] = [min(size, self.body_count) for size in found[:1]]
@@ -467,22 +453,7 @@ class Recording:
             self._opened[name] = array
         return self._opened[name]
 
-    def _check_files(self, name: str, array: Any, start: int, stop: int, first: int, end: int | None) -> None:
-        """Zarr takes a missing file for zeros; here every chunk has its file, and is as long as it says."""
-        rows, *rest = array.chunks
-        blocks = [0] if not rest else range(first // rest[0], -(-(end or array.shape[1]) // rest[0]))
-        for number in range(start // rows, -(-stop // rows)):
-            for block in blocks:
-                index = (number, block, *[0] * (len(rest) - 1)) if rest else (number,)
-                file = self.path / name / chunk_file(*index)
-                try:
-                    check_chunk(file, array.dtype.itemsize * math.prod(array.chunks), self._has_checksums[name])
-                except FileNotFoundError:
-                    raise self._damaged(f"{file.relative_to(self.path)} is missing") from None
-                except (OSError, ValueError) as error:
-                    raise self._damaged(f"{file.relative_to(self.path)}: {error}") from None
-
-    def _damaged(self, reason: str) -> LapjointError:
+    def _damaged(self, reason: object) -> LapjointError:
         return LapjointError(f"{self.path}: damaged recording ({shortened(reason)})")
 
     def _index(self, i: int) -> int:

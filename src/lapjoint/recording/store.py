@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,9 +45,14 @@ from .layout import (
     block_size,
     is_of_workers,
 )
+from .place import NewFolder
 
 ROW_CHUNK_BYTES, LIST_CHUNK_BYTES, SCENE_CHUNK_BYTES = 1 << 15, 1 << 18, 1 << 24
 """Sizes of chunks before compression: a row per step or frame, many rows per frame, the scene."""
+
+
+FIRST_ENTRY = "profile"
+"""The entry of a recording's directory that is made first, and shows that it is taken."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +92,18 @@ class StepSample:
 
 
 class RecordingStore:
-    """A new recording in an empty or missing directory. `measures` has how many numbers each measure has."""
+    """A new recording. `measures` has how many numbers each measure has."""
 
     def __init__(
         self,
-        path: Path,
+        folder: NewFolder,
         attributes: Mapping[str, Any],
         scene: bytes,
         measures: Mapping[str, int],
         incidents: Sequence[Incident] = (),
     ) -> None:
-        self.path = path
+        self.path = folder.path
+        self._folder = folder
         self.frame_count = 0
         """Frames that are committed."""
         self.incidents = incidents
@@ -116,11 +121,9 @@ class RecordingStore:
         self._frame_names = ["step_count", "time"]
         self._lists: dict[str, list[NDArray[Any]]] = {}
         self._list_sizes: dict[str, int] = {}
-        path.mkdir(parents=True, exist_ok=True)
-        for group in ("profile", "measures"):
-            (path / group).mkdir()
-            write_group(path / group, {})
-        content = GrowingArray(path / "scene", "uint8", (), [min(len(scene), SCENE_CHUNK_BYTES)], ["byte"])
+        for group in (FIRST_ENTRY, folder.make("measures").name):
+            write_group(self.path / group, {})
+        content = GrowingArray(folder.make("scene"), "uint8", (), [min(len(scene), SCENE_CHUNK_BYTES)], ["byte"])
         content.append(np.frombuffer(scene, np.uint8))
         content.flush(complete=True)
         self._make_arrays(measures)
@@ -173,7 +176,7 @@ class RecordingStore:
         chunk = [max(1, chunk_bytes // max(1, row_bytes)), *row]
         if "body" in rest:
             chunk[:2] = CHUNK_FRAMES, block_size(rest["body"])
-        self._arrays[name] = GrowingArray(self.path / name, dtype, row, chunk, [first, *rest])
+        self._arrays[name] = GrowingArray(self._folder.make(name), dtype, row, chunk, [first, *rest])
 
     def add(self, step: StepSample) -> bool:
         """Add a step; returns whether a chunk of frames is full now."""

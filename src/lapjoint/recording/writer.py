@@ -26,13 +26,15 @@ from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
 from ..scene.living import LivingScene
 from ..scene.motions import POSE_SIZE
+from ..server.incidents import Incident
 from ..server.profile import PHASES
 from ..simulation import Simulation
+from ..system.shortage import reason, shortage
 from .changes import ChangeFinder
 from .layout import FORMAT, PROFILE_ARRAYS, VERSION, is_of_workers
 from .origin import machine, versions
-from .place import check_place, check_space, clear
-from .store import FrameSample, RecordingStore, StepSample
+from .place import NewFolder, check_place, check_space
+from .store import FIRST_ENTRY, FrameSample, RecordingStore, StepSample
 
 Table = TypeVar("Table", bound=StepTable)
 
@@ -86,20 +88,28 @@ class RecordingWriter:
         self._changes = ChangeFinder(simulation.scene)
         scene = simulation.scene.first(simulation.scene.began_with).to_bytes()
         body_count = simulation.scene.body_count
-        is_new = check_place(self.path)
+        check_place(self.path)
         check_space(self.path, len(scene), body_count, None if steps is None else steps // self._every)
-        attributes = self._attributes(simulation)
-        try:
-            self._store = RecordingStore(self.path, attributes, scene, self._measures, simulation.incidents)
-        except OSError as error:
-            clear(self.path, is_new)
-            raise LapjointError(f"{self.path}: the recording cannot be written: {error.strerror or error}") from None
         self._queue: queue.Queue[StepSample | None] = queue.Queue(_room(body_count))
         self._thread = threading.Thread(target=self._work, name="lapjoint-recording", daemon=True)
-        self._thread.start()
+        self._start(self._attributes(simulation), scene, simulation.incidents)
         atexit.register(self.close)
         if contacts:
             simulation.contacts_wanted.append(self._wants_contacts)
+
+    def _start(self, attributes: dict[str, Any], scene: bytes, incidents: Sequence[Incident]) -> None:
+        """Make the files, and start the thread. Where that fails, nothing is left of them."""
+        folder = None
+        try:
+            folder = NewFolder(self.path, FIRST_ENTRY)
+            self._store = RecordingStore(folder, attributes, scene, self._measures, incidents)
+            self._thread.start()
+        except BaseException as error:
+            if folder is not None:
+                folder.remove()
+            if isinstance(error, OSError) or shortage(error):
+                raise LapjointError(f"{self.path}: the recording cannot be written: {reason(error)}") from None
+            raise
 
     def _attributes(self, simulation: Simulation) -> dict[str, Any]:
         params = simulation.params
@@ -223,10 +233,9 @@ class RecordingWriter:
         if self._error is None:
             return
         self._error_raised = True
-        reason = self._error.strerror if isinstance(self._error, OSError) else None
+        why = reason(self._error) if isinstance(self._error, OSError | MemoryError) else repr(self._error)
         raise LapjointError(
-            f"{self.path}: the recording cannot be written: {reason or repr(self._error)}; "
-            f"its first {self._store.frame_count} frames are kept"
+            f"{self.path}: the recording cannot be written: {why}; its first {self._store.frame_count} frames are kept"
         ) from self._error
 
     def _checked_values(self, measures: Mapping[str, ArrayLike]) -> list[NDArray[np.float64]]:
