@@ -109,6 +109,8 @@ class Simulation:
         """Failures, quarantines and changes of the number of workers so far."""
         self.before_stop: list[Callable[[Simulation], object]] = []
         """Called when a run has to stop, while states are those before the step that could not be taken."""
+        self.at_close: list[Callable[[], object]] = []
+        """Called when it is closed."""
         self.contacts_wanted: list[Callable[[int], bool]] = []
         """Called with the number of the step to come; if one returns True, workers send the contacts of this step with
         it. Others are asked for, which fails if a worker is gone by then."""
@@ -1027,6 +1029,8 @@ class Simulation:
         if not self._closed:
             self._closed = True
             self._unlock_scene()
+            for hook in self.at_close:
+                hook()
             self._runtime.close()
 
     def _check_open(self) -> None:

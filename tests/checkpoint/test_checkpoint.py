@@ -397,7 +397,7 @@ KEPT = {
     "_sensing",
 }
 MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
-MADE_ANEW |= {"contacts_wanted"}  # by who reads, not by the simulation
+MADE_ANEW |= {"contacts_wanted", "at_close"}  # by who reads and writes, not by the simulation
 MADE_ANEW |= {"_asking"}  # changes nothing
 MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
 MADE_ANEW |= {"_has_stepped"}  # since it was made: forces of a step before that are not kept

@@ -226,7 +226,8 @@ def test_a_full_disk_is_a_warning_and_the_run_goes_on(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     counts, message = done.stdout.splitlines()
     assert counts == "13 3"  # at steps 8 and 12 and at the end
-    assert "step-000000013.checkpoint: the checkpoint cannot be written: File too large; the last one is" in message
+    assert "step-000000013.checkpoint: the checkpoint cannot be written: a file is too large: " in message
+    assert f"; the last one is {directory / file_name(4)}" in message
     assert [path.name for path in directory.iterdir()] == [file_name(4)]
     assert Checkpoint(directory).step_count == 4
 
@@ -266,11 +267,11 @@ def test_a_run_killed_while_it_writes_leaves_the_checkpoint_before(tmp_path: Pat
         assert child.stdout is not None
         assert child.stdout.readline() == "now\n"
         child.kill()
-    assert sorted(path.name for path in directory.iterdir()) == [file_name(1), file_name(2) + ".part"]
+    assert sorted(path.name for path in directory.iterdir()) == [".lock", file_name(1), file_name(2) + ".part"]
     with Checkpoint(directory).resume() as second:
         assert second.step_count == 1
         writer = CheckpointWriter(directory, second)
-        assert [path.name for path in directory.iterdir()] == [file_name(1)]
+        assert sorted(path.name for path in directory.iterdir()) == [".lock", file_name(1)]
         second.step()
         writer.save(second)
     assert Checkpoint(directory).step_count == 2

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 
 from ..arrays.packing import pack_arrays, unpack_arrays
 from ..errors import LapjointError, shortened
+from ..system.foreign import machine_memory, open_foreign
+from ..system.shortage import reason
 
 FORMAT = "lapjoint checkpoint"
 VERSION = 2
@@ -53,8 +56,9 @@ def unfinished_files(directory: Path) -> list[Path]:
 def write_checkpoint(path: Path, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a checkpoint under its name at once or not at all. OSError where it cannot be written."""
     part = path.with_name(path.name + PART)
+    part.unlink(missing_ok=True)  # of an attempt that was killed; whatever it is, nothing is written through it
     try:
-        with open(part, "wb") as file:
+        with open(part, "xb") as file:
             file.write(bytes(HEAD_SIZE))
             digest, size = hashlib.sha256(), 0
             for data in pack_arrays(arrays, description):
@@ -78,25 +82,17 @@ def write_checkpoint(path: Path, description: Mapping[str, Any], arrays: Mapping
         os.close(directory)
 
 
-def read_checkpoint(path: Path) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]]:
-    """Version, arrays and description of a whole checkpoint; a LapjointError for anything else."""
+def read_checkpoint(path: Path, within: Path | None = None) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]]:
+    """Version, arrays and description of a whole checkpoint; a LapjointError for anything else. `within` is the folder
+    it was found in."""
     try:
-        with open(path, "rb") as file:
-            head = file.read(HEAD_SIZE)
-            if not head.startswith(FORMAT.encode() + b" "):
-                raise LapjointError(f"{path}: not a lapjoint checkpoint")
-            found = _HEAD.fullmatch(head)
-            if found is None:
-                raise LapjointError(f"{path}: damaged checkpoint (its first {HEAD_SIZE} bytes are not a head)")
-            version, wanted, size = int(found[1]), found[2].decode(), int(found[3])
-            if not 1 <= version <= VERSION:
-                raise LapjointError(f"{path}: checkpoint version {version}, this lapjoint reads 1 to {VERSION}")
-            there = os.fstat(file.fileno()).st_size - HEAD_SIZE
-            if there != size:
-                raise LapjointError(f"{path}: damaged checkpoint ({there} bytes after its head, expected {size})")
-            data = np.fromfile(file, np.uint8)
-    except OSError as error:
-        raise LapjointError(f"{path}: {error.strerror or error}") from None
+        with open_foreign(path, within) as file:
+            version, wanted, size = _read_head(path, file)
+            data = np.empty(size, np.uint8)
+            if file.readinto(data.data) != size:
+                raise LapjointError(f"{path}: damaged checkpoint (it is cut off)")
+    except (OSError, MemoryError) as error:
+        raise LapjointError(f"{path}: {reason(error)}") from None
     if hashlib.sha256(data.data).hexdigest() != wanted:
         raise LapjointError(f"{path}: damaged checkpoint (its checksum is wrong)")
     try:
@@ -104,3 +100,22 @@ def read_checkpoint(path: Path) -> tuple[int, dict[str, NDArray[Any]], dict[str,
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise LapjointError(f"{path}: damaged checkpoint ({shortened(error)})") from None
     return version, arrays, description
+
+
+def _read_head(path: Path, file: BufferedReader) -> tuple[int, str, int]:
+    """Version, checksum of what follows, and its size, which is that of the file."""
+    head = file.read(HEAD_SIZE)
+    if not head.startswith(FORMAT.encode() + b" "):
+        raise LapjointError(f"{path}: not a lapjoint checkpoint")
+    found = _HEAD.fullmatch(head)
+    if found is None:
+        raise LapjointError(f"{path}: damaged checkpoint (its first {HEAD_SIZE} bytes are not a head)")
+    version, size = int(found[1]), int(found[3])
+    if not 1 <= version <= VERSION:
+        raise LapjointError(f"{path}: checkpoint version {version}, this lapjoint reads 1 to {VERSION}")
+    there = os.fstat(file.fileno()).st_size - HEAD_SIZE
+    if there != size:
+        raise LapjointError(f"{path}: damaged checkpoint ({there} bytes after its head, expected {size})")
+    if size > machine_memory():
+        raise LapjointError(f"{path}: is {size:,} bytes large, expected no more than this machine has memory")
+    return version, found[2].decode(), size

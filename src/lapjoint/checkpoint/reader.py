@@ -52,7 +52,8 @@ class Checkpoint:
     def __init__(self, path: str | Path) -> None:
         self.path = newest_checkpoint(Path(path))
         try:
-            version, self._arrays, description = read_checkpoint(self.path)
+            within = None if self.path == Path(path) else self.path.parent
+            version, self._arrays, description = read_checkpoint(self.path, within)
         except LapjointError as error:
             older = [file for file in checkpoint_files(Path(path)) if file != self.path] if Path(path).is_dir() else []
             if not older:

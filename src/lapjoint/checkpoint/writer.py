@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from ..errors import LapjointError
 from ..recording.origin import machine, versions
 from ..recording.place import check_parents
 from ..simulation import Simulation
+from ..system.folder_lock import NAME as LOCK_NAME
+from ..system.folder_lock import FolderLock
+from ..system.shortage import reason
 from .layout import checkpoint_files, file_name, step_of, unfinished_files, write_checkpoint
 
 
@@ -24,8 +28,9 @@ class CheckpointWriter:
     >>> writer = CheckpointWriter("run.checkpoints", simulation, every=500)
     >>> simulation.on_step(writer.after_step)
 
-    A run that a failure stops leaves one more. Of the checkpoints in the directory the newest `keep` stay. `end` is the
-    step to which the run is to go, for whoever resumes it.
+    Nobody else can write into it until the simulation is closed, or its process ends. A run that a failure stops leaves
+    one more. Of the checkpoints in the directory the newest `keep` stay. `end` is the step to which the run is to go,
+    for whoever resumes it.
     """
 
     def __init__(
@@ -37,12 +42,17 @@ class CheckpointWriter:
         self.path = Path(path)
         self._every, self._keep, self._end = int(every), int(keep), end
         check_checkpoint_place(self.path, simulation)
+        self._lock = FolderLock(self.path, "another run writes checkpoints there")
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            check_checkpoint_place(self.path, simulation)  # somebody may have come in between
             for left in unfinished_files(self.path):
                 left.unlink()
-        except OSError as error:
-            raise LapjointError(f"{self.path}: checkpoints cannot be written: {error.strerror or error}") from None
+        except BaseException as error:
+            self._lock.release()
+            if isinstance(error, OSError):
+                raise LapjointError(f"{self.path}: checkpoints cannot be written: {reason(error)}") from None
+            raise
+        simulation.at_close.append(weakref.finalize(simulation, self._lock.release))
         simulation.before_stop.append(self.save)
         self._scene, self._extent = np.empty(0, np.uint8), (-1, -1, -1)
         self.saved_step: int | None = None
@@ -64,17 +74,28 @@ class CheckpointWriter:
         if self._extent != simulation.scene.extent:
             self._scene, self._extent = np.frombuffer(simulation.scene.to_bytes(), np.uint8), simulation.scene.extent
         try:
+            self._lock.check()
             write_checkpoint(path, self._describe(simulation, parts), {"scene": self._scene, **arrays})
             self.saved_step = simulation.step_count
             for old in checkpoint_files(self.path)[: -self._keep]:
                 old.unlink(missing_ok=True)
         except OSError as error:
-            files = checkpoint_files(self.path)
-            left = f"the last one is {files[-1]}" if files else "there is none yet"
             raise LapjointError(
-                f"{path}: the checkpoint cannot be written: {error.strerror or error}; {left}"
+                f"{path}: the checkpoint cannot be written: {reason(error)}; {self._what_is_left()}"
             ) from error
         return path
+
+    def _what_is_left(self) -> str:
+        """In words, after a checkpoint could not be written."""
+        try:
+            self._lock.check()
+            files = checkpoint_files(self.path)
+        except OSError:
+            files = []
+        if not files:
+            self.saved_step = None
+            return "there is none"
+        return f"the last one is {files[-1]}"
 
     def _describe(self, simulation: Simulation, parts: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -100,6 +121,7 @@ def check_checkpoint_place(path: Path, simulation: Simulation | None = None) -> 
     if not path.is_dir():
         raise LapjointError(f"{path}: is a file, expected a directory for checkpoints")
     files = checkpoint_files(path)
+    others = [one for one in path.iterdir() if one.name != LOCK_NAME and one not in files]
     if files:
         from_here = simulation.resumed_from if simulation is not None else None
         if from_here is None or Path(str(from_here["checkpoint"])).parent.resolve() != path.resolve():
@@ -113,5 +135,5 @@ def check_checkpoint_place(path: Path, simulation: Simulation | None = None) -> 
                 f"{path}: has a later checkpoint ({files[-1].name}) than the one gone on from; expected another "
                 "directory, or that file out of the way"
             )
-    elif any(path.iterdir()) and not unfinished_files(path):
+    elif others and not unfinished_files(path):
         raise LapjointError(f"{path}: is not empty, expected a new or empty directory")
