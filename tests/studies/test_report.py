@@ -201,7 +201,7 @@ def test_mistakes_name_what_is_wrong(tmp_path: Path, chains: list[Path]) -> None
         ([], out, "nothing to report on"),
         ([chains[0], chains[0].parent / "." / "one"], out, "one is given more than once"),
         ([tmp_path / "gone"], out, "gone: not a lapjoint recording"),
-        ([tmp_path / "gone.json"], out, "gone.json: No such file"),
+        ([tmp_path / "gone.json"], out, "gone.json: there is no such file"),
         ([tmp_path / "text.json"], out, "text.json: no JSON"),
         ([tmp_path / "run.json"], out, "run.json: no rows of a benchmark"),
         ([tmp_path / "row.json"], out, "row.json: row 0 has no 'workers'"),

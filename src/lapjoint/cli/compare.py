@@ -22,6 +22,7 @@ from ..recording.place import check_place
 from ..studies.compare import Comparison, run_single
 from ..studies.compare import compare as compare_recordings
 from ..studies.report.style import checked_figure_path
+from ..system.files import write_file
 from .extras import load
 from .shared import check_writable, console, counted, make_parents
 
@@ -73,7 +74,7 @@ def compare(
     if json_file is not None:
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in comparison.to_dict().items()]
         make_parents(json_file)
-        json_file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        write_file(json_file, "{\n" + ",\n".join(lines) + "\n}\n")
     if figure is not None and figure_file is not None:
         make_parents(figure_file)
         figure.draw_comparison(comparison, figure_file)

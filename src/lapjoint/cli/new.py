@@ -12,8 +12,9 @@ import typer
 
 from .. import scenes as scene_library
 from ..errors import LapjointError, did_you_mean
+from ..system.files import write_file
 from .scene_package import scene_package
-from .shared import check_writable, console
+from .shared import check_writable, console, make_parents
 
 KINDS = ("scene",)
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -39,9 +40,9 @@ def new(
     check_writable("--into", folder / "pyproject.toml")
     if folder.exists():
         raise LapjointError(f"{folder}: is there already, expected a new name")
-    folder.mkdir(parents=True)
+    make_parents(folder / "pyproject.toml")
     for file, text in scene_package(name, module).items():
-        (folder / file).write_text(text)
+        write_file(folder / file, text)
     console.print(
         f"wrote {folder}: {', '.join(sorted(scene_package(name, module)))}\n"
         f"  pip install --editable {folder}\n"

@@ -17,6 +17,7 @@ from ..params.fields import OUTPUT
 from ..recording.place import check_place
 from ..run import RunSummary
 from ..simulation import Simulation
+from ..system.files import write_file
 from .extras import load
 from .shared import check_writable, make_parents
 
@@ -128,7 +129,7 @@ class Outputs:
         """Write the files that were asked for, besides the recording."""
         if self.json_file is not None:
             make_parents(self.json_file)
-            self.json_file.write_text(json.dumps(summary.to_dict(), indent=2) + "\n")
+            write_file(self.json_file, json.dumps(summary.to_dict(), indent=2) + "\n")
         if self._picture is not None:
             self._picture.draw_last_state(simulation, self.picture_file)
 

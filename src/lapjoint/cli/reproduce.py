@@ -13,6 +13,7 @@ from rich.table import Table
 from ..errors import LapjointError
 from ..studies.reproduce import Done, Plan, full, quick
 from ..studies.reproduce import reproduce as run_and_write
+from ..system.files import read_file
 from .shared import console
 from .study_progress import drawing, study_progress
 
@@ -63,7 +64,7 @@ def reproduce(
             console.print(f"{complete} of {len(plan.parts)} parts are complete and kept")
         raise
     if plan.speedups:
-        console.print(_table(json.loads((out / "results.json").read_text())["table2"]))
+        console.print(_table(json.loads(read_file(out / "results.json"))["table2"]))
     console.print(f"wrote {page}", markup=False, soft_wrap=True)
 
 

@@ -16,6 +16,7 @@ from ..params.coupling_choice import CouplingChoice
 from ..params.fields import SIMULATED
 from ..recording.place import check_parents
 from ..scene import Scene
+from ..system.shortage import reason
 
 console = Console()
 
@@ -87,7 +88,7 @@ def make_parents(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LapjointError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise LapjointError(f"{path}: cannot be written: {reason(error)}") from None
 
 
 def counted(count: float, one: str, many: str | None = None, form: str = ",") -> str:

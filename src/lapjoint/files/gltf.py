@@ -18,6 +18,7 @@ from ..errors import LapjointError, shortened
 from ..scene import HeightField, Material, TriangleMesh
 from ..scene.filters import ALL_GROUPS
 from ..scene.motions import GivenMotion
+from ..system.files import read_file
 from .gltf_buffers import Buffers
 from .gltf_entries import entry_of
 from .gltf_joints import joint_of
@@ -35,10 +36,7 @@ COMBINE = ("average", "minimum", "maximum", "multiply")
 
 def read_gltf(path: Path, notes: Notes) -> Model:
     """The model of a glTF file."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise LapjointError(f"{path}: {error.strerror or error}") from None
+    content = read_file(path)
     try:
         root, binary = _chunks(content)
         return _Reader(root, binary, notes).read()

@@ -10,6 +10,8 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from ..system.foreign import read_foreign
+from ..system.shortage import reason
 from .gltf_entries import entry_of
 from .notes import Notes
 
@@ -78,6 +80,6 @@ class Buffers:
         if "://" in uri or not found.is_relative_to(folder):
             raise self._notes.refuse(where, f"names {uri!r}, which is outside the folder {folder}")
         try:
-            return found.read_bytes()
+            return read_foreign(found, within=folder)
         except OSError as error:
-            raise self._notes.refuse(where, f"{uri}: {error.strerror or error}") from None
+            raise self._notes.refuse(where, f"{uri}: {reason(error)}") from None

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from ..errors import LapjointError
+from ..system.files import check_file, read_file
 
 MOST_FILES = 1000
 LARGEST = 256 * 1024 * 1024
@@ -34,13 +35,7 @@ _Included = tuple[Path, ElementTree.Element, tuple[Path, ...]]
 def parse_xml(path: Path) -> ElementTree.Element:
     """The root of an XML file, each element with its line under the key `:line`. A document type is refused: entities
     could be expanded without end, and name other files."""
-    try:
-        size = path.stat().st_size
-        content = path.read_bytes() if size <= LARGEST else b""
-    except OSError as error:
-        raise LapjointError(f"{path}: {error.strerror or error}") from None
-    if size > LARGEST:
-        raise LapjointError(f"{path}: is {size} bytes large, expected at most {LARGEST}")
+    content = read_file(path, LARGEST)
     builder, parser = ElementTree.TreeBuilder(), expat.ParserCreate()
 
     def start(name: str, attributes: dict[str, str]) -> None:
@@ -137,7 +132,8 @@ class _Checker:
             if not self._is_inside(candidate):
                 where = _place(path, element)
                 raise LapjointError(f"{where} names {name!r}, which is outside the folder {self._folder}")
-            if candidate.is_file():
+            if candidate.exists() and not candidate.is_dir():
+                check_file(candidate)
                 found.append(candidate.resolve())
         if not found:
             raise LapjointError(f"{_place(path, element)} names {name!r}: there is no such file")

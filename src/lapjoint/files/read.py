@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import FileWarning, LapjointError, shortened
 from ..scene import Scene
+from ..system.files import check_file
 from .build import build_scene
 from .gltf import read_gltf
 from .mjcf import read_mjcf
@@ -49,8 +50,7 @@ def read_with_notes(path: str | Path, *, keyframe: str | int | None = None) -> t
     notes, ending = Notes(path), path.suffix.lower()
     if keyframe is not None and ending not in WITH_KEYFRAMES:
         raise LapjointError(f"{path}: a keyframe is given, expected an MJCF file: others have none")
-    if not path.is_file():
-        raise LapjointError(f"{path}: {'is a directory' if path.is_dir() else 'there is no such file'}")
+    check_file(path)
     if ending not in READERS:
         scene = Scene.load(path)
         for what, count in (("bodies", scene.body_count), ("joints", scene.joint_count)):

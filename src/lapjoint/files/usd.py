@@ -20,6 +20,7 @@ from ..scene import Material
 from ..scene.filters import ALL_GROUPS
 from ..scene.motions import GivenMotion
 from ..scene.shapes import STATIC_ONLY, mass_properties
+from ..system.files import check_file
 from . import usd_joints, usd_shapes
 from . import usd_words as words
 from .model import WORLD, Array, Collider, Link, LinkJoint, LinkSensor, Mass, Model, Motion
@@ -96,8 +97,9 @@ def _found(own: str, name: str, folder: Path) -> str:
     found = (Path(own).parent / name).resolve()
     if "://" in name or not found.is_relative_to(folder):
         raise LapjointError(f"{own}: refers to {name!r}, which is outside the folder {folder}")
-    if not found.is_file():
+    if not found.exists():
         raise LapjointError(f"{own}: refers to {name!r}: there is no such file")
+    check_file(found)
     return str(found)
 
 

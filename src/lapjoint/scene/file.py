@@ -11,7 +11,6 @@ import io
 import json
 import re
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,23 +78,6 @@ def unpack_scene(content: bytes, source: str) -> tuple[dict[str, Any], dict[str,
         version = shortened(description.get("version"))
         raise LapjointError(f"{source}: scene file version {version}, this lapjoint reads {VERSION}")
     return description, arrays
-
-
-def write_file(path: Path, content: bytes) -> Path:
-    """Write a file. What the system refuses is a LapjointError that names the path."""
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise LapjointError(f"{path}: cannot be written: {error.strerror or error}") from None
-    return path
-
-
-def read_file(path: Path) -> bytes:
-    """The content of a file. What the system refuses is a LapjointError that names the path."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise LapjointError(f"{path}: {error.strerror or error}") from None
 
 
 def describe_shape(shape: StaticShape, key: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

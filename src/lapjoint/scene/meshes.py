@@ -7,12 +7,15 @@ so a body added at `shape.centre` stands where the file has it.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import LapjointError
+from ..system.files import read_file
+from ..system.foreign import read_foreign
 from .shapes import Compound, ConvexHull, Part, TriangleMesh, hull_faces
 
 Array = NDArray[np.float64]
@@ -96,18 +99,30 @@ def _check_closed(triangles: Triangles) -> None:
         )
 
 
+class _Beside:
+    """Files that a mesh's file names, for trimesh: beside it, or in folders there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, name: str) -> bytes:
+        return read_foreign(self._folder / name, within=self._folder)
+
+    __getitem__ = get
+
+
 def _read(path: Path, scale: float) -> tuple[Array, Triangles]:
     """Vertices in metres, those in one place made one, and triangles."""
     if not (np.isfinite(scale) and scale > 0):
         raise LapjointError(f"{path}: scale is {scale}, expected a positive number of metres")
-    if not path.is_file():
-        raise LapjointError(f"{path}: {'is a directory' if path.is_dir() else 'there is no such file'}")
+    content = read_file(path)
     try:
         import trimesh
     except ImportError:
         raise LapjointError(f"{path}: reading meshes needs trimesh: pip install 'lapjoint[mesh]'") from None
     try:
-        mesh = trimesh.load_mesh(path, process=False)
+        kind, beside = path.suffix.removeprefix("."), _Beside(path.absolute().parent)
+        mesh = trimesh.load_mesh(io.BytesIO(content), kind, resolver=beside, process=False)
         finite = bool(np.isfinite(mesh.vertices).all())
         if finite:
             mesh.merge_vertices(merge_tex=True, merge_norm=True)

@@ -30,9 +30,11 @@ from ..arrays.checks import (
 from ..arrays.columns import Columns
 from ..arrays.packing import pack_arrays, unpack_arrays
 from ..errors import LapjointError, shortened
+from ..system.files import read_file, write_file
+from ..system.foreign import machine_memory
 from .field_functions import FieldFunction, find_function
 from .fields import FIELD_ARRAYS, AnyField, GivenField, pack_fields, unpack_fields, with_functions
-from .file import TABLES, describe_shape, pack_scene, read_file, restore_shape, unpack_scene, write_file
+from .file import TABLES, describe_shape, pack_scene, restore_shape, unpack_scene
 from .filters import ALL_GROUPS, filter_rows
 from .height_field import HeightField
 from .joints import KINDS, WORLD, Breaks, Distance, Gear, Joint, JointKind, axes_of, frame_axes, strengths
@@ -606,12 +608,12 @@ class Scene:
 
     def save(self, path: str | Path) -> Path:
         """Write the scene to one file (a NumPy .npz without pickle). Equal scenes give equal files."""
-        return write_file(Path(path), self.to_bytes())
+        return write_file(path, self.to_bytes())
 
     @staticmethod
     def load(path: str | Path) -> Scene:
         """Read a scene that was saved."""
-        return Scene.from_bytes(read_file(Path(path)), str(path))
+        return Scene.from_bytes(read_file(path, machine_memory()), str(path))
 
     def to_bytes(self) -> bytes:
         """The content of the file that `save` writes."""

@@ -14,6 +14,7 @@ from ..algorithms import Membership
 from ..errors import LapjointError, did_you_mean
 from ..params.partition_choice import PartitionLike, checked_partition
 from ..scene import WORLD, Scene
+from ..system.files import read_text, write_file
 from .hilbert import hilbert_keys
 
 Ids = NDArray[np.int32]
@@ -213,6 +214,9 @@ def proximity_pairs(scene: Scene, position: NDArray[np.float64], bodies: Ids) ->
     return np.asarray(pairs, np.int32).reshape(-1, 2)
 
 
+MOST_BYTES = 1 << 30
+"""Of a partition in a file: a line of a few bytes for each body."""
+
 KINDS: dict[str, Callable[[Scene, int], Ids]] = {
     "labels": labels,
     "metis": metis,
@@ -233,10 +237,7 @@ def worker_count_of_file(path: Path) -> int:
 
 
 def _read_lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise LapjointError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    return read_text(path, MOST_BYTES).split()
 
 
 def read_partition(path: Path, scene: Scene, worker_count: int) -> Ids:
@@ -266,4 +267,4 @@ def check_partition(title: str, partition: NDArray[np.integer[Any]], scene: Scen
 
 def write_partition(path: Path, partition: Ids) -> None:
     """Write a file that read_partition takes."""
-    path.write_text("".join(f"{worker}\n" for worker in partition.tolist()))
+    write_file(path, "".join(f"{worker}\n" for worker in partition.tolist()))

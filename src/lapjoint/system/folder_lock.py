@@ -32,6 +32,12 @@ class FolderLock:
             self._remove_made()
             raise LapjointError(f"{folder}: cannot be written: {reason(error)}") from None
 
+    def __enter__(self) -> FolderLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
     def check(self) -> None:
         """An OSError if the directory is gone, or is another one now."""
         if not self._is_own(self._fd):

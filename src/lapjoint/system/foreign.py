@@ -69,7 +69,10 @@ def machine_memory() -> int:
 
 def _open_within(within: Path, path: Path) -> int:
     """A descriptor of a file, opened folder by folder from `within` on."""
-    *folders, name = path.relative_to(within).parts
+    parts = path.relative_to(within).parts if path.is_relative_to(within) else ("..",)
+    if not parts or ".." in parts:
+        raise OSError(errno.EINVAL, f"is outside the folder {within}", str(path))
+    *folders, name = parts
     folder = os.open(within, _FOLDER)
     try:
         for one in folders:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -15,6 +16,7 @@ from ...params import Params
 from ...params.coupling_choice import traits
 from ...recording.origin import core_count
 from ...scene import Scene
+from ...system.files import write_file
 from ..step_values import phase_key
 from .plan import BenchPlan
 
@@ -195,12 +197,13 @@ class FileRow(Protocol):
 
 
 def write_json(rows: Sequence[FileRow], path: Path) -> None:
-    path.write_text(json.dumps([row.to_dict() for row in rows], indent=2, default=int) + "\n")
+    write_file(path, json.dumps([row.to_dict() for row in rows], indent=2, default=int) + "\n")
 
 
 def write_csv(rows: Sequence[FileRow], path: Path) -> None:
     table = [row.to_dict() | {"params": " ".join(f"{k}={v}" for k, v in row.params.items())} for row in rows]
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(table[0]))
-        writer.writeheader()
-        writer.writerows(table)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(table[0]))
+    writer.writeheader()
+    writer.writerows(table)
+    write_file(path, text.getvalue())

@@ -12,11 +12,13 @@ from pathlib import Path
 
 from ...errors import LapjointError
 from ...recording.layout import ROOT
+from ...system.files import write_file
+from ...system.shortage import reason
 from ..titles import count_of
 from . import page
 from .contents import Plot, Section, sections
 from .runs import Material, open_material
-from .style import check_matplotlib, figure_png, figure_svg, inline_svg, styled, write
+from .style import check_matplotlib, figure_png, figure_svg, inline_svg, styled
 from .tables import bench_origins, run_origins
 
 __all__ = ["report", "write_page"]
@@ -58,7 +60,7 @@ def write_page(
     try:
         out.mkdir(exist_ok=True)
     except OSError as error:
-        raise LapjointError(f"{out}: cannot be made: {error.strerror or error}") from None
+        raise LapjointError(f"{out}: cannot be made: {reason(error)}") from None
     parts = [*header, page.links([(section.heading, _anchor(n)) for n, section in enumerate(contents)])]
     total = sum(isinstance(item, Plot) for section in contents for item in section.items)
     done = 0
@@ -79,7 +81,7 @@ def write_page(
                 parts.append(page.left_out(item.title, item.reason))
     made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     path = out / PAGE
-    write(path, page.page(title, f"{lead}; made {made}", parts).encode())
+    write_file(path, page.page(title, f"{lead}; made {made}", parts).encode())
     return path
 
 
@@ -118,9 +120,9 @@ def _header(material: Material) -> list[str]:
 def _draw(plot: Plot, out: Path, name: str) -> str:
     with styled():
         figure = plot.draw()
-        write(out / f"{name}.png", figure_png(figure))
+        write_file(out / f"{name}.png", figure_png(figure))
         svg = figure_svg(figure, name)
-    write(out / f"{name}.svg", svg.encode())
+    write_file(out / f"{name}.svg", svg.encode())
     return page.figure(plot.title, plot.caption, inline_svg(svg), plot.numbers)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from ...errors import LapjointError
 from ...server.profile import PHASES
+from ...system.files import read_file
+from ...system.foreign import MOST_DESCRIPTION
 from ..step_values import phase_key
 
 
@@ -42,11 +44,10 @@ FACTS = ("body_count", "joint_count", "engine", "precision", "coupling")
 
 def read_bench(path: Path) -> list[BenchPoint]:
     """The rows of a file, in their order; those of peers and of lapjoint's own ladder are left out."""
+    text = read_file(path, MOST_DESCRIPTION)
     try:
-        content = json.loads(path.read_text())
-    except OSError as error:
-        raise LapjointError(f"{path}: {error.strerror or error}") from None
-    except ValueError:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
         raise LapjointError(f"{path}: no JSON, expected a file of `lapjoint bench --json`") from None
     if not (isinstance(content, list) and content and all(isinstance(row, dict) for row in content)):
         raise LapjointError(f"{path}: no rows of a benchmark, expected a file of `lapjoint bench --json`")

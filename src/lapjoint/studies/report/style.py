@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import LapjointError
+from ...system.files import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,14 +106,7 @@ def checked_figure_path(option: str, path: Path) -> Path:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a PNG or an SVG, by the path's ending."""
-    write(path, figure_svg(figure, path.stem).encode() if path.suffix.lower() == ".svg" else figure_png(figure))
-
-
-def write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise LapjointError(f"{path}: cannot be written: {error.strerror or error}") from None
+    write_file(path, figure_svg(figure, path.stem).encode() if path.suffix.lower() == ".svg" else figure_png(figure))
 
 
 def figure_png(figure: Figure) -> bytes:

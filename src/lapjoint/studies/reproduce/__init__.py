@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import LapjointError
+from ...system.folder_lock import FolderLock
+from ...system.shortage import reason
 from ..bench import OnProgress
 from ..report import check_out, page, write_page
 from ..report.style import check_matplotlib
@@ -48,8 +50,12 @@ def reproduce(
         check_out(out)
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LapjointError(f"--out {out}: cannot be made: {error.strerror or error}") from None
-    store = PartStore(folder, plan.params)
+        raise LapjointError(f"--out {out}: cannot be made: {reason(error)}") from None
+    with FolderLock(folder, "another `lapjoint reproduce` writes there"):
+        return _reproduce(plan, out, PartStore(folder, plan.params), on_progress, on_part)
+
+
+def _reproduce(plan: Plan, out: Path, store: PartStore, on_progress: OnProgress | None, on_part: OnPart | None) -> Path:
     done = run_parts(plan, store, on_progress, on_part)
     if on_progress is not None:
         on_progress("drawing", 1.0)

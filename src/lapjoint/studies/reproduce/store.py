@@ -13,6 +13,8 @@ from ...errors import LapjointError
 from ...params import Params
 from ...recording import Recording
 from ...recording.origin import core_count, machine, versions
+from ...system.foreign import MOST_DESCRIPTION, read_foreign
+from ...system.shortage import reason
 from ..bench.rows import FILE_KEYS, changed_params
 from .plan import Part, RunPart
 
@@ -44,7 +46,7 @@ class PartStore:
     def find(self, part: Part) -> dict[str, Any] | None:
         """The result of a part that is complete and was made with the same parameters and versions on this machine."""
         try:
-            kept = json.loads(self._file(part).read_text())
+            kept = json.loads(read_foreign(self._file(part), MOST_DESCRIPTION, self.folder))
         except (OSError, ValueError):
             return None
         if not isinstance(kept, dict) or kept.get("key") != self._key(part) or not isinstance(kept.get("result"), dict):
@@ -100,7 +102,7 @@ def write_whole(path: Path, text: str) -> None:
         part.write_text(text)
         os.replace(part, path)
     except OSError as error:
-        raise LapjointError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise LapjointError(f"{path}: cannot be written: {reason(error)}") from None
 
 
 def _plain(value: Any) -> Any:

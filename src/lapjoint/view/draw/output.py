@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ...errors import LapjointError
+from ...system.shortage import reason
 
 
 def checked_file(path: str | Path, kind: str, endings: Sequence[str]) -> Path:
@@ -33,7 +34,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield part
         os.replace(part, path)
     except OSError as error:
-        raise LapjointError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise LapjointError(f"{path}: cannot be written: {reason(error)}") from None
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)

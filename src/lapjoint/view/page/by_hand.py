@@ -74,10 +74,9 @@ class Draft:
         """Write the file that `run --partition` takes: bodies that were added are not in it. Only plain names: whoever
         holds the controls may sit at another machine."""
         path = folder / checked_name(name)
-        try:
-            write_partition(path, self.partition[: self._began_with])
-        except OSError as error:
-            raise LapjointError(f"{path}: cannot be written: {error.strerror or error}") from None
+        if path.is_symlink():
+            raise LapjointError(f"{path}: is a link, expected a file")
+        write_partition(path, self.partition[: self._began_with])
         return path
 
 

@@ -12,6 +12,7 @@ import threading
 from contextlib import suppress
 
 from ...errors import LapjointError
+from ...system.shortage import reason
 from .access import COOKIE, PASS_HEADER, Access, Request
 
 HEAD_SIZE = 32 << 10
@@ -141,7 +142,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
-        raise LapjointError(f"--host {host}: {error.strerror or error}, expected an address of this machine") from None
+        raise LapjointError(f"--host {host}: {reason(error)}, expected an address of this machine") from None
     # "localhost" may be an IPv6 address too; browsers try both, and IPv4 is always there.
     family, _, _, _, place = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     door = socket.socket(family, socket.SOCK_STREAM)
@@ -151,5 +152,5 @@ def _listen(host: str, port: int) -> socket.socket:
         door.listen()
     except OSError as error:
         door.close()
-        raise LapjointError(f"--host {host} --port {port}: {error.strerror or error}, expected a free port") from None
+        raise LapjointError(f"--host {host} --port {port}: {reason(error)}, expected a free port") from None
     return door

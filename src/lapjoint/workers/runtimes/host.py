@@ -23,6 +23,7 @@ from ...engines.bullet_module import load_bullet
 from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...params import Params
 from ...scene import STATE_SIZE
+from ...system.shortage import reason
 from ..codec import to_bytes
 from .child import Child, leave_all, mailbox_size
 from .copies import Copies
@@ -43,7 +44,7 @@ def serve(ticket: Ticket) -> None:
     try:
         link = Link(connect(**ticket))
     except OSError as error:
-        sys.exit(f"lapjoint: the server at {ticket['at'][0]} cannot be reached: {error.strerror or error}")
+        sys.exit(f"lapjoint: the server at {ticket['at'][0]} cannot be reached: {reason(error)}")
     host = Host(link)
     try:
         host.run()
@@ -281,7 +282,7 @@ class Host:
                 scene.close()
             self._wait_until_there(started, values["seconds"])
         except OSError as failure:
-            error = f"worker {index} cannot be started: {failure.strerror or failure}"
+            error = f"worker {index} cannot be started: {reason(failure)}"
         failures = [child.failure.title for child in started if child.failure is not None]
         pids = {child.index: child.pid for child in started}
         self._link.send("start", pids=list(pids.items()), errors=[*([error] if error else []), *failures])

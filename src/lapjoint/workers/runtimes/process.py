@@ -23,6 +23,7 @@ from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
+from ...system.shortage import reason
 from ..kept import MOST_WORKERS, Kept
 from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
 from ..replies import reply_of
@@ -213,7 +214,7 @@ class ProcessRuntime:
                 self._children[index : index + 1] = [child]
             self._gather(dict.fromkeys(started, self._limits.start_s), time.monotonic())
         except OSError as error:
-            raise WorkerError(f"worker {index} cannot be started: {error.strerror or error}") from None
+            raise WorkerError(f"worker {index} cannot be started: {reason(error)}") from None
         except BaseException:
             self.close()
             raise
