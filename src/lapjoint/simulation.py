@@ -76,6 +76,7 @@ from .server.sensing import Sensing
 from .server.start_contacts import find_start_contacts
 from .server.step_log import StepLog
 from .server.touches import Touches, TouchLog
+from .system.shortage import MAY_BE_SHORT, raise_in_words, short_of
 from .workers.messages import JointTargets, StepReply
 from .workers.runtimes import make_runtime
 
@@ -117,7 +118,8 @@ class Simulation:
         self.resumed_from: dict[str, str | int] | None = None
         """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._callbacks: list[Callable[[Simulation], None]] = []
-        self._start(scene, life)
+        with short_of("the simulation cannot be started"):
+            self._start(scene, life)
         scene.lock("a simulation of it is running")
         self._unlock_scene = weakref.finalize(self, scene.unlock)
 
@@ -198,6 +200,12 @@ class Simulation:
     def step_at_once(self, most: int) -> int:
         """Go on by as many timesteps, up to `most`, as the workers take by themselves, and at least by one. Returns how
         many; `profile` is of these."""
+        try:
+            return self._take_steps(most)
+        except MAY_BE_SHORT as error:
+            raise_in_words(error, f"step {self._now.step_count}")
+
+    def _take_steps(self, most: int) -> int:
         self._check_open()
         if self._stopped is not None:
             raise self._stopped
@@ -864,7 +872,8 @@ class Simulation:
         if scene.extent[1:] == (first, first_joint):
             return
         if scene.body_count > first:
-            self._runtime.set_body_count(scene.body_count, self._mail_room())
+            with short_of(f"{scene.body_count:,} bodies"):
+                self._runtime.set_body_count(scene.body_count, self._mail_room())
             states = self._runtime.states
             workers = nearest_workers(scene.states_of(first), states[:first], now.membership, scene.spans)
             states[first:] = scene.states_of(first)
@@ -915,7 +924,8 @@ class Simulation:
         """Start or end workers without bodies."""
         if worker_count != self.params.workers:
             text = f"workers: {worker_count}, before {self.params.workers}"
-            self._runtime.set_worker_count(worker_count)
+            with short_of(f"{worker_count} workers"):
+                self._runtime.set_worker_count(worker_count)
             self._now.commands.set_worker_count(worker_count)
             self._now.params = replace(self.params, workers=worker_count)
             self.incidents.append(Incident(self.step_count, "workers", text))

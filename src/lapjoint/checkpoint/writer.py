@@ -70,16 +70,17 @@ class CheckpointWriter:
     def save(self, simulation: Simulation) -> Path:
         """Write a checkpoint now. If that fails, those before it are as they were."""
         path = self.path / file_name(simulation.step_count)
-        arrays, parts = flatten(simulation.state())
-        if self._extent != simulation.scene.extent:
-            self._scene, self._extent = np.frombuffer(simulation.scene.to_bytes(), np.uint8), simulation.scene.extent
         try:
+            arrays, parts = flatten(simulation.state())
+            if self._extent != simulation.scene.extent:
+                self._scene = np.frombuffer(simulation.scene.to_bytes(), np.uint8)
+                self._extent = simulation.scene.extent
             self._lock.check()
             write_checkpoint(path, self._describe(simulation, parts), {"scene": self._scene, **arrays})
             self.saved_step = simulation.step_count
             for old in checkpoint_files(self.path)[: -self._keep]:
                 old.unlink(missing_ok=True)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             raise LapjointError(
                 f"{path}: the checkpoint cannot be written: {reason(error)}; {self._what_is_left()}"
             ) from error

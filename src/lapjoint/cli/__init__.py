@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..errors import LapjointError
+from ..system.shortage import MAY_BE_SHORT, check_limits, refusal
 from .help_page import print_group_page
 from .termination import ended_in_order_by_sigterm
 
@@ -103,17 +104,33 @@ def lapjoint(
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    Console(stderr=True).print(f"[yellow]warning:[/] {escape(str(message))}", highlight=False, soft_wrap=True)
+    Console(stderr=True).print(
+        f"[yellow]warning:[/] {escape(str(message))}", highlight=False, soft_wrap=True, emoji=False
+    )
+
+
+def _print_error(text: str) -> None:
+    try:
+        Console(stderr=True).print(f"[red]error:[/] {escape(text)}", highlight=False, soft_wrap=True, emoji=False)
+    except MAY_BE_SHORT:  # it imports modules, and needs memory
+        print(f"error: {text}", file=sys.stderr)
 
 
 def main() -> None:
-    """Entry point: every LapjointError is one line on stderr and exit code 2."""
+    """Entry point: every LapjointError, and whatever the system refuses, is one line on stderr and exit code 2."""
     warnings.showwarning = _show_warning
     with ended_in_order_by_sigterm():
         try:
+            check_limits()
             app()
         except LapjointError as error:
-            Console(stderr=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+            _print_error(str(error))
             sys.exit(2)
         except KeyboardInterrupt:
             sys.exit(130)
+        except Exception as error:
+            line = refusal(error)
+            if line is None:
+                raise
+            _print_error(line)
+            sys.exit(2)

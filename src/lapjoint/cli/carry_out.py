@@ -87,7 +87,16 @@ def checked_count(steps: int | None, seconds: float | None, timestep: float) -> 
 def _rescue(simulation: Simulation, count: int | None) -> CheckpointWriter:
     """Of a run that a failure stopped and that has no place for checkpoints: one in the current directory."""
     name = re.sub(r"[^\w.-]+", "-", simulation.scene.name).strip(".-") or "run"  # a scene's name may be a stranger's
-    names = (Path(f"{name}-stopped{suffix}") for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
-    writer = checkpoint_writer(next(name for name in names if not name.exists()), simulation, None, None, count)
-    writer.save(simulation)
-    return writer
+    for suffix in ("", *(f"-{n}" for n in range(2, 1000))):
+        place = Path(f"{name}-stopped{suffix}")
+        if place.exists():
+            continue
+        try:
+            writer = checkpoint_writer(place, simulation, None, None, count)
+        except LapjointError:
+            if place.exists():  # another run that was stopped was faster
+                continue
+            raise
+        writer.save(simulation)
+        return writer
+    raise LapjointError(f"{place}: is there already, expected a name that is free for a checkpoint")

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from ..errors import LapjointError
+from ..system.shortage import USD_ROOM, check_room, short_of
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Extra:
     packages: dict[str, str]
     """What is imported, and what it is called."""
     module: str
+    room: int = 0
+    """Bytes of addresses that are to be free before it is imported."""
 
 
 _PICTURE = {"moderngl": "moderngl", "PIL": "Pillow"}
@@ -30,7 +33,7 @@ EXTRAS = {
     "--picture": Extra("picture", _PICTURE, ".last_picture"),
     "--view": Extra("view", {"viser": "viser"}, ".live"),
     "lapjoint view": Extra("view", {"viser": "viser"}, ".browse"),
-    "lapjoint export to USD": Extra("usd", {"pxr": "usd-core"}, "..view.export.usd"),
+    "lapjoint export to USD": Extra("usd", {"pxr": "usd-core"}, "..view.export.usd", USD_ROOM),
     "--figure": Extra("report", {"matplotlib": "matplotlib"}, "..studies.report.compare_figure"),
 }
 
@@ -41,4 +44,6 @@ def load(option: str) -> ModuleType:
     missing = [title for name, title in extra.packages.items() if find_spec(name) is None]
     if missing:
         raise LapjointError(f"{option} needs {' and '.join(missing)}: pip install 'lapjoint[{extra.name}]'")
+    with short_of(option):
+        check_room(extra.room)
     return import_module(extra.module, __package__)

@@ -21,6 +21,7 @@ from ..scene.filters import ALL_GROUPS
 from ..scene.motions import GivenMotion
 from ..scene.shapes import STATIC_ONLY, mass_properties
 from ..system.files import check_file
+from ..system.shortage import USD_ROOM, check_room, short_of
 from . import usd_joints, usd_shapes
 from . import usd_words as words
 from .model import WORLD, Array, Collider, Link, LinkJoint, LinkSensor, Mass, Model, Motion
@@ -36,6 +37,8 @@ UP = {"Z": rotation.IDENTITY, "Y": rotation.from_axis_angle((1.0, 0.0, 0.0), np.
 
 def read_usd(path: Path, notes: Notes) -> Model:
     """The model of a USD file: .usd, .usda, .usdc or .usdz."""
+    with short_of(str(path)):
+        check_room(USD_ROOM)
     try:
         from pxr import Tf, Usd, UsdUtils
     except ImportError:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import LapjointError
 from ..system.foreign import MOST_DESCRIPTION, read_foreign
-from ..system.shortage import reason
+from ..system.shortage import check_room, reason, short_of
 from .description import read_description
 from .layout import ROOT, chunk_file
 
@@ -47,7 +47,8 @@ class StoredArray:
         for _, file in self._files(range(start, stop), *columns):
             if not os.path.lexists(file):  # before there is an array of as many rows as somebody says
                 raise LapjointError(f"{self._name}/{file.name} is missing")
-        rows = np.empty((stop - start, *map(len, columns), *self.shape[2:]), self.dtype)
+        with short_of(f"{self._name}: {stop - start:,} rows"):
+            rows = np.empty((stop - start, *map(len, columns), *self.shape[2:]), self.dtype)
         for corner, file in self._files(range(start, stop), *columns):
             chunk = self._decode(file)
             into, out_of = [], []
@@ -86,10 +87,11 @@ class StoredArray:
             body = memoryview(content)[:size]
             if tail and int(google_crc32c.value(bytes(body))).to_bytes(tail, "little") != content[size:]:
                 raise ValueError("its checksum is wrong")
+            check_room(holds)
             values = np.frombuffer(_blosc().decode(body), described.dtype)
         except FileNotFoundError:
             raise LapjointError(f"{self._name}/{file.name} is missing") from None
-        except (OSError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError, MemoryError) as error:
             raise LapjointError(f"{self._name}/{file.name}: {reason(error)}") from None
         order = described.order or range(len(self.chunk))
         return values.reshape([self.chunk[axis] for axis in order]).transpose(np.argsort(order))

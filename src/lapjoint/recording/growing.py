@@ -16,8 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..system.shortage import check_room
 from .description import LEVEL, describe_array, seal, with_checksum
 from .layout import PART, ROOT, chunk_file
+
+ROOM = 4
+"""Times a block's size: what Blosc takes at most to compress it. It does not look whether it gets that."""
 
 
 def replace_file(path: str, content: Any) -> None:
@@ -133,6 +137,7 @@ class GrowingArray:
     def _write_block(self, number: int, place: int, block: NDArray[Any]) -> None:
         if self._order is not None:
             block = block.transpose(self._order)
+        check_room(ROOM * block.nbytes)
         content = with_checksum(self._blosc.encode(np.ascontiguousarray(block)))
         index = (number,) if len(self._chunk) == 1 else (number, place, *[0] * (len(self._chunk) - 2))
         replace_file(f"{self._folder}/{chunk_file(*index)}", content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import LapjointError
@@ -34,11 +35,15 @@ def read_text(path: str | Path, most: int = LARGEST) -> str:
 
 
 def write_file(path: str | Path, content: bytes | str) -> Path:
-    """Write a file; a text in UTF-8."""
+    """Write a file; a text in UTF-8. Nothing is left of a new one that cannot be written whole."""
     path = Path(path)
+    is_new = not path.exists()
     try:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
+        if is_new:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
         raise LapjointError(f"{path}: cannot be written: {reason(error)}") from None
     return path
 

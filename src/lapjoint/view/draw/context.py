@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from ...errors import LapjointError
+from ...system.shortage import PICTURE_ROOM, check_room, short_of
 
 NEEDED = 430
 """OpenGL 4.3 draws many surfaces in one call. Mesa's software renderer offers 4.5."""
@@ -17,6 +18,8 @@ def open_context() -> Any:
         import moderngl
     except ImportError:
         raise LapjointError("pictures need moderngl: pip install 'lapjoint[picture]'") from None
+    with short_of("pictures"):
+        check_room(PICTURE_ROOM)
     backend: dict[str, Any] = {"backend": "egl"} if sys.platform.startswith("linux") else {}
     try:
         return moderngl.create_context(standalone=True, require=NEEDED, **backend)

@@ -12,13 +12,15 @@ import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LapjointError, did_you_mean
+from ...system.shortage import reason
 
 try:
     import _posixshmem  # type: ignore[import-not-found]
@@ -34,12 +36,16 @@ class SharedMemory:
     """A block of zeros, given to a child process by its file descriptor. Pages never touched cost nothing."""
 
     def __init__(self, size: int, fd: int | None = None) -> None:
-        self.size = max(size, 1)
-        if fd is None:
-            fd = _open()
-            os.ftruncate(fd, self.size)
-        self.fd = fd
-        self.map = mmap.mmap(fd, self.size)
+        self.size, self.fd = max(size, 1), -1
+        with _refused(self.size):
+            self.fd = _open() if fd is None else fd
+            try:
+                if fd is None:
+                    os.ftruncate(self.fd, self.size)
+                self.map = mmap.mmap(self.fd, self.size)
+            except OSError:
+                self.close()
+                raise
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """The block as an array; it keeps the mapping alive."""
@@ -48,17 +54,19 @@ class SharedMemory:
 
     def grow(self, size: int) -> None:
         """Make the block larger, with zeros. Arrays of before look at the same memory, as far as it went."""
-        os.ftruncate(self.fd, size)
+        with _refused(size):
+            os.ftruncate(self.fd, size)
+            self.map = mmap.mmap(self.fd, size)
         self.size = size
-        self.map = mmap.mmap(self.fd, size)
 
     def look_again(self) -> bool:
         """Map all of a block that another process may have made larger. Returns whether it has."""
         size = os.fstat(self.fd).st_size
         if size == self.size:
             return False
+        with _refused(size):
+            self.map = mmap.mmap(self.fd, size)
         self.size = size
-        self.map = mmap.mmap(self.fd, self.size)
         return True
 
     def close(self) -> None:
@@ -66,6 +74,15 @@ class SharedMemory:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+
+@contextmanager
+def _refused(size: int) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        title = f"{size:,} bytes of memory for server and workers"
+        raise OSError(error.errno, f"{title}: {reason(error)}") from None
 
 
 # ---- where it comes from -----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pxr import Sdf, Tf
 from ....errors import LapjointError
 from ....files import usd_words as words
 from ....scene import Scene
+from ....system.shortage import reason_in
 from ...draw.output import replacing
 from ..frames import Frames
 from .animation import add_animation
@@ -33,12 +34,14 @@ def write_usd(frames: Frames, path: Path, on_body: Callable[[int, int], None] | 
     with replacing(path) as part:
         named = part.with_name(part.name + ending)
         try:
-            written = layer.Export(str(named))
+            if not layer.Export(str(named)):
+                raise LapjointError(f"{path}: cannot be written")
+            named.rename(part)
         except Tf.ErrorException as error:
-            raise LapjointError(f"{path}: cannot be written: {' '.join(str(error).split())}") from None
-        if not written:
-            raise LapjointError(f"{path}: cannot be written")
-        named.rename(part)
+            text = " ".join(str(error).split())
+            raise LapjointError(f"{path}: cannot be written: {reason_in(text)}") from None
+        finally:
+            named.unlink(missing_ok=True)
 
 
 def _fill(layer: Sdf.Layer, frames: Frames, on_body: Callable[[int, int], None] | None) -> None:
