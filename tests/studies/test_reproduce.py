@@ -25,6 +25,7 @@ from lapjoint.studies.reproduce.plan import GROWTH_DEPTHS, Part, step_ms
 from lapjoint.studies.reproduce.reductions import reductions
 from lapjoint.studies.reproduce.store import PartStore
 from lapjoint.studies.reproduce.table2 import as_csv, as_markdown, table2
+from lapjoint.system.folder_lock import FolderLock
 from recording_support import balls, record
 
 SIZES = {"bowl": 24, "building": 75, "chain-net": 12, "four-way-bridge": 60, "two-way-bridge": 60}
@@ -413,6 +414,12 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path, monkeypatch: pyte
         result = invoke(monkeypatch, two_parts(), *arguments)
         assert isinstance(result.exception, LapjointError)
         assert said in str(result.exception)
+
+
+def test_two_at_once_do_not_take_away_each_others_parts(tmp_path: Path) -> None:
+    with FolderLock(tmp_path / "out/parts/quick", "this test writes there"), pytest.raises(LapjointError) as caught:
+        reproduce(two_parts(), tmp_path / "out")
+    assert "quick: another `lapjoint reproduce` writes there" in str(caught.value)
 
 
 def test_without_matplotlib_nothing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

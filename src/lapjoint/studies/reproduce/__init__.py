@@ -56,6 +56,7 @@ def reproduce(
 
 
 def _reproduce(plan: Plan, out: Path, store: PartStore, on_progress: OnProgress | None, on_part: OnPart | None) -> Path:
+    """Run and write, as the only one in the directory of the parts."""
     done = run_parts(plan, store, on_progress, on_part)
     if on_progress is not None:
         on_progress("drawing", 1.0)
