@@ -519,6 +519,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "merge_still",
           [](BulletWorld& w, Input<int> ids, Input<int> still) { w.merge_still(ids.data(), rows(ids), still.data()); },
           "ids"_a, "still"_a)
+      .def("wake_joint", &BulletWorld::wake_joint, "joint"_a)
       .def("sleeping_count", &BulletWorld::sleeping_count)
       .def("take_moved", [](BulletWorld& w) { return array_of(w.take_moved()); })
       .def(

@@ -232,6 +232,10 @@ class BulletWorld {
 
   // Bodies that sleep (bullet/sleep.cpp): own ones.
   int sleeping_count() const;
+  void wake_joint(int joint) {  // its bodies
+    wake(joint_columns_.body_a[joint]);
+    wake(joint_columns_.body_b[joint]);
+  }
   // Own bodies whose states may be others than when this was last called: those that are awake, or were.
   std::vector<int> take_moved();
 
@@ -280,10 +284,6 @@ class BulletWorld {
   };
   const std::vector<int>& awake() const { return islands_.empty() ? bodies_ : awake_; }
   void wake(int body, bool stays_still = false);
-  void wake_joint(int joint) {
-    wake(joint_columns_.body_a[joint]);
-    wake(joint_columns_.body_b[joint]);
-  }
   void wake_island(int label, bool stays_still = false);
   void wake_all();
   void forget_sleep();

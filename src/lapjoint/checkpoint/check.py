@@ -68,6 +68,7 @@ ENGINE = {
     "broken_joints": Rule("int32", ("broken joints",), 0, "joints", is_ascending=True),
     "drive_axes": Rule("int32", ("driven axes",), 0, "joint axes", is_ascending=True),
     "drive_targets": Rule("float64", ("driven axes", 2)),
+    "joint_count": Rule("int32", ("once",), 0),
 }
 
 

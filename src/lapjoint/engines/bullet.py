@@ -163,7 +163,7 @@ class BulletEngine:
         # The native world reads these tables in place; holding them here keeps them alive.
         tables = scene.bodies.views(), scene.joints.views()
         self._world.set_tables(tables[0], scene.body_count, tables[1], scene.joint_count)
-        self._tables = tables
+        self._tables, self._joint_count = tables, scene.joint_count
 
     # ---- fields ----------------------------------------------------------------------------------------------------
 
@@ -378,7 +378,8 @@ class BulletEngine:
         axes, targets = np.empty(target_count, np.int32), np.empty((target_count, 2))
         self._world.read_drive_targets(axes, targets)
         cache = (ends, numbers, points, joint_ids, joint_ends, impulses)
-        of_all = (poses, self._world.broken_joints(), axes, targets)
+        joint_count = np.array([self._joint_count], np.int32)
+        of_all = (poses, self._world.broken_joints(), axes, targets, joint_count)
         return EngineState(ids, bodies, prepared, *cache, *sleep, *of_all)
 
     def restore(self, state: EngineState) -> None:
@@ -411,6 +412,8 @@ class BulletEngine:
                 np.ascontiguousarray(state.islands),
                 np.ascontiguousarray(state.still_steps),
             )
+        for joint in range(*state.joint_count, self.scene.joint_count if len(state.joint_count) else 0):
+            self._world.wake_joint(joint)
 
     def hand_over(self, body_ids: ArrayLike) -> None:
         self._call(self._world.deactivate, as_ids(body_ids), True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
-OF_ALL = ("kinematic_poses", "broken_joints", "drive_axes", "drive_targets")
+OF_ALL = ("kinematic_poses", "broken_joints", "drive_axes", "drive_targets", "joint_count")
 """Columns that all engines of a simulation have alike, whichever bodies they have."""
 
 
@@ -53,6 +53,8 @@ class EngineState:
     """(d,) driven axes whose targets were set, each six times its joint and the axis, ascending."""
     drive_targets: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
     """(d, 2) their positions and velocities."""
+    joint_count: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    """(1,) joints that the engine knows of: of those that came later, it is still to wake the bodies; or none."""
 
     def part(self, has_body: Mask) -> EngineState:
         """What is about bodies of a mask over the scene's bodies, and about contacts and joints among these. As others
