@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Simulation
+from lapjoint import Checkpoint, CheckpointWriter, Simulation
 from lapjoint.arrays.state import PartState
+from lapjoint.engines import EngineState
+from lapjoint.workers.engine_states import from_bytes, to_bytes
 from living_scenes import LivingScene
 
 AHEAD = 40
@@ -121,6 +124,56 @@ def difference(case: LivingScene, expected: list[Readings], saved: Saved, resume
 
 def resume(path: Path) -> Simulation:
     return Checkpoint(path).resume()
+
+
+# ---- fields of the state -------------------------------------------------------------------------------------------
+
+
+def field_names(path: Path) -> list[str]:
+    """Every field of a checkpoint's state, as `part/name`; numbers of workers are left out."""
+    return sorted({name for name, _, _ in _fields(Checkpoint(path)._parts)})
+
+
+def resume_without(field: str) -> Callable[[Path], Simulation]:
+    """As `resume`, but that the field is as in a simulation that has not begun: zeros, or nothing."""
+
+    def resume_so(path: Path) -> Simulation:
+        checkpoint = Checkpoint(path)
+        for name, holder, key in _fields(checkpoint._parts):
+            if name == field:
+                holder[key] = _nothing(holder[key])
+        for worker, state in checkpoint._parts["workers"].arrays.items():
+            if isinstance(state, dict):
+                checkpoint._parts["workers"].arrays[worker] = to_bytes(EngineState(**state))
+        return checkpoint.resume()
+
+    return resume_so
+
+
+def _fields(parts: Parts) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Each with where it is held. Engine states are unpacked in place."""
+    for part, state in parts.items():
+        if part == "workers":
+            for worker, data in state.arrays.items():
+                unpacked = vars(from_bytes(data)).copy() if isinstance(data, np.ndarray) else data
+                state.arrays[worker] = unpacked
+                for key in unpacked:
+                    yield f"workers/{key}", unpacked, key
+            continue
+        for key in state.arrays:
+            yield f"{part}/{re.sub('^[0-9]+/', '', key)}", state.arrays, key
+        for key, value in state.values.items():
+            if key == "replies":
+                for reply in value:
+                    yield from ((f"{part}/{name}", reply, name) for name in reply)
+            else:
+                yield f"{part}/{key}", state.values, key
+
+
+def _nothing(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return np.zeros_like(value)
+    return None if value is None else type(value)()
 
 
 def differences(case: LivingScene, folder: Path, only: Callable[[int], bool] = lambda step: True) -> Iterator[Difference]:
