@@ -47,6 +47,7 @@ from .scene.states import checked_states
 from .server.asking import Asking
 from .server.commands import CommandBuilder
 from .server.coupling import Decision, Situation, coupling_type, make_coupling
+from .server.crowds import check_crowds
 from .server.detect import Detection, warn_of_penetration
 from .server.elastic import Elastic
 from .server.events import Events, find_events
@@ -134,6 +135,7 @@ class Simulation:
         params = params.with_solvers(scene, partition)
         check_engines(scene, params)
         check_inertias(scene, params)
+        is_crowded = life is None and check_crowds(scene)
         make_worker_engine(scene, params)  # what is wrong with its shapes is found before anything starts
         algorithms = load_algorithms(params.algorithms)
         detection = Detection(scene, params, algorithms, states)
@@ -157,7 +159,8 @@ class Simulation:
             contacts = Contacts.none()
             if life is None:
                 contacts = self._start_contacts()
-                warn_of_penetration(scene, contacts)
+                if not is_crowded:
+                    warn_of_penetration(scene, contacts)
             now.replies = [StepReply.of(contacts)]
             self._coupling = make_coupling(now)
         except BaseException:
@@ -335,6 +338,8 @@ class Simulation:
                 except LapjointError as own:
                     error.add_note(str(own))
             raise
+        if wants_contacts:
+            self._fetch_contacts(now.replies)  # where they were too many for a reply
         bits, count = now.commands.known, now.commands.known_count
         if not now.commands.knows(now.membership):  # bodies have left within the step
             bits, count = now.membership.bits.copy(), now.scene.living_count
@@ -866,6 +871,7 @@ class Simulation:
         with scene.open(self.step_count):
             yield scene
             check_inertias(scene, self.params, first)
+            check_crowds(scene, first)
             has_reports = np.isfinite(scene.bodies.hit_impulse[first:]).any() or first_with_touches(scene, first)
             if scene.joint_count > first_joint or has_reports:
                 check_engines(scene, self.params, warn=False)

@@ -65,6 +65,8 @@ Ids = NDArray[np.int32]
 UNKNOWN = np.array([-1], np.int32)
 """An overlap that no command can have: in the next step, a worker finds again which bodies it alone has."""
 
+MOST_CONTACTS = 100
+"""Contacts of a reply for each body of the scene, at most: more would not fit, and are fetched in parts."""
 NOBODY = np.empty(0, np.int32)
 NOT_MEASURED = np.empty((0, len(STEP_MEASURES)))
 
@@ -259,7 +261,8 @@ class Worker:
             engine.step(command.steps)
         self._write_states(command)
         self._contacts = engine.contacts()  # now, for to prepare the next step finds others
-        contacts = self._contacts if command.contacts else Contacts.none()
+        lists_contacts = command.contacts and len(self._contacts) <= MOST_CONTACTS * self._scene.body_count
+        contacts = self._contacts if lists_contacts else Contacts.none()
         broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
         hits = self._hitting.hits() if self._hitting else Hits.none()
         touches = self._touching.touches() if self._touching else TouchReports.none()
@@ -270,7 +273,7 @@ class Worker:
             contacts.bodies,
             contacts.point_count,
             contacts.depth,
-            command.contacts,
+            lists_contacts,
             residual=engine.residual(),
             body_count=self._active_count,
             between_meetings_s=self._between_meetings_s,
