@@ -56,6 +56,7 @@ def test_no_crowd_is_seen_where_there_is_none() -> None:
         assert not check_crowds(crowd(500))
 
 
+@pytest.mark.filterwarnings("ignore:scene .crowd")
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
 def test_more_contacts_than_fit_into_a_reply_are_fetched(coupling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def found() -> tuple[str, list[list[int]]]:
