@@ -96,6 +96,7 @@ LAYERS = [
     "errors",
     "plug_ins",
     "system",
+    "waits",
     "arrays",
     "scene",
     "fracture",

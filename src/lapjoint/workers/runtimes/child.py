@@ -6,21 +6,25 @@ import signal
 import socket
 import struct
 import subprocess
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
+from ...errors import WorkerError
 from ...params import Params
+from ...waits import Patience
 from ..codec import SIZE as SIZE_BYTES
 from ..codec import from_bytes, read, read_bytes, to_bytes, write, write_bytes
 from ..messages import Command, Reply, WorkerFailure
 from .fork_server import start_worker
 from .shared import DONE, FAILED, GO, SharedMemory
+from .starter import KILL_S
 
 READ_S = 10.0
 """What the rest of a failure may take to arrive [s]."""
+REPORT_S = 2.0
+"""What the fork server may take to report how a worker has ended [s]."""
 LEAVE_S = 1.0
 """How long all workers together may take to leave before they are killed [s]."""
 MOTION_BYTES = 1 << 20
@@ -131,11 +135,12 @@ class Child:
             self.failure = from_bytes(_exactly(stream.read(size), size))
 
     def _how_it_ended(self) -> str:
-        try:
-            code = self._process.wait(READ_S)
-        except subprocess.TimeoutExpired:
+        if not self.has_ended(READ_S):
             self.kill()
             return f"process {self.pid} hung up and was killed"
+        code = self._process.exit_code(REPORT_S)
+        if code is None:
+            return f"process {self.pid} has ended, and the fork server has not reported how within {REPORT_S:.3g} s"
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return f"process {self.pid} {how}"
 
@@ -146,17 +151,31 @@ class Child:
         self.link.close()
         self._block.close()
 
-    def leave(self, seconds: float) -> None:
-        """Wait so long for a worker to leave, then kill it."""
+    def has_ended(self, seconds: float) -> bool:
+        """Whether its process has, after so long at most."""
         try:
-            self._process.wait(max(0.0, seconds))
+            self._process.wait(seconds)
         except subprocess.TimeoutExpired:
-            self.kill()
+            return False
+        return True
 
-    def kill(self) -> None:
+    def is_gone(self, seconds: float) -> bool:
+        """Whether nothing is left of a process that has ended, not even its number."""
+        return self._process.exit_code(seconds) is not None
+
+    def kill_at_once(self) -> None:
+        """Do not wait for its end."""
         self.hang_up()
         self._process.kill()
-        self._process.wait()
+
+    def kill(self) -> None:
+        """A WorkerError, if it does not end."""
+        self.kill_at_once()
+        if not self.has_ended(KILL_S):
+            raise WorkerError(
+                f"worker {self.index}: process {self.pid} was killed and has not ended within {KILL_S:.3g} s"
+            )
+        self.is_gone(REPORT_S)
         if self.failure is None:
             self.failure = WorkerFailure(self.index, "gone", f"process {self.pid} was killed by the server")
 
@@ -165,9 +184,15 @@ def leave_all(children: Sequence[Child]) -> None:
     """Hang up, which makes the workers leave; kill those that have not left in time."""
     for child in children:
         child.hang_up()
-    deadline = time.monotonic() + LEAVE_S
+    leaving, reporting = Patience(LEAVE_S), Patience(REPORT_S)
+    left = [child for child in children if not leaving.wait(child.has_ended)]
     for child in children:
-        child.leave(deadline - time.monotonic())
+        if child not in left:
+            reporting.wait(child.is_gone)
+    for child in left:
+        child.kill_at_once()
+    for child in left:
+        child.kill()
 
 
 def pack_failure(failure: WorkerFailure) -> bytes:

@@ -11,9 +11,9 @@ Linux kills its workers: they are lost, and replaced by those of the next one.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import select
 import signal
 import socket
 import struct
@@ -23,7 +23,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from .starter import Process, run_to_the_end
+from ...waits import LOOK_S, wait_within
+from .patient import is_readable, send_all
+from .starter import KILL_S, Process, run_to_the_end
 
 MODULE = "lapjoint.workers.runtimes.fork_server_main"
 ANSWER_S = 60.0
@@ -47,24 +49,27 @@ class Forked:
         """`handle` refers to the process, whatever becomes of its id; `status` is where the fork server writes how it
         ended. Takes both over."""
         self.pid, self._handle, self._status = pid, handle, status
+        self._has_ended = False
         self._exit_code: int | None = None
 
     def kill(self) -> None:
-        if self._exit_code is None:
+        if not self._has_ended:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
-    def wait(self, timeout: float | None = None) -> int:
-        """Its exit code, the negative number of a signal that killed it; subprocess.TimeoutExpired after so long."""
-        if self._exit_code is None:
-            poll = select.poll()
-            poll.register(self._status, select.POLLIN | select.POLLHUP)
-            if not poll.poll(None if timeout is None else 1e3 * timeout):
-                raise subprocess.TimeoutExpired(MODULE, timeout or 0.0)
+    def wait(self, timeout: float) -> None:
+        """Until it has ended, which is known without the fork server; subprocess.TimeoutExpired after so long."""
+        if not self._has_ended and not wait_within(timeout, lambda seconds: is_readable(self._handle, seconds)):
+            raise subprocess.TimeoutExpired(MODULE, timeout)
+        self._has_ended = True
+
+    def exit_code(self, timeout: float) -> int | None:
+        """That of a process that has ended, the negative number of a signal that killed it; None, if the fork server
+        has not reported it after so long."""
+        if self._exit_code is None and wait_within(timeout, lambda seconds: is_readable(self._status, seconds)):
             # Without a word of it the fork server has died, and Linux has killed its workers.
             found = os.read(self._status, STATUS.size)
             self._exit_code = STATUS.unpack(found)[0] if len(found) == STATUS.size else -signal.SIGKILL
-            self._close()
         return self._exit_code
 
     def _close(self) -> None:
@@ -73,8 +78,14 @@ class Forked:
                 os.close(fd)
 
     def __del__(self) -> None:
-        if self._exit_code is None:
-            self._close()
+        self._close()
+
+
+class Program(subprocess.Popen[bytes]):
+    """A process of its own, where there is no fork server."""
+
+    def exit_code(self, timeout: float) -> int | None:
+        return self.wait(timeout)
 
 
 class ForkServer:
@@ -95,7 +106,8 @@ class ForkServer:
         except BaseException:
             self._link.close()
             raise
-        self._link.settimeout(ANSWER_S)
+        self._link.settimeout(LOOK_S)
+        self.answer_s = ANSWER_S
 
     def fork(self, task: Mapping[str, Any], descriptors: Sequence[int]) -> Forked:
         """A worker with this task, and copies of these descriptors. NotForked, if it cannot fork, another OSError, if
@@ -105,7 +117,9 @@ class ForkServer:
         try:
             with standard_streams() as streams:
                 socket.send_fds(self._link, [HEAD.pack(len(content))], [theirs, *streams, *descriptors])
-            self._link.sendall(content)
+            send_all(self._link, content, self.answer_s)
+            if not wait_within(self.answer_s, lambda seconds: is_readable(self._link.fileno(), seconds)):
+                raise TimeoutError(errno.ETIMEDOUT, f"the fork server has not answered within {self.answer_s:.3g} s")
             answer, handles, _, _ = socket.recv_fds(self._link, FORKED.size, 1)
             if len(answer) != FORKED.size:
                 raise ConnectionResetError("the fork server is gone")
@@ -124,10 +138,16 @@ class ForkServer:
         self._link.close()
 
     def end(self) -> None:
-        """The same, by force, and wait for its end."""
+        """The same, by force, and wait for its end. An OSError, if it does not end."""
         self.close()
         self.process.kill()
-        self.process.wait()
+        try:
+            self.process.wait(KILL_S)
+        except subprocess.TimeoutExpired:
+            pid = self.process.pid
+            raise TimeoutError(
+                errno.ETIMEDOUT, f"the fork server, process {pid}, was killed and has not ended within {KILL_S:.3g} s"
+            ) from None
 
 
 def worker_environment() -> dict[str, str]:
@@ -173,7 +193,7 @@ def _can_fork() -> bool:
 
 
 def _start_program(task: Mapping[str, Any], descriptors: Sequence[int]) -> Process:
-    return subprocess.Popen(
+    return Program(
         [sys.executable, "-m", "lapjoint.workers.runtimes.process_worker", json.dumps([task, list(descriptors)])],
         stdin=subprocess.DEVNULL,
         pass_fds=descriptors,

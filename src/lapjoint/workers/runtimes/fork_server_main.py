@@ -17,6 +17,7 @@ from ...engines import bullet  # noqa: F401 which nearly all workers have: loade
 from ...engines.bullet_module import load_bullet
 from .fork_server import FORKED, HEAD, STATUS
 from .process_worker import die_with_parent, set_name, work
+from .signals import reset_signals
 
 MOST_DESCRIPTORS = 32
 
@@ -26,23 +27,16 @@ class ForkServerMain:
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
-        self._statuses: dict[int, int] = {}  # where to write how each worker ended
-        self._woken, self._wake = os.pipe()
-        os.set_blocking(self._wake, False)
-        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._workers: dict[int, tuple[int, int]] = {}  # by handle: process id, and where to write how it ended
+        self._poll = select.poll()
+        self._poll.register(link, select.POLLIN)
 
     def run(self) -> tuple[dict[str, Any], list[int]] | None:
         """In the fork server: None, when the server has hung up. In a worker: its task and its descriptors."""
-        poll = select.poll()
-        poll.register(self._link, select.POLLIN)
-        poll.register(self._woken, select.POLLIN)
         while True:
-            for fd, _ in poll.poll():
-                if fd == self._woken:
-                    os.read(self._woken, 512)
-                    self._report_ends()
+            for fd, _ in self._poll.poll():
+                if fd in self._workers:
+                    self._report_end(fd)
                     continue
                 order = self._receive()
                 if order is None:
@@ -76,23 +70,23 @@ class ForkServerMain:
         if pid == 0:
             self._become_worker(task, descriptors, parent)
             return True
-        self._statuses[pid] = status
         handle = os.pidfd_open(pid)
+        self._workers[handle] = pid, status
+        self._poll.register(handle, select.POLLIN)
         with suppress(OSError):  # the server has hung up, which is noticed next
             socket.send_fds(self._link, [FORKED.pack(pid, 0)], [handle])
-        for fd in (handle, *others):
+        for fd in others:
             os.close(fd)
         return False
 
     def _become_worker(self, task: dict[str, Any], descriptors: list[int], parent: int) -> None:
         """Leave behind what is the fork server's, and take over what the server has now."""
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.setsid()
         die_with_parent(parent)
         self._link.close()
-        for fd in (self._woken, self._wake, *self._statuses.values()):
+        for handle, (_, fd) in self._workers.items():
+            os.close(handle)
             os.close(fd)
         status, output, errors = descriptors[:3]
         os.dup2(output, 1)
@@ -109,18 +103,20 @@ class ForkServerMain:
         with suppress(OSError):
             os.sched_setaffinity(0, task["cores"])
 
-    def _report_ends(self) -> None:
-        while self._statuses:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            fd = self._statuses.pop(pid)
-            with suppress(BrokenPipeError):  # nobody wants to know
-                os.write(fd, STATUS.pack(os.waitstatus_to_exitcode(status)))
-            os.close(fd)
+    def _report_end(self, handle: int) -> None:
+        """Of the worker that has ended."""
+        self._poll.unregister(handle)
+        pid, fd = self._workers.pop(handle)
+        _, status = os.waitpid(pid, 0)  # at once: it has ended
+        with suppress(BrokenPipeError):  # nobody wants to know
+            os.write(fd, STATUS.pack(os.waitstatus_to_exitcode(status)))
+        os.close(handle)
+        os.close(fd)
 
 
 def main() -> None:
+    reset_signals()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     die_with_parent(os.getppid())
     set_name("lapjoint-fork")
     server = ForkServerMain(socket.socket(fileno=int(sys.argv[1])))

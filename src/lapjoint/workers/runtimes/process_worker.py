@@ -26,6 +26,7 @@ from .child import pack_failure
 from .copies import Copies
 from .remote_worker import RemoteSide, table
 from .shared import DONE, GO, SharedMemory
+from .signals import reset_signals
 
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15  # linux/prctl.h
 
@@ -112,4 +113,5 @@ def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
+    reset_signals()
     work(*json.loads(sys.argv[1]))

@@ -8,24 +8,40 @@ break off in the middle.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from queue import SimpleQueue
+from subprocess import TimeoutExpired
 from typing import Protocol
+
+from ...waits import wait_within
+
+KILL_S = 30.0
+"""How long to wait for the end of a process that was killed [s]. It takes some milliseconds, unless the system itself
+hangs."""
+START_S = 300.0
+"""What a process may take to start [s]: longer than two fork servers, one after the other, may take to answer."""
 
 
 class Process(Protocol):
-    """A worker's process, as subprocess.Popen has it."""
+    """A worker's process."""
 
     @property
     def pid(self) -> int: ...
 
     def kill(self) -> None: ...
 
-    def wait(self, timeout: float | None = None) -> int: ...
+    def wait(self, timeout: float) -> object:
+        """Until it has ended; subprocess.TimeoutExpired after so long."""
+        ...
+
+    def exit_code(self, timeout: float) -> int | None:
+        """Of one that has ended; None, if that is not known after so long."""
+        ...
 
 
 class _Starter:
@@ -36,14 +52,19 @@ class _Starter:
     def start(self, start: Callable[[], Process]) -> Process:
         done: Future[Process] = Future()
         self._orders.put((done, start, _cores()))
+
+        def is_done(seconds: float) -> bool:
+            return bool(wait([done], seconds).done)
+
         try:
-            return done.result()
+            if wait_within(START_S, is_done):
+                return done.result(0)
         except BaseException:
-            wait([done])  # interrupted, perhaps: descriptors that the process is given stay open until it has them
-            if done.exception() is None:
-                done.result().kill()
-                done.result().wait()
+            wait_within(START_S, is_done)  # interrupted, perhaps: descriptors that the process is given stay open
+            done.add_done_callback(_end)
             raise
+        done.add_done_callback(_end)
+        raise TimeoutError(errno.ETIMEDOUT, f"no process has started within {START_S:.3g} s")
 
     def _run(self) -> None:
         while True:
@@ -55,6 +76,15 @@ class _Starter:
             except BaseException as error:
                 done.set_exception(error)
             del done, start
+
+
+def _end(done: Future[Process]) -> None:
+    """Nobody wants the process any more."""
+    if done.exception(0) is None:
+        process = done.result(0)
+        process.kill()
+        with suppress(TimeoutExpired):
+            process.wait(KILL_S)
 
 
 def _cores() -> set[int]:
