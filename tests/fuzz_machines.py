@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import struct
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -81,7 +80,7 @@ class HostLetters(Target):
                 "answers",
                 Content(["answers", {"workers": [0, 1], "failed": [0]}], {"a": as_part(failure), "b": as_part(reply)}),
             ),
-            ("who", Content(["who", {"late": [0], "waiting": [1]}])),
+            ("who", Content(["who", {"late": [[0, 1.0]], "waiting": [1], "sending": False}])),
             ("links", Content(["listen", {"tickets": [[1, {"at": ["127.0.0.1", 1], "token": "00"}]]}])),
         ]
 
@@ -100,7 +99,7 @@ class HostLetters(Target):
             _send_all(theirs[0], data)
             theirs[1].close()
             if place == "open":
-                fleet._begin([host], [], _soon())
+                fleet._begin([host], [], 1.0)
             elif place == "start":
                 scene = SharedMemory(64)
                 fleet.start_workers({host: [0, 1]}, scene, {})
@@ -108,7 +107,7 @@ class HostLetters(Target):
                 link_hosts(fleet.hosts, lambda node: node.address, fleet.lose)
             else:
                 answers: list[Any] = [b""] * 2
-                Gathering(fleet, answers, 0.1, 1).run([host], 0.0 if place == "who" else _soon() - 1, 0.5)
+                Gathering(fleet, answers, 0.1, 1).run([host], 0.0 if place == "who" else 0.5)
                 scene = pile()
                 states = RemoteStates(scene, Params(workers=2), scene.states.copy())
                 for index in range(2):
@@ -118,10 +117,6 @@ class HostLetters(Target):
         finally:
             for end in (*ours, *theirs):
                 end.close()
-
-
-def _soon() -> float:
-    return time.monotonic() + 1.0
 
 
 def _send_all(link: socket.socket, data: bytes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from lapjoint.errors import WorkerError
+from lapjoint.waits import Patience
 from lapjoint.workers.runtimes import host
 from lapjoint.workers.runtimes.entrance import CONNECT_S, MOST_SILENT, Entrance, connect
 from lapjoint.workers.runtimes.link import MOST_DESCRIPTION, PREFIX, READ_AT_ONCE, Link
@@ -150,10 +150,10 @@ def test_a_host_that_answers_senselessly_is_lost(values: dict[str, Any]) -> None
     known = RemoteHost(0, Node("0", "127.0.0.1", 1), NoProcess())
     known.link = ours
     theirs.send("open", pid=1, digest="x", shared=True, more=[])
-    assert known.expect("open", time.monotonic() + LIMIT_S).values["pid"] == 1, "more than is needed does no harm"
+    assert known.expect("open", Patience(LIMIT_S)).values["pid"] == 1, "more than is needed does no harm"
     theirs.send("open", **values)
     with pytest.raises(HostLost):
-        known.expect("open", time.monotonic() + LIMIT_S)
+        known.expect("open", Patience(LIMIT_S))
     for link in (ours, theirs):
         link.close()
 
@@ -191,7 +191,7 @@ class NoProcess:
 def test_a_side_that_takes_nothing_is_given_up() -> None:
     ours, theirs = socket.socketpair()
     link = Link(ours, 0.05)
-    with pytest.raises(OSError, match="timed out"):
+    with pytest.raises(OSError, match="has taken and sent nothing for 0.05 s"):
         link.send("step", [bytes(1 << 24)])
     link.close()
     theirs.close()

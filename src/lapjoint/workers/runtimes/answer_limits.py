@@ -43,12 +43,13 @@ class AnswerLimits:
         recent = self._recent.get(worker)
         return min(max(self._least_s, MANY * steps * max(recent)), self.most_s) if recent else self.most_s
 
-    def note(self, answers: Sequence[Reply | WorkerFailure | None], steps: int = 1) -> None:
+    def note(self, answers: Sequence[Reply | WorkerFailure | None], steps: int = 1, paused_s: float = 0.0) -> None:
         """Take note of how long every worker took by itself for so many steps. What it waited for others in a step is
-        not its own time: one that hangs would raise the limits of all."""
+        not its own time, nor is a pause of the whole program: one that hangs would raise the limits of all."""
         for worker, answer in enumerate(answers):
             if isinstance(answer, StepReply):
-                self._recent.setdefault(worker, deque(maxlen=RECENT)).append(answer.own_s / steps)
+                own_s = max(0.0, answer.own_s - paused_s) / steps
+                self._recent.setdefault(worker, deque(maxlen=RECENT)).append(own_s)
 
     def forget(self, worker: int) -> None:
         """A fresh worker takes its place."""

@@ -10,9 +10,10 @@ import hmac
 import secrets
 import selectors
 import socket
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from ...waits import wait_within
 
 TOKEN_SIZE = 32
 MOST_SILENT = 256
@@ -45,15 +46,19 @@ class Entrance:
         """The connections of all that have a ticket, by machine; of fewer, if some do not come in time. Who has
         connected then and is about to send its token is received the next time."""
         found: dict[int, socket.socket] = {}
-        end = time.monotonic() + limit_s
-        while self._tokens and (left_s := end - time.monotonic()) > 0:
-            for link, token in self._lobby.arrivals(left_s):
+
+        def have_come(seconds: float) -> bool:
+            for link, token in self._lobby.arrivals(seconds):
                 index = self._owner(token)
                 if index is None:
                     link.close()
                 else:
                     del self._tokens[index]
                     found[index] = _made_fast(link)
+            return not self._tokens
+
+        if self._tokens and limit_s > 0.0:
+            wait_within(limit_s, have_come)
         return found
 
     def _owner(self, token: bytes) -> int | None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from ...errors import WorkerError
+from ...waits import Patience
 from ..codec import from_bytes
 from ..messages import OwnStates
 from .cluster import LOCALHOST, Cluster, NodeError
@@ -26,8 +27,6 @@ from .shared import SharedMemory
 
 START_S = 60.0
 """What a host may take at least to start [s]: Ray itself takes most of a minute on a busy machine."""
-LOOK_S = 0.5
-"""How often to look whether hosts that start have failed [s]."""
 LEAVE_S = 5.0
 """How long all workers together may take to be gone [s]."""
 
@@ -94,7 +93,7 @@ class Fleet:
         if not new:
             return []
         own = next((node for node in nodes if node.is_server), nodes[0])
-        end = time.monotonic() + max(START_S, self._start_s)
+        patience = Patience(max(START_S, self._start_s))
         entrance = Entrance(_address(own, nodes))
         fresh = []
         try:
@@ -103,16 +102,10 @@ class Fleet:
                 self._machine_count += 1
                 fresh.append(RemoteHost(machine, node, self._cluster.start_host(node, entrance.ticket(machine))))
                 self.hosts.append(fresh[-1])
-            while entrance.missing:
-                for machine, link in entrance.receive(LOOK_S).items():
-                    (host,) = [host for host in fresh if host.machine == machine]
-                    host.link = Link(link, self._start_s)
-                for host in fresh:
-                    if host.link is None and (ended := host.process.how_it_ended(0.0)):
-                        raise NodeError(host.node, ended)
-                    if host.link is None and time.monotonic() > end:
-                        raise NodeError(host.node, "its host has not started in time")
-            return self._begin(fresh, memory, end)
+            if not patience.wait(lambda seconds: self._have_come(fresh, entrance, seconds)):
+                host = next(host for host in fresh if host.link is None)
+                raise NodeError(host.node, f"its host has not started within {max(START_S, self._start_s):.3g} s")
+            return self._begin(fresh, memory, patience.left_s)
         except BaseException:
             for host in fresh:
                 self.hosts.remove(host)
@@ -121,11 +114,21 @@ class Fleet:
         finally:
             entrance.close()
 
-    def _begin(self, hosts: Sequence[RemoteHost], memory: Sequence[SharedMemory], end: float) -> list[RemoteHost]:
+    def _have_come(self, hosts: Sequence[RemoteHost], entrance: Entrance, seconds: float) -> bool:
+        """Whether all these hosts have connected, after so long at most. A NodeError, if one has ended."""
+        for machine, link in entrance.receive(seconds).items():
+            (host,) = [host for host in hosts if host.machine == machine]
+            host.link = Link(link, self._start_s)
+        for host in hosts:
+            if host.link is None and (ended := host.process.how_it_ended(0.0)):
+                raise NodeError(host.node, ended)
+        return not entrance.missing
+
+    def _begin(self, hosts: Sequence[RemoteHost], memory: Sequence[SharedMemory], limit_s: float) -> list[RemoteHost]:
         """Give them the server's memory where they can have it."""
         places = [where(block) for block in memory]
         values = {host: {"machine": host.machine, "memory": places if host.node.is_server else []} for host in hosts}
-        for host, letter in ask(values, "open", max(0.0, end - time.monotonic()), self.lose).items():
+        for host, letter in ask(values, "open", limit_s, self.lose).items():
             host.pid, host.is_shared = letter.values["pid"], letter.values["shared"]
             if letter.values["digest"] != source_digest():
                 raise WorkerError(
@@ -163,7 +166,7 @@ class Fleet:
                 continue
             try:
                 host.send("recall", number=number, worker=worker.index)
-                letter = host.expect("recall", time.monotonic() + START_S)
+                letter = host.expect("recall", Patience(START_S))
             except HostLost:
                 self.lose(host)
                 continue
@@ -182,7 +185,7 @@ class Fleet:
         self, started: Mapping[RemoteHost, list[int]], scene: SharedMemory, values: Mapping[str, Any]
     ) -> None:
         """Start workers of these numbers, and wait until they are there. A WorkerError, if one is not."""
-        end, errors = time.monotonic() + 2 * max(START_S, self._start_s), []
+        patience, errors = Patience(2 * max(START_S, self._start_s)), []
         for host, indices in started.items():
             content = [] if host.is_shared else [memoryview(scene.map)]
             place = where(scene) if host.is_shared else None
@@ -192,7 +195,7 @@ class Fleet:
                 self.lose(host)
         for host in started:
             try:
-                letter = host.expect("start", end)
+                letter = host.expect("start", patience)
             except HostLost:
                 self.lose(host)
                 errors.append(str(host.start_error("its host is gone")))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import select
-import time
 from collections.abc import Sequence
 from typing import Any
 
+from ...waits import LOOK_S, RunningTime
 from .fleet import Fleet
 from .link import Letter, core_count, wait_for_any
 from .remote_host import HostLost, RemoteHost
@@ -19,35 +19,37 @@ class Gathering:
     def __init__(self, fleet: Fleet, answers: list[Any], hang_limit: float, attempt: int | None) -> None:
         self._fleet, self._answers, self._hang_limit, self._attempt = fleet, answers, hang_limit, attempt
 
-    def run(self, hosts: Sequence[RemoteHost], since: float, limit_s: float) -> None:
-        """Wait until all these hosts have answered. Workers that take too long since `since` are given up."""
+    def run(self, hosts: Sequence[RemoteHost], limit_s: float) -> float:
+        """Wait until all these hosts have answered. Workers that take longer are given up. Returns how long the whole
+        program was paused meanwhile [s]."""
         waiting = {host.link.fileno(): host for host in hosts if host.link is not None}
         poll = select.poll()
         for fd in waiting:
             poll.register(fd, select.POLLIN)
-        is_asking, waited_s = False, limit_s
+        running, is_asking, end_s = RunningTime(), False, limit_s
         here = sum(worker.node.is_server for worker in self._fleet.workers)
         is_core_free = here < core_count()
         while waiting:
-            left_s = since + limit_s - time.monotonic()
-            ready = wait_for_any(poll, max(0.0, left_s), is_core_free)
+            ready = wait_for_any(poll, LOOK_S, is_core_free)
+            is_over = running.look() >= end_s and not ready
             for fd in ready:
                 host = waiting[fd]
                 if self._receive(host):
                     del waiting[fd]
                     poll.unregister(fd)
-            if not ready and not is_asking:
-                # Late, or not: a worker may wait for another one, elsewhere.
+            if is_over and not is_asking:
+                # Late, or not: a worker may wait for another one, elsewhere, or its machine was paused.
                 for host in waiting.values():
                     host.report = None
                     self._fleet.send_or_lose(host, "who", self._attempt)
-                is_asking, since, limit_s = True, time.monotonic(), self._hang_limit
-            elif is_asking and (not ready or all(host.report for host in waiting.values())):
-                self._give_up(list(waiting.values()), waited_s)
-                is_asking, since = False, time.monotonic()
+                is_asking, end_s = True, running.seconds + self._hang_limit
+            elif is_asking and (is_over or all(host.report for host in waiting.values())):
+                has_given_up = self._give_up(list(waiting.values()), limit_s)
+                is_asking, end_s = False, running.seconds + (self._hang_limit if has_given_up else LOOK_S)
             for fd in [fd for fd, host in waiting.items() if host.is_lost]:
                 del waiting[fd]
                 poll.unregister(fd)
+        return running.paused_s
 
     def _receive(self, host: RemoteHost) -> bool:
         """Take what a host sends. Returns whether it has answered."""
@@ -76,22 +78,25 @@ class Gathering:
             else:
                 self._answers[index] = part
 
-    def _give_up(self, hosts: Sequence[RemoteHost], seconds: float) -> None:
-        """Give up who hangs: hosts that do not even say who is late, or else workers that are late and wait for
-        nobody."""
+    def _give_up(self, hosts: Sequence[RemoteHost], limit_s: float) -> bool:
+        """Give up who hangs: hosts that do not even say who is late, or else workers that wait for nobody and could
+        have answered for so long; False, if these have had no such time."""
         silent = [host for host in hosts if host.report is None]
         for host in silent:
             self._fleet.lose(host, self._attempt, "hung")
         if silent:
-            return
+            return True
         reports = [(host, host.report.values) for host in hosts if host.report is not None]
-        blocking = {host: [w for w in found["late"] if w not in found["waiting"]] for host, found in reports}
-        if not any(blocking.values()):
-            blocking = {host: found["late"] for host, found in reports}
-        if not any(blocking.values()):
-            for host, found in reports:
-                if found["sending"]:  # copies, which its neighbour does not take
-                    self._fleet.send_or_lose(host, "keep alone", self._attempt)
-        for host, workers in blocking.items():
+        blocking = {host: {w: s for w, s in found["late"] if w not in found["waiting"]} for host, found in reports}
+        if any(blocking.values()):
+            hanging = {host: [w for w, s in found.items() if s >= limit_s] for host, found in blocking.items()}
+        else:
+            hanging = {host: [w for w, _ in found["late"]] for host, found in reports}
+            if not any(hanging.values()):
+                for host, found in reports:
+                    if found["sending"]:  # copies, which its neighbour does not take
+                        self._fleet.send_or_lose(host, "keep alone", self._attempt)
+        for host, workers in hanging.items():
             if workers:
-                self._fleet.send_or_lose(host, "give up", self._attempt, workers=workers, seconds=seconds)
+                self._fleet.send_or_lose(host, "give up", self._attempt, workers=workers, seconds=limit_s)
+        return any(hanging.values()) or not any(blocking.values())

@@ -2,8 +2,8 @@
 elsewhere.
 
 The server and a host have one link, and send each other one letter a step, whatever the number of workers. A host
-reports by itself whose process has ended or failed; it has no patience of its own: that one hangs, the server finds out
-(hosts.py), for a worker may wait for one on another machine.
+reports by itself whose process has ended or failed, and when it is asked, for how long its workers have not answered;
+that one hangs, the server finds out (gather.py), for a worker may wait for one on another machine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import select
 import socket
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...params import Params
 from ...scene import STATE_SIZE
 from ...system.shortage import reason
+from ...waits import LOOK_S, RunningTime
 from ..codec import to_bytes
 from .child import Child, leave_all, mailbox_size
 from .copies import Copies
@@ -33,6 +33,7 @@ from .letters import ASKED, checked
 from .link import Letter, Link, core_count, wait_for_any
 from .neighbour import Keeping, Neighbour
 from .shared import SharedMemory
+from .silence import Silence
 
 ROW_BYTES = 8 * STATE_SIZE
 CARRY_SPIN_US = 50
@@ -72,6 +73,7 @@ class Host:
         self._asked: list[int] = []
         self._attempt: int | None = None
         self._waiting: set[int] = set()  # of those that were asked, who has not answered
+        self._silence = Silence()  # of these
         self._answers: dict[str, Callable[[Letter], None]] = {
             "open": self._open,
             "start": self._start,
@@ -103,7 +105,11 @@ class Host:
                 if self._is_sending and neighbour_fd < 0 and self._neighbour is not None:
                     neighbour_fd = self._neighbour.fileno()
                     poll.register(neighbour_fd, select.POLLIN)
-                ready = wait_for_any(poll, None, self._is_core_free)
+                ready = wait_for_any(poll, LOOK_S if self._waiting else None, self._is_core_free)
+                self._silence.running.look()
+                if not ready:
+                    waiting = [self._children[index] for index in self._waiting]
+                    self._silence.note(waiting, [child for child in waiting if not self._waits(child.index)])
                 for fd in ready:
                     if fd in by_fd:
                         poll.unregister(fd)
@@ -131,7 +137,7 @@ class Host:
         asked = letter.values["workers"]
         if len(asked) != len(letter.parts) or not self._children.keys() >= set(asked):
             raise ValueError("commands for workers that are not here")
-        self._asked, self._attempt = asked, letter.number or None
+        self._asked, self._attempt, self._silence = asked, letter.number or None, Silence()
         for index, message in zip(self._asked, letter.parts, strict=True):
             child = self._children[index]
             if child.failure is None:
@@ -229,16 +235,22 @@ class Host:
             self._links.abandon(attempt)
         if len(self._mail):
             abandon(self._mail, attempt)
+        self._silence.restart()
 
     def _abandon(self, letter: Letter) -> None:
         if len(self._mail):
             abandon(self._mail, letter.number)
+        self._silence.restart()
 
     def _who(self, letter: Letter) -> None:
-        """Who has not answered, and who of these waits for another."""
-        late = sorted(self._waiting)
-        waiting = [index for index in late if len(self._mail) and is_waiting(self._mail, index)]
+        """Who has not answered, for how long, and who of these waits for another."""
+        late = [(index, max(0.0, self._silence.of(self._children[index]))) for index in sorted(self._waiting)]
+        waiting = [index for index, _ in late if self._waits(index)]
         self._link.send("who", late=late, waiting=waiting, sending=self._is_sending)
+
+    def _waits(self, worker: int) -> bool:
+        """Whether it waits for another worker."""
+        return len(self._mail) > 0 and is_waiting(self._mail, worker)
 
     def _give_up(self, letter: Letter) -> None:
         for index in letter.values["workers"]:
@@ -315,13 +327,13 @@ class Host:
 
     @staticmethod
     def _wait_until_there(children: Sequence[Child], seconds: float) -> None:
-        end = time.monotonic() + seconds
-        poll, waiting = select.poll(), {child.link.fileno(): child for child in children}
+        running, poll, waiting = RunningTime(), select.poll(), {child.link.fileno(): child for child in children}
         for fd in waiting:
             poll.register(fd, select.POLLIN)
         while waiting:
-            ready = wait_for_any(poll, max(0.0, end - time.monotonic()), False)
-            for fd in ready or list(waiting):
+            ready = wait_for_any(poll, LOOK_S, False)
+            late = list(waiting) if running.look() >= seconds and not ready else []
+            for fd in [*ready, *late]:
                 child = waiting.pop(fd)
                 poll.unregister(fd)
                 child.receive() if ready else child.give_up(seconds)

@@ -4,11 +4,11 @@ server."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import WorkerError
+from ...waits import Patience
 from .entrance import CONNECT_S
 from .link import Letter
 from .placement import Node
@@ -21,7 +21,7 @@ def ask(
     hosts: Mapping[RemoteHost, Mapping[str, Any]], kind: str, limit_s: float, lose: Lose
 ) -> dict[RemoteHost, Letter]:
     """The answers of all hosts to letters with these values. `lose` is called for those that give none."""
-    answers, end = {}, time.monotonic() + limit_s
+    answers, patience = {}, Patience(limit_s)
     for host, values in hosts.items():
         try:
             host.send(kind, **values)
@@ -31,7 +31,7 @@ def ask(
         if host.is_lost:
             continue
         try:
-            answers[host] = host.expect(kind, end)
+            answers[host] = host.expect(kind, patience)
         except HostLost:
             lose(host)
     return answers

@@ -43,7 +43,7 @@ class HostsRuntime:
     def __init__(self, scene: Scene, params: Params, worker_count: int, mail_room: int, cluster: Cluster) -> None:
         self._scene, self._params, self._cluster = scene, params, cluster
         self._room = scene.body_count  # rows that the tables have
-        self.wait_cpu_s = 0.0
+        self.wait_cpu_s = self._paused_s = 0.0
         states, worker_states, mail = SharedMemory(ROW_BYTES * self._room), SharedMemory(0), SharedMemory(0)
         kept, noted = SharedMemory(ROW_BYTES * self._room), SharedMemory(8 * MOST_WORKERS)
         self.border_states: Array = states.array((scene.body_count, STATE_SIZE), float)
@@ -107,7 +107,7 @@ class HostsRuntime:
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
             raise
-        self._limits.note(replies, steps)
+        self._limits.note(replies, steps, self._paused_s)
         return [
             None if command is None else reply or worker.failure
             for worker, command, reply in zip(self._workers, commands, replies, strict=True)
@@ -163,11 +163,11 @@ class HostsRuntime:
                     waiting.append(host)
                 except HostLost:
                     self._fleet.lose(host, attempt)
-        cpu_s, since = time.thread_time(), time.monotonic()
+        cpu_s = time.thread_time()
         if meanwhile is not None:
             meanwhile()
         answers: list[Any] = [b""] * len(self._workers)
-        Gathering(self._fleet, answers, self._params.hang_limit, attempt).run(waiting, since, limit_s)
+        self._paused_s = Gathering(self._fleet, answers, self._params.hang_limit, attempt).run(waiting, limit_s)
         return answers, time.thread_time() - cpu_s
 
     # ---- workers come and go -----------------------------------------------------------------------------------------

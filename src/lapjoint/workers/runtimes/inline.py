@@ -17,14 +17,12 @@ from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...errors import WorkerError
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
+from ...waits import LOOK_S, RunningTime
 from ..kept import MOST_WORKERS, Kept
 from ..messages import Command, NeighbourCommand, Reply, WorkerFailure
 from ..worker import Worker, failure_of
 from .base import Array, Ids
 from .shared import SharedMemory
-
-LOOK_S = 0.1
-"""How often is looked whether workers wait for each other [s]."""
 
 
 class InlineRuntime:
@@ -92,16 +90,17 @@ class InlineRuntime:
     def _await(self, threads: Mapping[int, threading.Thread], attempt: int) -> None:
         """Until all of them have ended. Workers that all wait for each other, and go on doing so, do not agree about
         what they send each other in this attempt: they hang."""
-        since = time.monotonic()
+        running, since_s = RunningTime(), 0.0
         while left := {worker: thread for worker, thread in threads.items() if thread.is_alive()}:
             next(iter(left.values())).join(LOOK_S)
+            running.look()
             if not all(is_waiting(self._mail, worker) for worker in left):
-                since = time.monotonic()
-            elif time.monotonic() - since > self._params.hang_limit:
+                since_s = running.seconds
+            elif running.seconds - since_s > self._params.hang_limit:
                 for worker in left:
                     self._failures[worker] = WorkerFailure(worker, "hung", "it waits for others, which wait for it")
                 abandon(self._mail, attempt)
-                since = time.monotonic()
+                since_s = running.seconds
 
     def _try(self, worker: Worker, action: Callable[[], Any]) -> Any:
         """What it returns, unless the worker has failed or fails now."""

@@ -102,7 +102,7 @@ ANSWERED: dict[str, dict[str, Rule]] = {
     "connect": {"errors": _TEXTS},
     "let in": {"missing": _NUMBERS},
     "answers": {"workers": _NUMBERS, "failed": _NUMBERS, "alone": _is_flag},
-    "who": {"late": _NUMBERS, "waiting": _NUMBERS, "sending": _is_flag},
+    "who": {"late": _list_of(_row_of(_is_number, _is_duration)), "waiting": _NUMBERS, "sending": _is_flag},
     "offer": {"ticket": _is_ticket},
     "keep at": {"error": _is_text},
 }

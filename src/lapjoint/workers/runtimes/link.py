@@ -11,7 +11,11 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from ...waits import LOOK_S
+from .patient import patiently, send_all
 
 SPIN_S = 200e-6
 """How long to look for an answer before going to sleep, where a core is free: a little longer than a letter to a worker
@@ -41,8 +45,8 @@ class Letter:
 
 
 class Link:
-    """Letters through a socket, which is closed with the link. OSError where the other side is gone, or takes longer
-    than `limit_s` to take or to send a letter that has begun; ValueError where it sends none.
+    """Letters through a socket, which is closed with the link. OSError where the other side is gone, or neither takes
+    nor sends anything for `limit_s` in the middle of a letter; ValueError where it sends none.
 
     After the prefix come the sizes of the parts, the description in JSON (kind and values), and the parts, each at a
     multiple of 64 bytes after the prefix. A description is mostly that of the letter before: it is made and read anew
@@ -50,8 +54,8 @@ class Link:
     """
 
     def __init__(self, link: socket.socket, limit_s: float | None = None) -> None:
-        self._socket = link
-        link.settimeout(limit_s)
+        self._socket, self._limit_s = link, limit_s
+        link.settimeout(None if limit_s is None else LOOK_S)
         self._prefix = bytearray(PREFIX.size)
         self._sent: dict[str, tuple[Any, bytes]] = {}
         self._read_last: tuple[bytes | None, Any] = (None, None)
@@ -71,10 +75,16 @@ class Link:
             place += -place % ALIGNMENT + len(part)
         pieces[0] = PREFIX.pack(place, len(description), len(parts), number)
         if place <= JOINED:
-            self._socket.sendall(b"".join(pieces))
+            self._send(b"".join(pieces))
         else:
             for piece in pieces:
-                self._socket.sendall(piece)
+                self._send(piece)
+
+    def _send(self, piece: Any) -> None:
+        if self._limit_s is None:
+            self._socket.sendall(piece)
+        else:
+            send_all(self._socket, piece, self._limit_s)
 
     def receive(self) -> Letter:
         self._read(memoryview(self._prefix))
@@ -107,7 +117,10 @@ class Link:
 
     def _read(self, into: memoryview) -> None:
         while len(into):
-            count = self._socket.recv_into(into)
+            if self._limit_s is None:
+                count = self._socket.recv_into(into)
+            else:
+                count = patiently(partial(self._socket.recv_into, into), self._limit_s)
             if count == 0:
                 raise ConnectionResetError("the other side is gone")
             into = into[count:]

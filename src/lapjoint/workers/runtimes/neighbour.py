@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from ...waits import join
 from ..codec import from_bytes
 from ..messages import OwnStates
 from .entrance import CONNECT_S, Entrance, Ticket, connect
@@ -19,7 +20,7 @@ class Neighbour:
     that the neighbour is gone."""
 
     def __init__(self, ticket: Ticket) -> None:
-        self._link = Link(connect(**ticket))
+        self._link = Link(connect(**ticket), CONNECT_S)
         self._told, self._tell = socket.socketpair()
         self._copies: list[Any] = []
         self._has_work = threading.Semaphore(0)
@@ -60,7 +61,7 @@ class Neighbour:
         self.is_gone = self._is_closed = True
         self._link.shut_down()
         self._has_work.release()
-        self._thread.join()
+        join(self._thread, CONNECT_S, "the thread that sends copies to another machine")
         self._link.close()
         self._told.close()
         self._tell.close()

@@ -6,8 +6,10 @@ import errno
 import select
 import socket
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from ...waits import wait_within
+from ...waits import LOOK_S, wait_within
 
 
 def is_readable(fd: int, seconds: float) -> bool:
@@ -18,8 +20,12 @@ def is_readable(fd: int, seconds: float) -> bool:
 
 
 def patiently(move: Callable[[], int], limit_s: float) -> int:
-    """How many bytes `move` has moved, which raises a TimeoutError where the other side moves none for a look: one of
-    its own, where that takes longer than the limit."""
+    """How many bytes `move` has moved, through a socket whose own limit is that of a look. A TimeoutError, if the other
+    side lets it move none before the limit."""
+    try:
+        return move()
+    except TimeoutError:
+        pass
     moved = -1
 
     def has_moved(_: float) -> bool:
@@ -30,13 +36,13 @@ def patiently(move: Callable[[], int], limit_s: float) -> int:
             return False
         return True
 
-    if not wait_within(limit_s, has_moved):
+    if not wait_within(limit_s - LOOK_S, has_moved):
         raise TimeoutError(errno.ETIMEDOUT, f"the other side has taken and sent nothing for {limit_s:.3g} s")
     return moved
 
 
-def send_all(link: socket.socket, content: bytes | memoryview, limit_s: float) -> None:
-    """All of it, through a socket whose own limit is that of a look."""
-    left = memoryview(content)
+def send_all(link: socket.socket, content: Any, limit_s: float) -> None:
+    """All of it, likewise."""
+    left = memoryview(content).cast("B")
     while len(left):
-        left = left[patiently(lambda: link.send(left), limit_s) :]  # noqa: B023
+        left = left[patiently(partial(link.send, left), limit_s) :]

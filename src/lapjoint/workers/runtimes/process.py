@@ -8,7 +8,6 @@ name, so nothing can be left behind.
 
 from __future__ import annotations
 
-import math
 import select
 import time
 import weakref
@@ -24,6 +23,7 @@ from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
 from ...system.shortage import reason
+from ...waits import LOOK_S
 from ..kept import MOST_WORKERS, Kept
 from ..messages import Command, NeighbourCommand, Reply, WorkerFailure, steps_of
 from ..replies import reply_of
@@ -31,8 +31,8 @@ from .answer_limits import AnswerLimits
 from .base import Array, Ids
 from .child import Child, leave_all, mailbox_size
 from .shared import SharedMemory
+from .silence import Silence
 
-LOOK_S = 0.1  # how often to look who waits for whom
 ROW_BYTES = 8 * STATE_SIZE
 
 
@@ -82,7 +82,6 @@ class ProcessRuntime:
                     child.send(command)
                     asked.append(child)
             start = time.thread_time()
-            since = time.monotonic()
             if meanwhile is not None:
                 meanwhile()
             steps = steps_of(commands)
@@ -91,13 +90,13 @@ class ProcessRuntime:
             if attempt is not None and any(child.failure is not None for child in self._children):
                 abandon(self._mail, attempt)  # nobody waits for one that is gone already
             limits_s = {child: self._limits.limit_s(child.index, steps) for child in asked if child.failure is None}
-            self._gather(limits_s, since, attempt)
+            paused_s = self._gather(limits_s, attempt)
             self.wait_cpu_s = time.thread_time() - start
             answers = [
                 None if command is None else child.failure or self._reply(child, steps)
                 for child, command in zip(self._children, commands, strict=True)
             ]
-            self._limits.note(answers, steps)
+            self._limits.note(answers, steps, paused_s)
             return answers
         except BaseException:
             self.close()  # a step that was not finished by all cannot be gone on from
@@ -109,22 +108,22 @@ class ProcessRuntime:
             child.failure = reply
         return reply
 
-    def _gather(self, limits_s: dict[Child, float], since: float, attempt: int | None = None) -> None:
-        """Wait until all of these have answered, or have taken too long since `since`. In an attempt at a step that
-        they take together, who waits for another is not late, and if one fails, all others abandon it."""
+    def _gather(self, limits_s: dict[Child, float], attempt: int | None = None) -> float:
+        """Wait until all of these have answered, or have taken too long (silence.py). In an attempt at a step that they
+        take together, who waits for another is not late, and if one fails, all others abandon it. Returns how long the
+        whole program was paused meanwhile [s]."""
         poll = select.poll()
         waiting = {child.link.fileno(): child for child in limits_s}
         for fd in waiting:
             poll.register(fd, select.POLLIN)
+        silence = Silence()
         while waiting:
-            blocking = self._blocking(waiting, attempt)
-            left_s = since + min(limits_s[child] for child in blocking.values()) - time.monotonic()
-            if attempt is not None:
-                left_s = min(left_s, LOOK_S)  # who waits for whom changes
-            ready = [fd for fd, _ in poll.poll(max(0, math.ceil(1e3 * left_s)))]
-            now = time.monotonic()
-            # Only where nothing has come is anybody late: the server itself may have been held up.
-            late = [fd for fd, child in blocking.items() if now - since >= limits_s[child]] if not ready else []
+            ready, late = [fd for fd, _ in poll.poll(1e3 * LOOK_S)], []
+            silence.running.look()
+            if not ready:  # only then is anybody late: the server itself may have been held up
+                blocking = self._blocking(waiting, attempt)
+                silence.note(waiting.values(), blocking.values())
+                late = [fd for fd, child in blocking.items() if silence.of(child) >= limits_s[child]]
             for fd in [*ready, *late]:
                 child = waiting.pop(fd)
                 poll.unregister(fd)
@@ -134,7 +133,8 @@ class ProcessRuntime:
                     child.receive()
                 if attempt is not None and child.failure is not None:
                     abandon(self._mail, attempt)
-                    since = time.monotonic()  # the others have waited, and leave only now
+                    silence.restart()  # the others have waited, and leave only now
+        return silence.running.paused_s
 
     def _blocking(self, waiting: dict[int, Child], attempt: int | None) -> dict[int, Child]:
         """Those of them that do not wait for others themselves; all, if there are none."""
@@ -212,7 +212,7 @@ class ProcessRuntime:
                 child = Child(index, self._params, self._blocks, mailbox_size(self._room), self._mail_room)
                 started.append(child)
                 self._children[index : index + 1] = [child]
-            self._gather(dict.fromkeys(started, self._limits.start_s), time.monotonic())
+            self._gather(dict.fromkeys(started, self._limits.start_s))
         except OSError as error:
             raise WorkerError(f"worker {index} cannot be started: {reason(error)}") from None
         except BaseException:

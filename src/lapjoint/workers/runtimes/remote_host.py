@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import select
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
 from ...errors import WorkerError
+from ...waits import Patience
 from ..codec import from_bytes
 from ..messages import WorkerFailure
 from .letters import ANSWERED, checked
@@ -103,14 +103,14 @@ class RemoteHost:
         except (OSError, ValueError) as error:
             raise HostLost from error
 
-    def expect(self, kind: str, end: float) -> Letter:
-        """The answer of this kind, by that time."""
+    def expect(self, kind: str, patience: Patience) -> Letter:
+        """The answer of this kind, as long as there is patience."""
         if self.link is None:
             raise HostLost
         poll = select.poll()
         poll.register(self.link.fileno(), select.POLLIN)
         while True:
-            if not wait_for_any(poll, max(0.0, end - time.monotonic()), False):
+            if not patience.wait(lambda seconds: wait_for_any(poll, seconds, False)):
                 raise HostLost(f"no answer to {kind!r}")
             letter = self.receive()
             if letter.kind == kind:  # others were asked for before, and not waited for
