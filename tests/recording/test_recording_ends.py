@@ -333,3 +333,33 @@ def test_contacts_of_a_frame_are_there_though_a_worker_is_gone_after_its_step(tm
         simulation.step()
         assert not all(reply.has_contacts for reply in simulation.replies)  # the recording is closed
     assert len(Recording(tmp_path / "r").contacts(0))
+
+
+def test_a_disk_that_takes_nothing_is_an_error_and_no_wait_without_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+    add = store.RecordingStore.add
+
+    def hang(self: store.RecordingStore, step: store.StepSample) -> bool:
+        assert goes_on.wait(120.0)
+        return add(self, step)
+
+    monkeypatch.setattr(store.RecordingStore, "add", hang)
+    monkeypatch.setattr(writer, "DISK_S", 0.3)
+    monkeypatch.setattr(writer, "_room", lambda body_count: 2)
+    with Simulation(scenes.build("bowl", 4), Params(workers=1)) as simulation:
+        recording = RecordingWriter(tmp_path / "run.zarr", simulation)
+
+        def record() -> None:
+            for _ in range(10):
+                simulation.step()
+                recording.add(simulation)
+
+        with pytest.raises(
+            LapjointError, match=r"run\.zarr: .* cannot be written: the disk has taken nothing for 0\.3"
+        ):
+            record()
+        recording.close()  # that was the error, and nobody waits again
+        goes_on.set()
+        assert finish(recording._thread.join) is None

@@ -191,7 +191,7 @@ class NoProcess:
 def test_a_side_that_takes_nothing_is_given_up() -> None:
     ours, theirs = socket.socketpair()
     link = Link(ours, 0.05)
-    with pytest.raises(OSError, match="has taken and sent nothing for 0.05 s"):
+    with pytest.raises(OSError, match=r"has taken and sent nothing for 0\.05 s"):
         link.send("step", [bytes(1 << 24)])
     link.close()
     theirs.close()

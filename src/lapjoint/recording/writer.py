@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import json
 import queue
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from ..server.incidents import Incident
 from ..server.profile import PHASES
 from ..simulation import Simulation
 from ..system.shortage import reason, shortage
+from ..waits import wait_within
 from .changes import ChangeFinder
 from .layout import FORMAT, PROFILE_ARRAYS, VERSION, is_of_workers
 from .origin import machine, versions
@@ -42,6 +44,8 @@ CHUNK_S, PART_S = 0.25, 10.0
 """Seconds between commits: of full chunks, and of parts of chunks. A commit takes some milliseconds."""
 QUEUE_BYTES = 64 << 20
 """States that may wait for the disk, at least two frames; then the step waits."""
+DISK_S = 300.0
+"""How long the disk may take nothing at all [s]."""
 
 NOTHING = np.empty(0, np.int32)
 ONCE = ("activation_count", "deactivation_count", "divided")
@@ -83,7 +87,7 @@ class RecordingWriter:
         self._row_counts: dict[type, int] = {}  # of what is reported of single steps, up to the last frame
         self._worker_count = simulation.membership.worker_count
         self._added_count, self._began_at = 0, simulation.step_count
-        self._closed = self._error_raised = False
+        self._closed = self._error_raised = self._is_stuck = False
         self._error: Exception | None = None
         self._changes = ChangeFinder(simulation.scene)
         scene = simulation.scene.first(simulation.scene.began_with).to_bytes()
@@ -189,7 +193,37 @@ class RecordingWriter:
             )
         rows = profile_rows(simulation, len(values))
         for number, (row, own) in enumerate(zip(rows, values, strict=True), 1):
-            self._queue.put(StepSample((*row, *own), frame if number == len(values) else None))
+            self._put(StepSample((*row, *own), frame if number == len(values) else None))
+        if self._is_stuck:
+            self._raise_error()
+
+    def _put(self, sample: StepSample | None) -> None:
+        """Into the queue, as soon as there is room in it."""
+
+        def is_in(seconds: float) -> bool:
+            with suppress(queue.Full):
+                self._queue.put(sample, timeout=seconds)
+                return True
+            return False
+
+        self._wait(is_in)
+
+    def _wait(self, wait: Callable[[float], bool]) -> None:
+        """For the thread. If it gets nothing done, that is an error of writing, and nobody waits for it any more."""
+        if not self._is_stuck and not wait_within(DISK_S, wait):
+            self._is_stuck = True
+            self._error = TimeoutError(errno.ETIMEDOUT, f"the disk has taken nothing for {DISK_S:.3g} s")
+
+    def _end_thread(self) -> None:
+        """Wait until it has written what is left, as long as that becomes less."""
+
+        def goes_on(seconds: float) -> bool:
+            self._thread.join(seconds)
+            return not self._thread.is_alive() or self._queue.qsize() < left
+
+        while self._thread.is_alive() and not self._is_stuck:
+            left = self._queue.qsize()
+            self._wait(goes_on)
 
     def _look_for_reports(self, scene: LivingScene) -> None:
         """Note whether any joint can break and any body wants hits or touches reported, those added since the last look
@@ -208,11 +242,11 @@ class RecordingWriter:
 
     def close(self) -> None:
         """Write what is left and end the thread. Raises the error of writing, unless it was raised before."""
-        if not self._closed:
-            self._queue.put(None)
-            self._closed = True
-        self._thread.join()
         atexit.unregister(self.close)
+        if not self._closed:
+            self._closed = True
+            self._put(None)
+        self._end_thread()
         if not self._error_raised:
             self._raise_error()
 
@@ -261,7 +295,7 @@ class RecordingWriter:
             self._write()
         except Exception as error:
             self._error = error
-            while self._queue.get() is not None:  # go on taking, so that no step waits forever
+            while not self._is_stuck and self._queue.get() is not None:  # go on taking, so that no step waits forever
                 pass
             return
         try:
@@ -273,6 +307,8 @@ class RecordingWriter:
         """Write samples until the queue ends with None."""
         counted_at, waiting = time.monotonic(), False
         while True:
+            if self._is_stuck and self._error is not None:
+                raise self._error  # the disk goes on after all, and nobody waits for it any more
             full = False
             with suppress(queue.Empty):
                 step = self._queue.get(timeout=PART_S)

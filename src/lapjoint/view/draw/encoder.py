@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -14,9 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LapjointError
+from ...waits import wait_within
 from .output import replacing
 
 ENDINGS = (".mp4", ".gif", ".webp")
+FRAME_S = 300.0
+"""How long ffmpeg may take no frame [s]."""
+FILM_S = 3600.0
+"""What it may take for a film when it has all frames [s]: a GIF is made then."""
+KILL_S = 30.0
 Pixels = NDArray[np.uint8]
 
 
@@ -43,14 +51,21 @@ def film_size(path: Path, size: tuple[int, int]) -> tuple[int, int]:
 class FrameSink:
     """Takes frames one by one."""
 
-    def __init__(self, pipe: IO[bytes], size: tuple[int, int]) -> None:
-        self._pipe = pipe
+    def __init__(self, path: Path, pipe: IO[bytes], size: tuple[int, int]) -> None:
+        self._path, self._fd = path, pipe.fileno()
+        os.set_blocking(self._fd, False)
+        self._poll = select.poll()
+        self._poll.register(self._fd, select.POLLOUT)
         self._shape = (size[1], size[0], 3)
 
     def add(self, pixels: Pixels) -> None:
         if pixels.shape != self._shape or pixels.dtype != np.uint8:
             raise LapjointError(f"a frame has shape {pixels.shape}, expected {self._shape} of uint8")
-        self._pipe.write(np.ascontiguousarray(pixels).data)
+        left = np.ascontiguousarray(pixels).data.cast("B")
+        while len(left):
+            if not wait_within(FRAME_S, lambda seconds: self._poll.poll(1e3 * seconds)):
+                raise LapjointError(f"{self._path}: ffmpeg has taken nothing for {FRAME_S:.3g} s")
+            left = left[os.write(self._fd, left) :]
 
 
 @contextmanager
@@ -99,15 +114,13 @@ def _ffmpeg(program: str, path: Path, arguments: Sequence[str], size: tuple[int,
         )
         assert process.stdin is not None
         try:
-            yield FrameSink(process.stdin, size)
+            yield FrameSink(path, process.stdin, size)
             process.stdin.close()
-            code = process.wait()
+            code = _exit_code(process, path)
         except BrokenPipeError:
-            code = process.wait() or -1  # it went before it had all frames
+            code = _exit_code(process, path) or -1  # it went before it had all frames
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            _kill(process)
             if not process.stdin.closed:
                 with suppress(BrokenPipeError):
                     process.stdin.close()
@@ -117,7 +130,32 @@ def _ffmpeg(program: str, path: Path, arguments: Sequence[str], size: tuple[int,
 def _run(program: str, path: Path, arguments: Sequence[str]) -> None:
     with tempfile.TemporaryFile() as complaints:
         command = [program, "-hide_banner", "-loglevel", "error", "-nostdin", "-y", *arguments]
-        _check(subprocess.run(command, stdout=subprocess.DEVNULL, stderr=complaints).returncode, path, complaints)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=complaints)
+        try:
+            code = _exit_code(process, path)
+        finally:
+            _kill(process)
+        _check(code, path, complaints)
+
+
+def _exit_code(process: subprocess.Popen[bytes], path: Path) -> int:
+    """When it is done. A LapjointError, if it takes too long."""
+
+    def is_done(seconds: float) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        return process.returncode is not None
+
+    if not wait_within(FILM_S, is_done):
+        raise LapjointError(f"{path}: ffmpeg has not ended within {FILM_S:.3g} s")
+    return int(process.returncode)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Unless it has ended."""
+    process.kill()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(KILL_S)
 
 
 def _check(code: int, path: Path, complaints: IO[bytes]) -> None:

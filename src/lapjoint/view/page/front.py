@@ -13,11 +13,14 @@ from contextlib import suppress
 
 from ...errors import LapjointError
 from ...system.shortage import reason
+from ...waits import join
 from .access import COOKIE, PASS_HEADER, Access, Request
 
 HEAD_SIZE = 32 << 10
 HEAD_S = 20.0
 """How long a connection may take to send its head [s]."""
+END_S = 30.0
+"""What a thread of the view may take to end [s]."""
 MOST_STRANGERS = 128
 """How many connections may be open that have not been let in. One more closes the oldest of them: browsers send their
 heads at once, so it is silent ones that are closed, and they keep nobody out."""
@@ -43,7 +46,7 @@ class Front:
         """Stop listening, and close all connections."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._ended.set)
-            self._thread.join()
+            join(self._thread, END_S, "the thread that serves the view")
 
     def _work(self) -> None:
         try:
@@ -59,7 +62,7 @@ class Front:
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
             for task in self._links:
                 task.cancel()
-            await asyncio.wait(others)
+            await asyncio.wait(others, timeout=1.0)
         server.close()
         for _ in range(3):  # so many turns of the loop until all sockets are closed
             await asyncio.sleep(0)

@@ -22,6 +22,7 @@ from viser import _messages
 from viser.infra import WebsockClientConnection
 
 from ...scene import Scene
+from ...waits import join
 from .access import PASS_HEADER, Access
 from .batch import Drag
 from .bodies import BodyNodes, add_camera, first_camera
@@ -29,7 +30,7 @@ from .by_hand import Draft
 from .controls import Controls
 from .describe import body_text
 from .foreign_messages import log_in_one_line
-from .front import Front
+from .front import END_S, Front
 from .highlight import Highlight
 from .overlays import Overlays, Wanted
 from .panels import Panels
@@ -148,13 +149,13 @@ class Page:
             self._front = None
         painter = getattr(self, "_painter", None)
         if painter is not None and painter.is_alive():
-            painter.join()
+            join(painter, END_S, "the thread that paints the view")
         with _quiet():
             self.server.stop()
             # It waits 6 s; a browser that does not answer has 10 s, and the event loop is closed after that.
             thread = self.server._websock_server._server_thread
             if thread is not None:
-                thread.join()
+                join(thread, END_S, "the server of the view's page")
 
     def __enter__(self) -> Page:
         return self

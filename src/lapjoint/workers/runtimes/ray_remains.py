@@ -6,9 +6,14 @@ import os
 import re
 import shutil
 import signal
+import time
 from collections import defaultdict
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+
+from ...waits import Patience
+from .starter import KILL_S
 
 FOLDER = Path("/tmp")  # short, for Ray puts sockets there, whose paths may have 107 characters
 PREFIX = "lapjoint-ray-"
@@ -53,9 +58,18 @@ def end_processes(folder: Path) -> None:
     for pid in doomed:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    patience = Patience(KILL_S)
     for pid in direct:
-        with suppress(ChildProcessError):
-            os.waitpid(pid, 0)
+        patience.wait(partial(_is_reaped, pid))
+
+
+def _is_reaped(pid: int, seconds: float) -> bool:
+    """Whether a child has ended and nothing is left of it, after so long at most."""
+    with suppress(ChildProcessError):
+        if os.waitpid(pid, os.WNOHANG)[0] == 0:
+            time.sleep(seconds)
+            return False
+    return True
 
 
 def is_running(pid: int) -> bool:
