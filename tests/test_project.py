@@ -94,6 +94,7 @@ PUBLIC = [
 # Folders, and the modules that a user names, from the bottom up: each imports only from those above it in this list.
 LAYERS = [
     "errors",
+    "forks",
     "plug_ins",
     "system",
     "waits",

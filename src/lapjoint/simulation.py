@@ -29,6 +29,7 @@ from .engines import (
 )
 from .engines.support import first_with_touches
 from .errors import LapjointError, SimulationStopped, WorkerError
+from .forks import belongs_here
 from .params import Params
 from .params.engine_choice import EngineChoice
 from .params.partition_choice import checked_partition
@@ -123,6 +124,7 @@ class Simulation:
             self._start(scene, life)
         scene.lock("a simulation of it is running")
         self._unlock_scene = weakref.finalize(self, scene.unlock)
+        belongs_here(self, "the simulation", lambda own: own._unlock_scene())
 
     def _start(self, began_with: Scene, life: Life | None = None) -> None:
         """Begin with the scene as it is, and start the workers."""

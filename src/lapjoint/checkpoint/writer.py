@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays.state import flatten
 from ..errors import LapjointError
+from ..forks import belongs_here
 from ..recording.origin import machine, versions
 from ..recording.place import check_parents
 from ..simulation import Simulation
@@ -53,6 +54,7 @@ class CheckpointWriter:
                 raise LapjointError(f"{self.path}: checkpoints cannot be written: {reason(error)}") from None
             raise
         simulation.at_close.append(weakref.finalize(simulation, self._lock.release))
+        belongs_here(self, f"the writer of {self.path}", lambda own: own._lock.leave())
         simulation.before_stop.append(self.save)
         self._scene, self._extent = np.empty(0, np.uint8), (-1, -1, -1)
         self.saved_step: int | None = None

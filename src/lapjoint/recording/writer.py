@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..engines import StepTable
 from ..engines.support import first_with_touches
 from ..errors import LapjointError
+from ..forks import belongs_here
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
 from ..scene.living import LivingScene
@@ -98,6 +99,7 @@ class RecordingWriter:
         self._thread = threading.Thread(target=self._work, name="lapjoint-recording", daemon=True)
         self._start(self._attributes(simulation), scene, simulation.incidents)
         atexit.register(self.close)
+        belongs_here(self, f"the recording {self.path}", lambda own: atexit.unregister(own.close))
         if contacts:
             simulation.contacts_wanted.append(self._wants_contacts)
 

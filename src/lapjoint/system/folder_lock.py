@@ -54,6 +54,11 @@ class FolderLock:
         self._fd = -1
         self._remove_made()
 
+    def leave(self) -> None:
+        """In a process that was forked off: the lock is its parent's, and is not to outlive that here."""
+        os.close(self._fd)
+        self._fd = -1
+
     def _take(self) -> int:
         while True:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

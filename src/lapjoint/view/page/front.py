@@ -14,6 +14,7 @@ from contextlib import suppress
 from ...errors import LapjointError
 from ...system.shortage import reason
 from ...waits import join
+from ...forks import belongs_here
 from .access import COOKIE, PASS_HEADER, Access, Request
 
 HEAD_SIZE = 32 << 10
@@ -41,6 +42,7 @@ class Front:
         """Connections that have not been let in, oldest first."""
         self._thread = threading.Thread(target=self._work, name="lapjoint-front", daemon=True)
         self._thread.start()
+        belongs_here(self, "the front", lambda own: own._socket.close())
 
     def close(self) -> None:
         """Stop listening, and close all connections."""

@@ -17,6 +17,7 @@ import numpy as np
 import viser
 
 from ...arrays import rotation
+from ...forks import belongs_here
 from ...simulation import Simulation
 from .access import Access
 from .balls import BALLS
@@ -83,6 +84,7 @@ class LiveView:
         except BaseException:
             page.close()
             raise
+        belongs_here(self, "the view", lambda _: None)
 
     def close(self) -> None:
         """Send browsers away."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from viser import _messages
 from viser.infra import WebsockClientConnection
 
+from ...forks import belongs_here, drop_exit_callbacks
 from ...scene import Scene
 from ...waits import join
 from .access import PASS_HEADER, Access
@@ -131,6 +132,7 @@ class Page:
             raise
         self.address = access.address(self._front.port)
         self.port = self._front.port
+        belongs_here(self, "the page", lambda _: drop_exit_callbacks("viser"))
         self._painter = threading.Thread(target=self._paint_forever, name="lapjoint-page", daemon=True)
 
     def open(self) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from ...arrays.pages import release
 from ...engines.mailboxes import memory_size
 from ...errors import WorkerError
+from ...forks import belongs_here
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
@@ -56,6 +57,7 @@ class HostsRuntime:
         self._workers, self._hosts = self._fleet.workers, self._fleet.hosts
         self._remote = RemoteStates(scene, params, self.border_states)
         self._finalizer = weakref.finalize(self, _end, self._fleet, self._blocks)
+        belongs_here(self, "a runtime", HostsRuntime._let_go)
         try:
             self.set_worker_count(worker_count)
         except BaseException:
@@ -292,6 +294,15 @@ class HostsRuntime:
     def _check_open(self) -> None:
         if not self._finalizer.alive:
             raise WorkerError("the workers have ended")
+
+    def _let_go(self) -> None:
+        """In a process that was forked off: the hosts are its parent's, and leave when that hangs up."""
+        self._finalizer.detach()
+        for host in self._hosts:
+            if host.link is not None:
+                host.link.close()
+        for block in self._blocks:
+            block.close()
 
     def close(self) -> None:
         self._finalizer()

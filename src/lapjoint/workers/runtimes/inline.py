@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...arrays.pages import release
 from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...errors import WorkerError
+from ...forks import belongs_here
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...waits import LOOK_S, RunningTime
@@ -31,6 +32,7 @@ class InlineRuntime:
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._block = SharedMemory(8 * STATE_SIZE * scene.body_count)
         self._finalizer = weakref.finalize(self, self._block.close)
+        belongs_here(self, "a runtime", lambda own: own._finalizer())  # which closes a descriptor of its own there
         self._rows: Array = self._block.array((scene.body_count, STATE_SIZE), float)
         self.states = self.border_states = self._rows
         self._kept = Kept(self._table(scene.body_count), np.zeros(MOST_WORKERS, np.int64))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...arrays.pages import release
 from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...errors import WorkerError
+from ...forks import belongs_here
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
@@ -55,6 +56,7 @@ class ProcessRuntime:
         self._children: list[Child] = []
         self._limits = AnswerLimits(params.hang_limit, scene.body_count)
         self._finalizer = weakref.finalize(self, _end, self._children, self._blocks)
+        belongs_here(self, "a runtime", ProcessRuntime._let_go)
         try:
             self.set_worker_count(worker_count)
         except BaseException:
@@ -225,6 +227,14 @@ class ProcessRuntime:
     def _check_open(self) -> None:
         if not self._finalizer.alive:
             raise WorkerError("the workers have ended")
+
+    def _let_go(self) -> None:
+        """In a process that was forked off: the workers are its parent's, and leave when that hangs up."""
+        self._finalizer.detach()
+        for child in self._children:
+            child.hang_up()
+        for block in self._blocks:
+            block.close()
 
     def close(self) -> None:
         self._finalizer()

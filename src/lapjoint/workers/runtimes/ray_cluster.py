@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import LapjointError
+from ...forks import drop_exit_callbacks
 from .cluster import CHECK_S, LOCALHOST, NodeError
 from .placement import Node
 from .ray_remains import FOLDER, end_processes, folder_of, remove, remove_remains
@@ -31,6 +32,7 @@ _TOKEN = secrets.token_hex(32)
 _users = 0
 _joined: str | None = None
 _ours = False
+_is_of_parent = False
 
 
 def join_cluster(address: str | None) -> None:
@@ -39,6 +41,11 @@ def join_cluster(address: str | None) -> None:
     A cluster of our own listens at 127.0.0.1 only, takes no one without its token, and leaves nothing behind.
     """
     global _users, _joined, _ours
+    if _is_of_parent:
+        raise LapjointError(
+            f"runtime is ray, but Ray cannot be used in process {os.getpid()}, which was forked from one that uses it, "
+            "expected a program of its own, or another runtime"
+        )
     if _users == 0 and not ray.is_initialized():
         _connect(address) if address else _start()
         _ours = True
@@ -59,6 +66,17 @@ def leave_cluster() -> None:
         with _quiet():
             ray.shutdown()
         remove(folder_of(os.getpid()))
+
+
+def _leave_to_parent() -> None:
+    """In a process that was forked off: a cluster of our own would end with it, for Ray ends what it has started."""
+    global _is_of_parent
+    _is_of_parent = ray.is_initialized()
+    if _ours:
+        drop_exit_callbacks("ray")
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _connect(address: str) -> None:
