@@ -95,6 +95,8 @@ PUBLIC = [
 LAYERS = [
     "errors",
     "forks",
+    "interrupts",
+    "whole",
     "plug_ins",
     "system",
     "waits",

@@ -30,6 +30,7 @@ from .engines import (
 from .engines.support import first_with_touches
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .forks import belongs_here
+from .interrupts import Uninterrupted
 from .params import Params
 from .params.engine_choice import EngineChoice
 from .params.partition_choice import checked_partition
@@ -79,6 +80,7 @@ from .server.start_contacts import find_start_contacts
 from .server.step_log import StepLog
 from .server.touches import Touches, TouchLog
 from .system.shortage import MAY_BE_SHORT, raise_in_words, short_of
+from .whole import Use, alone, whole
 from .workers.messages import JointTargets, StepReply
 from .workers.runtimes import make_runtime
 
@@ -120,10 +122,17 @@ class Simulation:
         self.resumed_from: dict[str, str | int] | None = None
         """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._callbacks: list[Callable[[Simulation], None]] = []
-        with short_of("the simulation cannot be started"):
-            self._start(scene, life)
-        scene.lock("a simulation of it is running")
-        self._unlock_scene = weakref.finalize(self, scene.unlock)
+        self._use = Use("the simulation")
+        try:
+            with short_of("the simulation cannot be started"):
+                self._start(scene, life)
+            with Uninterrupted():
+                scene.lock("a simulation of it is running")
+                self._unlock_scene = weakref.finalize(self, scene.unlock)
+        except BaseException:
+            if hasattr(self, "_runtime"):
+                self._runtime.close()
+            raise
         belongs_here(self, "the simulation", lambda own: own._unlock_scene())
 
     def _start(self, began_with: Scene, life: Life | None = None) -> None:
@@ -156,18 +165,14 @@ class Simulation:
         )
         # Workers have no use for the partition, which may be as long as the scene.
         self._runtime = make_runtime(scene, replace(params, partition="auto"), params.workers, self._mail_room())
-        try:
-            self._runtime.states[:] = states
-            contacts = Contacts.none()
-            if life is None:
-                contacts = self._start_contacts()
-                if not is_crowded:
-                    warn_of_penetration(scene, contacts)
-            now.replies = [StepReply.of(contacts)]
-            self._coupling = make_coupling(now)
-        except BaseException:
-            self._runtime.close()
-            raise
+        self._runtime.states[:] = states
+        contacts = Contacts.none()
+        if life is None:
+            contacts = self._start_contacts()
+            if not is_crowded:
+                warn_of_penetration(scene, contacts)
+        now.replies = [StepReply.of(contacts)]
+        self._coupling = make_coupling(now)
         self._elastic = Elastic(params, scene.body_count)
         self._frozen, self._breaks, self._hits = Frozen(), StepLog(JointBreaks), StepLog(Hits)
         self._touches = TouchLog()
@@ -194,26 +199,36 @@ class Simulation:
 
     # ---- Algorithm 1 ---------------------------------------------------------------------------------------------
 
+    @alone
     def step(self, count: int = 1) -> None:
-        """Go on by `count` timesteps."""
+        """Go on by `count` timesteps. Ctrl-C takes effect between two of them, and the simulation can go on there."""
         if not isinstance(count, int | np.integer) or count < 0:
             raise LapjointError(f"step: count is {count!r}, expected a whole number of steps, 0 or more")
         done = 0
         while done < count:
             done += self.step_at_once(int(count) - done)
 
+    @alone
     def step_at_once(self, most: int) -> int:
         """Go on by as many timesteps, up to `most`, as the workers take by themselves, and at least by one. Returns how
         many; `profile` is of these."""
-        try:
-            return self._take_steps(most)
-        except MAY_BE_SHORT as error:
-            raise_in_words(error, f"step {self._now.step_count}")
-
-    def _take_steps(self, most: int) -> int:
-        self._check_open()
         if self._stopped is not None:
             raise self._stopped
+        with Uninterrupted():
+            try:
+                steps = self._take_steps(most)
+            except BaseException as error:
+                if self._stopped is None:
+                    self._use.broken_off = "step"
+                if isinstance(error, MAY_BE_SHORT):
+                    raise_in_words(error, f"step {self._now.step_count}")
+                raise
+            for callback in self._callbacks:
+                callback(self)
+        return steps
+
+    def _take_steps(self, most: int) -> int:
+        """The workers' next command, and what comes before and after it."""
         now, coupling, runtime = self._now, self._coupling, self._runtime
         self.profile = profile = StepProfile(fetch_contacts=_fetcher(weakref.ref(self)))
         start = time.thread_time()
@@ -247,8 +262,6 @@ class Simulation:
             trim()  # of the first decision: 120 bytes of a body
         if self._elastic.is_time_to_look(now.step_count):
             self._follow_load()
-        for callback in self._callbacks:
-            callback(self)
         return profile.steps
 
     def _most_steps(self, left: int) -> int:
@@ -284,7 +297,11 @@ class Simulation:
             return
         if replies is not now.replies or self._closed or self._stopped is not None:
             raise LapjointError(CONTACTS_ARE_GONE)
-        fetch_contacts(replies, self._runtime.step, now.params.workers, now.scene.body_count)
+        self._ask_for_contacts(replies)
+
+    @whole
+    def _ask_for_contacts(self, replies: Sequence[StepReply]) -> None:
+        fetch_contacts(replies, self._runtime.step, self._now.params.workers, self.scene.body_count)
 
     def _note_breaks(self, found: JointBreaks) -> None:
         """Have joints that broke in the last steps broken for all workers, and for good."""
@@ -386,15 +403,22 @@ class Simulation:
     def states(self) -> Array:
         """States of all bodies now, (body_count, 13), zeros for those that were removed; a copy that cannot be written
         to: see set_states."""
-        self._check_open()
-        states = np.array(self._runtime.states)
+        states = np.array(self._states_now("states"))
         states.flags.writeable = False
         return states
 
     def states_of(self, body_ids: ArrayLike) -> Array:
         """States of these bodies now, (number of bodies, 13): less to copy than those of all."""
-        self._check_open()
-        return np.array(self._runtime.states[self.scene.checked_ids(body_ids, "states_of")])
+        return np.array(self._states_now("states_of")[self.scene.checked_ids(body_ids, "states_of")])
+
+    def _states_now(self, what: str) -> Array:
+        """The table of states. One in memory that is shared can be read while another thread takes a step."""
+        self._check_open(what)
+        return self._runtime.states if self._runtime.byte_count is None else self._fetch_states()
+
+    @whole
+    def _fetch_states(self) -> Array:
+        return self._runtime.states
 
     @property
     def kinematic_states(self) -> Array:
@@ -450,10 +474,10 @@ class Simulation:
 
     def joint_gaps(self) -> Array:
         """Gap of every joint now [m]; that of one that holds no more is 0."""
-        self._check_open()
+        self._check_open("joint_gaps")
         gaps, holds = np.zeros(self.scene.joint_count), np.flatnonzero(self.scene.joint_alive)
         if len(holds):
-            gaps[holds] = joint_gaps(self.scene, self._runtime.states, holds)
+            gaps[holds] = joint_gaps(self.scene, self._states_now("joint_gaps"), holds)
         return gaps
 
     @property
@@ -496,6 +520,7 @@ class Simulation:
         ids, motion = self._joint_motion(joint_ids, "joint_velocities")
         return of_axis(self.scene, motion.velocities(), ids, axis, "joint_velocities")
 
+    @whole
     def joint_forces(self, joint_ids: ArrayLike) -> Array:
         """Force [N] and torque about the anchor [N m] that each joint applied to its body a in the last step, in the
         mean, (n, 6): in the joint's frame on body b, locked axes, limits, motors and springs together. Zeros for one
@@ -504,6 +529,7 @@ class Simulation:
         ids = self.scene.known_joint_ids(joint_ids, "joint_forces")
         return read_joint_forces(self._now, self._coupling.weights, self._runtime.step, ids)
 
+    @whole
     def contact_points(self, body_ids: ArrayLike | None = None) -> ContactPoints:
         """Contact points of the last step with their impulses, of all bodies or of these (-1 - s for the static body
         s), in the order of bodies. With Params.keep_forces."""
@@ -511,6 +537,7 @@ class Simulation:
         numbers = None if body_ids is None else checked_numbers(self.scene, body_ids, "contact_points")
         return read_contact_points(self._now, self._coupling.weights, self._runtime.step, numbers)
 
+    @whole
     def contact_forces(
         self,
         bodies_a: ArrayLike | None = None,
@@ -532,13 +559,11 @@ class Simulation:
         return (forces[:, :3], torques) if between is not None else (forces[0, :3], torques[0])
 
     def _joint_motion(self, joint_ids: ArrayLike, what: str) -> tuple[Ids, JointMotion]:
-        self._check_open()
         scene = self.scene
         ids = scene.known_joint_ids(joint_ids, what)
-        return ids, JointMotion(scene, self._runtime.states, ids)
+        return ids, JointMotion(scene, self._states_now(what), ids)
 
     def _require_kept(self, what: str) -> None:
-        self._check_open()
         if not self.params.keep_forces:
             raise LapjointError(f"{what}: forces are not kept, expected Params(keep_forces=True)")
         if not self._has_stepped:
@@ -611,6 +636,7 @@ class Simulation:
 
     # ---- what a user asks ------------------------------------------------------------------------------------------
 
+    @whole
     def cast_rays(
         self,
         origins: ArrayLike,
@@ -624,11 +650,11 @@ class Simulation:
         """What rays meet, of bodies whose group has a bit in `mask`: the closest of each ray, or with `all_hits` every
         body that it meets, each where it enters it first. Directions may have any length but 0; `max_distance` [m] is
         one for all or one per ray. Without `statics` rays pass through static bodies."""
-        self._check_open()
         rays, groups = checked_rays(origins, directions, max_distance), checked_mask(mask, "cast_rays")
         cast = self._asking.cast_all if all_hits else self._asking.cast_closest
         return cast(*rays, groups, statics)
 
+    @whole
     def overlapping(
         self,
         shape: MovingShape,
@@ -640,22 +666,21 @@ class Simulation:
     ) -> Overlaps:
         """Which bodies overlap a shape at each of these places, of those whose group has a bit in `mask`. Touching is
         overlapping."""
-        self._check_open()
         places, groups = checked_places(shape, positions, quaternions), checked_mask(mask, "overlapping")
         return self._asking.overlapping(shape, places, groups, statics)
 
+    @whole
     def closest_points(
         self, points: ArrayLike, max_distance: ArrayLike = np.inf, *, mask: int = ALL_GROUPS, statics: bool = True
     ) -> ClosestPoints:
         """The surface nearest to each point, of bodies whose group has a bit in `mask`, no farther away than
         `max_distance` [m]. Inside of bodies, that of the body which the point is deepest in."""
-        self._check_open()
         rows, groups = checked_points(points, max_distance), checked_mask(mask, "closest_points")
         return self._asking.closest_points(*rows, groups, statics)
 
+    @whole
     def inside(self, sensor_ids: ArrayLike | None = None) -> Inside:
         """Which bodies are inside of these sensors now, or of all of them."""
-        self._check_open()
         pairs = self._sensing.inside
         if sensor_ids is not None:
             known = len(self.scene.sensors)
@@ -666,22 +691,23 @@ class Simulation:
         return Inside(pairs[:, 0].copy(), pairs[:, 1].copy())
 
     @property
+    @whole
     def sensor_events(self) -> SensorEvents:
         """Bodies that have entered sensors so far and left them: in which step (from 0), which, and which of both.
         Those that were inside from the start have entered in step 0."""
-        self._check_open()
         return self._sensing.events
 
     # ---- what a user does ------------------------------------------------------------------------------------------
 
+    @whole
     def add_forces(self, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None = None) -> None:
         """Add external forces [N] and torques [N m] to bodies, for the next step only, whichever workers have them."""
         self._now.commands.add_forces(self.scene, body_ids, forces, torques)
 
+    @whole
     def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
         """Set positions and velocities of bodies, in all their workers, before the next step. Where many are put
         elsewhere, the scene is repartitioned in it."""
-        self._check_open()
         ids = self.scene.checked_ids(body_ids, "set_states")
         table, after = self._runtime.states, checked_states(self.scene, ids, states, "set_states")
         apart = np.linalg.norm(after[:, :3] - table[ids, :3], axis=1)
@@ -689,16 +715,18 @@ class Simulation:
         self._now.commands.set_from_table(ids)
         self._note_placed(ids[apart > (self.params.length_unit or 1.0)])
 
+    @whole
     def freeze(self, body_ids: ArrayLike) -> None:
         """Hold bodies where they are: after every step they are put back there, at rest."""
-        self._check_open()
         self._frozen.hold(self.scene.checked_ids(body_ids, "freeze").tolist(), self._runtime.states)
         self._frozen.put_back(self._runtime, self._now.commands)
 
+    @whole
     def release(self, body_ids: ArrayLike) -> None:
         """Let frozen bodies go."""
         self._frozen.release(self.scene.checked_ids(body_ids, "release").tolist())
 
+    @whole
     def add_body(
         self,
         shape: MovingShape,
@@ -710,6 +738,7 @@ class Simulation:
         with self._adding("add_body") as scene:
             return scene.add_body(shape, position, quaternion, **options)
 
+    @whole
     def add_bodies(
         self,
         shape: MovingShape | Sequence[MovingShape],
@@ -722,12 +751,14 @@ class Simulation:
         with self._adding("add_bodies") as scene:
             return scene.add_bodies(shape, positions, quaternions, **options)
 
+    @whole
     def add_joint(self, joint: Joint, body_a: int, body_b: int, anchor: ArrayLike, **options: Any) -> int:
         """Join two bodies as they stand now, with the options of Scene.add_joint, before the next step. Returns the
         joint's number."""
         with self._adding("add_joint") as scene:
             return scene.add_joint(joint, body_a, body_b, anchor, **options)
 
+    @whole
     def add_joints(
         self, joint: Joint, bodies_a: ArrayLike, bodies_b: ArrayLike, anchors: ArrayLike, **options: Any
     ) -> range:
@@ -736,37 +767,38 @@ class Simulation:
         with self._adding("add_joints") as scene:
             return scene.add_joints(joint, bodies_a, bodies_b, anchors, **options)
 
+    @whole
     def remove_bodies(self, body_ids: ArrayLike) -> None:
         """Take bodies out, and their joints with them, before the next step. Their numbers are not used again; their
         states are zeros."""
-        self._check_open()
         ids = np.unique(self.scene.checked_ids(body_ids, "remove_bodies"))
         if len(ids):
             self._remove(ids)
 
+    @whole
     def remove_joints(self, joint_ids: ArrayLike) -> None:
         """Let joints go, for good, from the next step on: they hold nothing any more, and their bodies may touch. They
         keep their numbers, and are no breaks."""
-        self._check_open()
         ids = self.scene.checked_joint_ids(joint_ids, "remove_joints")
         self._require_engine("breaks", "remove_joints: joints stay")
         if len(ids):
             self._break_joints(ids, self.step_count)
 
+    @whole
     def set_motion(self, static_ids: ArrayLike, motion: Motion | None) -> None:
         """Have kinematic bodies move so from the next step on, whatever they did: from where they are, unless it is
         Keyframes, which have poses in the world. Its time counts from now. None: they rest."""
-        self._check_open()
         self._kinematic.set_motion(static_ids, motion, self.step_count)
         self._now.commands.set_motions(self._kinematic.message())
 
+    @whole
     def move_to(self, static_ids: ArrayLike, positions: ArrayLike, quaternions: ArrayLike | None = None) -> None:
         """Have kinematic bodies be at these poses at the end of the next step, and rest there. They move there in the
         step, as fast as that takes. Without quaternions they do not turn."""
-        self._check_open()
         self._kinematic.move_to(static_ids, positions, quaternions, self.step_count)
         self._now.commands.set_motions(self._kinematic.message())
 
+    @whole
     def set_drive_targets(
         self,
         joint_ids: ArrayLike,
@@ -777,7 +809,6 @@ class Simulation:
         """Have drives go for these positions [m or rad] and velocities [m/s or rad/s], from the next step on, until
         they are set again: one for all joints or one for each. What is not given stays as it was; a Motor has a
         velocity alone. `axis` is needed for joints that are driven on several."""
-        self._check_open()
         self._require_engine("drives", "set_drive_targets: targets stay")
         if self.params.solver != "substeps":
             raise LapjointError(f"set_drive_targets: the solver is {self.params.solver}, expected substeps")
@@ -787,6 +818,7 @@ class Simulation:
         """What drives are to do now, (number of joints, 2): positions and velocities."""
         return self._now.commands.drives.targets(joint_ids, axis)
 
+    @whole
     def set_growth_depth(self, growth_depth: int) -> None:
         """Set how far overlap grows, from the next step on: the worker of largest weight keeps a body, and overlap
         grows from there."""
@@ -795,6 +827,7 @@ class Simulation:
             largest = np.argmax(self.weights()[:, : self._now.repartition.wanted_count], axis=1)
             self._request(largest.astype(np.int32))
 
+    @whole
     def set_load(self, load: str) -> None:
         """Set what balancing evens out, from the next step on."""
         self._set_params("set_load", load=load)
@@ -803,6 +836,7 @@ class Simulation:
         self._coupling.note_repartition(self._now)
         self._coupling.invalidate()
 
+    @whole
     def set_iterations(self, iterations: int) -> None:
         """Set the sweeps of the solver per step, from the next step on. The substep solver has none."""
         if self.params.solver == "substeps":
@@ -814,10 +848,10 @@ class Simulation:
         assert self.params.iterations is not None
         self._now.commands.set_iterations(self.params.iterations)
 
+    @whole
     def repartition(self, partition: ArrayLike) -> None:
         """Let every body migrate to the worker that `partition` has for it, in the next step. Balancing goes on from
         there: `Params(repartition=0)` keeps the partition."""
-        self._check_open()
         count = self._now.repartition.wanted_count
         wanted = np.array(checked_partition(np.asarray(partition)), np.int64)
         if len(wanted) == self.scene.body_count and ((wanted >= 0) & (wanted < count)).all():
@@ -827,10 +861,10 @@ class Simulation:
         if self.membership.worker_count > 1:
             self._request(workers)
 
+    @whole
     def set_worker_count(self, worker_count: int) -> None:
         """Change the number of workers: the scene is repartitioned among them in the next step. No state jumps; workers
         that are not needed end after it."""
-        self._check_open()
         worker_count = self.params.check_worker_count(worker_count)
         if worker_count > max(self.scene.living_count, 1):
             raise LapjointError(f"{worker_count} workers for {self.scene.living_count} bodies: expected one per body")
@@ -838,20 +872,20 @@ class Simulation:
         self._now.repartition.wanted_count = worker_count
         self._coupling.invalidate()
 
+    @whole
     def restart(self) -> None:
         """Begin again from the scene's start with the parameters given at first, on new workers: bit for bit as a new
         simulation. Callbacks and events stay."""
-        self._check_open()
         self._runtime.close()
         try:
             self._start(self.scene.first(self.scene.began_with))
         except BaseException:
             self.close()
             raise
-        self.resumed_from = None
+        self._use.broken_off = self.resumed_from = None
 
     def on_step(self, callback: Callable[[Simulation], None]) -> None:
-        """Call `callback(simulation)` after every step."""
+        """Call `callback(simulation)` after every step. What it raises leaves `step` after a whole step."""
         self._callbacks.append(callback)
 
     def frames(self, steps: int, every: int = 1) -> Iterator[Frame]:
@@ -866,7 +900,6 @@ class Simulation:
     @contextmanager
     def _adding(self, what: str) -> Iterator[LivingScene]:
         """Where the scene gets more bodies or joints: it, or nothing changes."""
-        self._check_open()
         self._require_engine("added bodies", f"{what}: scenes stay as they are")
         now, scene = self._now, self.scene
         _, first, first_joint = scene.extent
@@ -879,18 +912,19 @@ class Simulation:
                 check_engines(scene, self.params, warn=False)
         if scene.extent[1:] == (first, first_joint):
             return
-        if scene.body_count > first:
-            with short_of(f"{scene.body_count:,} bodies"):
-                self._runtime.set_body_count(scene.body_count, self._mail_room())
-            states = self._runtime.states
-            workers = nearest_workers(scene.states_of(first), states[:first], now.membership, scene.spans)
-            states[first:] = scene.states_of(first)
-            now.membership.add(workers)
-            now.commands.add_bodies()
-            now.repartition.add_bodies(now.membership)
-            self._coupling.add_bodies(workers)
-            self._note_placed(np.arange(first, scene.body_count, dtype=np.int32))
-        self._note_changes()
+        with self._use.to_the_end(what):
+            if scene.body_count > first:
+                with short_of(f"{scene.body_count:,} bodies"):
+                    self._runtime.set_body_count(scene.body_count, self._mail_room())
+                states = self._runtime.states
+                workers = nearest_workers(scene.states_of(first), states[:first], now.membership, scene.spans)
+                states[first:] = scene.states_of(first)
+                now.membership.add(workers)
+                now.commands.add_bodies()
+                now.repartition.add_bodies(now.membership)
+                self._coupling.add_bodies(workers)
+                self._note_placed(np.arange(first, scene.body_count, dtype=np.int32))
+            self._note_changes()
 
     def _remove(self, body_ids: Ids) -> None:
         now = self._now
@@ -977,12 +1011,14 @@ class Simulation:
 
     # ---- state -----------------------------------------------------------------------------------------------------
 
+    @whole
     def state(self) -> dict[str, PartState]:
         """All that decides how the simulation goes on, by part, between two steps. Nothing changes."""
         if self._stopped is None:  # workers that have stopped have contacts of the step that failed, if any
             self._fetch_contacts(self._now.replies)
         return {name: part.state() for name, part in self._parts().items()}
 
+    @whole
     def restore(self, parts: Mapping[str, PartState], before: Params) -> None:
         """Go on from the state of a simulation of the same scene that had the parameters `before`. With as many
         workers, bit for bit as that one; with another number the scene is repartitioned."""
@@ -1045,15 +1081,24 @@ class Simulation:
     def close(self) -> None:
         """End the workers. The simulation cannot go on."""
         if not self._closed:
-            self._closed = True
-            self._unlock_scene()
-            for hook in self.at_close:
-                hook()
-            self._runtime.close()
+            self._close()
 
-    def _check_open(self) -> None:
+    @whole
+    def _close(self) -> None:
+        self._closed = True
+        self._unlock_scene()
+        for hook in self.at_close:
+            hook()
+        self._runtime.close()
+
+    def _check_open(self, what: str) -> None:
         if self._closed:
             raise LapjointError("the simulation is closed")
+        if self._use.broken_off is not None and what not in ("restart", "close"):
+            raise LapjointError(
+                f"{what}: the simulation was broken off in the middle of {self._use.broken_off}() and cannot go on, "
+                "expected a new one, or restart()"
+            )
 
     def __enter__(self) -> Simulation:
         return self

@@ -399,6 +399,7 @@ KEPT = {
 MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
 MADE_ANEW |= {"contacts_wanted", "at_close"}  # by who reads and writes, not by the simulation
 MADE_ANEW |= {"_asking"}  # changes nothing
+MADE_ANEW |= {"_use"}  # by which thread, now
 MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
 MADE_ANEW |= {"_has_stepped"}  # since it was made: forces of a step before that are not kept
 """Of the scene and the parameters, or of what was, for those who look."""

@@ -117,6 +117,36 @@ def test_a_simulation_refuses_in_a_child_and_goes_on_in_its_process(runtime: str
         assert getattr(simulation._runtime, "process_ids", []) == workers
 
 
+def test_a_child_that_is_forked_within_a_step_does_not_take_it() -> None:
+    with simulate() as simulation:
+        told: list[str] = []
+        forked: list[int] = []
+
+        def fork(simulation: Simulation) -> None:
+            reader, writer = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                forked.append(writer)
+                return  # into the step
+            os.close(writer)
+            with open(reader) as stream:
+                told.append(stream.read())
+            os.waitpid(pid, 0)
+
+        simulation.on_step(fork)
+        try:
+            simulation.step(2)
+        except BaseException as error:
+            if forked:
+                os.write(forked[0], str(error).encode())
+        finally:
+            if forked:
+                os._exit(0)
+        assert len(told) == 2
+        assert all(is_refusal(text, "the simulation") for text in told)
+        assert simulation.step_count == 2
+
+
 def test_a_child_of_a_thread_and_one_of_multiprocessing() -> None:
     with simulate() as simulation:
         told: list[str] = []

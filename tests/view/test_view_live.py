@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +17,7 @@ import websockets.sync.client
 from numpy.typing import NDArray
 from viser import _messages
 
-from lapjoint import Cylinder, Params, Recording, Simulation, Sphere, scenes
+from lapjoint import Cylinder, LapjointError, Params, Recording, Simulation, Sphere, scenes
 from lapjoint.run import run
 from lapjoint.view.page.escape import escaped
 from lapjoint.view.page.live import LiveView
@@ -213,6 +215,24 @@ def test_a_run_that_is_restarted_sums_up_the_steps_since() -> None:
         view.steering.restart()
         view.stay(until_done_again)
         assert (simulation.step_count, simulation.state_hash) == (25, expected.state_hash)
+
+
+def test_a_view_stays_open_when_a_forked_process_ends() -> None:
+    simulation = Simulation(scenes.build("chain"), Params(runtime="inline"))
+    with simulation, LiveView(simulation, port=0, wait=False) as view:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                view.gate(lambda: False)
+            except LapjointError as error:
+                view.close()
+                os._exit(0 if "the view belongs to process" in str(error) else 1)
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert view.gate(lambda: False)
+        with socket.create_connection(("127.0.0.1", view.page.port), 60) as connection:
+            connection.sendall(b"nonsense\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 400"
 
 
 def test_a_run_that_leaves_figures_does_not_restart() -> None:

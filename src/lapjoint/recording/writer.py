@@ -24,6 +24,7 @@ from ..engines import StepTable
 from ..engines.support import first_with_touches
 from ..errors import LapjointError
 from ..forks import belongs_here
+from ..interrupts import Uninterrupted
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
 from ..scene.living import LivingScene
@@ -148,7 +149,8 @@ class RecordingWriter:
 
     def add(self, simulation: Simulation, measures: Mapping[str, ArrayLike] | None = None) -> None:
         """Add the last step. It is copied; the call waits only where the disk is far behind."""
-        self._add(simulation, [measures or {}])
+        with Uninterrupted():
+            self._add(simulation, [measures or {}])
 
     @property
     def most_steps(self) -> int:
@@ -164,7 +166,8 @@ class RecordingWriter:
         each: no more of them than `most_steps`."""
         if len(measures) > self.most_steps:
             raise LapjointError(f"{self.path}: {len(measures)} steps are added, expected {self.most_steps} at most")
-        self._add(simulation, measures)
+        with Uninterrupted():
+            self._add(simulation, measures)
 
     def _add(self, simulation: Simulation, measures: Sequence[Mapping[str, ArrayLike]]) -> None:
         if self._closed:

@@ -321,7 +321,7 @@ PROGRAM = """
 import sys
 from lapjoint import Params, Simulation, scenes
 if __name__ == "__main__":
-    scene = scenes.build("joint-grid", 250)  # whose step takes seconds
+    scene = scenes.build("joint-grid", 250)  # whose step takes a minute
     params = Params(coupling="tight", workers=2, substeps=1000, hang_limit=600)
     with Simulation(scene, params) as simulation:
         print("ready", flush=True)
@@ -335,8 +335,8 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stopped", [False, True], ids=["in a step", "while a worker hangs"])
-def test_interrupt_within_a_step(stopped: bool) -> None:
-    """Long before the step is done, or the worker counts as hung."""
+def test_a_second_interrupt_within_a_step(stopped: bool) -> None:
+    """The first one waits for the step; this one is heard long before it is done, or the worker counts as hung."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as program:
@@ -349,6 +349,9 @@ def test_interrupt_within_a_step(stopped: bool) -> None:
             assert poll(lambda: all(w.cpu_times().user > u + 0.3 for w, u in zip(workers, used, strict=True)), 60)
             if stopped:
                 os.kill(workers[0].pid, signal.SIGSTOP)
+            program.send_signal(signal.SIGINT)
+            with pytest.raises(subprocess.TimeoutExpired):
+                program.wait(1.0)
             program.send_signal(signal.SIGINT)
             output, errors = program.communicate(timeout=60)
         finally:

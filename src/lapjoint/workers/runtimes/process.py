@@ -20,6 +20,7 @@ from ...arrays.pages import release
 from ...engines.mailboxes import abandon, is_waiting, memory_size
 from ...errors import WorkerError
 from ...forks import belongs_here
+from ...interrupts import Uninterrupted
 from ...params import Params
 from ...scene import STATE_SIZE, Scene
 from ...scene.shared import SceneLayout
@@ -211,9 +212,10 @@ class ProcessRuntime:
             self._blocks[2] = self._lay_out_scene()
         try:
             for index in indices:
-                child = Child(index, self._params, self._blocks, mailbox_size(self._room), self._mail_room)
-                started.append(child)
-                self._children[index : index + 1] = [child]
+                with Uninterrupted():  # one that is started is in the list, and ends with it
+                    child = Child(index, self._params, self._blocks, mailbox_size(self._room), self._mail_room)
+                    started.append(child)
+                    self._children[index : index + 1] = [child]
             self._gather(dict.fromkeys(started, self._limits.start_s))
         except OSError as error:
             raise WorkerError(f"worker {index} cannot be started: {reason(error)}") from None

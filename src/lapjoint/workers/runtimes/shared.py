@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LapjointError, did_you_mean
+from ...interrupts import Uninterrupted
 from ...system.shortage import reason
 
 try:
@@ -37,7 +38,7 @@ class SharedMemory:
 
     def __init__(self, size: int, fd: int | None = None) -> None:
         self.size, self.fd = max(size, 1), -1
-        with _refused(self.size):
+        with Uninterrupted(), _refused(self.size):  # interrupted, nobody would know the descriptor
             self.fd = _open() if fd is None else fd
             try:
                 if fd is None:
@@ -74,6 +75,9 @@ class SharedMemory:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+    def __del__(self) -> None:
+        self.close()
 
 
 @contextmanager
