@@ -7,9 +7,9 @@ import threading
 from types import FrameType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+SIGNALS = ("SIGINT", "SIGTERM", "SIGALRM")
 """Those whose handlers may raise: Ctrl-C, and what programs use to end in order, or after some time."""
-NUMBERS = [int(number) for number in SIGNALS]
+NUMBERS = [int(getattr(signal, name)) for name in SIGNALS if hasattr(signal, name)]
 _plain = getattr(signal, "_signal", signal)
 """The same without conversions to enums and back: a tenth of the time, which is a few microseconds otherwise."""
 

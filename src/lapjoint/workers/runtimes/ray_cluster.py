@@ -76,7 +76,8 @@ def _leave_to_parent() -> None:
         drop_exit_callbacks("ray")
 
 
-os.register_at_fork(after_in_child=_leave_to_parent)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _connect(address: str) -> None:
