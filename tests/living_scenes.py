@@ -1,5 +1,5 @@
-"""Random scenes that live: joints of all kinds, drives, sensors, fields, kinematic bodies, sleep, and bodies, joints and
-workers that come and go while they run. A number makes one, always the same."""
+"""Random scenes that live: joints of all kinds, drives, sensors, fields, kinematic bodies, sleep, and bodies, joints
+and workers that come and go while they run. A number makes one, always the same."""
 
 from __future__ import annotations
 
@@ -131,7 +131,9 @@ def _add_loose(scene: Scene, r: random.Random) -> None:
     """A heap, piles, or bodies that fly at each other."""
     shapes, spread = _shapes(r), r.choice([0.42, 0.5, 0.7])
     fastest = r.choice([0.0, 0.0, 2.0, 40.0])
-    material = Material(friction=r.uniform(0, 1), restitution=r.choice([0, 0, 0.5]), rolling_friction=r.choice([0, 0.01]))
+    material = Material(
+        friction=r.uniform(0, 1), restitution=r.choice([0, 0, 0.5]), rolling_friction=r.choice([0, 0.01])
+    )
     for i in range(r.randint(6, 40)):
         place = [spread * (i % 4) - 1, spread * (i // 4 % 4) - 1, 0.25 + 0.45 * (i // 16)]
         place = [x + r.uniform(-0.03, 0.03) for x in place]

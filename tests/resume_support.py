@@ -41,7 +41,9 @@ def readings(simulation: Simulation) -> Readings:
     if simulation.scene.joint_count:
         arrays["joint positions"] = simulation.joint_positions(np.flatnonzero(simulation.scene.joint_alive))
     tables = {"contacts": simulation.contacts()}
-    tables |= {name: getattr(simulation, name) for name in ("touches", "hits", "joint_breaks", "sensor_events", "events")}
+    tables |= {
+        name: getattr(simulation, name) for name in ("touches", "hits", "joint_breaks", "sensor_events", "events")
+    }
     if simulation.params.keep_forces:
         tables["contact points"] = simulation.contact_points()
         arrays["joint forces"] = simulation.joint_forces(np.arange(simulation.scene.joint_count))
@@ -103,7 +105,9 @@ def _change(case: LivingScene, simulation: Simulation) -> None:
         change(simulation)
 
 
-def difference(case: LivingScene, expected: list[Readings], saved: Saved, resume: Callable[[Path], Simulation]) -> Difference | None:
+def difference(
+    case: LivingScene, expected: list[Readings], saved: Saved, resume: Callable[[Path], Simulation]
+) -> Difference | None:
     """Of a run that goes on from a checkpoint for `AHEAD` steps, or to the end."""
     simulation = resume(saved.path)
     try:
@@ -176,7 +180,9 @@ def _nothing(value: Any) -> Any:
     return None if value is None else type(value)()
 
 
-def differences(case: LivingScene, folder: Path, only: Callable[[int], bool] = lambda step: True) -> Iterator[Difference]:
+def differences(
+    case: LivingScene, folder: Path, only: Callable[[int], bool] = lambda step: True
+) -> Iterator[Difference]:
     """Of resuming after every step that `only` says."""
     expected, saved = run_and_save(case, folder, only)
     for one in saved:

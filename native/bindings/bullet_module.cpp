@@ -528,6 +528,19 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.merge_contact_cache(rows(point_bodies), point_bodies.data(), point_numbers.data(), points.data());
           },
           "point_bodies"_a, "point_numbers"_a, "points"_a, Unlocked())
+      .def("passed_count", &BulletWorld::passed_count)
+      .def(
+          "read_passed",
+          [](const BulletWorld& w, Output<int> numbers, Output<btScalar> values) {
+            w.read_passed(numbers.data(), values.data());
+          },
+          "numbers"_a.noconvert(), "values"_a.noconvert())
+      .def(
+          "add_passed",
+          [](BulletWorld& w, Input<int> numbers, Input<btScalar> values) {
+            w.add_passed(numbers.data(), values.data(), rows(numbers));
+          },
+          "numbers"_a, "values"_a)
       .def("joint_impulse_count", &BulletWorld::joint_impulse_count)
       .def(
           "read_joint_impulses",

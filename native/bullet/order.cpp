@@ -12,10 +12,6 @@ namespace {
 
 int body_number(const btCollisionObject* object) { return object->getBroadphaseHandle()->m_uniqueId; }
 
-std::uint64_t pair_key(int a, int b) {
-  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32) | static_cast<std::uint32_t>(b);
-}
-
 constexpr int kAhead = 8;
 constexpr btScalar kApart = btScalar(0.5);  // share of the contact threshold: boxes so far apart touch nowhere
 

@@ -35,6 +35,10 @@ struct ContactKey {
   }
 };
 
+inline std::uint64_t pair_key(int a, int b) {
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32) | static_cast<std::uint32_t>(b);
+}
+
 // Its bodies, lower number first, and their parts; as in a ContactKey.
 std::pair<std::uint64_t, std::uint64_t> manifold_key(btPersistentManifold& manifold);
 // The numbers of its bodies, kept with it: to ask them for it is to wait for memory.

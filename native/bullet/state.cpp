@@ -196,6 +196,7 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
                           const int* point_bodies, const int* point_numbers, const btScalar* points) {
   wake_all();
   woken_.clear();
+  if (substeps_) substeps_->forget_contacts();
   leave(bodies_);
   neighbours_.clear();
   waiting_.clear();

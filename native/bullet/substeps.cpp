@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -19,6 +20,11 @@ void put(const btVector3& from, Real* into) {
 }
 
 btVector3 get(const Real* from) { return {from[0], from[1], from[2]}; }
+
+// By which contacts are ordered.
+std::uint64_t contact_key(std::uint64_t bodies, std::uint64_t parts) {
+  return scattered_key(bodies ^ scattered_key(parts));
+}
 
 // By the upper half of the keys, which tell nearly all apart: three passes of eleven bits.
 void sort_by_key(std::vector<std::pair<std::uint64_t, int>>& entries,
@@ -175,7 +181,7 @@ int SubstepWorld::split(btPersistentManifold& manifold, int ahead, Source* into)
   Source source;
   source.owner = kOwn;
   std::tie(source.name.bodies, source.name.parts) = manifold_key(manifold);
-  source.name.key = scattered_key(source.name.bodies ^ scattered_key(source.name.parts));
+  source.name.key = contact_key(source.name.bodies, source.name.parts);
   source.manifold = &manifold;
   source.ahead = ahead;
   unsigned left = (1u << points) - 1;
@@ -363,20 +369,57 @@ void SubstepWorld::load_from_points(const Source& source, std::vector<Kept>& int
 void SubstepWorld::save_to_points(btDispatcher& dispatcher) {
   ahead_->forget();  // of a step, and no part of the state
   collect(dispatcher);
+  passed_.clear();
   std::size_t at = 0;
   for (const auto& [key, number] : sorted_) {
     const Source& source = sources_[number];
-    while (at < kept_.size() && kept_[at].name < source.name) ++at;
+    for (; at < kept_.size() && kept_[at].name < source.name; ++at) passed_.push_back(kept_[at]);
     const bool same = at < kept_.size() && kept_[at].name == source.name;
     save_to_points(source, same ? &kept_[at] : nullptr);
+    at += same;
   }
+  passed_.insert(passed_.end(), kept_.begin() + static_cast<std::ptrdiff_t>(at), kept_.end());
+}
+
+void SubstepWorld::read_passed(int* numbers, btScalar* values) const {
+  for (const Kept& kept : passed_) {
+    for (const std::uint64_t pair : {kept.name.bodies, kept.name.parts})
+      for (const std::uint64_t one : {pair >> 32, pair & 0xFFFFFFFFu})
+        *numbers++ = pair == kept.name.bodies ? scene_number(one) : static_cast<int>(static_cast<std::uint32_t>(one));
+    *numbers++ = kept.name.part;
+    *numbers++ = kept.count;
+    *values++ = kept.normal;
+    values = std::copy(kept.tangential, kept.tangential + 3, values);
+    values = std::copy(kept.angular, kept.angular + 3, values);
+  }
+}
+
+void SubstepWorld::add_passed(const int* numbers, const btScalar* values, int count) {
+  for (int i = 0; i < count; ++i, numbers += kPassedNumbers, values += kPassedValues) {
+    Kept& kept = kept_.emplace_back();
+    const auto broadphase_number = [](int body) { return body < 0 ? kStaticBase + (-1 - body) : body; };
+    kept.name.bodies = pair_key(broadphase_number(numbers[0]), broadphase_number(numbers[1]));
+    kept.name.parts = pair_key(numbers[2], numbers[3]);
+    kept.name.key = contact_key(kept.name.bodies, kept.name.parts);
+    kept.name.part = numbers[4];
+    kept.count = numbers[5];
+    kept.normal = values[0];
+    std::copy_n(values + 1, 3, kept.tangential);
+    std::copy_n(values + 4, 3, kept.angular);
+  }
+  std::sort(kept_.begin(), kept_.end(), [](const Kept& x, const Kept& y) { return x.name < y.name; });
+  const auto twins = [](const Kept& x, const Kept& y) { return x.name == y.name; };
+  kept_.erase(std::unique(kept_.begin(), kept_.end(), twins), kept_.end());
 }
 
 void SubstepWorld::load_from_points(btDispatcher& dispatcher) {
   ahead_->forget();
   collect(dispatcher);
+  std::vector<Kept> loaded;
+  for (const auto& [key, number] : sorted_) load_from_points(sources_[number], loaded);
   kept_.clear();
-  for (const auto& [key, number] : sorted_) load_from_points(sources_[number], kept_);
+  std::set_union(loaded.begin(), loaded.end(), passed_.begin(), passed_.end(), std::back_inserter(kept_),
+                 [](const Kept& x, const Kept& y) { return x.name < y.name; });
 }
 
 void SubstepWorld::forget_contacts_of(const std::vector<char>& marked_by_id) {

@@ -179,6 +179,12 @@ class SubstepWorld {
   // Impulses that are kept here go to the contact points for as long as these are read or written, and come back.
   void save_to_points(btDispatcher& dispatcher);
   void load_from_points(btDispatcher& dispatcher);
+  // Those of contacts that were in the last step, but have no points any more, after `save_to_points`: of each its two
+  // bodies, as the scene numbers them, two parts, which part of the points and how many, and seven impulses.
+  static constexpr int kPassedNumbers = 6, kPassedValues = 7;
+  int passed_count() const { return static_cast<int>(passed_.size()); }
+  void read_passed(int* numbers, btScalar* values) const;
+  void add_passed(const int* numbers, const btScalar* values, int count);
   // The same for manifolds of bodies that fall asleep, and that wake.
   void freeze(const std::vector<btPersistentManifold*>& manifolds);
   void thaw(const std::vector<btPersistentManifold*>& manifolds);
@@ -383,7 +389,8 @@ class SubstepWorld {
   std::vector<PointReading> kept_points_;
   std::vector<Source> sources_;
   std::vector<std::pair<std::uint64_t, int>> sorted_, scratch_;
-  std::vector<Kept> kept_;  // in the order of names
+  std::vector<Kept> kept_;    // in the order of names
+  std::vector<Kept> passed_;  // of them, those without points when points were last saved
   SubstepSolver solver_;
   double ordering_ = 0;
 };

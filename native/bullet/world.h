@@ -187,6 +187,15 @@ class BulletWorld {
   // Merge contact points of active bodies from another world's contact cache; they replace those of the same pairs.
   // With neighbours, those of bodies that are not here wait until ghosts are chosen.
   void merge_contact_cache(int point_count, const int* point_bodies, const int* point_numbers, const btScalar* points);
+  // Impulses of contacts that were in the last step, in substeps, and have no points in the cache: known once points
+  // were counted. See SubstepWorld.
+  int passed_count() const { return substeps_ ? substeps_->passed_count() : 0; }
+  void read_passed(int* numbers, btScalar* values) const {
+    if (substeps_) substeps_->read_passed(numbers, values);
+  }
+  void add_passed(const int* numbers, const btScalar* values, int count) {
+    if (substeps_) substeps_->add_passed(numbers, values, count);
+  }
   // Warm-start data of joints, in substeps: their last impulses, one after the other, each with its joint.
   int joint_impulse_count() const;
   void read_joint_impulses(int* joint_ids, btScalar* impulses) const;

@@ -377,10 +377,27 @@ class BulletEngine:
         target_count = self._world.drive_target_count()
         axes, targets = np.empty(target_count, np.int32), np.empty((target_count, 2))
         self._world.read_drive_targets(axes, targets)
+        passed_count = self._world.passed_count()
+        passed = np.empty((passed_count, 6), np.int32)
+        passed_impulses = np.empty((passed_count, 7), self.params.precision)
+        self._world.read_passed(passed, passed_impulses)
         cache = (ends, numbers, points, joint_ids, joint_ends, impulses)
-        joint_count = np.array([self._joint_count], np.int32)
-        of_all = (poses, self._world.broken_joints(), axes, targets, joint_count)
-        return EngineState(ids, bodies, prepared, *cache, *sleep, *of_all)
+        return EngineState(
+            ids,
+            bodies,
+            prepared,
+            *cache,
+            passed_bodies=np.ascontiguousarray(passed[:, :2]),
+            passed_numbers=np.ascontiguousarray(passed[:, 2:]),
+            passed_impulses=passed_impulses,
+            islands=sleep[0],
+            still_steps=sleep[1],
+            kinematic_poses=poses,
+            broken_joints=self._world.broken_joints(),
+            drive_axes=axes,
+            drive_targets=targets,
+            joint_count=np.array([self._joint_count], np.int32),
+        )
 
     def restore(self, state: EngineState) -> None:
         count = len(state.body_ids)
@@ -403,6 +420,7 @@ class BulletEngine:
             np.ascontiguousarray(state.points),
         )
         self._merge_joint_cache(state)
+        self._add_passed(state)
         if len(state.islands):
             _check_array(state.islands, (count,), "int32")
             _check_array(state.still_steps, (count,), "int32")
@@ -412,8 +430,9 @@ class BulletEngine:
                 np.ascontiguousarray(state.islands),
                 np.ascontiguousarray(state.still_steps),
             )
-        for joint in range(*state.joint_count, self.scene.joint_count if len(state.joint_count) else 0):
-            self._world.wake_joint(joint)
+        for known in state.joint_count.tolist():
+            for joint in range(known, self.scene.joint_count):
+                self._world.wake_joint(joint)
 
     def hand_over(self, body_ids: ArrayLike) -> None:
         self._call(self._world.deactivate, as_ids(body_ids), True)
@@ -430,6 +449,13 @@ class BulletEngine:
             np.ascontiguousarray(state.points),
         )
         self._merge_joint_cache(state)
+        self._add_passed(state)
+
+    def _add_passed(self, state: EngineState) -> None:
+        if len(state.passed_bodies):
+            _check_array(state.passed_impulses, (len(state.passed_bodies), 7), self.params.precision)
+            numbers = np.concatenate([state.passed_bodies, state.passed_numbers], axis=1).astype(np.int32)
+            self._world.add_passed(numbers, np.ascontiguousarray(state.passed_impulses))
 
     def _check_points(self, state: EngineState) -> None:
         count, (_, numbers, values) = len(state.point_bodies), self._native.state_columns

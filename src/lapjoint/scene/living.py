@@ -218,8 +218,8 @@ class LivingScene(Scene):
         self._alive[body_ids], self._life["last_step"][body_ids] = False, step_count
         np.subtract.at(self._block_counts, body_ids // BLOCK, 1)
         self._spans = None
-        joints = self._joints_of.find(body_ids)
-        joints = joints[self._joint_alive[joints]].astype(np.int32)
+        found = self._joints_of.find(body_ids)
+        joints: Ids = found[self._joint_alive[found]].astype(np.int32)
         self.remove_joints(joints, step_count)
         return joints
 

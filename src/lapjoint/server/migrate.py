@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..algorithms import Membership
 from ..algorithms.membership import column_of
@@ -11,6 +12,8 @@ from ..workers.engine_states import WorkerChange, from_bytes, read_caches, write
 from ..workers.runtimes import Runtime
 from .commands import CommandBuilder
 from .coupling.base import Migration
+
+Ids = NDArray[np.int32]
 
 
 def migrate(
@@ -37,7 +40,7 @@ def migrate(
     ]
     if not caches:
         return 0, 0  # they are in no engine
-    cache = join_states([one for one in caches if len(one.points) or len(one.joint_ids)] or caches)
+    cache = join_states(caches)
     write_migration(runtime.step, cache, changes, body_count)
     commands.known = np.where(is_known[:, None], membership.bits, known)
     return sum(len(change.entering) for change in changes), sum(len(change.leaving) for change in changes)
@@ -48,10 +51,9 @@ def _part_of_owner(cache: EngineState, migration: Migration, worker: int, body_c
     was its own."""
     owner = np.full(body_count + 1, -1, np.int32)  # the last is no body's
     owner[migration.bodies] = migration.before
-    first, second = (
-        np.concatenate([cache.point_bodies[:, end], cache.joint_bodies[:, end]]).clip(min=-1) for end in range(2)
-    )
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    is_own = np.where(owner[low] >= 0, owner[low], owner[high]) == worker
-    points = len(cache.points)
-    return cache.taken(np.ones(len(cache.body_ids), bool), is_own[:points], is_own[points:])
+
+    def is_own(ends: Ids) -> NDArray[np.bool_]:
+        low, high = np.sort(ends.clip(min=-1), axis=1).T
+        return np.asarray(np.where(owner[low] >= 0, owner[low], owner[high]) == worker)
+
+    return cache.taken(np.ones(len(cache.body_ids), bool), is_own)

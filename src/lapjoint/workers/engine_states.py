@@ -23,7 +23,7 @@ Send = Callable[[Sequence[Command | None]], Sequence[object]]
 Mask = NDArray[np.bool_]
 
 
-OPTIONAL = ("islands", "still_steps", *OF_ALL)
+OPTIONAL = ("islands", "still_steps", "passed_bodies", "passed_numbers", "passed_impulses", *OF_ALL)
 """Arrays that are left out where they are empty, as they are in older files."""
 
 

@@ -178,7 +178,7 @@ class Blend:
             return reported
         weight = weight_table(now.commands.known, self.weights, len(reported))
         return [
-            one.taken(is_best(weight, own, worker))
+            one.taken(is_best(weight, worker, own))
             for worker, (one, own) in enumerate(zip(reported, ends, strict=True))
         ]
 
@@ -230,12 +230,11 @@ def merge_states(states: Sequence[EngineState], weight: Array) -> EngineState:
     kept = []
     for worker, state in enumerate(states):
         bodies = np.argmax(weight[state.body_ids], axis=1) == worker
-        points, joints = (is_best(weight, ends, worker) for ends in (state.point_bodies, state.joint_bodies))
-        kept.append(state.taken(bodies, points, joints))
+        kept.append(state.taken(bodies, partial(is_best, weight, worker)))
     return join_states(kept)
 
 
-def is_best(weight: Array, ends: Ids, worker: int) -> NDArray[np.bool_]:
+def is_best(weight: Array, worker: int, ends: Ids) -> NDArray[np.bool_]:
     """Of pairs of bodies, those that no worker has a larger weight in. A body less than 0 is in all workers."""
     about = np.where((ends >= 0)[:, :, None], weight[ends], np.inf)
     return np.asarray(np.argmax(about.min(axis=1), axis=1) == worker)

@@ -343,4 +343,4 @@ def own_part(state: EngineState, owner: Ids, worker: int) -> EngineState:
         first = np.where(ends[:, 0] >= 0, ends[:, 0], ends[:, 1])
         return np.asarray(owner[first] == worker)
 
-    return state.taken(owner[state.body_ids] == worker, is_own(state.point_bodies), is_own(state.joint_bodies))
+    return state.taken(owner[state.body_ids] == worker, is_own)

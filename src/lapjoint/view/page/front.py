@@ -12,9 +12,9 @@ import threading
 from contextlib import suppress
 
 from ...errors import LapjointError
+from ...forks import belongs_here
 from ...system.shortage import reason
 from ...waits import join
-from ...forks import belongs_here
 from .access import COOKIE, PASS_HEADER, Access, Request
 
 HEAD_SIZE = 32 << 10
