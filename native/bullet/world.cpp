@@ -409,8 +409,9 @@ void BulletWorld::commit() {
     const int fixed = static_cast<int>(movers_.size());
     for (const LiveJoint& joint : joints_) {
       const int a = joint_columns_.body_a[joint.id], b = joint_columns_.body_b[joint.id];
-      if (island_[a] != kAwake) continue;
       const bool to_world = b == kWorld;
+      // Between two steps one may be awake already: a body that has come from another worker, or a new joint's.
+      if (island_[a] != kAwake || (!to_world && island_[b] != kAwake)) continue;
       live.push_back({joint.id, slot(a).body.getUserIndex2(), to_world ? fixed : slot(b).body.getUserIndex2(),
                       slot(a).turn, to_world ? btQuaternion::getIdentity() : slot(b).turn});
     }
