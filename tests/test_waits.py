@@ -99,6 +99,8 @@ def waits_without_a_limit(path: Path) -> list[str]:
         owner = ast.unparse(node.func.value)
         if ast.unparse(node) == "select.poll()":  # makes one
             continue
+        if any(keyword.arg == "blocking" and ast.unparse(keyword.value) == "False" for keyword in node.keywords):
+            continue
         if name in OF and OF[name] not in owner and not (name == "get" and not node.args):
             continue
         if len(node.args) > LIMITED_BY[name] or any(keyword.arg == "timeout" for keyword in node.keywords):

@@ -103,7 +103,7 @@ class Changes:
             children = getattr(simulation._runtime, "_children", None)
             if children is not None:
                 children[pick % len(children)]._process.kill()
-                children[pick % len(children)]._process.wait()
+                children[pick % len(children)]._process.wait(10)
             else:
                 fail_in_next_step(simulation, pick % simulation.membership.worker_count)
 

@@ -58,7 +58,7 @@ def test_a_restart_that_fails_closes_the_simulation(tmp_path: Path) -> None:
     scene = scenes.build("chain")
     simulation = Simulation(scene, Params(workers=2, runtime="inline", partition=str(file)))
     file.unlink()
-    with pytest.raises(LapjointError, match="No such file"):
+    with pytest.raises(LapjointError, match="there is no such file"):
         simulation.restart()
     with pytest.raises(LapjointError, match="closed"):
         simulation.step()

@@ -139,7 +139,7 @@ def test_a_partition_in_a_file_decides_the_number(tmp_path: Path) -> None:
     scene, path = small(), tmp_path / "three.txt"
     write_partition(path, (np.arange(scene.body_count) % 3).astype(np.int32))
     assert known_count(scene, Params(partition=str(path)), 10) == CountChoice(3, "`partition` is made for as many")
-    with pytest.raises(LapjointError, match=r"gone\.txt: No such file"):
+    with pytest.raises(LapjointError, match=r"gone\.txt: there is no such file"):
         known_count(scene, Params(partition=str(tmp_path / "gone.txt")), 10)
     assert known_count(scene, Params(partition="metis"), LONG) is None
 
