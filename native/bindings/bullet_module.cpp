@@ -516,9 +516,11 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           },
           "ids"_a, "islands"_a, "still"_a, Unlocked())
       .def(
-          "merge_still",
-          [](BulletWorld& w, Input<int> ids, Input<int> still) { w.merge_still(ids.data(), rows(ids), still.data()); },
-          "ids"_a, "still"_a)
+          "merge_sleep",
+          [](BulletWorld& w, Input<int> ids, Input<int> islands, Input<int> still) {
+            w.merge_sleep(ids.data(), rows(ids), islands.data(), still.data());
+          },
+          "ids"_a, "islands"_a, "still"_a)
       .def("wake_joint", &BulletWorld::wake_joint, "joint"_a)
       .def("sleeping_count", &BulletWorld::sleeping_count)
       .def("take_moved", [](BulletWorld& w) { return array_of(w.take_moved()); })

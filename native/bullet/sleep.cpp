@@ -514,9 +514,15 @@ void BulletWorld::read_sleep(int* islands, int* still) const {
   }
 }
 
-void BulletWorld::merge_still(const int* ids, int count, const int* still) {
-  for (int i = 0; i < count; ++i)
-    if (ids[i] >= 0 && ids[i] < body_columns_.count) still_[ids[i]] = still[i];
+void BulletWorld::merge_sleep(const int* ids, int count, const int* islands, const int* still) {
+  for (int i = 0; i < count; ++i) {
+    if (ids[i] < 0 || ids[i] >= body_columns_.count) continue;
+    still_[ids[i]] = still[i];
+    if (islands[i] == kAwake) continue;
+    // Its last owner has woken its island, but may have ended since, and here it may not have been a ghost.
+    woken_.push_back(~islands[i]);
+    wake_island(islands[i], true);
+  }
 }
 
 void BulletWorld::restore_sleep(const int* ids, int count, const int* islands, const int* still) {

@@ -182,7 +182,8 @@ class BulletWorld {
                const int* point_bodies, const int* point_numbers, const btScalar* points);
   // Of bodies in the same order: the island of each that sleeps, else -1; and for how many steps it has been still.
   void read_sleep(int* islands, int* still) const;
-  void merge_still(const int* ids, int count, const int* still);
+  // Of bodies that have come from other worlds: their islands are awake, and sleep again as soon as they can.
+  void merge_sleep(const int* ids, int count, const int* islands, const int* still);
   void restore_sleep(const int* ids, int count, const int* islands, const int* still);
   // Merge contact points of active bodies from another world's contact cache; they replace those of the same pairs.
   // With neighbours, those of bodies that are not here wait until ghosts are chosen.

@@ -439,7 +439,8 @@ class BulletEngine:
 
     def merge_cache(self, state: EngineState) -> None:
         if len(state.still_steps) and self.params.sleep:
-            self._world.merge_still(as_ids(state.body_ids), np.ascontiguousarray(state.still_steps))
+            sleep = np.ascontiguousarray(state.islands), np.ascontiguousarray(state.still_steps)
+            self._world.merge_sleep(as_ids(state.body_ids), *sleep)
         state = state.of_precision(self.params.precision)
         self._check_points(state)
         self._call(
