@@ -156,6 +156,9 @@ btCollisionObject* BulletWorld::object(int number) const {
 // Where the points of a manifold belong that begins with these numbers; null where no pair may touch.
 btPersistentManifold* BulletWorld::manifold_of(const int* bodies, const int* numbers) {
   btCollisionObject *first = object(bodies[0]), *second = object(bodies[1]);
+  if (bodies[0] == bodies[1] || (bodies[0] < 0 && bodies[1] < 0))
+    throw std::invalid_argument("a contact point of bodies " + std::to_string(bodies[0]) + " and " +
+                                std::to_string(bodies[1]) + ", which cannot touch");
   if (!first || !second)
     throw std::invalid_argument("a contact point of bodies " + std::to_string(bodies[0]) + " and " +
                                 std::to_string(bodies[1]) + " that are not both active");

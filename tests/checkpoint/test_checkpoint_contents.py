@@ -51,7 +51,6 @@ OF_ANY_LENGTH = (
     "loads/cpu_ms",
     "/contacts",
     "/set",
-    "/removed",
     "/broken",
     "/requested",
     "/touching",
@@ -88,6 +87,8 @@ NUMBERS: list[tuple[str, Callable[[NDArray[Any]], None], str]] = [
     ("membership/bits", put((5, 0), 0), "membership/bits has no worker for body 5"),
     ("commands/known", put((5, 0), 1 << WORKERS), "commands/known names workers beyond 2"),
     ("detection/contacts", put((0, 1), BODIES), "detection/contacts has numbers"),
+    ("detection/contacts", put(0, 7), "detection/contacts has 7 with 7, expected two bodies"),
+    ("last_step/0/contact_bodies", put(0, -1), "contact_bodies has -1 with -1, expected two bodies"),
     ("last_step/1/contact_bodies", put((0, 0), 1 << 30), "contact_bodies has numbers"),
     ("last_step/0/contact_bodies", put((0, 0), -(1 << 30)), "contact_bodies has numbers"),
     ("membership/load", put(0, -1), "membership/load has numbers"),
@@ -135,7 +136,6 @@ VALUES: list[tuple[str, str, Any]] = [
     ("elastic", "least", None),
     ("recovery", "quarantined", [BODIES]),
     ("recovery", "failed_at", [[WORKERS, [1]]]),
-    ("detection", "is_unchanged", "no"),
 ]
 
 

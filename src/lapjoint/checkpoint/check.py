@@ -40,15 +40,21 @@ class Rule:
     """From `low` up to, and without, `high`."""
     optional: bool = False
     is_ascending: bool = False
+    is_pairs: bool = False
+    """Of what touches: two bodies, or a body and a static one."""
 
 
 def _ids(*shape: Symbol, is_ascending: bool = False) -> Rule:
     return Rule("int32", shape, 0, "bodies", is_ascending=is_ascending)
 
 
+def _pairs(count: Symbol) -> Rule:
+    """Of bodies; -1 - s for the static body s."""
+    return Rule("int32", (count, 2), "statics", "bodies", is_pairs=True)
+
+
 BITS = Rule("uint64", ("bodies", "words"))
-PAIRS = Rule("int32", ("pairs", 2), "statics", "bodies")
-"""Of bodies; -1 - s for the static body s."""
+PAIRS = _pairs("pairs")
 COUNTS = Rule("int32", ("pairs",), 0)
 DEPTHS = Rule("float64", ("pairs",))
 CONTACTS = {"bodies": PAIRS, "point_count": COUNTS, "depth": DEPTHS}
@@ -56,7 +62,7 @@ ENGINE = {
     "body_ids": _ids("engine bodies", is_ascending=True),
     "bodies": Rule("float", ("engine bodies", "body columns")),
     "prepared": Rule("bool", ("engine bodies",)),
-    "point_bodies": Rule("int32", ("points", 2), "statics", "bodies"),
+    "point_bodies": _pairs("points"),
     "point_numbers": Rule("int32", ("points", "number columns")),
     "points": Rule("float", ("points", "point columns")),
     "joint_ids": Rule("int32", ("live joints",), 0, "joints"),
@@ -65,7 +71,7 @@ ENGINE = {
     "kinematic_poses": Rule("float64", ("moving statics", POSE_SIZE)),
     "islands": Rule("int32", ("bodies that may sleep",), -1, "bodies"),
     "still_steps": Rule("int32", ("bodies that may sleep",), 0),
-    "passed_bodies": Rule("int32", ("passed contacts", 2), "statics", "bodies"),
+    "passed_bodies": _pairs("passed contacts"),
     "passed_numbers": Rule("int32", ("passed contacts", 4)),
     "passed_impulses": Rule("float", ("passed contacts", 7)),
     "broken_joints": Rule("int32", ("broken joints",), 0, "joints", is_ascending=True),
@@ -100,7 +106,7 @@ ARRAYS: dict[str, dict[str, Rule]] = {
     "commands": {
         "known": BITS,
         "set": _ids("set bodies"),
-        "removed": _ids("removed bodies"),
+        "removed": replace(_ids("removed bodies"), optional=True),  # of before bodies could be added
         "broken": Rule("int32", ("broken joints",), 0, "joints", is_ascending=True),
         "force_ids": _ids("pushed bodies"),
         "forces": Rule("float64", ("pushed bodies", 6)),
@@ -140,17 +146,17 @@ ARRAYS: dict[str, dict[str, Rule]] = {
     },
     "hits": {
         "step": Rule("int32", ("hits",), 0),
-        "bodies": Rule("int32", ("hits", 2), "statics", "bodies"),
+        "bodies": _pairs("hits"),
         "impulse": Rule("float64", ("hits",)),
         "point": Rule("float64", ("hits", 3)),
         "normal": Rule("float64", ("hits", 3)),
     },
     "touches": {
         "step": Rule("int32", ("touches",), 0),
-        "bodies": Rule("int32", ("touches", 2), "statics", "bodies"),
+        "bodies": _pairs("touches"),
         "kind": Rule("uint8", ("touches",), 0, len(TOUCH_KINDS)),
         "speed": Rule("float64", ("touches",)),
-        "touching": Rule("int32", ("touching pairs", 2), "statics", "bodies"),
+        "touching": _pairs("touching pairs"),
     },
 }
 SENSING = {
@@ -280,6 +286,9 @@ def _check_array(title: str, array: NDArray[Any], rule: Rule, sizes: dict[str, i
         raise ValueError(f"{title} has numbers from {array.min()} to {array.max()}, expected {low} to {_last(high)}")
     if rule.is_ascending and (np.diff(array) <= 0).any():
         raise ValueError(f"{title} is not ascending")
+    if rule.is_pairs:
+        for a, b in array[(array[:, 0] == array[:, 1]) | (array < 0).all(axis=1)][:1]:
+            raise ValueError(f"{title} has {a} with {b}, expected two bodies, or a body and a static one")
 
 
 def _last(high: int | None) -> str:
@@ -342,7 +351,6 @@ def _check_values(parts: Mapping[str, PartState], sizes: Mapping[str, int]) -> N
 
     checks: dict[str, dict[str, Callable[[Any], bool]]] = {
         "last_step": {"step_count": _is_count, "replies": all_of(is_reply)},
-        "detection": {"is_unchanged": _is_bool},
         "commands": {"iterations": lambda value: value is None or (_is_count(value) and value > 0)},
         "loads": {"last_repartition": _is_number, "duplicated": _is_number},
         "repartition": dict.fromkeys(

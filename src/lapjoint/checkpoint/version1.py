@@ -29,10 +29,7 @@ def parts_of_version1(arrays: Arrays, values: dict[str, Any]) -> dict[str, PartS
         "last_step": _last_step(arrays, values),
         "table": PartState(renamed({name: name for name in ("states", "worker_states")})),
         "membership": PartState(renamed({name: f"membership/{name}" for name in MEMBERSHIP})),
-        "detection": PartState(
-            {"contacts": arrays["graph/contacts"], **_under("detector", "engine", arrays)},
-            {"is_unchanged": values["same_contacts"]},
-        ),
+        "detection": PartState({"contacts": arrays["graph/contacts"], **_under("detector", "engine", arrays)}),
         "commands": PartState(
             renamed(commands | {"force_ids": "forces/ids", "forces": "forces/rows"}),
             {"iterations": int(iterations[0]) if len(iterations) else None},

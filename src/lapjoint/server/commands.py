@@ -253,7 +253,6 @@ class CommandBuilder:
         arrays: Arrays = {
             "known": self.known,
             "set": np.array(sorted(self._set), np.int32),
-            "removed": np.flatnonzero(~self._scene.alive).astype(np.int32),
             "broken": self.broken,
             "force_ids": np.array(list(self.forces), np.int32),
             "forces": np.array(list(self.forces.values())).reshape(-1, 6),

@@ -255,12 +255,11 @@ class Detection:
         engine = None if self._detector is None else self._detector.engine_state()
         if engine is not None:
             arrays |= {f"engine/{name}": array for name, array in vars(engine).items()}
-        return PartState(arrays, {"is_unchanged": bool(self.is_unchanged)})
+        return PartState(arrays)
 
     def restore(self, state: PartState) -> None:
         self.restore_engine(state)
         self.set_contacts([state.arrays["contacts"]])
-        self.is_unchanged = state.values["is_unchanged"]
 
     def restore_engine(self, state: PartState) -> None:
         """Restore the detector alone: it does not depend on the number of workers."""
