@@ -68,17 +68,18 @@ class LivingScene:
 def living_scene(number: int, **wanted: Any) -> LivingScene:
     """The scene of this number; `wanted` are parameters in place of random ones."""
     r = random.Random(number)
+    plain = r.random() < 0.08  # for solvers of the paper, which have less
     scene = Scene(f"living-{number}", timestep=r.choice([0.002, 0.005, 1 / 120, 1 / 60]))
     scene.add_static(Plane())
     if r.random() < 0.4:
         scene.add_static(Box((4, 0.2, 1)), (0, 3, 0.5))
-    kinematic = _add_kinematic(scene, r) if r.random() < 0.6 else None
-    _add_loose(scene, r)
-    _add_chain(scene, r)
-    if r.random() < 0.3:
+    kinematic = _add_kinematic(scene, r) if r.random() < 0.6 and not plain else None
+    _add_loose(scene, r, plain)
+    _add_chain(scene, r, plain)
+    if r.random() < 0.3 and not plain:
         _add_gears(scene, r)
     _add_sensors_and_fields(scene, r)
-    params = _params(scene, r) | wanted
+    params = _params(scene, r, plain) | wanted
     step_count = r.randint(60, 100)
     changes: dict[int, list[tuple[str, Change]]] = {}
     step = 0
@@ -116,8 +117,10 @@ def _shapes(r: random.Random) -> list[Any]:
     )
 
 
-def _reports(r: random.Random) -> dict[str, Any]:
+def _reports(r: random.Random, plain: bool) -> dict[str, Any]:
     options: dict[str, Any] = {}
+    if plain:
+        return options
     if r.random() < 0.5:
         options["touch_events"] = True
     if r.random() < 0.3:
@@ -127,7 +130,7 @@ def _reports(r: random.Random) -> dict[str, Any]:
     return options
 
 
-def _add_loose(scene: Scene, r: random.Random) -> None:
+def _add_loose(scene: Scene, r: random.Random, plain: bool) -> None:
     """A heap, piles, or bodies that fly at each other."""
     shapes, spread = _shapes(r), r.choice([0.42, 0.5, 0.7])
     fastest = r.choice([0.0, 0.0, 2.0, 40.0])
@@ -137,7 +140,7 @@ def _add_loose(scene: Scene, r: random.Random) -> None:
     for i in range(r.randint(6, 40)):
         place = [spread * (i % 4) - 1, spread * (i // 4 % 4) - 1, 0.25 + 0.45 * (i // 16)]
         place = [x + r.uniform(-0.03, 0.03) for x in place]
-        options = _reports(r)
+        options = _reports(r, plain)
         if fastest and r.random() < 0.3:
             options["linear_velocity"] = [r.uniform(-fastest, fastest) for _ in range(3)]
         if r.random() < 0.3:
@@ -145,9 +148,11 @@ def _add_loose(scene: Scene, r: random.Random) -> None:
         scene.add_body(r.choice(shapes), place, label=r.randint(0, 3), material=material, **options)
 
 
-def _joints(r: random.Random) -> list[Any]:
+def _joints(r: random.Random, plain: bool) -> list[Any]:
     drive = Drive(position=r.uniform(-4, 4), stiffness=50.0, damping=5.0, max_force=r.choice([3.0, 50.0]))
     axis = r.choice([(0, 1, 0), (1, 0, 0)])
+    if plain:
+        return [Hinge(axis), Hinge(axis, limits=(-0.2, 0.3), motor=Motor(2.0, 5.0)), Slider((1, 0, 0)), Ball(), Fixed()]
     return [
         Hinge(axis, friction=0.1),
         Hinge(axis, drive=drive),
@@ -166,7 +171,7 @@ def _joints(r: random.Random) -> list[Any]:
     ]
 
 
-def _add_chain(scene: Scene, r: random.Random) -> None:
+def _add_chain(scene: Scene, r: random.Random, plain: bool) -> None:
     """Links one after the other, from the world or loose, now and then closed to a ring or branching."""
     links: list[int] = []
     height = r.choice([0.3, 1.0, 2.0])
@@ -175,11 +180,13 @@ def _add_chain(scene: Scene, r: random.Random) -> None:
         mass = 10 ** r.uniform(-0.7, 0.7)
         place = (1.6 + LINK * i, r.choice([0, 0, 0.02]), height)
         links.append(
-            scene.add_body(Box((0.3, 0.1, 0.1)), place, mass=mass, label=i // 3, material=material, **_reports(r))
+            scene.add_body(
+                Box((0.3, 0.1, 0.1)), place, mass=mass, label=i // 3, material=material, **_reports(r, plain)
+            )
         )
         if i == 0 and r.random() < 0.5:
             continue  # it falls as a whole
-        joint, to = r.choice(_joints(r)), WORLD if i == 0 else r.choice(links[:-1][-2:])
+        joint, to = r.choice(_joints(r, plain)), WORLD if i == 0 else r.choice(links[:-1][-2:])
         more = {"anchor_b": (place[0] - LINK, 0, height)} if isinstance(joint, Distance) else {}
         scene.add_joint(joint, links[-1], to, (place[0] - LINK / 2, 0, height), **more)
 
@@ -205,24 +212,26 @@ def _add_sensors_and_fields(scene: Scene, r: random.Random) -> None:
         scene.add_field(Attractor((0, 0, 1), 2.0, core=0.5))
 
 
-def _params(scene: Scene, r: random.Random) -> dict[str, Any]:
+def _params(scene: Scene, r: random.Random, plain: bool) -> dict[str, Any]:
     workers = r.choice([1, 2, 2, 3, 4])
-    coupling = r.choice(["tight", "tight", "tight", "blend"])
-    params: dict[str, Any] = {"workers": workers, "coupling": coupling if workers > 1 else "tight"}
+    coupling = "blend" if plain else r.choice(["tight", "tight", "tight", "blend"])
+    params: dict[str, Any] = {"workers": workers, "coupling": coupling if workers > 1 or plain else "tight"}
     if params["coupling"] == "blend":
         params["growth_depth"] = r.choice([0, 1, 3])
-    elif r.random() < 0.55:
+    elif r.random() < 0.55 and not plain:
         params |= {"sleep": True, "sleep_after": r.choice([0.05, 0.1]), "sleep_speed": 0.2, "sleep_spin": 1.0}
-    if params["coupling"] == "blend" and r.random() < 0.15:
-        params["solver"] = "sequential"
+    if plain:
+        direct = {"solver": "dantzig", "solver_rows": r.choice([5, 300])}
+        params |= r.choice([{"solver": "sequential", "iterations": r.randint(10, 50)}, direct])
     else:
         params |= {"tolerance": 0.001} if r.random() < 0.2 else {}
-        params |= {"substeps": r.choice([1, 2, 8])} if r.random() < 0.3 else {}
+        params |= {"substeps": r.choice([1 if scene.timestep < 0.01 else 2, 2, 8])} if r.random() < 0.3 else {}
         params |= {"joints": r.choice(["direct", "swept"])} if r.random() < 0.4 else {}
     params |= {"precision": "float64"} if r.random() < 0.25 else {}
     params |= {"keep_forces": True} if r.random() < 0.4 and params.get("solver") is None else {}
     params |= {"quarantine": True} if r.random() < 0.15 else {}
     params |= {"repartition": 0} if workers > 1 and r.random() < 0.3 else {}
+    params |= {"load": "bodies"} if workers > 1 and r.random() < 0.15 else {}
     return params
 
 
@@ -238,6 +247,10 @@ def _change(name: str, seed: int, kinematic: int | None) -> Change:
     return change
 
 
+def _is_plain(simulation: Simulation) -> bool:
+    return simulation.params.solver != "substeps"
+
+
 def _alive(simulation: Simulation) -> list[int]:
     return [int(body) for body in np.flatnonzero(simulation.alive)]
 
@@ -248,12 +261,14 @@ def _joint_ids(simulation: Simulation) -> list[int]:
 
 def _add_bodies(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     places = [(r.uniform(-1, 1), r.uniform(-1, 1), 1.2 + 0.7 * i) for i in range(r.randint(1, 4))]
-    simulation.add_bodies(r.choice([Sphere(0.2), Box((0.3, 0.3, 0.3))]), places, **_reports(r))
+    simulation.add_bodies(r.choice([Sphere(0.2), Box((0.3, 0.3, 0.3))]), places, **_reports(r, _is_plain(simulation)))
 
 
 def _add_chain_of_two(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
-    links = [simulation.add_body(Box((0.3, 0.1, 0.1)), (-1 + LINK * i, 1.9, 1.5), **_reports(r)) for i in range(2)]
-    joint = r.choice([joint for joint in _joints(r) if not isinstance(joint, Distance)])
+    plain = _is_plain(simulation)
+    places = [(-1 + LINK * i, 1.9, 1.5) for i in range(2)]
+    links = [simulation.add_body(Box((0.3, 0.1, 0.1)), place, **_reports(r, plain)) for place in places]
+    joint = r.choice([joint for joint in _joints(r, plain) if not isinstance(joint, Distance)])
     simulation.add_joint(joint, links[1], links[0], (-1 + LINK / 2, 1.9, 1.5))
 
 
@@ -287,7 +302,7 @@ def _set_states(simulation: Simulation, r: random.Random, kinematic: int | None)
 def _set_drives(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     axes = simulation.scene.joints
     driven = [j for j in _joint_ids(simulation) if (axes.drive_max_force[j] > 0).sum() == 1]
-    if driven and simulation.params.solver == "substeps":
+    if driven:
         simulation.set_drive_targets(driven, positions=[r.uniform(-5, 5) for _ in driven])
 
 
@@ -310,7 +325,7 @@ def _remove_joints(simulation: Simulation, r: random.Random, kinematic: int | No
 def _add_joint(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     a, b = r.sample(_alive(simulation), 2)
     places = simulation.states_of([a, b])[:, :3]
-    if np.linalg.norm(places[0] - places[1]) < 2:
+    if np.linalg.norm(places[0] - places[1]) < 2 and not _is_plain(simulation):
         simulation.add_joint(Distance(upper=2.5), a, b, places[0], anchor_b=places[1])
 
 
@@ -330,6 +345,13 @@ def _repartition(simulation: Simulation, r: random.Random, kinematic: int | None
         return
 
 
+def _set_options(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
+    if simulation.params.solver == "sequential":
+        simulation.set_iterations(r.randint(5, 40))
+    elif simulation.params.coupling == "blend":
+        simulation.set_growth_depth(r.randint(0, 4))
+
+
 CHANGES: dict[str, Callable[[Simulation, random.Random, int | None], None]] = {
     "add bodies": _add_bodies,
     "add a chain": _add_chain_of_two,
@@ -345,4 +367,5 @@ CHANGES: dict[str, Callable[[Simulation, random.Random, int | None], None]] = {
     "add a joint": _add_joint,
     "set workers": _set_workers,
     "repartition": _repartition,
+    "set options": _set_options,
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lapjoint import Checkpoint, CheckpointWriter, Simulation
+from lapjoint import Checkpoint, CheckpointWriter, Simulation, SimulationStopped
 from lapjoint.arrays.state import PartState
 from lapjoint.engines import EngineState
 from lapjoint.workers.engine_states import from_bytes, to_bytes
@@ -22,8 +22,8 @@ Readings = dict[str, bytes | str | int]
 Parts = dict[str, PartState]
 
 
-def readings(simulation: Simulation) -> Readings:
-    """All that can be read after a step, to the last bit."""
+def readings(simulation: Simulation, *, has_stepped: bool = True) -> Readings:
+    """All that can be read after a step, to the last bit, or of what goes on and has not stepped yet."""
     found: Readings = {"hash": simulation.state_hash, "steps": simulation.step_count}
     arrays: dict[str, Any] = {
         "states": simulation.states,
@@ -33,23 +33,32 @@ def readings(simulation: Simulation) -> Readings:
         "touching": simulation.touching,
         "kinematic": simulation.kinematic_states,
         "frozen": simulation.frozen_ids,
-        "sleeping": simulation.profile.sleeping_count,
-        "residual": simulation.profile.residual,
         "gaps": simulation.joint_gaps(),
-        "measures": [reply.step_measures[:, :8] for reply in simulation.replies],
+        "lives": [*simulation.scene.steps.values()],
+        "worker states": simulation.worker_states,
+        "replies": [
+            (reply.body_count, reply.fallback_count, reply.substeps, reply.residual) for reply in simulation.replies
+        ],
     }
+    if has_stepped:
+        arrays["profile"] = [simulation.profile.sleeping_count, simulation.profile.residual]
+        arrays["measures"] = [reply.step_measures[:, :8] for reply in simulation.replies]
     if simulation.scene.joint_count:
         arrays["joint positions"] = simulation.joint_positions(np.flatnonzero(simulation.scene.joint_alive))
     tables = {"contacts": simulation.contacts()}
     tables |= {
         name: getattr(simulation, name) for name in ("touches", "hits", "joint_breaks", "sensor_events", "events")
     }
-    if simulation.params.keep_forces:
+    if simulation.params.keep_forces and has_stepped:
         tables["contact points"] = simulation.contact_points()
         arrays["joint forces"] = simulation.joint_forces(np.arange(simulation.scene.joint_count))
     for name, table in tables.items():
         arrays |= {f"{name}: {column}": values for column, values in vars(table).items()}
-    return found | {name: np.asarray(value).tobytes() for name, value in arrays.items()}
+    return found | {name: _to_bytes(value) for name, value in arrays.items()}
+
+
+def _to_bytes(value: Any) -> bytes:
+    return b"".join(map(_to_bytes, value)) if isinstance(value, list) else np.asarray(value).tobytes()
 
 
 @dataclass
@@ -89,15 +98,27 @@ def run_and_save(case: LivingScene, folder: Path, only: Callable[[int], bool]) -
                     saved.append(Saved(step, True, _save(simulation, folder / f"{step}-changed")))
             if step == case.step_count:
                 break
-            simulation.step()
-            found.append(readings(simulation))
+            found.append(_next(simulation))
+            if "stopped" in found[-1]:
+                break
     finally:
         simulation.close()
     return found, saved
 
 
+def _next(simulation: Simulation) -> Readings:
+    """The readings after the next step, or with what words there was none."""
+    try:
+        simulation.step()
+    except SimulationStopped as error:
+        return {"stopped": str(error)}
+    return readings(simulation)
+
+
 def _save(simulation: Simulation, folder: Path) -> Path:
-    return CheckpointWriter(folder, simulation).save(simulation)
+    writer = CheckpointWriter(folder, simulation)
+    simulation.before_stop.remove(writer.save)  # else a failure in the next step would replace this one
+    return writer.save(simulation)
 
 
 def _change(case: LivingScene, simulation: Simulation) -> None:
@@ -112,15 +133,19 @@ def difference(
     simulation = resume(saved.path)
     try:
         changed = saved.after_changes
-        while simulation.step_count < min(saved.step + AHEAD, case.step_count):
+        if saved.step and not changed:
+            own = readings(simulation, has_stepped=False)
+            names = [name for name in own if expected[saved.step - 1][name] != own[name]]
+            if names:
+                return Difference(saved.step, False, saved.step, names)
+        for step, wanted in enumerate(expected[saved.step : saved.step + AHEAD], saved.step + 1):
             if not changed:
                 _change(case, simulation)
             changed = False
-            simulation.step()
-            wanted, own = expected[simulation.step_count - 1], readings(simulation)
-            names = [name for name in wanted if wanted[name] != own.get(name)]
+            own = _next(simulation)
+            names = [name for name in wanted | own if wanted.get(name) != own.get(name)]
             if names:
-                return Difference(saved.step, saved.after_changes, simulation.step_count, names)
+                return Difference(saved.step, saved.after_changes, step, names)
     finally:
         simulation.close()
     return None
@@ -136,6 +161,11 @@ def resume(path: Path) -> Simulation:
 def field_names(path: Path) -> list[str]:
     """Every field of a checkpoint's state, as `part/name`; numbers of workers are left out."""
     return sorted({name for name, _, _ in _fields(Checkpoint(path)._parts)})
+
+
+def filled_fields(path: Path) -> list[str]:
+    """Those that are not as in a simulation that has not begun."""
+    return sorted({name for name, holder, key in _fields(Checkpoint(path)._parts) if _is_filled(holder[key])})
 
 
 def resume_without(field: str) -> Callable[[Path], Simulation]:
@@ -178,6 +208,12 @@ def _nothing(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return np.zeros_like(value)
     return None if value is None else type(value)()
+
+
+def _is_filled(value: Any) -> bool:
+    return (
+        bool(value.any()) if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" else value != _nothing(value)
+    )
 
 
 def differences(

@@ -155,3 +155,28 @@ def test_a_memory_of_another_kind_is_refused(make: Make, start: Make) -> None:
         make(scene).restore(
             replace(memory, body_ids=memory.body_ids[:1], bodies=memory.bodies[:1], prepared=memory.prepared[:1])
         )
+    for body in (5, -1):
+        with pytest.raises(LapjointError, match=f"bodies {body} and {body}, which cannot touch"):
+            make(scene).restore(replace(memory, point_bodies=np.full_like(memory.point_bodies, body)))
+
+
+def test_impulses_of_contacts_that_have_no_point_for_the_moment_go_on(kind: Kind, make: Make, start: Make) -> None:
+    """A body that is set elsewhere, where the engine looks, and back has kept what it was carried with."""
+    scene = scenes.build("building", 110)
+    engine = start(scene)
+    engine.step(20)
+    lifted = np.arange(0, scene.body_count, 7)
+    states = engine.get_states(lifted)
+    engine.set_states(lifted, states + np.eye(1, 13, 2) * 50.0)
+    engine.detect()
+    memory = engine.state()
+    twin, forgetful = make(scene), make(scene)
+    twin.restore(memory)
+    forgetful.restore(replace(memory, passed_impulses=np.zeros_like(memory.passed_impulses)))
+    for each in (engine, twin, forgetful):
+        each.set_states(lifted, states)
+        each.step()
+    assert np.array_equal(engine.get_states(), twin.get_states())
+    kept = bool(len(memory.passed_impulses))
+    assert kept == (kind[2] == "substeps"), "other solvers keep impulses in the points"
+    assert kept != np.array_equal(engine.get_states(), forgetful.get_states())
