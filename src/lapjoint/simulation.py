@@ -969,6 +969,8 @@ class Simulation:
             with short_of(f"{worker_count} workers"):
                 self._runtime.set_worker_count(worker_count)
             self._now.commands.set_worker_count(worker_count)
+            if self.params.iterations is not None:  # new workers know those that the simulation began with
+                self._now.commands.set_iterations(self.params.iterations)
             self._now.params = replace(self.params, workers=worker_count)
             self.incidents.append(Incident(self.step_count, "workers", text))
         if worker_count != self.membership.worker_count:

@@ -237,6 +237,18 @@ def test_a_run_takes_more_workers_when_the_load_grows_and_can_be_repeated() -> N
     assert hashes[0] == hashes[1]
 
 
+def test_workers_that_are_started_later_take_the_sweeps_that_are_set_now() -> None:
+    scene, hashes = scenes.build("building", size=100), []
+    for first in (7, 30):
+        with start(scene, 1, solver="sequential", iterations=first) as simulation:
+            simulation.set_iterations(7)
+            simulation.step()
+            simulation.set_worker_count(2)
+            simulation.step(3)
+            hashes.append(simulation.state_hash)
+    assert hashes[0] == hashes[1]
+
+
 @pytest.mark.slow
 def test_no_more_workers_than_bodies_or_than_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wanted_counts(Elastic(Params(workers=2, max_workers=16), 3), 2, 1000.0) == [3]
