@@ -135,7 +135,7 @@ VALUES: list[tuple[str, str, Any]] = [
     ("repartition", "wanted_count", 0),
     ("elastic", "least", None),
     ("recovery", "quarantined", [BODIES]),
-    ("recovery", "failed_at", [[WORKERS, [1]]]),
+    ("recovery", "failed_at", [[-1, [1]]]),
 ]
 
 

@@ -118,3 +118,18 @@ def test_a_run_whose_workers_change_goes_on_bit_for_bit(steps: int, counts: tupl
         again.step(8)
         assert again.state_hash == wanted
         assert again.membership.worker_count == after
+
+
+def test_a_worker_that_has_failed_and_then_ended_is_no_damage(faulty: None, tmp_path: Path) -> None:
+    with bowl(engine="faulty") as simulation:
+        simulation.step(3)
+        tell("nan", int(simulation.membership.active(2)[0]))
+        simulation.step()
+        assert [incident.worker for incident in simulation.incidents] == [2]
+        simulation.set_worker_count(1)
+        simulation.step(3)
+        CheckpointWriter(tmp_path / "c", simulation).save(simulation)
+        simulation.step(5)
+        with Checkpoint(tmp_path / "c").resume() as again:
+            again.step(5)
+            assert again.state_hash == simulation.state_hash
