@@ -7,17 +7,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from lapjoint import Checkpoint, CheckpointWriter, Simulation, SimulationStopped
 from lapjoint.arrays.state import PartState
 from lapjoint.engines import EngineState
+from lapjoint.server import loads
 from lapjoint.workers.engine_states import from_bytes, to_bytes
 from living_scenes import LivingScene
 
 AHEAD = 40
 """Steps that a resumed run goes on."""
+impatient = patch.object(loads, "PATIENCE", 15)
+"""With repartitions so many steps apart, for which a living scene would end too soon else."""
 Readings = dict[str, bytes | str | int]
 Parts = dict[str, PartState]
 
@@ -42,6 +46,7 @@ def readings(simulation: Simulation, *, has_stepped: bool = True) -> Readings:
     }
     if has_stepped:
         arrays["profile"] = [simulation.profile.sleeping_count, simulation.profile.residual]
+        arrays["cut share"] = simulation.profile.cut_share
         arrays["measures"] = [reply.step_measures[:, :8] for reply in simulation.replies]
     if simulation.scene.joint_count:
         arrays["joint positions"] = simulation.joint_positions(np.flatnonzero(simulation.scene.joint_alive))
@@ -82,6 +87,7 @@ class Saved:
     path: Path
 
 
+@impatient
 def run_and_save(case: LivingScene, folder: Path, only: Callable[[int], bool]) -> tuple[list[Readings], list[Saved]]:
     """The readings after every step, and checkpoints of those that `only` says: of before and after changes."""
     found: list[Readings] = []
@@ -126,6 +132,7 @@ def _change(case: LivingScene, simulation: Simulation) -> None:
         change(simulation)
 
 
+@impatient
 def difference(
     case: LivingScene, expected: list[Readings], saved: Saved, resume: Callable[[Path], Simulation]
 ) -> Difference | None:
