@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from lapjoint import Box, ConvexHull, Engine, Params, Scene
 from lapjoint.engines.bullet import BulletEngine
@@ -95,6 +96,13 @@ def separation(a: Solid, b: Solid) -> float:
     across = across[length > 1e-6] / length[length > 1e-6][:, None]
     axes = np.concatenate([a.normals, -b.normals, across, -across])
     return float(((b.corners @ axes.T).min(axis=0) - (a.corners @ axes.T).max(axis=0)).max())
+
+
+def clipped(a: Solid, b: Solid, normal: Array) -> float:
+    """The least distance from a point of B to a point of A along a normal: below zero, the longest line in both."""
+    limits = [(solid.corners @ solid.normals.T).max(axis=0) for solid in (a, b)]
+    sides = np.concatenate([np.c_[a.normals, a.normals @ normal], np.c_[b.normals, np.zeros(len(b.normals))]])
+    return float(linprog([0, 0, 0, 1], A_ub=sides, b_ub=np.concatenate(limits), bounds=[(None, None)] * 4).x[3])
 
 
 class Points(NamedTuple):

@@ -173,21 +173,19 @@ bool touch_boxes(const btVector3& a, const btTransform& at_a, const btVector3& b
     if (apart_b[j] > face_b) face_b = apart_b[j], axis_b = j;
   if (face_b > reach) return false;
 
-  const auto preferred = [&](btScalar separation) {
-    return separation + kPreference * reach + kRelativePreference * btFabs(separation);
-  };
-  EdgeAxis edges = best_edges(a, b, r, size, shift, preferred(std::max(face_a, face_b)));
+  EdgeAxis edges = best_edges(a, b, r, size, shift, preferred(std::max(face_a, face_b), reach));
   if (edges.a >= 0 && edges.separation > reach) return false;
   const btMatrix3x3 back = turn.transpose();
   const View view{a, b, {r[0], r[1], r[2]}, {back[0], back[1], back[2]}, shift};
-  if (edges.a >= 0) return touch_edges(view, edges, reach, patch);
-  const bool is_b = face_b > preferred(face_a);
-  if (!is_b) {
-    if (touch_face(view, false, axis_a, reach, history, patch)) return true;
-  } else {
-    const View other{b, a, {back[0], back[1], back[2]}, {r[0], r[1], r[2]}, -seen};
-    if (touch_face(other, true, axis_b, reach, history, patch)) return true;
+  const View other{b, a, {back[0], back[1], back[2]}, {r[0], r[1], r[2]}, -seen};
+  const bool is_b = face_b > preferred(face_a, reach);
+  const bool on_face = is_b ? touch_face(other, true, axis_b, reach, history, patch)
+                            : touch_face(view, false, axis_a, reach, history, patch);
+  if (edges.a >= 0) {
+    const bool before = edges_go_before(on_face, patch, edges.separation, reach);
+    return (before && touch_edges(view, edges, reach, patch)) || on_face;
   }
+  if (on_face) return true;
   if ((is_b ? face_b : face_a) > 0) return false;
   edges = best_edges(a, b, r, size, shift, -BT_LARGE_FLOAT);
   return edges.a >= 0 && touch_edges(view, edges, reach, patch);

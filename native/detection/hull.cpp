@@ -307,7 +307,7 @@ void Polyhedron::make_triangle(const btVector3* corner, Polyhedron& into) {
     const btScalar length = edge.length();
     const btVector3 along = length > 0 ? edge / length : btVector3(0, 0, 0), side = along.cross(normal);
     into.corners[k] = corner[k];
-    into.edges[k] = {corner[k], along, normal, -normal, length};
+    into.edges[k] = {corner[k], along, normal, -normal, length, k, (k + 1) % 3};
     into.sides[k] = side;
     into.sides[3 + (5 - k) % 3] = side;  // the other face goes round the other way
   }
@@ -343,7 +343,8 @@ void Polyhedron::finish() {
     const btVector3 along = corners[ends.second] - corners[ends.first];
     const btScalar length = along.length();
     if (length > 0)
-      edges.push_back({corners[ends.first], along / length, faces[left].normal, faces[twin->second].normal, length});
+      edges.push_back({corners[ends.first], along / length, faces[left].normal, faces[twin->second].normal, length,
+                       ends.first, ends.second});
   }
   corner_first.assign(1, 0);
   corner_faces.clear();

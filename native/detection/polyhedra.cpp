@@ -223,16 +223,17 @@ bool touch_polyhedra(const Polyhedron& a, const btTransform& at_a, const Polyhed
   if (face_a.separation > reach) return hint = face_a.face, false;
   const FaceAxis face_b = best_face(from_b, reach);
   if (face_b.separation > reach) return hint = faces_a + face_b.face, false;
-  const auto preferred = [&](btScalar separation) {
-    return separation + kPreference * reach + kRelativePreference * btFabs(separation);
-  };
   const btScalar face = std::max(face_a.separation, face_b.separation + lean);
-  const EdgeAxis edges = best_edges(from_a, preferred(face), reach);
+  const EdgeAxis edges = best_edges(from_a, preferred(face, reach), reach);
   if (edges.separation > reach && edges.a >= 0) return false;
-  if (edges.a >= 0) return touch_edges(from_a, edges, reach, patch);
-  const bool is_b = face_b.separation + lean > preferred(face_a.separation);
+  const bool is_b = face_b.separation + lean > preferred(face_a.separation, reach);
   const FaceAxis& axis = is_b ? face_b : face_a;
-  if (touch_face(is_b ? from_b : from_a, is_b, axis, reach, history, patch)) return true;
+  const bool on_face = touch_face(is_b ? from_b : from_a, is_b, axis, reach, history, patch);
+  if (edges.a >= 0) {
+    const bool before = edges_go_before(on_face, patch, edges.separation, reach);
+    return (before && touch_edges(from_a, edges, reach, patch)) || on_face;
+  }
+  if (on_face) return true;
   if (axis.separation > 0 || lean > 0) return false;
   const EdgeAxis any = best_edges(from_a, -BT_LARGE_FLOAT, reach);
   return any.a >= 0 && touch_edges(from_a, any, reach, patch);

@@ -19,6 +19,7 @@ struct Polyhedron {
     btVector3 at, along;    // a corner, and the unit vector to the other as the left face goes round
     btVector3 left, right;  // normals of its two faces
     btScalar length;
+    int from, to;  // the two corners
   };
 
   std::vector<btVector3> corners;
@@ -48,10 +49,11 @@ struct Polyhedron {
   void finish();                                       // everything that follows from corners, faces and loops
 };
 
-// How two polyhedra touch, if no axis separates them by more than `reach`: the axis of least depth, faces before edges
-// by a hundredth of the depth and of the reach; then the one face clipped by the sides of the other. `hint` is the axis
-// that separated them last, a face of A, of B, or none; it changes nothing but the time this takes. B's
-// faces go before all else by as much as `lean`: a triangle's sides are no faces of the mesh that it is of.
+// How two polyhedra touch, if no axis separates them by more than `reach`: the axis of least depth, then the one face
+// clipped by the sides of the other. Two edges go before that face only where they separate more than its deepest
+// clipped point: of edges that are nearly parallel, rounding would choose one pair in one step and the face in the
+// next. `hint` is the axis that separated them last, a face of A, of B, or none; it changes nothing but the time this
+// takes. B's faces go before all else by as much as `lean`: a triangle's sides are no faces of the mesh that it is of.
 bool touch_polyhedra(const Polyhedron& a, const btTransform& at_a, const Polyhedron& b, const btTransform& at_b,
                      btScalar reach, const PatchHistory& history, int& hint, Patch& patch, btScalar lean = 0);
 
@@ -67,10 +69,25 @@ inline int name_faces(bool is_b, int reference, int incident) {
 inline int name_edges(int a, int b) { return (a & 0x7FFF) << 16 | (b & 0x3FFF) << 2 | 2; }
 inline int name_cut(int side, bool leaving) { return 0x10000 + 2 * side + int(leaving); }
 
-// Shares of the reach: by how much a face goes before an edge, contact areas are clipped too wide, and the deepest
-// point may change before others are chosen.
-constexpr btScalar kPreference = btScalar(0.01), kWiden = btScalar(0.005), kSlack = btScalar(0.05);
+// Shares of the reach: by how much a face goes before an edge, contact areas are clipped too wide, the deepest point
+// may change before others are chosen, and what is left of a face may be shallower than two edges.
+constexpr btScalar kPreference = btScalar(0.01), kWiden = btScalar(0.005), kSlack = btScalar(0.05),
+                   kGuard = btScalar(0.25);
 constexpr btScalar kRelativePreference = btScalar(0.01);
 constexpr btScalar kParallel = btScalar(1e-6);  // square of the sine from which two edges have a common normal
+
+// By how much something must separate to go before a face that separates by this.
+inline btScalar preferred(btScalar separation, btScalar reach) {
+  return separation + kPreference * reach + kRelativePreference * btFabs(separation);
+}
+
+// Whether two edges that separate by so much go before what is left of a face: where there is nothing, where all of it
+// is deeper, and where the sides have cut off all that is deep.
+inline bool edges_go_before(bool on_face, const Patch& patch, btScalar separation, btScalar reach) {
+  if (!on_face) return true;
+  btScalar deepest = patch.points[0].distance;
+  for (int k = 1; k < patch.count; ++k) deepest = btMin(deepest, patch.points[k].distance);
+  return separation > preferred(deepest, reach) || deepest > separation + kGuard * reach;
+}
 
 }  // namespace lapjoint

@@ -12,6 +12,7 @@ from exact_support import (
     KINDS,
     Array,
     Solid,
+    clipped,
     contact_points,
     exact_engine,
     random_shape,
@@ -46,11 +47,17 @@ HALF = {id(FLAT): 0.5, id(EDGE): 0.5**0.5, id(CORNER): 0.75**0.5}
 seeds = st.integers(0, 2**32 - 1)
 
 
+def too_shallow(*kinds: str) -> float:
+    """By how much a depth may be less than it is, in units: a face goes before two edges that separate as much as what
+    is left of it, and of a face only what is on one other face is left."""
+    return 3e-4 if {"box"}.issuperset(kinds) else 0.006
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @given(seed=seeds, kinds=st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)), depth=st.floats(1e-4, 0.2))
 @settings(max_examples=60, deadline=None)
-def test_the_deepest_point_is_as_deep_as_separating_axes_say(
+def test_the_deepest_point_is_as_deep_as_separating_axes_and_the_longest_line_inside_say(
     precision: str, seed: int, kinds: tuple[str, str], depth: float
 ) -> None:
     scene, first, second = two_at(np.random.default_rng(seed), kinds, -depth)
@@ -58,8 +65,10 @@ def test_the_deepest_point_is_as_deep_as_separating_axes_say(
     engine.detect()
     found, unit = contact_points(engine), engine.params.length_unit
     assert unit is not None
-    expected = separation(first, second)  # needles are never so deep inside each other
-    assert found.distance.min() == pytest.approx(expected, rel=0.011, abs=3e-4 * unit)
+    near, expected = 3e-4 * unit, separation(first, second)  # needles are never so deep inside each other
+    longest = clipped(first, second, found.normal[0])
+    assert 1.011 * expected - near < found.distance.min() < 0.989 * expected + too_shallow(*kinds) * unit
+    assert longest - near < found.distance.min() < longest + too_shallow(*kinds) * unit
     assert len(found.distance) <= 4
     assert first.outside(found.on_a) < 2e-3 * unit
     assert second.outside(found.on_b) < 2e-3 * unit
@@ -171,10 +180,11 @@ def test_swapped_bodies_have_the_mirrored_contact(seed: int, kinds: tuple[str, s
         engine = exact_engine(one, "float64")
         engine.detect()
         found.append(contact_points(engine))
-    assert found[1].distance.min() == pytest.approx(found[0].distance.min(), rel=0.011, abs=1e-3)
+    near = 2 * too_shallow(*kinds) + 1e-3
+    assert found[1].distance.min() == pytest.approx(found[0].distance.min(), rel=0.011, abs=near)
     for points, (a, b) in zip(found, ((first, second), (second, first)), strict=True):
-        along = (a.corners @ points.normal[0]).min() - (b.corners @ points.normal[0]).max()
-        assert along == pytest.approx(points.distance.min(), abs=1e-3), "the normal is from B to A"
+        longest = clipped(a, b, points.normal[0])
+        assert longest == pytest.approx(points.distance.min(), abs=near), "the normal is from B to A"
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
