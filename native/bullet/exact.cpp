@@ -290,6 +290,22 @@ class CapsuleAlgorithm : public ExactAlgorithm {
   btConvexPenetrationDepthSolver* depths_;
 };
 
+// A direction closer to the plane's normal than to the plane is steep. Of two corners that a steep edge joins, only the
+// lower one touches: of a shape thinner than the reach, the upper face would do as well, and its corners be farther
+// away.
+bool is_steep(btScalar along_normal) { return btFabs(along_normal) > SIMDSQRT12; }
+
+// Leaves out corners of a hull from which an edge leads steeply down.
+void drop_upper(const Polyhedron& hull, const btVector3& normal, std::vector<Candidate>& corners) {
+  static thread_local std::vector<char> is_upper;
+  is_upper.assign(hull.corners.size(), 0);
+  for (const Polyhedron::Edge& edge : hull.edges) {
+    const btScalar up = normal.dot(edge.along);
+    if (is_steep(up)) is_upper[up > 0 ? edge.to : edge.from] = 1;
+  }
+  std::erase_if(corners, [](const Candidate& corner) { return is_upper[corner.feature] != 0; });
+}
+
 // Lowest points of a convex shape over a plane, in the shape's frame: the plane is normal . x + offset = 0.
 void find_lowest(const btCollisionShape& shape, const btVector3& normal, btScalar offset, btScalar reach,
                  std::vector<Candidate>& into) {
@@ -301,13 +317,19 @@ void find_lowest(const btCollisionShape& shape, const btVector3& normal, btScala
   switch (shape.getShapeType()) {
     case BOX_SHAPE_PROXYTYPE: {
       const btVector3& half = static_cast<const btBoxShape&>(shape).getHalfExtentsWithoutMargin();
-      for (int i = 0; i < 8; ++i)
+      int upper = 0, lower = 0;  // bits that corners may not have, and must have
+      for (int k = 0; k < 3; ++k)
+        if (is_steep(normal[k])) (normal[k] > 0 ? upper : lower) = 1 << k;
+      for (int i = 0; i < 8; ++i) {
+        if ((i & upper) != 0 || (i & lower) != lower) continue;
         add(btVector3(i & 1 ? half.x() : -half.x(), i & 2 ? half.y() : -half.y(), i & 4 ? half.z() : -half.z()), i);
+      }
       break;
     }
     case CONVEX_HULL_SHAPE_PROXYTYPE: {
-      const auto& corners = static_cast<const Polyhedron*>(shape.getUserPointer())->corners;
-      for (int i = 0; i < static_cast<int>(corners.size()); ++i) add(corners[i], i);
+      const auto& hull = *static_cast<const Polyhedron*>(shape.getUserPointer());
+      for (int i = 0; i < static_cast<int>(hull.corners.size()); ++i) add(hull.corners[i], i);
+      if (static_cast<int>(into.size()) > kPatchSize) drop_upper(hull, normal, into);
       break;
     }
     case CYLINDER_SHAPE_PROXYTYPE: {
@@ -320,7 +342,7 @@ void find_lowest(const btCollisionShape& shape, const btVector3& normal, btScala
       add(end + aside, 1);
       add(end - down, 2);
       add(end - aside, 3);
-      add(down - end, 4);
+      if (!is_steep(normal.z())) add(down - end, 4);
       break;
     }
     case CONE_SHAPE_PROXYTYPE: {
@@ -333,7 +355,7 @@ void find_lowest(const btCollisionShape& shape, const btVector3& normal, btScala
       add(base + aside, 1);
       add(base - down, 2);
       add(base - aside, 3);
-      add(btVector3(0, 0, cone.tip()), 4);
+      if (!is_steep(normal.z()) || normal.z() < 0) add(btVector3(0, 0, cone.tip()), 4);
       break;
     }
     case CAPSULE_SHAPE_PROXYTYPE: {
