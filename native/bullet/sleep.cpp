@@ -341,12 +341,21 @@ void BulletWorld::put_to_sleep(int id, int label) {
   island.is_new = true;
 }
 
-// Pairs of bodies that sleep, with each other and with what cannot be moved.
+// Pairs of bodies that sleep, with each other and with what cannot be moved. Not those with a kinematic body that does
+// not touch, though it rests in this step: it may have come in the last one, and be found to touch only now.
 void BulletWorld::freeze_sleepers() {
   std::vector<btPersistentManifold*> frozen;
-  const auto rests = [this](const btBroadphaseProxy* proxy) {
+  const auto end_rests = [this](const btBroadphaseProxy* proxy) {
     const int number = proxy->m_uniqueId;
     return number < kStaticBase ? island_[number] != kAwake : !static_moves(number - kStaticBase);
+  };
+  const auto is_kinematic = [this](const btBroadphaseProxy* proxy) {
+    const int number = proxy->m_uniqueId - kStaticBase;
+    return std::any_of(kinematic_.begin(), kinematic_.end(), [&](const Kinematic& of) { return of.number == number; });
+  };
+  const auto rests = [&](const btBroadphasePair& pair) {
+    if (!end_rests(pair.m_pProxy0) || !end_rests(pair.m_pProxy1)) return false;
+    return (!is_kinematic(pair.m_pProxy0) && !is_kinematic(pair.m_pProxy1)) || FrozenPairs::touches(pair);
   };
   frozen_.freeze(rests, [&](btPersistentManifold& manifold) { frozen.push_back(&manifold); });
   substeps_->freeze(frozen);

@@ -39,16 +39,21 @@ class FrozenPairs {
   void set_body_count(int count) { first_.resize(count, -1); }
   bool empty() const { return count_ == 0; }
 
-  // Takes the pairs out of the cache both ends of which rest; calls frozen(manifold) for their manifolds.
+  // Takes the pairs out of the cache that rest; calls frozen(manifold) for their manifolds.
   template <typename Rests, typename Frozen>
   void freeze(Rests&& rests, Frozen&& frozen) {
     btBroadphasePairArray& all = pairs_.getOverlappingPairArray();
     for (int i = 0; i < all.size();) {
-      if (rests(all[i].m_pProxy0) && rests(all[i].m_pProxy1))
+      if (rests(all[i]))
         freeze_pair(all[i], frozen);  // another one is in its place now
       else
         ++i;
     }
+  }
+  static bool touches(const btBroadphasePair& pair) {
+    bool any = false;
+    each_manifold(pair.m_algorithm, [&](btPersistentManifold& manifold) { any |= manifold.getNumContacts() > 0; });
+    return any;
   }
   // Puts a body's pairs back, and adds their manifolds to the list.
   void thaw(int body, std::vector<btPersistentManifold*>& thawed);

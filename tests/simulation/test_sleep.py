@@ -23,6 +23,7 @@ from lapjoint import (
     Fixed,
     Gravity,
     Hinge,
+    Keyframes,
     LapjointError,
     Params,
     Plane,
@@ -116,6 +117,25 @@ def test_a_resumed_run_sleeps_on(workers: int, tmp_path: Path) -> None:
     with checkpoint.resume(workers=3 - workers) as other:
         other.step(2)
         assert asleep(other) == 9
+
+
+def test_a_resumed_run_finds_what_has_come_to_a_sleeper_and_stands_still_there(tmp_path: Path) -> None:
+    """A wall, which is nearer than the reach of contacts only where it stops."""
+    scene = piles(1, 1)
+    arrives, nearest = 60, SIDE / 2 + 0.1 + 0.005
+    times = np.array([arrives - 10, arrives]) * scene.timestep
+    motion = Keyframes(times, [(nearest + 0.3, 0.0, 0.5), (nearest, 0.0, 0.5)])
+    scene.add_kinematic(Box((0.2, 1.0, 1.0)), (nearest + 0.3, 0.0, 0.5), motion=motion)
+    with start(scene) as first:
+        first.step(arrives)
+        assert asleep(first) == 1
+        checkpoint = Checkpoint(CheckpointWriter(tmp_path, first).save(first))
+        first.step()
+        assert asleep(first) == 0, "it touches now"
+        end = first.state_hash
+    with checkpoint.resume() as second:
+        second.step()
+        assert (second.state_hash, asleep(second)) == (end, 0)
 
 
 # ---- what wakes ----------------------------------------------------------------------------------------------------
