@@ -350,8 +350,7 @@ void BulletWorld::freeze_sleepers() {
     return number < kStaticBase ? island_[number] != kAwake : !static_moves(number - kStaticBase);
   };
   const auto is_kinematic = [this](const btBroadphaseProxy* proxy) {
-    const int number = proxy->m_uniqueId - kStaticBase;
-    return std::any_of(kinematic_.begin(), kinematic_.end(), [&](const Kinematic& of) { return of.number == number; });
+    return std::ranges::binary_search(kinematic_, proxy->m_uniqueId - kStaticBase, {}, &Kinematic::number);
   };
   const auto rests = [&](const btBroadphasePair& pair) {
     if (!end_rests(pair.m_pProxy0) || !end_rests(pair.m_pProxy1)) return false;
