@@ -282,6 +282,15 @@ NB_MODULE(_algorithms, m) {
 
   // ---- structures of joints ----
 
+  // Whether it is little work to solve a structure at once: so many bodies, pairs of them with joints, rows of joints.
+  m.def(
+      "structure_fits",
+      [](int body_count, const std::vector<std::pair<int, int>>& pairs, long row_count) {
+        using Blocks = lapjoint::BlockCholesky;
+        return Blocks().analyse(std::vector<char>(body_count, 0), pairs, Blocks::little_work(row_count));
+      },
+      "body_count"_a, "pairs"_a, "row_count"_a);
+
   // Factors a matrix of blocks, solves in place, and writes what is left for the kept rows; false if it is not positive
   // definite, or takes more products of blocks than the limit. `matrix` and `left` are dense, `left` of the kept rows
   // in ascending order.

@@ -113,6 +113,10 @@ JointColumns joint_columns(const nb::dict& table, int count) {
   c.collide = column<bool>(table, "collide");
   c.break_force = column<double>(table, "break_force");
   c.break_torque = column<double>(table, "break_torque");
+  c.bonds = {column<double>(table, "bond_stiffness"),    column<bool>(table, "bond_is_elastic"),
+             column<double>(table, "bond_damping_time"), column<double>(table, "bond_section"),
+             column<double>(table, "bond_reach"),        column<double>(table, "bond_strength"),
+             column<double>(table, "bond_load_time")};
   return c;
 }
 
@@ -174,6 +178,17 @@ NB_MODULE(LAPJOINT_MODULE, m) {
   register_errors(m);
   m.attr("precision") = sizeof(btScalar) == 8 ? "float64" : "float32";
 
+  m.def(
+      "backing_factor",
+      [](const nb::ndarray<const double, nb::shape<6, 6>, nb::c_contig, nb::device::cpu>& whole,
+         const nb::ndarray<const double, nb::shape<6, 6>, nb::c_contig, nb::device::cpu>& touched) {
+        lapjoint::Backing::Inertia inertias[2];
+        std::copy_n(whole.data(), 36, inertias[0].begin());
+        std::copy_n(touched.data(), 36, inertias[1].begin());
+        return lapjoint::Backing::factor(inertias[0], inertias[1]);
+      },
+      "whole"_a, "touched"_a);
+
   using lapjoint::MachineLinks, lapjoint::Mailboxes;
   static const auto check_fit = [](const Output<std::uint8_t>& memory, int worker_count, std::size_t room) {
     if (memory.size() < Mailboxes::byte_count(worker_count, room))
@@ -226,12 +241,12 @@ NB_MODULE(LAPJOINT_MODULE, m) {
           "worker"_a, "size"_a)
       .def(
           "finish_step",
-          [](Mailboxes& mail, bool says_yes) -> std::optional<bool> {
-            bool found = false;
-            if (!unless_abandoned([&] { found = mail.finish_step(says_yes); })) return std::nullopt;
-            return found;
+          [](Mailboxes& mail, unsigned says) -> std::optional<unsigned> {
+            unsigned all = 0;
+            if (!unless_abandoned([&] { all = mail.finish_step(says); })) return std::nullopt;
+            return all;
           },
-          "says_yes"_a = false)
+          "says"_a = 0)
       .def_static("byte_count", &Mailboxes::byte_count, "worker_count"_a, "room"_a)
       .def_static(
           "abandon",
@@ -251,7 +266,7 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_prop_ro("exchanges", [](const Mailboxes& mail) { return mail.counts().exchanges; })
       .def_prop_ro("sent_bytes", [](const Mailboxes& mail) { return mail.counts().bytes; });
   m.attr("message_bytes") =
-      std::max({sizeof(lapjoint::Motion), sizeof(lapjoint::BodyState), lapjoint::ghost_message_bytes()});
+      std::max({lapjoint::Between::most_bytes(), sizeof(lapjoint::BodyState), lapjoint::ghost_message_bytes()});
 
   nb::class_<WorldSettings>(m, "WorldSettings")
       .def(nb::init<>())
@@ -281,7 +296,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("exact_shapes", &WorldSettings::exact_shapes)
       .def_rw("has_neighbours", &WorldSettings::has_neighbours)
       .def_rw("timestep", &WorldSettings::timestep)
-      .def_rw("keep_forces", &WorldSettings::keep_forces);
+      .def_rw("keep_forces", &WorldSettings::keep_forces)
+      .def_rw("finds_surges", &WorldSettings::finds_surges);
 
   nb::class_<ShapeDefinition>(m, "ShapeDefinition")
       .def(nb::init<>())
@@ -610,6 +626,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("step_measures", [](const BulletWorld& w) { return table_of(w.step_measures()); })
       // Of the last call: step, two bodies, impulse, point, normal.
       .def("hits", [](const BulletWorld& w) { return table_of(w.hits()); })
+      // Of the last call: step, body, island, energy, limit.
+      .def("surges", [](const BulletWorld& w) { return table_of(w.surges()); })
       // Of the last call: step, two bodies, kind, speed.
       .def("touches", [](const BulletWorld& w) { return table_of(w.touches()); })
       // Of the last step: two bodies, point, normal, depth, impulses along the normal, of friction, and about it.

@@ -59,6 +59,16 @@ std::optional<std::pair<btScalar, btScalar>> find_overlap(const Way& a, const Wa
   return std::pair(begin + first, begin + last);
 }
 
+// Whether contacts of the step's begin are enough: neither body could pass through the other, and they come no closer
+// than contacts reach.
+bool stay_near(const Way& a, const Way& b) {
+  const auto swing = [](const Way& way) {
+    return way.body->getCollisionShape()->getShapeType() == SPHERE_SHAPE_PROXYTYPE ? btScalar(0) : way.swing();
+  };
+  const btScalar left = gContactBreakingThreshold - (swing(a) + swing(b));
+  return left > 0 && (a.moves - b.moves).length2() < left * left && !a.is_fast() && !b.is_fast();
+}
+
 // For each way, the later ones in the list whose boxes meet its own.
 std::vector<std::vector<int>> find_meetings(const std::vector<Way>& ways) {
   struct Box {
@@ -79,7 +89,7 @@ std::vector<std::vector<int>> find_meetings(const std::vector<Way>& ways) {
   };
   for (std::size_t i = 0; i < boxes.size(); ++i)
     for (std::size_t k = i + 1; k < boxes.size() && boxes[k].low.x() <= boxes[i].high.x(); ++k)
-      if (meets(boxes[i], boxes[k]))
+      if (meets(boxes[i], boxes[k]) && !stay_near(ways[boxes[i].place], ways[boxes[k].place]))
         found[std::min(boxes[i].place, boxes[k].place)].push_back(std::max(boxes[i].place, boxes[k].place));
   return found;
 }
@@ -199,13 +209,14 @@ class AheadFinder::Probe {
       const int count = made.manifold->getNumContacts();
       if (count == 0) continue;
       into.push_back(std::move(made));
-      if (count < 3) keep_core(from, into);
+      if (count < 3 && (first.is_fast() || second.is_fast())) keep_core(from, into);
     }
   }
 
  private:
   // A body that is met by a corner begins to turn, and may turn by more in the rest of the step than its contact knows
-  // of. Its core, a ball as thick as it is, stays on its side: a contact without arms and friction.
+  // of. Its core, a ball as thick as it is, stays on its side: a contact without arms and friction. Where it bounces,
+  // half as thick: the core is to stop nothing that the corner sends back.
   void keep_core(const btPersistentManifold& from, std::vector<AheadContact>& into) const {
     const AheadContact& whole = into.back();
     int deepest = 0;
@@ -218,7 +229,8 @@ class AheadFinder::Probe {
     const btCollisionObject* object = is_first ? from.getBody0() : from.getBody1();
     if (object->getCollisionShape()->getShapeType() == SPHERE_SHAPE_PROXYTYPE) return;  // it is its own core
     const btVector3& middle = object->getWorldTransform().getOrigin();
-    const btScalar thick = thickness_of(*(is_first ? first : second).body),
+    const btScalar thick = thickness_of(*(is_first ? first : second).body) *
+                           (point.m_combinedRestitution > 0 ? btScalar(0.5) : btScalar(1)),
                    side = is_first ? btScalar(1) : btScalar(-1);
     const btScalar away = std::max(side * normal.dot(middle - point.m_positionWorldOnB) - thick, btScalar(0));
     point.m_positionWorldOnA = point.m_positionWorldOnB = middle - side * thick * normal;
@@ -357,6 +369,7 @@ void AheadFinder::find_along(const Question& question, const Leg& leg, const std
   auto* proxy = const_cast<btBroadphaseProxy*>(way.body->getBroadphaseHandle());
   for (const Way& other : others) {
     if (other.number == leg.except || other.number == way.number) continue;
+    if (leg.generation == 0 && stay_near(way, other)) continue;
     auto* other_proxy = const_cast<btBroadphaseProxy*>(other.body->getBroadphaseHandle());
     if (!filter_.needBroadphaseCollision(proxy, other_proxy)) continue;
     const Owner owner = question.owner_of(way.number, other.number);

@@ -20,23 +20,6 @@
 
 namespace lapjoint {
 
-// How a body moves in a step, or in what is left of it, if nothing is in its way.
-struct Way {
-  const btCollisionObject* body;
-  int number;              // broadphase number
-  btTransform start;       // where it is as the step begins
-  btTransform from;        // where this way begins
-  btScalar begin = 0;      // and when, as a share of the step
-  btVector3 moves, turns;  // in a whole step
-  btScalar radius;         // of a sphere about its position that it is in
-  btScalar inverse_mass = 0;
-
-  btTransform at(btScalar share) const;
-  // How far turning takes any point of it in a whole step: no farther than across the sphere.
-  btScalar swing() const { return std::min(radius * turns.length(), 2 * radius); }
-  bool is_static() const { return inverse_mass == 0; }
-};
-
 // A contact that comes within the step, as if it were there already: its points have the gaps of the step's begin.
 struct AheadContact {
   std::unique_ptr<btPersistentManifold> manifold;
@@ -53,13 +36,48 @@ constexpr int kCore = 1 << 9;
 // How far a body moves in a step before it is fast, as a share of its thickness.
 constexpr btScalar kFastShare = btScalar(0.5);
 
-inline bool is_fast(btScalar thickness, const btVector3& linear, const btVector3& angular, btScalar radius,
-                    btScalar timestep) {
-  const btScalar limit = kFastShare * thickness;
+// Whether any point of a body moves farther than that in a step.
+inline bool moves_farther(btScalar limit, const btVector3& linear, const btVector3& angular, btScalar radius,
+                          btScalar timestep) {
   const btScalar squares = linear.length2() + radius * radius * angular.length2();
   if (2 * squares * timestep * timestep <= limit * limit) return false;  // nearly all of them, without a root
   return (linear.length() + radius * angular.length()) * timestep > limit;
 }
+
+inline bool is_fast(btScalar thickness, const btVector3& linear, const btVector3& angular, btScalar radius,
+                    btScalar timestep) {
+  return moves_farther(kFastShare * thickness, linear, angular, radius, timestep);
+}
+
+// How far a body moves in a step before its way is looked along. Contacts are found up to a reach, so that one that
+// two bodies close faster than that is found late, and they overlap. A body that bounces is to be met where it touches:
+// its speed there is what it comes back with. Others may sink in by a little, and so may those of little restitution:
+// they hardly come back, and to look along the way of every ball of a bowl would take twice a step's time.
+inline btScalar sure_way(const btCollisionObject& body, btScalar thickness) {
+  constexpr btScalar kSinks = btScalar(0.05);  // share of the thickness
+  constexpr btScalar kBounces = btScalar(0.15);
+  const btScalar restitution = body.getRestitution() * body.getRestitution();  // bodies have the root of theirs
+  const btScalar reach = gContactBreakingThreshold / 2;                        // the other may move as far
+  return std::min(kFastShare * thickness, restitution > kBounces ? reach : reach + kSinks * thickness);
+}
+
+// How a body moves in a step, or in what is left of it, if nothing is in its way.
+struct Way {
+  const btCollisionObject* body;
+  int number;              // broadphase number
+  btTransform start;       // where it is as the step begins
+  btTransform from;        // where this way begins
+  btScalar begin = 0;      // and when, as a share of the step
+  btVector3 moves, turns;  // in a whole step
+  btScalar radius;         // of a sphere about its position that it is in
+  btScalar inverse_mass = 0;
+
+  btTransform at(btScalar share) const;
+  // How far turning takes any point of it in a whole step: no farther than across the sphere.
+  btScalar swing() const { return std::min(radius * turns.length(), 2 * radius); }
+  bool is_static() const { return inverse_mass == 0; }
+  bool is_fast() const { return moves.length() + radius * turns.length() > kFastShare * thickness_of(*body); }
+};
 
 // Of a body that moves with these velocities, under gravity, in a step of so many substeps.
 Way way_of(const btCollisionObject& body, int number, const btVector3& linear, const btVector3& angular,

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <memory>
 
+#include "bullet/bonds.h"
+
 namespace lapjoint {
 
 constexpr int kWorld = -1;
@@ -36,8 +38,11 @@ struct JointColumns {
   const bool* collide = nullptr;            // whether its bodies may touch
   const double* break_force = nullptr;      // N, infinite where it does not break
   const double* break_torque = nullptr;     // N m
+  BondColumns bonds;
 
-  bool breaks(int joint) const { return !std::isinf(break_force[joint]) || !std::isinf(break_torque[joint]); }
+  bool breaks(int joint) const {
+    return bonds.has(joint) || !std::isinf(break_force[joint]) || !std::isinf(break_torque[joint]);
+  }
 };
 
 // A joint of the table between two Bullet bodies; `b` is a body without mass where the scene says WORLD.

@@ -102,12 +102,39 @@ void SubstepWorld::measure_mail(const Mailboxes& mailboxes) {
   measures_.back().sent_bytes = static_cast<double>(mailboxes.counts().bytes);
 }
 
-std::vector<SubstepWorld::Overload> SubstepWorld::overloads(btScalar timestep) const {
+// Impulses of a bond's six rows in a step, as it bears them: they follow those of this step as fast as its time lets
+// them, and are kept with its impulses.
+const Real* SubstepWorld::smoothed_load(int joint, btScalar timestep) {
+  const Real* sums = &solver_.joint_sums[first_impulse_[joint]];
+  if (!columns_.bonds.keeps_load(joint)) return sums;
+  Real* kept = &solver_.joint_impulses[first_impulse_[joint + 1] - kLoadValues];
+  const Real share = Real(-std::expm1(-double(timestep) / columns_.bonds.load_time[joint]));
+  for (int k = 0; k < kLoadValues; ++k) kept[k] += share * (sums[k] - kept[k]);
+  return kept;
+}
+
+// Rows along are the world's axes; those about are the face's.
+bool SubstepWorld::breaks(const JointDefinition& bond, const Real* sums, double force_unit) const {
+  const Real* axes = solver_.bodies.start[bond.b].axes;
+  double force[3] = {0, 0, 0}, torque[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    for (int k = 0; k < 3; ++k) {
+      double along = 0;
+      for (int i = 0; i < 3; ++i) along += double(axes[3 * k + i]) * bond.axes_b[3 * i + axis];
+      force[axis] += along * double(sums[k]) * force_unit;
+    }
+    torque[axis] = double(sums[3 + axis]) * force_unit * length_unit_;
+  }
+  return columns_.bonds.breaks(bond.id, force, torque);
+}
+
+std::vector<SubstepWorld::Overload> SubstepWorld::find_overloads(btScalar timestep) {
   std::vector<Overload> found;
   const double force_unit = mass_unit_ * length_unit_ / double(timestep), torque_unit = force_unit * length_unit_;
   for (const Breakable& one : breakable_) {
     const JointDefinition& joint = one.joint;
-    const Real* sums = &solver_.joint_sums[joint.first_impulse];
+    const bool is_bond = joint.bond != JointDefinition::kNoBond;
+    const Real* sums = is_bond ? smoothed_load(joint.id, timestep) : &solver_.joint_sums[joint.first_impulse];
     double squares[2] = {0, 0};  // along, about
     for (int axis = 0; axis < 6; ++axis) squares[axis / 3] += double(sums[axis]) * double(sums[axis]);
     for (int k = 0; k < joint.axis_count; ++k) {
@@ -115,7 +142,10 @@ std::vector<SubstepWorld::Overload> SubstepWorld::overloads(btScalar timestep) c
       squares[axes_[joint.first_axis + k].is_angular()] += impulse * impulse;
     }
     const double force = std::sqrt(squares[0]) * force_unit, torque = std::sqrt(squares[1]) * torque_unit;
-    if (force > columns_.break_force[joint.id] || torque > columns_.break_torque[joint.id])
+    const bool is_too_much = is_bond
+                                 ? breaks(joint, sums, force_unit)
+                                 : force > columns_.break_force[joint.id] || torque > columns_.break_torque[joint.id];
+    if (is_too_much)
       found.push_back({{static_cast<int>(measures_.size()) - 1, joint.id, force, torque}, one.is_reported});
   }
   return found;

@@ -38,6 +38,11 @@ void SubstepWorld::keep_forces(btScalar timestep) {
   for (const int source : wanted) {
     const Contact& contact = solver_.contacts[source];
     const FrictionImpulses& friction = solver_.friction_sums[source];
+    const PointImpulses& normal = solver_.contact_sums[source];
+    const bool is_ahead = sources_[source].ahead != Source::kThere;
+    const auto end = normal.begin() + contact.point_count;
+    if (is_ahead && std::all_of(normal.begin(), end, [](Real one) { return one == 0; }))
+      continue;  // nothing has come of it
     const double side = first_side(source), share = 1.0 / contact.point_count;
     PointReading reading;
     reading.body_a = scene_number(sources_[source].name.bodies >> 32);
@@ -47,13 +52,11 @@ void SubstepWorld::keep_forces(btScalar timestep) {
       reading.friction_impulse[k] = side * share * impulse_unit * double(friction.tangential[k]);
       reading.angular_impulse[k] = side * share * impulse_unit * length_unit_ * double(friction.angular[k]);
     }
-    const bool is_ahead = sources_[source].ahead != Source::kThere;
     const btVector3 met = met_of(source);
     for (int p = 0; p < contact.point_count; ++p) {
       for (int k = 0; k < 3; ++k) reading.point[k] = double(contact.place[p][k] + met[k]) * length_unit_;
       reading.depth = is_ahead ? 0 : -double(contact.distance[p]) * length_unit_;
-      reading.normal_impulse = double(solver_.contact_sums[source][p]) * impulse_unit;
-      if (is_ahead && reading.normal_impulse == 0) continue;  // nothing has come of it
+      reading.normal_impulse = double(normal[p]) * impulse_unit;
       kept_points_.push_back(reading);
     }
   }

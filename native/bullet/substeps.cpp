@@ -1,6 +1,7 @@
 #include "bullet/substeps.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <iterator>
@@ -55,11 +56,14 @@ void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
   axis_counts_.resize(body_count, 0);
   for (int j = static_cast<int>(locked_.size()); j < joints.count; ++j) {
     add_axes(j);
+    ties_.push_back(locked_[j] != 0 || std::any_of(axes_.begin() + first_axis_.back(), axes_.end(),
+                                                   [](const AxisDefinition& axis) { return axis.ties(); }));
     first_axis_.push_back(static_cast<int>(axes_.size()));
     for (const int body : {joints.body_a[j], joints.body_b[j]})
       if (body >= 0) axis_counts_[body] += first_axis_[j + 1] - first_axis_[j];
     const bool keeps = counts_turns(j) || joints.kind[j] == JointColumns::kGear;
-    first_impulse_.push_back(first_impulse_.back() + 6 + first_axis_[j + 1] - first_axis_[j] + keeps);
+    const int kept = joints.bonds.keeps_load(j) ? kLoadValues : keeps;
+    first_impulse_.push_back(first_impulse_.back() + 6 + first_axis_[j + 1] - first_axis_[j] + kept);
     if (counts_turns(j)) counted_.push_back({j, first_impulse_.back() - 1, 0});
   }
   solver_.joint_impulses.resize(first_impulse_.back(), 0);
@@ -67,9 +71,18 @@ void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
     structures_.add_bodies(body_count);
     return;
   }
-  std::vector<ConstraintEnds> ends;
-  for (int j = 0; j < joints.count; ++j) ends.push_back({joints.body_a[j], joints.body_b[j]});
-  structures_.define(body_count, std::move(ends), locked_);
+  std::vector<Tie> ties;
+  for (int j = 0; j < joints.count; ++j) {
+    Tie& tie = ties.emplace_back();
+    tie.ends = {joints.body_a[j], joints.body_b[j]};
+    tie.row_count = ties_[j] ? std::max(std::popcount(locked_[j]), 1) : 0;
+    tie.is_bond = joints.bonds.has(j);
+    tie.welds = locked_[j] == 63 && !(tie.is_bond && joints.bonds.is_elastic[j]);
+    tie.bounded_rows =
+        static_cast<int>(std::count_if(axes_.begin() + first_axis_[j], axes_.begin() + first_axis_[j + 1],
+                                       [](const AxisDefinition& axis) { return axis.has_bounds(); }));
+  }
+  structures_.define(body_count, std::move(ties));
 }
 
 JointDefinition SubstepWorld::define_joint(const LiveJoint& from) const {
@@ -86,13 +99,21 @@ JointDefinition SubstepWorld::define_joint(const LiveJoint& from) const {
   joint.a = from.a;
   joint.b = from.b;
   joint.locked = locked_[from.id];
+  joint.ties = ties_[from.id] != 0;
   put_frame(columns_.frame_a + 7 * from.id, from.turn_a, joint.place_a, joint.axes_a);
   put_frame(columns_.frame_b + 7 * from.id, from.turn_b, joint.place_b, joint.axes_b);
   joint.first_axis = first_axis_[from.id];
   joint.axis_count = first_axis_[from.id + 1] - joint.first_axis;
   joint.first_impulse = first_impulse_[from.id];
-  joint.keeps = first_impulse_[from.id + 1] > joint.kept_place();
+  joint.keeps = first_impulse_[from.id + 1] == joint.kept_place() + 1;
   joint.ratio = Real(columns_.gear_ratio[from.id]);
+  if (columns_.bonds.has(from.id)) {
+    joint.bond = columns_.bonds.is_rigid(from.id) ? JointDefinition::kRigid : JointDefinition::kElastic;
+    joint.bond_damping_time = columns_.bonds.damping_time[from.id];
+    for (int k = 0; k < 4; ++k)
+      joint.bond_stiffness[k] = columns_.bonds.stiffness[4 * static_cast<std::size_t>(from.id) + k] /
+                                (mass_unit_ * (k ? length_unit_ * length_unit_ : 1));
+  }
   const int ends[2] = {columns_.body_a[from.id], columns_.body_b[from.id]};
   joint.shares = std::any_of(ends, ends + 2, [&](int body) { return body >= 0 && axis_counts_[body] > 1; });
   return joint;
@@ -126,7 +147,22 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   for (std::size_t n = 0; n < between.size(); ++n) collect_breakable(between[n], is_first_[n]);
   std::sort(breakable_.begin(), breakable_.end(),
             [](const Breakable& x, const Breakable& y) { return x.joint.id < y.joint.id; });
-  solver_.sums_joints = !breakable_.empty();
+  joint_ends_.clear();
+  driven_.clear();
+  const auto is_driven = [&](const AxisDefinition& axis) {
+    return axis.kind == AxisDefinition::kMotor || axis.kind == AxisDefinition::kSpring ||
+           axis.kind == AxisDefinition::kDrive;
+  };
+  const auto collect_work = [&](const std::vector<JointDefinition>& from, bool is_reported) {
+    for (const JointDefinition& joint : from) {
+      if (joint.a != fixed && joint.b != fixed) joint_ends_.emplace_back(joint.a, joint.b);
+      const auto first = axes_.begin() + joint.first_axis;
+      if (is_reported && std::any_of(first, first + joint.axis_count, is_driven)) driven_.push_back(joint);
+    }
+  };
+  collect_work(own, true);
+  for (std::size_t n = 0; n < between.size(); ++n) collect_work(between[n], is_first_[n]);
+  solver_.sums_joints = !breakable_.empty() || !driven_.empty();
   // Structures that are not here as a whole: what is little work for a part may be much for the whole, and the parts of
   // several workers have to be solved alike. Those with joints to other workers are chosen below.
   const JointChoice choice = solver_.settings.joints;
@@ -137,7 +173,7 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   }
   for (const auto& joints : between)
     for (const JointDefinition& joint : joints)
-      if (joint.locked) choices[joint.a] = choices[joint.b] = JointChoice::kSwept;
+      if (joint.ties) choices[joint.a] = choices[joint.b] = JointChoice::kSwept;
   solver_.direct_joints.choose(own, axes_, choice, choices, fixed);
   std::vector<int> numbers, labels, wanted;
   std::vector<char> is_ghost;
@@ -148,11 +184,15 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   }
   for (const int label : whole)
     if (structures_.fits(label, choice)) wanted.push_back(label);
+  bool is_bonded = false;
+  for (const int label : wanted) is_bonded |= structures_.is_bonded(label);
   solver_.direct_joints.choose_shared(own, between, is_first_, is_ghost, numbers, labels, wanted);
-  solver_.direct_joints.set_limits_drives(std::any_of(axes_.begin(), axes_.end(), [](const AxisDefinition& axis) {
-    return axis.kind == AxisDefinition::kDrive && !std::isinf(axis.force);
-  }));
+  int bounded_rows = 0;
+  for (const int label : wanted) bounded_rows += structures_.bounded_rows(label);
+  solver_.direct_joints.set_shared_bounds(bounded_rows);
+  solver_.direct_joints.set_shared_bonds(is_bonded);
   solver_.direct_joints.set_asks(!structures_.empty() && choice != JointChoice::kSwept);
+  solver_.backing.define(own, between, is_ghost, numbers, structures_.has_welds() && choice != JointChoice::kSwept);
   solver_.joints.define(std::move(own), axes_, fixed);
   solver_.between.define(std::move(neighbours), std::move(between), axes_, fixed);
 }
@@ -461,10 +501,12 @@ void SubstepWorld::forget_joint(int id) {
   std::fill_n(solver_.joint_impulses.begin() + first_impulse_[id], 6 + first_axis_[id + 1] - first_axis_[id], Real(0));
 }
 
-// Turns are told to all workers whenever they change, and stay. How far gears have slipped is not.
+// Turns are told to all workers whenever they change, and stay. How far gears have slipped is not, nor what bonds bear.
 void SubstepWorld::leave_joint(int id) {
   forget_joint(id);
   if (columns_.kind[id] == JointColumns::kGear) solver_.joint_impulses[first_impulse_[id + 1] - 1] = 0;
+  if (columns_.bonds.keeps_load(id))
+    std::fill_n(solver_.joint_impulses.begin() + first_impulse_[id + 1] - kLoadValues, kLoadValues, Real(0));
 }
 
 void SubstepWorld::forget_joints() {
@@ -508,13 +550,16 @@ void SubstepWorld::read_bodies(btScalar timestep) {
     const btRigidBody& body = *bodies_[i];
     read_body(static_cast<int>(i));
     const btVector3 &linear = body.getLinearVelocity(), &angular = body.getAngularVelocity();
-    if (is_fast(thickness_[i], linear, angular, radii_[i], timestep))
+    if (moves_farther(sure_ways_[i], linear, angular, radii_[i], timestep))
       fast_.push_back(static_cast<int>(i));
     else
       slow_square_ = std::max(slow_square_, linear.length2());
     BodyTraits& traits = solver_.bodies.traits[i];
     put(body.getTotalForce(), traits.force);
     put(body.getTotalTorque(), traits.torque);
+    const btVector3 weight = body.getInvMass() > 0 ? body.getGravity() / body.getInvMass() : btVector3(0, 0, 0);
+    traits.falls = (body.getTotalForce() - weight).length2() <= btScalar(1e-10) * weight.length2() &&
+                   body.getTotalTorque().length2() == 0;
     traits.linear_damping = body.getLinearDamping();
     traits.angular_damping = body.getAngularDamping();
   }
@@ -597,6 +642,7 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
   solver_.bodies.resize(static_cast<int>(bodies.size()), columns_.count > 0);  // structures ask without a joint here
   radii_.resize(bodies.size());
   thickness_.resize(bodies.size());
+  sure_ways_.resize(bodies.size());
   members_.assign(bodies.empty() ? 0 : bodies.back()->getUserIndex() + 1, {0, 0});
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     const btRigidBody& body = *bodies[i];
@@ -607,6 +653,7 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
     traits.gyroscopic = body.getFlags() != 0;
     radii_[i] = radius_of(body);
     thickness_[i] = thickness_of(body);
+    sure_ways_[i] = sure_way(body, thickness_[i]);
   }
   ghost_of_.assign(bodies.size() + 1, kOwn);
   is_border_.assign(neighbours.size(), std::vector<char>(bodies.size() + 1, 0));
@@ -615,6 +662,7 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
     for (const int place : neighbours[n].border) is_border_[n][place] = 1;
   }
   set_joints(joints, self, std::move(neighbours), whole, parted, stale);
+  set_energy_limits();
 }
 
 void SubstepWorld::find_ahead(btScalar timestep) {
@@ -640,8 +688,8 @@ void SubstepWorld::find_ahead(btScalar timestep) {
   for (const int place : fast_) question.fast.push_back(way_of_place(place));
   for (const btRigidBody* body : moving_statics_) {
     const Way way = way_of_surface(*body, body->getBroadphaseHandle()->m_uniqueId);
-    if (is_fast(std::max(thickness_of(*body), thinnest_), way.moves, way.turns, way.radius, 1))
-      question.fast.push_back(way);
+    const btScalar sure = sure_way(*body, std::max(thickness_of(*body), thinnest_));
+    if (moves_farther(sure, way.moves, way.turns, way.radius, 1)) question.fast.push_back(way);
   }
   if (question.fast.empty()) return;
   question.other_way = timestep * (std::sqrt(slow_square_) + timestep * gravity_.length());
@@ -664,6 +712,7 @@ void SubstepWorld::find_ahead(btScalar timestep) {
 void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep, bool is_last) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
+  timestep_ = timestep;
   read_bodies(timestep);
   find_ahead(timestep);
   collect(dispatcher);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <compare>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "bullet/joints.h"
 #include "bullet/order.h"
 #include "bullet/parts.h"
+#include "bullet/surges.h"
 #include "substeps/solver.h"
 
 namespace lapjoint {
@@ -240,7 +242,11 @@ class SubstepWorld {
     JointBreak found;
     bool is_reported;
   };
-  std::vector<Overload> overloads(btScalar timestep) const;
+  std::vector<Overload> find_overloads(btScalar timestep);
+
+  // After `solve`: islands whose energy rises (bullet/surges.cpp).
+  bool some_body_rises() const;
+  std::vector<IslandPart> find_parts(bool all_crossing) const;
 
   // What contacts ask for their surface, if any part of a body has its own or a rule is not the default; else none.
   void set_part_surfaces(const PartTable* surfaces) { part_surfaces_ = surfaces; }
@@ -310,8 +316,15 @@ class SubstepWorld {
                       StepMeasures& into) const;
   void add_resting(StepMeasures& into) const;
   void add_to_hit(int source, Hit& hit) const;
+  void set_energy_limits();
+  double driven_work(const JointDefinition& joint, const Bodies& begin) const;
+  double axis_error(const JointDefinition& joint, const AxisDefinition& axis, const JointRow& row) const;
+  double joint_return(const JointDefinition& joint, const Bodies& begin) const;
+  double contact_return(std::size_t number) const;
   void set_sums(bool keeps);
   void keep_forces(btScalar timestep);
+  const Real* smoothed_load(int joint, btScalar timestep);
+  bool breaks(const JointDefinition& bond, const Real* sums, double force_unit) const;
   void find_touches();
   double approach(int source) const;
   double first_side(int source) const;
@@ -322,11 +335,13 @@ class SubstepWorld {
 
   JointColumns columns_;
   double length_unit_, mass_unit_;
+  static constexpr int kLoadValues = 6;   // that a bond keeps whose load is smoothed, behind its impulses
   std::vector<int> first_impulse_ = {0};  // of each joint of the scene, and where the next one's would be
   std::vector<AxisDefinition> axes_;
   std::vector<int> first_axis_ = {0};
   std::map<int, std::array<double, 2>> targets_;  // of drives, where they were set
   std::vector<std::uint8_t> locked_;
+  std::vector<std::uint8_t> ties_;  // see JointDefinition
   struct Counted {
     int joint, place;  // of its half turns
     Real known;        // to whoever asks for them
@@ -347,10 +362,10 @@ class SubstepWorld {
   AheadFinder* ahead_ = nullptr;
   btVector3 gravity_{0, 0, 0};
   btScalar thinnest_ = 0;
-  std::vector<int> fast_;                // places of fast bodies, ascending
-  std::vector<Real> radii_, thickness_;  // by place
-  Real slow_square_ = 0;                 // of the fastest of the others
-  std::vector<Watched> watched_;         // by number; of those that sleep too
+  std::vector<int> fast_;                            // places of fast bodies, ascending
+  std::vector<Real> radii_, thickness_, sure_ways_;  // by place
+  Real slow_square_ = 0;                             // of the fastest of the others
+  std::vector<Watched> watched_;                     // by number; of those that sleep too
   struct Member {
     int place;
     Real rolling;
@@ -368,6 +383,11 @@ class SubstepWorld {
     bool is_reported;
   };
   std::vector<Breakable> breakable_;  // by number
+  static constexpr Real kNoLimit = std::numeric_limits<Real>::infinity();
+  Real timestep_ = 0;                            // of the last step
+  std::vector<Real> energy_limits_;              // by place; of ghosts none
+  std::vector<std::pair<int, int>> joint_ends_;  // of all joints between bodies
+  std::vector<JointDefinition> driven_;          // with motors, drives or springs, and reported here
   std::vector<StepMeasures> measures_;
   struct MeasuredPair {
     std::uint64_t bodies;

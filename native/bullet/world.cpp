@@ -556,6 +556,7 @@ void BulletWorld::step(double timestep, int count) {
   if (substeps_) substeps_->forget_measures();
   broke_.clear();
   hits_.clear();
+  surges_.clear();
   for (int i = 0; i < count; ++i) {
     if (!substeps_) {
       world_->step_once(btScalar(timestep));
@@ -567,6 +568,8 @@ void BulletWorld::step(double timestep, int count) {
     find_step_contacts(timestep, nullptr);
     detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     substeps_->solve(dispatcher_, btScalar(timestep), i + 1 == count);
+    find_rising();
+    find_surges(nullptr);
     substeps_->write_back();
     end_kinematic_step();
     world_->clearForces();
@@ -624,6 +627,7 @@ bool BulletWorld::step_with_neighbours(double timestep, Mailboxes& mailboxes, st
   substeps_->forget_measures();
   broke_.clear();
   hits_.clear();
+  surges_.clear();
   ghosts_are_due_ |= choose;
   struct Connection {
     SubstepWorld& world;
@@ -670,7 +674,10 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
   detection_time_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   substeps_->solve(dispatcher_, btScalar(timestep), is_last);
   if (!substeps_->find_not_finite().empty()) throw MotionNotFinite();
-  ghosts_are_due_ = mailboxes.finish_step(substeps_->have_moved_far(btScalar(timestep)));
+  const unsigned says = (substeps_->have_moved_far(btScalar(timestep)) ? kMovesFar : 0) | find_rising();
+  const unsigned said = mailboxes.finish_step(says);
+  ghosts_are_due_ = said & kMovesFar;
+  find_surges(said & kRises ? &mailboxes : nullptr);
   substeps_->write_back();
   end_kinematic_step();
   substeps_->measure_mail(mailboxes);
@@ -708,7 +715,7 @@ const std::vector<PointReading>& BulletWorld::contact_points() const {
 // ---- joints that break ---------------------------------------------------------------------------------------------
 
 void BulletWorld::break_overloaded(double timestep) {
-  for (const SubstepWorld::Overload& one : substeps_->overloads(btScalar(timestep))) {
+  for (const SubstepWorld::Overload& one : substeps_->find_overloads(btScalar(timestep))) {
     if (one.is_reported) broke_.push_back(one.found);
     if (breaks_) break_joint(one.found.joint);
   }

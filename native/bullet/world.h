@@ -58,6 +58,7 @@ struct WorldSettings {
   bool has_neighbours = false;  // steps are taken together with other workers
   double timestep = 0;          // s, of the steps that `clearances` look ahead by; 0: they do not
   bool keep_forces = false;     // of the last step of a call, to be read; with the substep solver
+  bool finds_surges = true;     // with the substep solver
 };
 
 // The scene's body table, column by column; owned by the scene.
@@ -230,6 +231,7 @@ class BulletWorld {
   // In all steps of the last call.
   const std::vector<JointBreak>& breaks() const { return broke_; }
   const std::vector<Hit>& hits() const { return hits_; }
+  const std::vector<Surge>& surges() const { return surges_; }
   const std::vector<Touch>& touches() const;
   // Of the last step, with `keep_forces`; of a joint that is not here or did not exist in it, zeros. `forces` is
   // count x 6.
@@ -345,6 +347,11 @@ class BulletWorld {
   void begin_kinematic_step(double timestep);
   void end_kinematic_step();
   void look_at_sensors();
+  // Surges of a step (bullet/surges.cpp): what is found here, before it is finished, and whether other workers are to
+  // know; and what all have found.
+  static constexpr unsigned kMovesFar = 1, kRises = 2;  // what workers say as they finish a step
+  unsigned find_rising();
+  void find_surges(Mailboxes* mailboxes);
   void break_overloaded(double timestep);
   void break_joint(int joint);
   void remove_pair(int body_a, int body_b);
@@ -414,6 +421,8 @@ class BulletWorld {
   bool breaks_ = true;
   std::vector<JointBreak> broke_;
   std::vector<Hit> hits_;
+  std::vector<IslandPart> rising_;
+  std::vector<Surge> surges_;
   std::unique_ptr<SensorWatch> sensors_;
   std::vector<char> mark_;  // scratch, by body number, all zero between calls
   std::vector<ContactKey> contact_keys_;

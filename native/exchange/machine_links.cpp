@@ -266,8 +266,8 @@ bool MachineLinks::is_acceptable(const MailFrame& frame) const {
   if (frame.kind == MailFrame::kAbandoned) return frame.size == 0;
   if (frame.from >= Mailboxes::kMostWorkers) return false;
   if (frame.kind == MailFrame::kMessage) return frame.to < Mailboxes::kMostWorkers && frame.size <= room_;
-  return (frame.kind == MailFrame::kFinished || frame.kind == MailFrame::kAgreed) && frame.size == 0 &&
-         frame.to == MailFrame::kEverybody;
+  return frame.kind >= MailFrame::kFinished && frame.kind <= MailFrame::kFinished + Mailboxes::kMostSaid &&
+         frame.size == 0 && frame.to == MailFrame::kEverybody;
 }
 
 void MachineLinks::deliver(const MailFrame& frame) {
@@ -276,7 +276,7 @@ void MachineLinks::deliver(const MailFrame& frame) {
   } else if (frame.kind == MailFrame::kAbandoned) {
     Mailboxes::abandon(memory_, frame.number);
   } else {
-    Mailboxes::finish(memory_, frame.from, frame.number, frame.kind == MailFrame::kAgreed);
+    Mailboxes::finish(memory_, frame.from, frame.number, frame.kind - MailFrame::kFinished);
   }
 }
 

@@ -9,7 +9,7 @@ namespace lapjoint {
 
 // `size` bytes follow in a socket; in memory they lie in the mailbox.
 struct MailFrame {
-  enum Kind : std::uint32_t { kMessage = 1, kFinished, kAgreed, kAbandoned };
+  enum Kind : std::uint32_t { kMessage = 1, kAbandoned, kFinished = 4 };  // and up: with what a worker says
   static constexpr std::uint16_t kEverybody = 0xffff;
   std::uint32_t kind;
   std::uint16_t from, to;      // workers; what is no message is for everybody

@@ -75,6 +75,16 @@ void Mailboxes::count_from_here() {
   counts_.exchanges = 0;
 }
 
+void Mailboxes::even_out() {
+  for (int worker = 0; worker < worker_count_; ++worker) {
+    if (worker == self_ || sent_[worker] % 2) continue;
+    outgoing(worker);
+    send(worker, 0);
+  }
+  for (int worker = 0; worker < worker_count_; ++worker)
+    if (worker != self_ && received_[worker] % 2 == 0) receive(worker, 0);
+}
+
 void Mailboxes::meet() {
   const double now = thread_cpu() - counts_.wait_cpu;
   if (meeting_ == between_meetings_.size()) between_meetings_.push_back(0);
@@ -98,9 +108,9 @@ void Mailboxes::deliver(void* memory, std::size_t room, int from, int to, std::u
   into.message.set(number);
 }
 
-void Mailboxes::finish(void* memory, int number, std::uint64_t attempt, bool says_yes) {
+void Mailboxes::finish(void* memory, int number, std::uint64_t attempt, unsigned says) {
   Worker& finished = worker(memory, number);
-  if (says_yes) finished.agreed.store(attempt, std::memory_order_seq_cst);
+  finished.said[attempt % 2].store(attempt * (kMostSaid + 1) + says, std::memory_order_seq_cst);
   finished.finished.set(attempt);
 }
 
@@ -195,22 +205,22 @@ const void* Mailboxes::receive(int worker, std::size_t size) {
   return message;
 }
 
-bool Mailboxes::finish_step(bool says_yes) {
+unsigned Mailboxes::finish_step(unsigned says) {
   meet();
   Worker& own = worker(memory_, self_);
-  if (says_yes) own.agreed.store(attempt_, std::memory_order_seq_cst);
+  own.said[attempt_ % 2].store(attempt_ * (kMostSaid + 1) + says, std::memory_order_seq_cst);
   signal(own.finished, attempt_);
   bool some_elsewhere = false;
   for (int other = 0; other < worker_count_; ++other) some_elsewhere |= is_elsewhere(memory_, other);
-  if (some_elsewhere)
-    put_out({says_yes ? MailFrame::kAgreed : MailFrame::kFinished, 0, MailFrame::kEverybody, attempt_, 0});
-  bool found = says_yes;
+  if (some_elsewhere) put_out({MailFrame::kFinished + says, 0, MailFrame::kEverybody, attempt_, 0});
+  unsigned all = says;
   for (int other = 0; other < worker_count_; ++other) {
     Worker& theirs = worker(memory_, other);
     wait_for(theirs.finished, [this](std::uint64_t seen) { return seen >= attempt_; });
-    found |= theirs.agreed.load(std::memory_order_seq_cst) == attempt_;
+    const std::uint64_t said = theirs.said[attempt_ % 2].load(std::memory_order_seq_cst);
+    if (said / (kMostSaid + 1) == attempt_) all |= static_cast<unsigned>(said % (kMostSaid + 1));
   }
-  return found;
+  return all;
 }
 
 bool Mailboxes::is_abandoned() const {

@@ -56,8 +56,12 @@ class Mailboxes {
   const void* receive(int worker, std::size_t size);
   const void* receive_any(int worker);  // of any size
   // Returns once all workers have come so far, with every message read: nobody can fail in this step any more. Each
-  // says something of its own; returns whether one has said yes.
-  bool finish_step(bool says_yes = false);
+  // says something of its own, in bits up to kMostSaid; returns what all have said.
+  static constexpr unsigned kMostSaid = 3;
+  unsigned finish_step(unsigned says = 0);
+  // After that, if all workers do so: whoever exchanges one more message with all others may go on to the next step at
+  // once. Its first message there goes into the first slot, so the one before is to be in the second.
+  void even_out();
   const MailCounts& counts() const { return counts_; }  // of the last step
   void count_from_here();
   // Workers wait for each other here, all in the same order: what each computes between two such places counts for
@@ -79,7 +83,7 @@ class Mailboxes {
   static void set_carrier_sleeps(void* memory, bool sleeps);
   static std::byte* content(void* memory, std::size_t room, int from, int to, std::uint64_t number);
   static void deliver(void* memory, std::size_t room, int from, int to, std::uint64_t number, std::size_t size);
-  static void finish(void* memory, int worker, std::uint64_t attempt, bool says_yes);
+  static void finish(void* memory, int worker, std::uint64_t attempt, unsigned says);
 
  private:
   struct Slot {
@@ -87,8 +91,9 @@ class Mailboxes {
     std::uint64_t size;
   };
   struct Worker {
-    SharedNumber finished;              // the last attempt that it has
-    std::atomic<std::uint64_t> agreed;  // the last attempt at whose end it has said yes
+    SharedNumber finished;  // the last attempt that it has
+    // At its end, and the attempt; of the one before too, for others may still have to read that.
+    std::atomic<std::uint64_t> said[2];
     std::atomic<std::uint32_t> waits, elsewhere;
   };
   struct Head {

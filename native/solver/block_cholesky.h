@@ -16,6 +16,10 @@ class BlockCholesky {
   // blocks than `limit`: then there is nothing to factor.
   bool analyse(const std::vector<char>& kept, const std::vector<std::pair<int, int>>& pairs, long limit);
 
+  // So many products are little work for a structure whose joints have so many rows: one is about as much as ten
+  // updates of a row.
+  static constexpr long little_work(long joint_rows) { return 12 * joint_rows; }
+
   void clear();
   // Row-major block (row, column), to be added to; of a pair, `block(a, b)` and `block(b, a)` are each other's
   // transpose and only the one that `stored(a, b)` is true for exists.

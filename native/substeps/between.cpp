@@ -13,8 +13,19 @@ Lanes square_of(const Motion& motion) {
          motion.turned * motion.turned;
 }
 
-// Of a body, in a message.
-std::size_t motion_bytes(bool last) { return sizeof(Motion) + (last ? sizeof(Bodies::Twist) : 0); }
+// Bodies at these places, one after the other.
+template <typename One>
+One* put_each(const std::vector<int>& places, const std::vector<One>& from, void* into) {
+  auto* out = static_cast<One*>(into);
+  for (const int place : places) *out++ = from[place];
+  return out;
+}
+
+template <typename One>
+void take_each(const std::vector<int>& places, const void* from, std::vector<One>& into) {
+  const auto* in = static_cast<const One*>(from);
+  for (const int place : places) into[place] = *in++;
+}
 
 }  // namespace
 
@@ -78,13 +89,17 @@ Between::Counts Between::sum_over_workers(Counts own, const std::vector<Contact>
   const int self = mailboxes_->self();
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     if (neighbours_[n].worker < self) continue;  // which counts them
-    for (const int number : contact_orders[n]) own.fresh += contacts[number].is_new;
+    for (const int number : contact_orders[n]) {
+      own.fresh += contacts[number].is_new;
+      own.bouncing_between += contacts[number].restitution > 0;
+    }
     own.all += static_cast<long>(contact_orders[n].size());
   }
   Counts sum = own;
   exchange_with_all(own, [&](const Counts& theirs) {
     sum.fresh += theirs.fresh;
     sum.all += theirs.all;
+    sum.bouncing_between += theirs.bouncing_between;
   });
   return sum;
 }
@@ -101,40 +116,42 @@ bool Between::is_finite(const Motion& motion) {
   return std::isfinite(squares[0] + squares[1] + squares[2]);
 }
 
-void Between::send_motion(const Neighbour& neighbour, const Bodies& bodies, bool last) {
-  auto* out = static_cast<Motion*>(mailboxes_->outgoing(neighbour.worker));
-  bool finite = true;
-  for (const int place : neighbour.border) {
-    *out++ = bodies.motion[place];
-    finite &= is_finite(bodies.motion[place]);
-  }
-  if (!finite) throw MotionNotFinite();  // nothing like it is to reach bodies that had no part in it
-  auto* out_last = reinterpret_cast<Bodies::Twist*>(out);
-  if (last)
-    for (const int place : neighbour.border) *out_last++ = bodies.last[place];
-  mailboxes_->send(neighbour.worker, neighbour.border.size() * motion_bytes(last));
+std::size_t Between::motion_bytes(With with) {
+  return sizeof(Motion) + (with == With::kLast     ? sizeof(Bodies::Twist)
+                           : with == With::kComing ? sizeof(Bodies::Coming)
+                                                   : 0);
 }
 
-void Between::receive_motion(const Neighbour& neighbour, Bodies& bodies, bool last) {
-  const std::size_t size = neighbour.ghosts.size() * motion_bytes(last);
-  const auto* in = static_cast<const Motion*>(mailboxes_->receive(neighbour.worker, size));
-  for (const int place : neighbour.ghosts) bodies.motion[place] = *in++;
-  const auto* in_last = reinterpret_cast<const Bodies::Twist*>(in);
-  if (last)
-    for (const int place : neighbour.ghosts) bodies.last[place] = *in_last++;
+void Between::send_motion(const Neighbour& neighbour, const Bodies& bodies, With with) {
+  const std::vector<int>& places = neighbour.border;
+  if (!std::all_of(places.begin(), places.end(), [&](int place) { return is_finite(bodies.motion[place]); }))
+    throw MotionNotFinite();  // nothing like it is to reach bodies that had no part in it
+  void* rest = put_each(places, bodies.motion, mailboxes_->outgoing(neighbour.worker));
+  if (with == With::kLast) put_each(places, bodies.last, rest);
+  if (with == With::kComing) put_each(places, bodies.coming, rest);
+  mailboxes_->send(neighbour.worker, places.size() * motion_bytes(with));
 }
 
-template <typename Wanted, typename Sweep>
-void Between::take_turns(Bodies& bodies, bool last, Wanted&& wanted, Sweep&& sweep) {
+void Between::receive_motion(const Neighbour& neighbour, Bodies& bodies, With with) {
+  const std::vector<int>& places = neighbour.ghosts;
+  const auto* in =
+      static_cast<const Motion*>(mailboxes_->receive(neighbour.worker, places.size() * motion_bytes(with)));
+  take_each(places, in, bodies.motion);
+  const void* rest = in + places.size();
+  if (with == With::kLast) take_each(places, rest, bodies.last);
+  if (with == With::kComing) take_each(places, rest, bodies.coming);
+}
+
+template <typename Wanted, typename Reads, typename Sweep>
+void Between::take_turns(Bodies& bodies, Wanted&& wanted, Reads&& with, Sweep&& sweep) {
   if (mailboxes_) mailboxes_->meet();
   for (int turn = 0; turn < turn_count_; ++turn) {
     const auto is_due = [&](std::size_t n) { return neighbours_[n].turn == turn && wanted(rows_[n]); };
-    const auto reads_last = [&](std::size_t n) { return last && rows_[n].joints.reads_last(); };
     for (std::size_t n = 0; n < neighbours_.size(); ++n)
-      if (is_due(n)) send_motion(neighbours_[n], bodies, reads_last(n));
+      if (is_due(n)) send_motion(neighbours_[n], bodies, with(rows_[n]));
     for (std::size_t n = 0; n < neighbours_.size(); ++n) {
       if (!is_due(n)) continue;
-      receive_motion(neighbours_[n], bodies, reads_last(n));
+      receive_motion(neighbours_[n], bodies, with(rows_[n]));
       sweep(rows_[n], neighbours_[n]);
     }
   }
@@ -146,10 +163,17 @@ void Between::colour(const std::vector<Contact>& contacts, int fixed) {
   for (std::size_t n = 0; n < rows_.size(); ++n) rows_[n].contacts.colour(contacts, contact_orders[n], fixed);
 }
 
-void Between::prepare(const std::vector<Contact>& contacts, const Bodies& bodies, const ContactSettings& of_contacts,
+const std::vector<Backed>& Between::backed(const Rows& rows) const {
+  return backing_->between(static_cast<std::size_t>(&rows - rows_.data()));
+}
+
+void Between::prepare(const std::vector<Contact>& contacts, Bodies& bodies, const ContactSettings& of_contacts,
                       const JointSettings& of_joints, const std::vector<Real>& joint_impulses) {
   for (Rows& rows : rows_) {
-    rows.contacts.prepare(contacts, bodies, of_contacts);
+    {
+      const AsBacked as(backed(rows), bodies, AsBacked::Also::kFrames);
+      rows.contacts.prepare(contacts, bodies, of_contacts);
+    }
     if (!rows.joints.empty()) rows.joints.prepare(bodies, of_joints, joint_impulses);
   }
 }
@@ -157,15 +181,18 @@ void Between::prepare(const std::vector<Contact>& contacts, const Bodies& bodies
 void Between::warm_start(Bodies& bodies) const {
   for (const Rows& rows : rows_) {
     rows.joints.warm_start(bodies);
+    const AsBacked as(backed(rows), bodies);
     rows.contacts.warm_start(bodies);
   }
 }
 
 void Between::solve(Bodies& bodies) {
   take_turns(
-      bodies, true, [](const Rows&) { return true; },
+      bodies, [](const Rows&) { return true; },
+      [](const Rows& rows) { return rows.joints.reads_last() ? With::kLast : With::kNothing; },
       [&](Rows& rows, const Neighbour&) {
         rows.joints.solve(bodies);
+        const AsBacked as(backed(rows), bodies);
         rows.contacts.solve(bodies);
       });
 }
@@ -173,27 +200,37 @@ void Between::solve(Bodies& bodies) {
 Real Between::relax(Bodies& bodies, bool moved, bool poses) {
   Real residual = 0;
   take_turns(
-      bodies, false, [](const Rows&) { return true; },
+      bodies, [](const Rows&) { return true; }, [](const Rows&) { return With::kNothing; },
       [&](Rows& rows, const Neighbour& neighbour) {
         if (moved && poses)
           for (const int place : neighbour.ghosts) bodies.find_pose(place);
         if (moved) rows.joints.turn(bodies);
         residual = std::max(residual, rows.joints.relax(bodies));
+        const AsBacked as(backed(rows), bodies);
         residual = std::max(residual, rows.contacts.relax(bodies));
       });
   return residual;
 }
 
-Real Between::largest_overlap(const Bodies& bodies) const {
+Real Between::largest_overlap(Bodies& bodies) const {
   Real deepest = 0;
-  for (const Rows& rows : rows_) deepest = std::max(deepest, rows.contacts.largest_overlap(bodies));
+  for (const Rows& rows : rows_) {
+    const AsBacked as(backed(rows), bodies);
+    deepest = std::max(deepest, rows.contacts.largest_overlap(bodies));
+  }
   return deepest;
 }
 
-void Between::bounce(Bodies& bodies) {
+bool Between::impact(Bodies& bodies, bool first) {
+  bool any = false;
   take_turns(
-      bodies, false, [](const Rows& rows) { return rows.contacts.bounces(); },
-      [&](Rows& rows, const Neighbour&) { rows.contacts.bounce(bodies); });
+      bodies, [](const Rows& rows) { return rows.contacts.bounces(); },
+      [&](const Rows&) { return first ? With::kComing : With::kNothing; },
+      [&](Rows& rows, const Neighbour&) {
+        const AsBacked as(backed(rows), bodies, AsBacked::Also::kComing);
+        any |= rows.contacts.impact(bodies);
+      });
+  return any;
 }
 
 void Between::store(std::vector<Contact>& contacts, std::vector<Real>& joint_impulses) const {
@@ -213,6 +250,14 @@ void Between::add_impulses(std::vector<PointImpulses>& sums) const {
 
 void Between::add_impulses(std::vector<FrictionImpulses>& sums) const {
   for (const Rows& rows : rows_) rows.contacts.add_impulses(sums);
+}
+
+void Between::add_impacts(std::vector<PointImpulses>& sums) const {
+  for (const Rows& rows : rows_) rows.contacts.add_impacts(sums);
+}
+
+void Between::add_impacts(std::vector<FrictionImpulses>& sums) const {
+  for (const Rows& rows : rows_) rows.contacts.add_impacts(sums);
 }
 
 }  // namespace lapjoint

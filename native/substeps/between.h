@@ -7,10 +7,12 @@
 // in an order that begins with what is between workers.
 #pragma once
 
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
 #include "exchange/mailboxes.h"
+#include "substeps/backing.h"
 #include "substeps/bodies.h"
 #include "substeps/contacts.h"
 #include "substeps/joints.h"
@@ -38,37 +40,45 @@ class Between {
   // Numbers of the contacts with each neighbour's bodies, in an order that is the same on both sides.
   std::vector<std::vector<int>> contact_orders;
 
+  // How contacts see bodies; read within steps.
+  void set_backing(const Backing* backing) { backing_ = backing; }
   // Ways to the other workers for the steps to come, or none.
   void set_mailboxes(Mailboxes* mailboxes) { mailboxes_ = mailboxes; }
   // Gives every body that others have as a ghost to them, and takes theirs; before contacts are looked for.
   void exchange_states(std::vector<BodyState>& states);
-  // How many of all workers' contacts are new, and how many there are.
+  // How many of all workers' contacts are new, how many there are, and how many between workers have restitution.
   struct Counts {
-    long fresh = 0, all = 0;
+    long fresh = 0, all = 0, bouncing_between = 0;
   };
   Counts sum_over_workers(Counts own, const std::vector<Contact>& contacts);
 
   // The largest of all workers' values, the same for all of them.
   Real largest_over_workers(Real own);
+  bool any_over_workers(bool own) { return largest_over_workers(own) > 0; }
 
   static bool is_finite(const Motion& motion);
+  // Of a body, in a message.
+  static std::size_t most_bytes() { return sizeof(Motion) + std::max(sizeof(Bodies::Twist), sizeof(Bodies::Coming)); }
 
   bool needs_poses() const;
   // As the parts of a solver do.
   void colour(const std::vector<Contact>& contacts, int fixed);
-  void prepare(const std::vector<Contact>& contacts, const Bodies& bodies, const ContactSettings& of_contacts,
+  void prepare(const std::vector<Contact>& contacts, Bodies& bodies, const ContactSettings& of_contacts,
                const JointSettings& of_joints, const std::vector<Real>& joint_impulses);
   void warm_start(Bodies& bodies) const;
   void solve(Bodies& bodies);
   // `moved`: bodies have moved since the last sweep; `poses`: and somebody needs their poses.
   Real relax(Bodies& bodies, bool moved, bool poses);
+  // `first`: of a substep; what its forces will do is told too.
+  bool impact(Bodies& bodies, bool first);
   Mailboxes* mailboxes() const { return mailboxes_; }
-  Real largest_overlap(const Bodies& bodies) const;
-  void bounce(Bodies& bodies);
+  Real largest_overlap(Bodies& bodies) const;
   void store(std::vector<Contact>& contacts, std::vector<Real>& joint_impulses) const;
   void add_impulses(std::vector<Real>& sums) const;           // of joints, as JointSweeps does
   void add_impulses(std::vector<PointImpulses>& sums) const;  // of contacts, as ContactSweeps does
   void add_impulses(std::vector<FrictionImpulses>& sums) const;
+  void add_impacts(std::vector<PointImpulses>& sums) const;
+  void add_impacts(std::vector<FrictionImpulses>& sums) const;
   long row_count() const;
 
  private:
@@ -77,19 +87,24 @@ class Between {
     ContactSweeps contacts;
     JointSweeps joints;
   };
-  // Sends each neighbour of a turn the motion of its bodies, and calls `sweep` for each with theirs. `last`: with the
-  // velocities of the last substep's end, where a row between them reads these.
-  template <typename Wanted, typename Sweep>
-  void take_turns(Bodies& bodies, bool last, Wanted&& wanted, Sweep&& sweep);
-  void send_motion(const Neighbour& neighbour, const Bodies& bodies, bool last);
+  // What goes with a body's motion: the velocities of the last substep's end, or what this one will do to them.
+  enum class With { kNothing, kLast, kComing };
+  static std::size_t motion_bytes(With with);
+  // Sends each neighbour of a turn the motion of its bodies, and calls `sweep` for each with theirs. `with`: asks rows
+  // what they read besides.
+  template <typename Wanted, typename Reads, typename Sweep>
+  void take_turns(Bodies& bodies, Wanted&& wanted, Reads&& with, Sweep&& sweep);
+  const std::vector<Backed>& backed(const Rows& rows) const;
+  void send_motion(const Neighbour& neighbour, const Bodies& bodies, With with);
   // All workers at once: sends each of the others `own`, and calls `visit` with theirs.
   template <typename Value, typename Visit>
   void exchange_with_all(const Value& own, Visit&& visit);
-  void receive_motion(const Neighbour& neighbour, Bodies& bodies, bool last);
+  void receive_motion(const Neighbour& neighbour, Bodies& bodies, With with);
 
   std::vector<Neighbour> neighbours_;
   std::vector<Rows> rows_;
   int turn_count_ = 0;
+  const Backing* backing_ = nullptr;
   Mailboxes* mailboxes_ = nullptr;
 };
 

@@ -6,6 +6,27 @@ namespace {
 
 constexpr double kTurnAtOnce = 0.1;  // rad by which gyroscopic motion is taken at once
 constexpr int kMostTurns = 64;
+constexpr Real kFastSpin = Real(1e-3);  // rad in a substep: slower ones lose less than a thousandth of it in a second
+constexpr Real kLate = Real(0.5);       // share of what forces do in free flight that comes after a body has moved
+
+// Of what forces do: less is rounding, or soon nothing.
+constexpr Real kCarriesSquare = Real(1) / (64 * 64);
+
+LAPJOINT_INLINE bool carries(const Bodies::Twist& carried, const Bodies::Twist& push) {
+  const auto square = [](const Bodies::Twist& twist) {
+    const Lanes squares = twist.linear * twist.linear + twist.angular * twist.angular;
+    return squares[0] + squares[1] + squares[2];
+  };
+  return square(carried) > kCarriesSquare * square(push);
+}
+
+// Other forces than gravity change with the place, and are as they were when the step began: taken in halves, they
+// would feed an oscillation.
+LAPJOINT_INLINE bool is_in_flight(const BodyTraits& own, const Bodies::Twist& carried, const Bodies::Twist& push) {
+  return own.falls && !carries(carried, push);
+}
+
+LAPJOINT_INLINE Lanes first_three(Real value) { return {value, value, value, 0}; }
 
 // Euler's equations along principal axes; what angular velocities change by in a second.
 void euler(const double* inertia, const double* w, double* out) {
@@ -39,6 +60,23 @@ void turn_freely(const Real* inverse_inertia, double duration, double* w) {
   if (!(after > 0)) return;
   const double scale = std::sqrt(before / after);
   for (int k = 0; k < 3; ++k) w[k] *= scale;
+}
+
+// A vector turned by a rotation vector, or back.
+void turn_vector(const double* by, double sign, double* v) {
+  const double square = by[0] * by[0] + by[1] * by[1] + by[2] * by[2];
+  if (!(square > 0)) return;
+  const double angle = std::sqrt(square), first = sign * std::sin(angle) / angle,
+               second = (1 - std::cos(angle)) / square;
+  const auto across = [by](const double* of, double* out) {
+    out[0] = by[1] * of[2] - by[2] * of[1];
+    out[1] = by[2] * of[0] - by[0] * of[2];
+    out[2] = by[0] * of[1] - by[1] * of[0];
+  };
+  double once[3], twice[3];
+  across(v, once);
+  across(once, twice);
+  for (int k = 0; k < 3; ++k) v[k] += first * once[k] + second * twice[k];
 }
 
 void into_axes(const Real* axes, const Real* world, double* own) {
@@ -122,7 +160,9 @@ void Bodies::resize(int count, bool jointed) {
   traits.resize(count + 1);
   pose.resize(of_joints);
   pushed_.resize(count + 1);
+  gain.assign(count + 1, 0);
   carried_.resize(count + 1);
+  spins_.resize(count + 1);
   turned_impulses.assign(of_joints, {all(0), all(0)});
   last.resize(of_joints);
   start[count] = {{0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}, {0, 0, 0}};
@@ -131,6 +171,8 @@ void Bodies::resize(int count, bool jointed) {
 
 void Bodies::begin(Real timestep, int substeps) {
   const Real h = timestep / Real(substeps);
+  h_ = h;
+  timestep_ = timestep;
   Kept linear_kept(h), angular_kept(h);
   for (std::size_t i = 0; i < motion.size(); ++i) {
     const BodyState& state = start[i];
@@ -139,7 +181,6 @@ void Bodies::begin(Real timestep, int substeps) {
     double angular[3], torque[3];
     into_axes(state.axes, state.angular, angular);
     into_axes(state.axes, own.torque, torque);
-    if (own.gyroscopic) turn_freely(own.inverse_inertia, double(timestep) / 2, angular);
     Motion& now = motion[i];
     Twist& push = pushed_[i];
     now.linear = now.angular = now.moved = now.turned = push.linear = push.angular = all(0);
@@ -156,6 +197,7 @@ void Bodies::begin(Real timestep, int substeps) {
     push.linear[3] = linear_kept.of(own.linear_damping);
     push.angular[3] = angular_kept.of(own.angular_damping);
     frame[i].root = Lanes{Real(root), 0, 0, 0};
+    gain[i] = -kinetic_energy(now);
     carried_[i] = {all(0), all(0)};
     if (jointed_) turned_impulses[i] = {all(0), all(0)};
   }
@@ -167,28 +209,91 @@ void Bodies::take_carried() {
     carried_[i].linear = motion[i].moved;
     carried_[i].angular = motion[i].turned;
     motion[i].moved = motion[i].turned = all(0);
+    spins_[i] = 0;
+    const BodyTraits& own = traits[i];
+    if (!own.gyroscopic) continue;
+    double spin[3], root[3], square = 0;
+    for (int k = 0; k < 3; ++k) {
+      root[k] = std::sqrt(double(own.inverse_inertia[k]));
+      spin[k] = motion[i].angular[k] * root[k];
+      square += spin[k] * spin[k];
+    }
+    spins_[i] = square * h_ * h_ > kFastSpin * kFastSpin && carries(carried_[i], pushed_[i]);
+    if (spins_[i]) continue;
+    turn_freely(own.inverse_inertia, double(timestep_) / 2, spin);
+    for (int k = 0; k < 3; ++k) motion[i].angular[k] = root[k] > 0 ? Real(spin[k] / root[k]) : 0;
   }
+}
+
+// Its angular momentum stays in the world, for the axes that it has by now. What that changes its velocity by is found
+// with the inertia that all impulses of the step are taken with: so an axle takes away just what is across it.
+void Bodies::spin(int i) {
+  const Real* inverse = traits[i].inverse_inertia;
+  double turn[3], momentum[3], by[3], change[3];
+  for (int k = 0; k < 3; ++k) {
+    const double root = std::sqrt(double(inverse[k]));
+    by[k] = motion[i].angular[k] * root;
+    turn[k] = motion[i].turned[k] * root;
+  }
+  turn_vector(turn, -1, by);
+  for (int k = 0; k < 3; ++k) {
+    change[k] = momentum[k] = by[k] / inverse[k];
+    by[k] *= h_ / 2;
+  }
+  turn_vector(by, -1, change);
+  for (int k = 0; k < 3; ++k) change[k] -= momentum[k];
+  turn_vector(turn, 1, change);
+  for (int k = 0; k < 3; ++k) motion[i].angular[k] += Real(change[k] * std::sqrt(double(inverse[k])));
 }
 
 void Bodies::begin_substep() {
   for (std::size_t i = 0; i < motion.size(); ++i) {
     Motion& now = motion[i];
     const Twist& push = pushed_[i];
-    Lanes linear = (now.linear + push.linear) * push.linear[3],
-          angular = (now.angular + push.angular) * push.angular[3];
+    if (spins_[i]) spin(static_cast<int>(i));
+    const Real late = is_in_flight(traits[i], carried_[i], push) ? kLate : 0;
+    const Lanes share = all(1 - late);
+    Lanes linear = (now.linear + share * push.linear) * push.linear[3],
+          angular = (now.angular + share * push.angular) * push.angular[3];
     linear[3] = angular[3] = 0;
     if (jointed_) last[i] = {now.linear, now.angular};
     now.linear = linear + carried_[i].linear;
     now.angular = angular + carried_[i].angular;
+    linear[3] = late;
     carried_[i] = {linear, angular};
+  }
+}
+
+void Bodies::find_coming() {
+  coming.resize(motion.size());
+  for (std::size_t i = 0; i < motion.size(); ++i) {
+    const Twist &push = pushed_[i], &carried = carried_[i];
+    const Lanes share = first_three(is_in_flight(traits[i], carried, push) ? 1 - kLate : 1), whole = first_three(1);
+    coming[i] = {share * push.linear + carried.linear, share * push.angular + carried.angular,
+                 whole * push.linear + carried.linear, whole * push.angular + carried.angular};
   }
 }
 
 void Bodies::move(Real h) {
   const Lanes duration = all(h);
-  for (Motion& now : motion) {
+  for (std::size_t i = 0; i < motion.size(); ++i) {
+    Motion& now = motion[i];
     now.moved += duration * now.linear;
     now.turned += duration * now.angular;
+    Twist& before = carried_[i];
+    if (spins_[i]) {
+      const Lanes was = now.angular;
+      spin(static_cast<int>(i));
+      before.angular += now.angular - was;
+    }
+    if (!(before.linear[3] > 0)) continue;
+    const Lanes share = first_three(before.linear[3]);
+    before.linear[3] = 0;
+    const Lanes linear = share * pushed_[i].linear, angular = share * pushed_[i].angular;
+    now.linear += linear;
+    now.angular += angular;
+    before.linear += linear;
+    before.angular += angular;
   }
 }
 
@@ -215,11 +320,14 @@ void Bodies::end_substep() {
   }
 }
 
-void Bodies::finish(Real timestep) {
+void Bodies::finish(Real timestep, int substeps) {
+  const Real per_substep = Real(substeps) / timestep;
   for (int i = 0; i < fixed(); ++i) {
     BodyState& state = start[i];
     const BodyTraits& own = traits[i];
     const Motion& now = motion[i];
+    const Lanes work = pushed_[i].linear * now.moved + pushed_[i].angular * now.turned;
+    gain[i] += kinetic_energy(now) - std::max(Real(0), per_substep * (work[0] + work[1] + work[2]));
     const double root = std::sqrt(double(own.inverse_mass));
     double angular[3], turn[3], axes[9];
     for (int k = 0; k < 3; ++k) {
@@ -233,7 +341,7 @@ void Bodies::finish(Real timestep) {
     turn_axes(turn, state.axes, axes);
     straighten(axes, state.axes);
     for (int k = 0; k < 3; ++k) state.angular[k] = Real(world[k]);
-    if (!own.gyroscopic) continue;
+    if (!own.gyroscopic || spins_[i]) continue;
     for (int k = 0; k < 3; ++k)
       angular[k] = state.axes[k] * world[0] + state.axes[3 + k] * world[1] + state.axes[6 + k] * world[2];
     turn_freely(own.inverse_inertia, double(timestep) / 2, angular);

@@ -26,6 +26,7 @@ struct BodyTraits {
   Real force[3] = {0, 0, 0}, torque[3] = {0, 0, 0};
   Real linear_damping = 0, angular_damping = 0;  // share of its velocity that it loses in a second
   bool gyroscopic = false;
+  bool falls = false;  // no force but gravity
 };
 
 // Where a body is now.
@@ -37,6 +38,11 @@ struct alignas(64) Motion {
   Lanes linear, angular;  // velocity; the fourth lane is zero, here and below
   Lanes moved, turned;    // since the step began
 };
+
+inline Real kinetic_energy(const Motion& motion) {
+  const Lanes squares = motion.linear * motion.linear + motion.angular * motion.angular;
+  return Real(0.5) * (squares[0] + squares[1] + squares[2]);
+}
 
 // From a world's vector to the body's own coordinates.
 struct alignas(64) Frame {
@@ -72,17 +78,21 @@ struct Bodies {
   void resize(int count, bool jointed);
   int fixed() const { return static_cast<int>(motion.size()) - 1; }
 
-  // From `start` and `traits`. Half of what gyroscopic torques do comes before the step, half after it.
+  // From `start` and `traits`.
   void begin(Real timestep, int substeps);
-  // Adds what forces do in a substep, and what all constraints did in the last one.
+  // Adds what forces do in a substep, and what all constraints did in the last one. A body that carries nothing, as in
+  // free flight, gets half of what gravity does here and half after it has moved: so it keeps its energy. One that
+  // carries something would creep with it, and a pendulum would gain energy: its arms have turned by then.
   void begin_substep();
   void move(Real h);
   void find_poses();
   void find_pose(int place);
   void end_substep();
   // Into `start`.
-  void finish(Real timestep);
-  // Rows have put last step's impulses into `moved` and `turned`: bodies carry them into the first substep.
+  void finish(Real timestep, int substeps);
+  // Rows have put last step's impulses into `moved` and `turned`: bodies carry them into the first substep. Of a body
+  // that turns freely, half of what gyroscopic torques do comes here and half after the step: so it keeps its energy. A
+  // fast one that is held has them in each substep.
   void take_carried();
 
   struct alignas(2 * sizeof(Lanes)) Twist {
@@ -93,11 +103,27 @@ struct Bodies {
   std::vector<Twist> turned_impulses;
   // Velocities at the end of the last substep, for joints.
   std::vector<Twist> last;
+  // By how much a body's kinetic energy has grown in the step, less what forces have done for it. Where they have
+  // worked against it nothing is added: what it has gained in height does not count. Set by `finish`.
+  std::vector<Real> gain;
+
+  // What velocities will change by in the substep that is about to begin, without new impulses: before bodies move, and
+  // in all.
+  struct alignas(4 * sizeof(Lanes)) Coming {
+    Lanes linear, angular, all_linear, all_angular;
+  };
+  std::vector<Coming> coming;  // of the last `find_coming`
+  void find_coming();
 
  private:
+  void spin(int place);
+
   bool jointed_ = false;
+  Real h_ = 0, timestep_ = 0;
+  std::vector<char> spins_;    // fast, and is held
   std::vector<Twist> pushed_;  // by forces in a substep; the fourth lane: share of velocity that is kept
-  // Between substeps, what all constraints did in the last one; within one, velocities before any constraint.
+  // Between substeps, what all constraints did in the last one; within one, velocities before any constraint, and in
+  // the fourth lane the share of what forces do that is still to come.
   std::vector<Twist> carried_;
 };
 

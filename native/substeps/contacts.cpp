@@ -4,7 +4,7 @@ namespace lapjoint {
 
 namespace {
 
-constexpr int kHitPasses = 8, kBouncePasses = 8;
+constexpr int kHitPasses = 8, kBouncePasses = 16;
 // A gap that has just closed is zero but for rounding: it counts as closed, or rounding would decide which rule it has.
 constexpr Real kTouching = Real(1e-12);
 
@@ -114,7 +114,10 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
       put(settings_.shifts[contact.shift].by, shift, lane);
       shifts = true;
     }
-    const Softness& soft = contact.a == fixed || contact.b == fixed ? settings_.soft_fixed : settings_.soft;
+    const bool is_backed = settings_.is_backed && (settings_.is_backed[contact.a] || settings_.is_backed[contact.b]);
+    const Softness& soft = is_backed                                  ? settings_.soft_backed
+                           : contact.a == fixed || contact.b == fixed ? settings_.soft_fixed
+                                                                      : settings_.soft;
     group.rate[lane] = soft.rate;
     group.mass_scale[lane] = soft.mass_scale;
     group.impulse_scale[lane] = soft.impulse_scale;
@@ -193,18 +196,9 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     group.bounce = static_cast<int>(bounces_.size());
     Bounce& bounce = bounces_.emplace_back();
     bounce.restitution = restitution;
-    const Motion* motion = bodies.motion.data();
-    const Lanes3 linear_a = gather<&Motion::linear>(motion, group.a),
-                 turn_a = gather<&Motion::angular>(motion, group.a);
-    const Lanes3 linear_b = gather<&Motion::linear>(motion, group.b),
-                 turn_b = gather<&Motion::angular>(motion, group.b);
-    const Lanes straight = group.root_a * dot(group.normal, linear_a) - group.root_b * dot(group.normal, linear_b);
-    for (int p = 0; p < group.point_count; ++p) {
-      const Point& point = points_[group.first_point + p];
-      bounce.approach[p] = straight + dot(point.own_a, turn_a) - dot(point.own_b, turn_b);
-      if (group.drift >= 0) bounce.approach[p] += drifts_[group.drift].normal[p];
-      bounce.most[p] = all(0);
-    }
+    bounce.twist = all(0);
+    for (Lanes& impulse : bounce.impulse) impulse = all(0);
+    for (int k = 0; k < 2; ++k) bounce.slide[k] = bounce.roll[k] = all(0);
   }
 }
 
@@ -305,6 +299,7 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
   const Lanes yield = group.impulse_scale * inverse_or_zero(group.mass_scale);
   Lanes pushed = zero, largest_change = zero, active = all(1);
   Point* points = &points_[group.first_point];
+  [[maybe_unused]] const Bounce* bounce = group.bounce < 0 ? nullptr : &bounces_[group.bounce];
   const auto sweep_point = [&](int p) {
     Point& point = points[p];
     const Lanes gap = point.gap + apart + dot(point.own_a, turned_a) - dot(point.own_b, turned_b);
@@ -322,6 +317,10 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
       after = greater(before - point.response * mass_scale * (speed + bias) - impulse_scale * before, zero);
     } else {
       after = greater(before - point.response * (speed + greater(gap, zero) * per_h), zero);
+      if (bounce) {  // what comes fast is an impact of the next substep, which needs its speed
+        const Lanes left = where_positive(before, after, where_positive(bounce->restitution, before, after));
+        after = where_positive(-speed - all(settings_.bounce_speed), left, after);
+      }
     }
     const Lanes change = where_positive(active, after - before, zero);
     point.impulse = where_positive(active, after, before);
@@ -348,11 +347,6 @@ LAPJOINT_INLINE Lanes ContactSweeps::sweep_normals(Group& group, Velocities& v, 
   for (int p = 0; p < group.point_count; ++p) sum += points[p].impulse;
   add(pushed * group.root_a, group.normal, v.linear_a);
   add(-pushed * group.root_b, group.normal, v.linear_b);
-  if (group.bounce >= 0) {
-    Bounce& bounce = bounces_[group.bounce];
-    for (int p = 0; p < group.point_count; ++p)
-      bounce.most[p] = greater(bounce.most[p], points_[group.first_point + p].impulse);
-  }
   return largest_change;
 }
 
@@ -443,35 +437,164 @@ void ContactSweeps::move_surfaces() {
       points_[group.first_point + p].gap += h * drifts_[group.drift].normal[p];
 }
 
-void ContactSweeps::bounce(Bodies& bodies) {
-  if (bounces_.empty()) return;
-  Motion* motion = bodies.motion.data();
-  const Lanes threshold = all(settings_.bounce_speed), zero = all(0);
-  for (Group& group : groups_) {
-    if (group.bounce < 0) continue;
-    const Bounce& bounce = bounces_[group.bounce];
-    Velocities v(motion, group);
-    for (int turn = 0; turn < kBouncePasses * group.point_count; ++turn) {
-      const int p = turn % group.point_count;
-      Point& point = points_[group.first_point + p];
-      const Lanes straight =
-          group.root_a * dot(group.normal, v.linear_a) - group.root_b * dot(group.normal, v.linear_b);
-      Lanes speed = straight + dot(point.own_a, v.angular_a) - dot(point.own_b, v.angular_b);
-      if (group.drift >= 0) speed += drifts_[group.drift].normal[p];
-      const Lanes wanted = point.impulse - point.response * (speed + bounce.restitution * bounce.approach[p]);
-      // Only where it came fast and has touched.
-      Lanes after = where_positive(-bounce.approach[p] - threshold, greater(wanted, zero), point.impulse);
-      after = where_positive(bounce.most[p], where_positive(bounce.restitution, after, point.impulse), point.impulse);
-      const Lanes change = after - point.impulse;
-      point.impulse = after;
-      add(change * group.root_a, group.normal, v.linear_a);
-      add(-change * group.root_b, group.normal, v.linear_b);
-      add(change, point.own_a, v.angular_a);
-      add(-change, point.own_b, v.angular_b);
-    }
-    v.write(motion, group);
+// ---- impacts -------------------------------------------------------------------------------------------------------
+
+// Of points of four contacts: speeds before, and those to have after it. `closes`: one for those that take part.
+struct ContactSweeps::Hit {
+  Lanes speed[Contact::kPoints], wanted[Contact::kPoints], closes[Contact::kPoints];
+};
+
+// Speeds of a group's points along their normals, and whether any bounces and comes faster than the threshold.
+LAPJOINT_INLINE bool ContactSweeps::comes_fast(const Group& group, const Velocities& v, Lanes* speed) const {
+  const Lanes straight = group.root_a * dot(group.normal, v.linear_a) - group.root_b * dot(group.normal, v.linear_b);
+  const Point* points = &points_[group.first_point];
+  const Lanes zero = all(0), threshold = all(settings_.bounce_speed);
+  Lanes fastest = zero;
+  for (int p = 0; p < group.point_count; ++p) {
+    speed[p] = straight + dot(points[p].own_a, v.angular_a) - dot(points[p].own_b, v.angular_b);
+    if (group.drift >= 0) speed[p] += drifts_[group.drift].normal[p];
+    fastest = greater(fastest, where_positive(points[p].inertia, -speed[p] - threshold, zero));
   }
+  return largest(where_positive(bounces_[group.bounce].restitution, fastest, zero)) > 0;
 }
+
+// Nearly always none does: what the substep will do to bodies need not be found then.
+bool ContactSweeps::any_comes_fast(const Bodies& bodies) const {
+  if (bounces_.empty()) return false;
+  Lanes speed[Contact::kPoints];
+  for (const Group& group : groups_)
+    if (group.bounce >= 0 && comes_fast(group, Velocities(bodies.motion.data(), group), speed)) return true;
+  return false;
+}
+
+bool ContactSweeps::impact(Bodies& bodies) {
+  if (bounces_.empty()) return false;
+  bool any = false;
+  for (Group& group : groups_)
+    if (group.bounce >= 0 && impact_group(group, bodies)) any = true;
+  return any;
+}
+
+bool ContactSweeps::impact_group(Group& group, Bodies& bodies) {
+  Motion* motion = bodies.motion.data();
+  Velocities v(motion, group);
+  Bounce& bounce = bounces_[group.bounce];
+  const Point* points = &points_[group.first_point];
+  const Lanes zero = all(0), threshold = all(settings_.bounce_speed), h = all(settings_.h);
+  const auto straight = [&](const Lanes3& a, const Lanes3& b) {
+    return group.root_a * dot(group.normal, a) - group.root_b * dot(group.normal, b);
+  };
+  Hit hit;
+  if (!comes_fast(group, v, hit.speed)) return false;
+
+  const Lanes3 moved_a = gather<&Motion::moved>(motion, group.a), moved_b = gather<&Motion::moved>(motion, group.b);
+  const Lanes3 turned_a = gather<&Motion::turned>(motion, group.a), turned_b = gather<&Motion::turned>(motion, group.b);
+  const Bodies::Coming* coming = bodies.coming.data();
+  using Coming = Bodies::Coming;
+  const Lanes3 turn_a = gather<&Coming::angular>(coming, group.a), turn_b = gather<&Coming::angular>(coming, group.b);
+  const Lanes3 all_turn_a = gather<&Coming::all_angular>(coming, group.a),
+               all_turn_b = gather<&Coming::all_angular>(coming, group.b);
+  const Lanes apart = straight(moved_a, moved_b);
+  const Lanes at_once = straight(gather<&Coming::linear>(coming, group.a), gather<&Coming::linear>(coming, group.b));
+  const Lanes whole =
+      straight(gather<&Coming::all_linear>(coming, group.a), gather<&Coming::all_linear>(coming, group.b));
+  const Lanes square = bounce.restitution * bounce.restitution, twice_per_h = all(2 / settings_.h);
+  Lanes active = zero;
+  for (int p = 0; p < group.point_count; ++p) {
+    const Point& point = points[p];
+    const Lanes speed = hit.speed[p];
+    const Lanes gap = point.gap + apart + dot(point.own_a, turned_a) - dot(point.own_b, turned_b);
+    const Lanes next = speed + at_once + dot(point.own_a, turn_a) - dot(point.own_b, turn_b);
+    const Lanes change = whole + dot(point.own_a, all_turn_a) - dot(point.own_b, all_turn_b);
+    hit.closes[p] = where_positive(-(gap + h * next), where_positive(point.inertia, all(1), zero), zero);
+    const Lanes fast = -speed - threshold;
+    active = greater(active, where_positive(fast, hit.closes[p], zero));
+    // As fast as it will be at the surface, a share of that back, and up to where it is now.
+    const Lanes fall = twice_per_h * change * greater(gap, zero);
+    const Lanes after = root(greater(square * greater(speed * speed - fall, zero) + fall, zero));
+    hit.wanted[p] = where_positive(fast, after, -bounce.restitution * speed);
+  }
+  active = where_positive(bounce.restitution, active, zero);
+  if (!(largest(active) > 0)) return false;
+  for (int p = 0; p < group.point_count; ++p) hit.closes[p] = where_positive(active, hit.closes[p], zero);
+  Lanes pressure;
+  part(group, hit, v, bounce, pressure);
+  rub(group, pressure, v, bounce);
+  v.write(motion, group);
+  return true;
+}
+
+// Impulses after which points have the velocities that they are to have, or larger ones; in `pressure`, their sums.
+void ContactSweeps::part(const Group& group, const Hit& hit, Velocities& v, Bounce& bounce, Lanes& pressure) {
+  const Point* points = &points_[group.first_point];
+  const Drift* drift = group.drift < 0 ? nullptr : &drifts_[group.drift];
+  const int count = group.point_count;
+  Lanes straight = group.root_a * dot(group.normal, v.linear_a) - group.root_b * dot(group.normal, v.linear_b);
+  Lanes impulse[Contact::kPoints] = {all(0), all(0), all(0), all(0)};
+  const auto speed_of = [&](int p) {
+    const Lanes speed = straight + dot(points[p].own_a, v.angular_a) - dot(points[p].own_b, v.angular_b);
+    return drift ? speed + drift->normal[p] : speed;
+  };
+  const auto apply = [&](int p, Lanes change) {
+    impulse[p] += change;
+    straight += change * group.squares;
+    add(change, points[p].own_a, v.angular_a);
+    add(-change, points[p].own_b, v.angular_b);
+  };
+  const int passes = count > 1 ? kBouncePasses : 1;
+  for (int pass = 0; pass < passes; ++pass)
+    for (int k = 0; k < count; ++k) {
+      const int p = pass % 2 ? count - 1 - k : k;
+      const Lanes wanted = impulse[p] + points[p].response * (hit.wanted[p] - speed_of(p));
+      apply(p, where_positive(hit.closes[p], greater(wanted, all(0)) - impulse[p], all(0)));
+    }
+  if (count > 1) {
+    // Passes leave something undone. As a whole the impact has the restitution that it should, and never makes energy.
+    Lanes change = all(0), wanted = all(0), before = all(0);
+    for (int p = 0; p < count; ++p) {
+      change += impulse[p] * (speed_of(p) - hit.speed[p]);
+      wanted += impulse[p] * (hit.wanted[p] - hit.speed[p]);
+      before += impulse[p] * hit.speed[p];
+    }
+    const Lanes scale = where_positive(change, lesser(wanted, before * Real(-2)) * inverse_or_zero(change), all(1));
+    for (int p = 0; p < count; ++p) apply(p, (scale - all(1)) * impulse[p]);
+  }
+  pressure = all(0);
+  for (int p = 0; p < count; ++p) {
+    pressure += impulse[p];
+    bounce.impulse[p] += impulse[p];
+  }
+  add(pressure * group.root_a, group.normal, v.linear_a);
+  add(-pressure * group.root_b, group.normal, v.linear_b);
+}
+
+// Friction of an impact: what its impulses allow.
+void ContactSweeps::rub(const Group& group, Lanes pressure, Velocities& v, Bounce& bounce) {
+  const Drift* drift = group.drift < 0 ? nullptr : &drifts_[group.drift];
+  const Lanes3 across[2] = {group.tangent, cross(group.normal, group.tangent)};
+  const Lanes limit = group.friction * pressure;
+  if (group.point_count > 1) {
+    Lanes speed = dot(group.twist_a, v.angular_a) - dot(group.twist_b, v.angular_b);
+    if (drift) speed += drift->twist;
+    const Lanes most = limit * group.lever;
+    const Lanes twist = lesser(greater(-group.twist_response * speed, -most), most);
+    bounce.twist += twist;
+    add(twist, group.twist_a, v.angular_a);
+    add(-twist, group.twist_b, v.angular_b);
+  }
+  const auto sweep = [&](Across rows, Lanes root_a, Lanes root_b, Lanes most, const Lanes* drifts, Lanes* into) {
+    rows.impulse[0] = rows.impulse[1] = all(0);
+    sweep_across(across, root_a, root_b, most, drifts, rows, v);
+    for (int k = 0; k < 2; ++k) into[k] += rows.impulse[k];
+  };
+  if (group.rolling >= 0) {
+    const Rolling& roll = rolling_[group.rolling];
+    sweep(roll.across, all(0), all(0), roll.arm * pressure, drift ? drift->roll : nullptr, bounce.roll);
+  }
+  sweep(group.slide, group.root_a, group.root_b, limit, drift ? drift->slide : nullptr, bounce.slide);
+}
+
+// ---- what became of them -------------------------------------------------------------------------------------------
 
 Real ContactSweeps::largest_overlap(const Bodies& bodies) const {
   const Motion* motion = bodies.motion.data();
@@ -490,54 +613,119 @@ Real ContactSweeps::largest_overlap(const Bodies& bodies) const {
   return largest(deepest);
 }
 
-void ContactSweeps::add_impulses(std::vector<PointImpulses>& sums) const {
+template <typename Visit>
+void ContactSweeps::each_group(Visit&& visit) const {
   const int* members = lanes_.data();
   for (const Group& group : groups_) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (members[lane] == Colours::kEmpty) continue;
-      PointImpulses& sum = sums[members[lane]];
-      for (int p = 0; p < group.point_count; ++p) sum[p] += points_[group.first_point + p].impulse[lane];
-    }
+    visit(group, members);
     members += kLanes;
   }
 }
 
-ContactSweeps::Friction ContactSweeps::friction_of(const Group& group) const {
+template <typename Of>
+static void add_points(const Of& impulse, int count, const int* members, std::vector<PointImpulses>& sums) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (members[lane] == Colours::kEmpty) continue;
+    for (int p = 0; p < count; ++p) sums[members[lane]][p] += impulse(p)[lane];
+  }
+}
+
+void ContactSweeps::add_impulses(std::vector<PointImpulses>& sums) const {
+  each_group([&](const Group& group, const int* members) {
+    const auto impulse = [&](int p) { return points_[group.first_point + p].impulse; };
+    add_points(impulse, group.point_count, members, sums);
+  });
+}
+
+void ContactSweeps::add_impacts(std::vector<PointImpulses>& sums) const {
+  each_group([&](const Group& group, const int* members) {
+    if (group.bounce < 0) return;
+    const auto impulse = [&](int p) { return bounces_[group.bounce].impulse[p]; };
+    add_points(impulse, group.point_count, members, sums);
+  });
+}
+
+// `roll`: or null.
+ContactSweeps::Friction ContactSweeps::friction_of(const Group& group, const Lanes* slide, Lanes twist,
+                                                   const Lanes* roll) const {
   const Lanes3 second = cross(group.normal, group.tangent);
-  Friction friction{group.slide.impulse[0] * group.tangent, group.twist * group.normal};
-  add(group.slide.impulse[1], second, friction.tangential);
-  if (group.rolling >= 0) {
-    const Across& roll = rolling_[group.rolling].across;
-    add(roll.impulse[0], group.tangent, friction.angular);
-    add(roll.impulse[1], second, friction.angular);
+  Friction friction{slide[0] * group.tangent, twist * group.normal};
+  add(slide[1], second, friction.tangential);
+  if (roll) {
+    add(roll[0], group.tangent, friction.angular);
+    add(roll[1], second, friction.angular);
   }
   return friction;
 }
 
-void ContactSweeps::add_impulses(std::vector<FrictionImpulses>& sums) const {
-  const int* members = lanes_.data();
-  for (const Group& group : groups_) {
-    const Friction friction = friction_of(group);
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (members[lane] == Colours::kEmpty) continue;
-      FrictionImpulses& sum = sums[members[lane]];
-      const auto add_to = [lane](const Lanes3& from, Real* into) {
-        into[0] += from.x[lane];
-        into[1] += from.y[lane];
-        into[2] += from.z[lane];
-      };
-      add_to(friction.tangential, sum.tangential);
-      add_to(friction.angular, sum.angular);
-    }
-    members += kLanes;
+void ContactSweeps::add_friction(const Friction& friction, const int* members,
+                                 std::vector<FrictionImpulses>& sums) const {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (members[lane] == Colours::kEmpty) continue;
+    FrictionImpulses& sum = sums[members[lane]];
+    const auto add_to = [lane](const Lanes3& from, Real* into) {
+      into[0] += from.x[lane];
+      into[1] += from.y[lane];
+      into[2] += from.z[lane];
+    };
+    add_to(friction.tangential, sum.tangential);
+    add_to(friction.angular, sum.angular);
   }
 }
 
+void ContactSweeps::add_surface_work(std::vector<Real>& sums) const {
+  each_group([&](const Group& group, const int* members) {
+    if (group.drift < 0) return;
+    Lanes impulse[Contact::kPoints];
+    for (int p = 0; p < group.point_count; ++p) impulse[p] = points_[group.first_point + p].impulse;
+    const Lanes* roll = group.rolling < 0 ? nullptr : rolling_[group.rolling].across.impulse;
+    add_work(group, impulse, group.slide.impulse, group.twist, roll, members, sums);
+  });
+}
+
+void ContactSweeps::add_surface_work_of_impacts(std::vector<Real>& sums) const {
+  each_group([&](const Group& group, const int* members) {
+    if (group.drift < 0 || group.bounce < 0) return;
+    const Bounce& bounce = bounces_[group.bounce];
+    add_work(group, bounce.impulse, bounce.slide, bounce.twist, group.rolling < 0 ? nullptr : bounce.roll, members,
+             sums);
+  });
+}
+
+// What a surface that moves does with these impulses.
+void ContactSweeps::add_work(const Group& group, const Lanes* impulse, const Lanes* slide, const Lanes& twist,
+                             const Lanes* roll, const int* members, std::vector<Real>& sums) const {
+  const Drift& drift = drifts_[group.drift];
+  Lanes work = -(twist * drift.twist);
+  for (int p = 0; p < group.point_count; ++p) work -= impulse[p] * drift.normal[p];
+  for (int k = 0; k < 2; ++k) {
+    work -= slide[k] * drift.slide[k];
+    if (roll) work -= roll[k] * drift.roll[k];
+  }
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (members[lane] != Colours::kEmpty) sums[members[lane]] += work[lane];
+}
+
+void ContactSweeps::add_impulses(std::vector<FrictionImpulses>& sums) const {
+  each_group([&](const Group& group, const int* members) {
+    const Lanes* roll = group.rolling < 0 ? nullptr : rolling_[group.rolling].across.impulse;
+    add_friction(friction_of(group, group.slide.impulse, group.twist, roll), members, sums);
+  });
+}
+
+void ContactSweeps::add_impacts(std::vector<FrictionImpulses>& sums) const {
+  each_group([&](const Group& group, const int* members) {
+    if (group.bounce < 0) return;
+    const Bounce& bounce = bounces_[group.bounce];
+    add_friction(friction_of(group, bounce.slide, bounce.twist, bounce.roll), members, sums);
+  });
+}
+
 void ContactSweeps::store(std::vector<Contact>& contacts) const {
-  const int* members = lanes_.data();
   const Real in_step = Real(settings_.substeps);
-  for (const Group& group : groups_) {
-    const Friction friction = friction_of(group);
+  each_group([&](const Group& group, const int* members) {
+    const Lanes* roll = group.rolling < 0 ? nullptr : rolling_[group.rolling].across.impulse;
+    const Friction friction = friction_of(group, group.slide.impulse, group.twist, roll);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (members[lane] == Colours::kEmpty) continue;
       Contact& contact = contacts[members[lane]];
@@ -551,8 +739,7 @@ void ContactSweeps::store(std::vector<Contact>& contacts) const {
         out[k][2] = in_step * parts[k]->z[lane];
       }
     }
-    members += kLanes;
-  }
+  });
 }
 
 }  // namespace lapjoint

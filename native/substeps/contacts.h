@@ -57,9 +57,11 @@ struct FrictionImpulses {
 };
 
 struct ContactSettings {
-  Softness soft, soft_fixed;  // between bodies; with one that cannot move
-  Real push_speed = 0;        // most that an overlap is taken back by [length/s]
-  Real bounce_speed = 0;      // from which there is restitution
+  Softness soft, soft_fixed;        // between bodies; with one that cannot move
+  Softness soft_backed;             // with one that has others behind it
+  const char* is_backed = nullptr;  // by place, which these are; or none is
+  Real push_speed = 0;              // most that an overlap is taken back by [length/s]
+  Real bounce_speed = 0;            // from which there is restitution
   Real h = 0;
   int substeps = 1;
   const Surface* surfaces = nullptr;
@@ -78,14 +80,23 @@ class ContactSweeps {
   void move_surfaces();
   // The largest change of a row's velocity.
   Real relax(Bodies& bodies);
+  // Restitution, before a substep's forces: of contacts with points that come fast and whose gaps close within it, one
+  // after the other. Whether there was any. Impulses are no part of what the next substep begins with.
   bool bounces() const { return !bounces_.empty(); }
-  void bounce(Bodies& bodies);
+  bool any_comes_fast(const Bodies& bodies) const;
+  bool impact(Bodies& bodies);
   // The deepest overlap, for how far bodies have moved.
   Real largest_overlap(const Bodies& bodies) const;
   void store(std::vector<Contact>& contacts) const;
   // Of this substep, to those of each contact.
   void add_impulses(std::vector<PointImpulses>& sums) const;
   void add_impulses(std::vector<FrictionImpulses>& sums) const;
+  // The same of what moving surfaces do for the bodies on them.
+  void add_surface_work(std::vector<Real>& sums) const;
+  void add_surface_work_of_impacts(std::vector<Real>& sums) const;
+  // Those of impacts, of the whole step.
+  void add_impacts(std::vector<PointImpulses>& sums) const;
+  void add_impacts(std::vector<FrictionImpulses>& sums) const;
   long row_count() const { return row_count_; }
 
  private:
@@ -116,22 +127,34 @@ class ContactSweeps {
     Across across;
   };
   struct Bounce {
-    Lanes restitution, approach[Contact::kPoints], most[Contact::kPoints];
+    Lanes restitution;
+    Lanes impulse[Contact::kPoints], slide[2], twist, roll[2];  // of impacts in this step
   };
   // What surfaces that cannot be moved add to the velocities of rows.
   struct Drift {
     Lanes normal[Contact::kPoints], slide[2], twist, roll[2];
   };
+  void add_work(const Group& group, const Lanes* impulse, const Lanes* slide, const Lanes& twist, const Lanes* roll,
+                const int* members, std::vector<Real>& sums) const;
   struct Velocities;
   // Of a group's friction, in the world.
   struct Friction {
     Lanes3 tangential, angular;
   };
-  Friction friction_of(const Group& group) const;
+  Friction friction_of(const Group& group, const Lanes* slide, Lanes twist, const Lanes* roll) const;
+  // `visit` gets each group with its contacts' numbers.
+  template <typename Visit>
+  void each_group(Visit&& visit) const;
+  void add_friction(const Friction& friction, const int* members, std::vector<FrictionImpulses>& sums) const;
 
   void prepare_group(Group& group, const std::vector<Contact>& contacts, const int* members, const Bodies& bodies);
   void prepare_drift(Group& group, const std::vector<Contact>& contacts, const int* members, const Lanes3* place,
                      const Lanes3& middle, int fixed);
+  bool comes_fast(const Group& group, const Velocities& v, Lanes* speed) const;
+  bool impact_group(Group& group, Bodies& bodies);
+  struct Hit;
+  void part(const Group& group, const Hit& hit, Velocities& v, Bounce& bounce, Lanes& pressure);
+  void rub(const Group& group, Lanes pressure, Velocities& v, Bounce& bounce);
   template <bool kBias>
   Real sweep(Bodies& bodies);
   template <bool kBias, bool kDrifts>

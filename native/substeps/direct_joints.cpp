@@ -10,12 +10,11 @@ namespace lapjoint {
 
 namespace {
 
-constexpr double kHold = 1e6;       // how stiff a row is, against what it needs alone
 constexpr double kMostTurn = 0.04;  // rad that corrections may turn a body by in a step
-
-double product(const double* a, const double* b) {
-  return (a[0] * b[0] + a[2] * b[2] + a[4] * b[4]) + (a[1] * b[1] + a[3] * b[3] + a[5] * b[5]);
-}
+constexpr double kEndless = 1e30;   // a bound that is none
+// rad: bonded bodies that turned by less since their rows were made keep these, and the factored matrix with them. What
+// stands still is factored once a step, and not once more in every substep.
+constexpr double kLeastTurn = 1e-5;
 
 void add(double factor, const double* a, double* out) {
   for (int k = 0; k < 6; ++k) out[k] += factor * a[k];
@@ -28,7 +27,7 @@ void add_product(double factor, const double* a, const double* b, double* block)
 int locked_rows(const JointDefinition& joint) {
   int count = 0;
   for (int axis = 0; axis < 6; ++axis) count += joint.locked >> axis & 1;
-  return count;
+  return std::max(count, 1);
 }
 
 }  // namespace
@@ -47,17 +46,20 @@ void DirectJoints::choose(std::vector<JointDefinition>& joints, const std::vecto
   // Bodies that joints tie together, through bodies that can move.
   UnionFind groups(fixed);
   for (const JointDefinition& joint : joints)
-    if (joint.locked && joint.a < fixed && joint.b < fixed) groups.unite(joint.a, joint.b);
+    if (joint.ties && joint.a < fixed && joint.b < fixed) groups.unite(joint.a, joint.b);
   std::map<int, std::vector<int>> of_group;
   for (std::size_t i = 0; i < joints.size(); ++i)
-    if (joints[i].locked)
+    if (joints[i].ties)
       of_group[groups.find(joints[i].a < fixed ? joints[i].a : joints[i].b)].push_back(static_cast<int>(i));
   used_.clear();
   const auto of_structure = [&](const std::vector<int>& members) {
-    for (const int i : members)
+    bool is_bonded = false;
+    for (const int i : members) {
       for (const int place : {joints[i].a, joints[i].b})
         if (choices[place] != choice) return choices[place];
-    return choice;
+      is_bonded |= joints[i].bond != JointDefinition::kNoBond;
+    }
+    return is_bonded ? JointChoice::kDirect : choice;
   };
   for (const auto& [first, members] : of_group)
     if (const JointChoice own = of_structure(members); own != JointChoice::kSwept)
@@ -115,6 +117,8 @@ void DirectJoints::add_link(Structure& structure, JointDefinition& from, const L
   Link& link = structure.links.emplace_back(ends);
   link.joint = static_cast<int>(joints_.size());
   from.direct = true;
+  if (&structure != &shared_) structure.is_bonded |= from.bond != JointDefinition::kNoBond;
+  structure.has_elastic |= from.bond == JointDefinition::kElastic;
   joints_.push_back(from);
   const JointDefinition& joint = joints_.back();
   link.is_point = joint.is_point();
@@ -126,10 +130,13 @@ void DirectJoints::add_link(Structure& structure, JointDefinition& from, const L
     }
   link.locked_count = static_cast<int>(rows_.size()) - link.first_row;
   for (int k = 0; k < joint.axis_count; ++k)
-    if ((*axes_)[joint.first_axis + k].kind == AxisDefinition::kDrive) {
-      rows_.emplace_back();
-      rows_.back().axis = joint.first_axis + k;
-      rows_.back().target = joint.first_impulse + 6 + k;
+    if (const AxisDefinition& axis = (*axes_)[joint.first_axis + k]; axis.is_solved_at_once()) {
+      Row& row = rows_.emplace_back();
+      row.axis = joint.first_axis + k;
+      row.target = joint.first_impulse + 6 + k;
+      row.kind = axis.kind == AxisDefinition::kDrive  ? Row::kDrive
+                 : axis.kind == AxisDefinition::kDrag ? Row::kFriction
+                                                      : Row::kBounded;
     }
   link.row_count = static_cast<int>(rows_.size()) - link.first_row;
   if (!link.is_own) return;
@@ -152,7 +159,7 @@ void DirectJoints::choose_shared(std::vector<JointDefinition>& own, std::vector<
   const int fixed = static_cast<int>(bodies.size());
   const auto body_of = [fixed](const JointDefinition& joint) { return joint.a < fixed ? joint.a : joint.b; };
   const auto has_label = [&](const JointDefinition& joint) {
-    return joint.locked && !joint.direct && std::binary_search(wanted.begin(), wanted.end(), labels[body_of(joint)]);
+    return joint.ties && !joint.direct && std::binary_search(wanted.begin(), wanted.end(), labels[body_of(joint)]);
   };
   std::vector<int>& places = shared_.places;
   std::vector<char> is_kept(fixed, 0), is_tied(fixed, 0);
@@ -228,10 +235,11 @@ void DirectJoints::choose_shared(std::vector<JointDefinition>& own, std::vector<
 // ---- a step's rows
 // -----------------------------------------------------------------------------------------------------
 
-void DirectJoints::prepare(Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses,
+void DirectJoints::prepare(Bodies& bodies, const JointSettings& settings, const std::vector<Real>& impulses,
                            Mailboxes* mailboxes) {
-  h_ = h;
-  substeps_ = substeps;
+  h_ = settings.h;
+  substeps_ = settings.substeps;
+  push_speed_ = settings.push_speed;
   failed_ = 0;
   mailboxes_ = mailboxes;
   shared_.pushed.clear();
@@ -247,6 +255,7 @@ void DirectJoints::prepare(Bodies& bodies, Real h, int substeps, const std::vect
 }
 
 void DirectJoints::prepare_rows(Structure& structure, Bodies& bodies, const std::vector<Real>& impulses) {
+  if (&structure != &shared_) structure.bounded_rows = 0;
   for (const Link& link : structure.links) {
     for (int k = 0; k < link.row_count; ++k) {
       Row& row = rows_[link.first_row + k];
@@ -258,94 +267,145 @@ void DirectJoints::prepare_rows(Structure& structure, Bodies& bodies, const std:
     for (int k = link.locked_count; k < link.row_count; ++k) {
       Row& row = rows_[link.first_row + k];
       const AxisDefinition& axis = (*axes_)[row.axis];
-      row.inertia = JointSweeps::inertia_of(joint, axis, bodies);
-      row.is_swept = DriveResponse::of_drive(axis.stiffness, axis.damping, row.inertia, h_, axis.is_angular()).is_exact;
-      row.is_held = false;
       row.half_turns = axis.counted ? double(impulses[joint.kept_place()]) : 0;
+      const double most = double(axis.force) * double(h_);
+      row.low = axis.is_limit() ? 0 : axis.kind == AxisDefinition::kEqual ? -kEndless : -most;
+      row.high = axis.is_limit() || axis.kind == AxisDefinition::kEqual ? kEndless : most;
+      row.place = Row::kIn;
+      if (row.kind == Row::kFriction)
+        for (int i = 0; i < 3; ++i) row.about[i] = i == axis.axis - 3;
+      if (row.kind == Row::kDrive) {
+        row.inertia = JointSweeps::inertia_of(joint, axis, bodies);
+        const auto response = DriveResponse::of_drive(axis.stiffness, axis.damping, row.inertia, h_, axis.is_angular());
+        if (response.is_exact) row.place = Row::kSwept;
+      }
+      if (&structure != &shared_ && row.place != Row::kSwept)
+        structure.bounded_rows += row.low > -kEndless || row.high < kEndless;
     }
     put_rows(link, bodies);
     for (int k = 0; k < link.row_count; ++k) {
       Row& row = rows_[link.first_row + k];
-      if (row.is_drive()) {
-        row.impulse = row.is_swept ? 0 : double(impulses[row.target]) / substeps_;
+      if (row.kind != Row::kDrive) {
+        row.inertia = row_product(row.own_a, row.own_a) + row_product(row.own_b, row.own_b);
+        row.stiffness = Row::hard_stiffness(row.inertia);
+      }
+      if (joint.bond != JointDefinition::kNoBond) row.stiffness = joint.bond_stiffness[std::max(k - 2, 0)];
+      if (row.place == Row::kSwept) continue;
+      const double last = double(impulses[row.target]) / substeps_;
+      if (row.kind == Row::kLocked) {
+        row.impulse = last;
         continue;
       }
-      row.stiffness = kHold / std::max(product(row.own_a, row.own_a) + product(row.own_b, row.own_b), 1e-300);
-      row.impulse = double(impulses[row.target]) / substeps_;
+      if (row.kind == Row::kBounded || row.kind == Row::kDrive) {
+        row.begin(last);
+        continue;
+      }
+      begin_friction(link, &row, bodies, impulses);
+      k += 2;
     }
-    put_drives(link, bodies);
+    if (joint.bond == JointDefinition::kElastic)
+      for (int k = 0; k < link.locked_count; ++k)
+        rows_[link.first_row + k].stiffness *= double(h_) * (double(h_) + joint.bond_damping_time);
+    put_other_axes(link);
+    if (structure.has_elastic) put_elastic(link);
+  }
+  if (structure.is_bonded) note_turns(structure, bodies);
+}
+
+// Elastic bonds are springs: what they do for where they are is no gap that is to be closed.
+void DirectJoints::put_elastic(const Link& link) {
+  const JointDefinition& joint = joints_[link.joint];
+  if (joint.bond != JointDefinition::kElastic) return;
+  for (int k = 0; k < link.locked_count; ++k) {
+    Row& row = rows_[link.first_row + k];
+    row.next_pull = double(h_) * joint.bond_stiffness[std::max(k - 2, 0)] * row.error;
+    row.error = 0;
   }
 }
 
-// What drives do where they are, once their rows are there.
-void DirectJoints::put_drives(const Link& link, Bodies& bodies) {
+void DirectJoints::note_turns(Structure& structure, const Bodies& bodies) {
+  structure.turned.clear();
+  for (const int place : structure.places) structure.turned.push_back(bodies.motion[place].turned);
+}
+
+bool DirectJoints::has_turned(const Structure& structure, const Bodies& bodies) {
+  double most = 0;
+  for (std::size_t i = 0; i < structure.places.size(); ++i) {
+    const int place = structure.places[i];
+    const Lanes turned = bodies.motion[place].turned - structure.turned[i];
+    const Real* inverse_inertia = bodies.traits[place].inverse_inertia;
+    double square = 0;
+    for (int k = 0; k < 3; ++k) square += double(turned[k]) * double(turned[k]) * double(inverse_inertia[k]);
+    most = std::max(most, square);
+  }
+  return most > kLeastTurn * kLeastTurn;
+}
+
+void DirectJoints::begin_friction(const Link& link, Row* rows, const Bodies& bodies,
+                                  const std::vector<Real>& impulses) {
   const JointDefinition& joint = joints_[link.joint];
+  double of_ends[2][6], last[3], square = 0;
+  for (int side = 0; side < 2; ++side) {
+    const Motion& motion = bodies.motion[side == 0 ? joint.a : joint.b];
+    for (int i = 0; i < 3; ++i) of_ends[side][i] = motion.linear[i], of_ends[side][3 + i] = motion.angular[i];
+  }
+  for (int k = 0; k < 3; ++k) {
+    Row& row = rows[k];
+    row.inertia = row_product(row.own_a, row.own_a) + row_product(row.own_b, row.own_b);
+    const double speed = row.velocity(of_ends[0], of_ends[1]);
+    square += speed * speed;
+    last[k] = double(impulses[row.target]) / substeps_;
+  }
+  BallFriction(rows).begin(last, std::sqrt(square));
+}
+
+// What rows of axes that are not locked do where they are, once they are there.
+void DirectJoints::put_other_axes(const Link& link) {
+  const double h = h_;
   for (int k = link.locked_count; k < link.row_count; ++k) {
     Row& row = rows_[link.first_row + k];
-    if (row.is_swept) continue;
+    if (row.place == Row::kSwept) continue;
     const AxisDefinition& axis = (*axes_)[row.axis];
-    const double h = h_, most = double(axis.force) * h;
-    row.stiffness = h * (h * double(axis.stiffness) + double(axis.damping));
-    row.next_pull = h * double(axis.stiffness) * row.error;
-    if (axis.is_angular()) {  // no faster than what bodies hold keeps up with, besides what holds a load
-      const double reach = DriveResponse::kMostTurn / h * (row.stiffness + 1 / row.inertia);
-      row.next_pull = std::clamp(row.next_pull, -row.impulse - reach, -row.impulse + reach);
+    if (row.kind == Row::kFriction) {
+      for (int i = 0; i < 3; ++i) rows_[link.first_row + k + i].error = 0;
+      BallFriction(&row).begin_substep();
+      k += 2;
+    } else if (row.kind == Row::kDrive) {
+      row.stiffness = h * (h * double(axis.stiffness) + double(axis.damping));
+      row.next_pull = h * double(axis.stiffness) * row.error;
+      if (axis.is_angular()) {  // no faster than what bodies hold keeps up with, besides what holds a load
+        const double reach = DriveResponse::kMostTurn / h * (row.stiffness + 1 / row.inertia);
+        row.next_pull = std::clamp(row.next_pull, -row.impulse - reach, -row.impulse + reach);
+      }
+      row.next_pull -= h * double(axis.damping) * double(axis.velocity);
+      row.error = 0;               // it is no gap
+    } else if (axis.is_limit()) {  // what is left of the way to it may be gone within the substep
+      row.pull = row.next_pull = row.stiffness * std::max(row.error, 0.0) / h;
+      row.error = std::clamp(row.error, -push_speed_ * h, 0.0);
+    } else if (axis.kind == AxisDefinition::kMotor) {
+      row.pull = row.next_pull = -row.stiffness * double(axis.value);
+      row.error = 0;
     }
-    row.next_pull -= h * double(axis.damping) * double(axis.velocity);
-    row.error = 0;  // it is no gap
-    if (!row.is_held) continue;
-    double speed = 0;
-    for (int i = 0; i < 3; ++i)
-      speed += row.own_a[i] * double(bodies.motion[joint.a].linear[i]) +
-               row.own_a[3 + i] * double(bodies.motion[joint.a].angular[i]) +
-               row.own_b[i] * double(bodies.motion[joint.b].linear[i]) +
-               row.own_b[3 + i] * double(bodies.motion[joint.b].angular[i]);
-    const double wanted = -row.stiffness * speed - row.next_pull;
-    row.is_held = std::abs(wanted) >= most && (wanted > 0) == (row.impulse > 0);
   }
 }
 
 // Drives pull for where they are as the substep begins, also once bodies have moved.
 void DirectJoints::begin_drives(const Structure& structure) {
-  for (const Link& link : structure.links)
-    for (int r = link.first_row + link.locked_count; r < link.first_row + link.row_count; ++r)
-      rows_[r].pull = rows_[r].next_pull;
-}
-
-// Of a solution that is there but for the impulses: drives that would do more than they can do as much as they can from
-// now on. Whether there are any: without their rows it is another one.
-bool DirectJoints::hold_drives(const Structure& structure, Bodies& bodies) {
-  bool found = false;
   for (const Link& link : structure.links) {
-    const JointDefinition& joint = joints_[link.joint];
-    for (int r = link.first_row + link.locked_count; r < link.first_row + link.row_count; ++r) {
-      Row& row = rows_[r];
-      if (row.is_out()) continue;
-      const double most = double((*axes_)[row.axis].force) * double(h_);
-      const double before = &structure == &shared_ ? 0 : row.impulse;  // see set_impulses
-      const double impulse = before + row.stiffness * (row.lack - product(row.own_a, &values_[6 * link.a]) -
-                                                       product(row.own_b, &values_[6 * link.b]));
-      if (!(std::abs(impulse) > most)) continue;
-      const double change = std::copysign(most, impulse) - row.impulse;
-      for (int k = 0; k < 3; ++k) {
-        bodies.motion[joint.a].linear[k] += Real(change * row.own_a[k]);
-        bodies.motion[joint.a].angular[k] += Real(change * row.own_a[3 + k]);
-        bodies.motion[joint.b].linear[k] += Real(change * row.own_b[k]);
-        bodies.motion[joint.b].angular[k] += Real(change * row.own_b[3 + k]);
-      }
-      row.impulse += change;
-      row.is_held = found = true;
-    }
+    const bool is_elastic = structure.has_elastic && joints_[link.joint].bond == JointDefinition::kElastic;
+    for (int r = link.first_row + (is_elastic ? 0 : link.locked_count); r < link.first_row + link.row_count; ++r)
+      rows_[r].pull = rows_[r].next_pull;
   }
-  return found;
 }
 
-// Rows for where bodies are. What their impulses do to the bodies changes with them.
-void DirectJoints::put_rows(const Link& link, Bodies& bodies) {
+// Rows for where bodies are. What their impulses do to the bodies changes with them. Unless it `turns`: then only
+// errors are new.
+void DirectJoints::put_rows(const Link& link, Bodies& bodies, bool turns) {
   const JointDefinition& joint = joints_[link.joint];
   const Frame* frames[2] = {&bodies.frame[joint.a], &bodies.frame[joint.b]};
   Bodies::Twist* more[2] = {&bodies.turned_impulses[joint.a], &bodies.turned_impulses[joint.b]};
   const auto put_all = [&](Row& row, int side, const double* along, const double* about) {
+    if (!turns) return;
     double* own = side == 0 ? row.own_a : row.own_b;
     for (int i = 0; i < 3; ++i) {
       more[side]->linear[i] += Real(row.impulse * (along[i] - own[i]));
@@ -381,14 +441,17 @@ void DirectJoints::put_rows(const Link& link, Bodies& bodies) {
       rows_[link.first_row + k].error = (poses[0]->position[k] - poses[1]->position[k]) + (arms[0][k] - arms[1][k]);
     if (link.row_count == 3) return;
   }
-  JointRow made[6 + 6];
-  JointSweeps::rows_of(joint, bodies, made);
+  std::vector<JointRow>& made = made_;
+  made.resize(link.row_count + 6);
+  JointSweeps::rows_of(joint, bodies, made.data());
   for (int k = link.locked_count; k < link.row_count; ++k) {
     Row& row = rows_[link.first_row + k];
     const AxisDefinition& axis = (*axes_)[row.axis];
-    JointSweeps::row_of(joint, axis.axis, bodies, made[k]);
+    made[k] = row.kind == Row::kFriction ? JointSweeps::row_about(joint, row.about, bodies)
+                                         : JointSweeps::row_of_axis(joint, axis, bodies);
     const double place = made[k].error;
-    row.error = (axis.counted ? JointSweeps::angle_of(place, row.half_turns) : place) - double(axis.value);
+    row.error = double(axis.sign()) *
+                ((axis.counted ? JointSweeps::angle_of(place, row.half_turns) : place) - double(axis.value));
   }
   for (int k = link.is_point ? 3 : 0; k < link.row_count; ++k) {
     Row& row = rows_[link.first_row + k];
@@ -399,7 +462,7 @@ void DirectJoints::put_rows(const Link& link, Bodies& bodies) {
       const double about[3] = {sign * own[0], sign * own[1], sign * own[2]};
       put_all(row, side, along, about);
     }
-    if (!row.is_drive()) row.error = made[k].error;
+    if (row.kind == Row::kLocked) row.error = made[k].error;
   }
 }
 
@@ -476,13 +539,28 @@ void DirectJoints::warm_start(const Structure& structure, Bodies& bodies) const 
   }
 }
 
-void DirectJoints::store(std::vector<Real>& impulses) const {
-  for (const Row& row : rows_)
-    if (!row.is_swept) impulses[row.target] = Real(row.impulse * substeps_);
+template <typename Visit>
+void DirectJoints::each_impulse(Visit&& visit) {
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    Row& row = rows_[r];
+    if (row.place == Row::kSwept) continue;
+    if (row.kind != Row::kFriction) {
+      visit(row.target, row.impulse);
+      continue;
+    }
+    double about[3];
+    BallFriction(&row).impulse(about);
+    for (int k = 0; k < 3; ++k) visit(rows_[r + k].target, about[k]);
+    r += 2;
+  }
 }
 
-void DirectJoints::add_impulses(std::vector<Real>& sums) const {
-  for (const Row& row : rows_) sums[row.target] += Real(row.impulse);
+void DirectJoints::store(std::vector<Real>& impulses) {
+  each_impulse([&](int target, double impulse) { impulses[target] = Real(impulse * substeps_); });
+}
+
+void DirectJoints::add_impulses(std::vector<Real>& sums) {
+  each_impulse([&](int target, double impulse) { sums[target] += Real(impulse); });
 }
 
 // ---- substeps
@@ -491,24 +569,32 @@ void DirectJoints::add_impulses(std::vector<Real>& sums) const {
 void DirectJoints::turn(Bodies& bodies) {
   for (Structure& structure : structures_) {
     if (!structure.works) continue;
-    for (const Link& link : structure.links) {
-      put_rows(link, bodies);
-      put_drives(link, bodies);
-    }
+    const bool turns = !structure.is_bonded || structure.bounded_rows > 0 || has_turned(structure, bodies);
+    turn_rows(structure, bodies, turns);
+    if (!turns) continue;
     structure.works = factor(structure);
     failed_ += !structure.works;
   }
   if (!interface_.takes_part() || !mailboxes_ || !shared_.works) return;
-  for (const Link& link : shared_.links) {
-    put_rows(link, bodies);
-    put_drives(link, bodies);
+  bool turns = true;  // the same in all workers that have a part of one
+  if (shared_.is_bonded && shared_.bounded_rows == 0) turns = interface_.any(*mailboxes_, has_turned(shared_, bodies));
+  turn_rows(shared_, bodies, turns);
+  if (turns) factor_shared(false);
+}
+
+void DirectJoints::turn_rows(Structure& structure, Bodies& bodies, bool turns) {
+  for (const Link& link : structure.links) {
+    put_rows(link, bodies, turns);
+    put_other_axes(link);
+    if (structure.has_elastic) put_elastic(link);
   }
-  factor_shared(false);
+  if (structure.is_bonded && turns) note_turns(structure, bodies);
 }
 
 void DirectJoints::read_velocities(const Structure& structure, const Bodies& bodies) {
   const std::size_t count = structure.places.size();
   velocity_.assign(6 * (count + 1), 0.0);
+  arrived_.assign(6 * (count + 1), 0.0);
   for (std::size_t i = 0; i < count; ++i) {
     const Motion& motion = bodies.motion[structure.places[i]];
     for (int k = 0; k < 3; ++k) {
@@ -526,7 +612,7 @@ void DirectJoints::solve(Bodies& bodies) {
   }
   for (Structure& structure : structures_) {
     begin_drives(structure);
-    while (structure.works && !solve(structure, bodies)) refactor(structure);
+    if (structure.works) solve(structure, bodies);
   }
 }
 
@@ -535,12 +621,30 @@ void DirectJoints::refactor(Structure& structure) {
   failed_ += !structure.works;
 }
 
-// Whether it did: some drives may have come to do as much as they can instead.
-bool DirectJoints::solve(Structure& structure, Bodies& bodies) {
+// Whether rows have changed places, and it is to be solved again.
+bool DirectJoints::change_places(Structure& structure, int pass, double share) {
+  if (keeps_places_) return false;
+  const auto of_link = [share](const Link&) { return share; };
+  if (!active_set_.change(structure.links, rows_, total_, h_,
+                          ActiveSet::Pass::of_one_worker(pass, structure.bounded_rows), of_link))
+    return false;
+  for (const ActiveSet::Arrival& arrival : active_set_.arrivals())
+    for (std::vector<double>* into : {&velocity_, &arrived_}) {
+      add(arrival.by, arrival.row->own_a, &(*into)[6 * arrival.link->a]);
+      add(arrival.by, arrival.row->own_b, &(*into)[6 * arrival.link->b]);
+    }
+  std::fill(velocity_.end() - 6, velocity_.end(), 0.0);
+  refactor(structure);
+  return structure.works;
+}
+
+void DirectJoints::solve(Structure& structure, Bodies& bodies) {
   const double per_h = -1 / double(h_), most_turn = kMostTurn / substeps_;
-  {
-    const std::size_t count = structure.places.size();
-    read_velocities(structure, bodies);
+  const std::size_t count = structure.places.size();
+  read_velocities(structure, bodies);
+  double share = 1;
+  bool is_far = false;
+  for (int pass = 0;; ++pass) {
     // Side by side: what velocities lack, and what errors ask for.
     values_.assign(12 * (count + 1), 0.0);
     for (const Link& link : structure.links) {
@@ -548,8 +652,8 @@ bool DirectJoints::solve(Structure& structure, Bodies& bodies) {
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
         if (row.is_out()) continue;
-        row.lack = -(row.impulse + row.pull) / row.stiffness - product(row.own_a, &velocity_[6 * link.a]) -
-                   product(row.own_b, &velocity_[6 * link.b]);
+        row.lack =
+            -(row.impulse + row.pull) / row.stiffness - row.velocity(&velocity_[6 * link.a], &velocity_[6 * link.b]);
         const double lack = row.stiffness * row.lack, wanted = row.stiffness * per_h * row.error;
         for (int k = 0; k < 6; ++k) {
           at_a[k] += lack * row.own_a[k];
@@ -572,32 +676,36 @@ bool DirectJoints::solve(Structure& structure, Bodies& bodies) {
       most = std::max(most, square);
     }
     most = std::sqrt(most) * double(h_);
-    const double share = most > most_turn ? most_turn / most : 1;
-    const bool is_far = share < 1;
+    share = most > most_turn ? most_turn / most : 1;
+    is_far = share < 1;
+    structure.pushed.clear();
     if (is_far) structure.pushed.assign(6 * (count + 1), 0.0);
+    if (structure.bounded_rows > 0) total_.assign(6 * (count + 1), 0.0);
     for (std::size_t i = 0; i < count; ++i)
       for (int k = 0; k < 6; ++k) {
         const double asked = values_[12 * i + 6 + k];
         if (is_far) structure.pushed[6 * i + k] = share * asked;
         values_[6 * i + k] = values_[12 * i + k] + (is_far ? 0 : asked);
+        if (structure.bounded_rows > 0)
+          total_[6 * i + k] = velocity_[6 * i + k] + values_[6 * i + k] + (is_far ? share * asked : 0);
       }
     std::fill(values_.begin() + static_cast<std::ptrdiff_t>(6 * count), values_.end(), 0.0);
-    if (hold_drives(structure, bodies)) {
-      structure.pushed.clear();
-      return false;
-    }
+    if (structure.bounded_rows == 0 || !change_places(structure, pass, share)) break;
+  }
+  if (!structure.works) {
+    structure.pushed.clear();
+    std::fill(values_.begin(), values_.end(), 0.0);
+  } else {
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
         if (row.is_out()) continue;
-        row.impulse +=
-            row.stiffness * (row.lack + (is_far ? 0 : per_h * row.error) - product(row.own_a, &values_[6 * link.a]) -
-                             product(row.own_b, &values_[6 * link.b]));
+        row.impulse += row.stiffness * (row.lack + (is_far ? 0 : per_h * row.error) -
+                                        row.velocity(&values_[6 * link.a], &values_[6 * link.b]));
       }
-    write_velocities(structure, bodies);
-    if (is_far) push(structure, 1, bodies);
   }
-  return true;
+  write_velocities(structure, bodies);
+  if (!structure.pushed.empty()) push(structure, 1, bodies);
 }
 
 // What large errors ask for is for moving alone: taken back, it leaves no speed. The relaxing sweep would leave some,
@@ -625,46 +733,60 @@ void DirectJoints::push(const Structure& structure, double sign, Bodies& bodies)
 void DirectJoints::relax(Bodies& bodies) {
   if (interface_.takes_part() && mailboxes_ && shared_.works) relax_shared(bodies);
   for (Structure& structure : structures_)
-    while (structure.works && !relax(structure, bodies)) refactor(structure);
+    if (structure.works) relax(structure, bodies);
 }
 
-bool DirectJoints::relax(const Structure& structure, Bodies& bodies) {
-  {
-    const std::size_t count = structure.places.size();
-    read_velocities(structure, bodies);
+std::vector<double> DirectJoints::begin_sharing(Bodies& bodies) {
+  std::vector<double> before;
+  for (const Row& row : rows_) before.push_back(row.impulse);
+  keeps_places_ = true;
+  relax(bodies);
+  keeps_places_ = false;
+  for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].impulse -= before[i];
+  return before;
+}
+
+void DirectJoints::relax(Structure& structure, Bodies& bodies) {
+  const std::size_t count = structure.places.size();
+  read_velocities(structure, bodies);
+  for (int pass = 0;; ++pass) {
     values_.assign(6 * (count + 1), 0.0);
     for (const Link& link : structure.links) {
       double *at_a = &values_[6 * link.a], *at_b = &values_[6 * link.b];
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
         if (row.is_out()) continue;
-        row.lack = -(row.impulse + row.pull) / row.stiffness - product(row.own_a, &velocity_[6 * link.a]) -
-                   product(row.own_b, &velocity_[6 * link.b]);
+        row.lack =
+            -(row.impulse + row.pull) / row.stiffness - row.velocity(&velocity_[6 * link.a], &velocity_[6 * link.b]);
         add(row.stiffness * row.lack, row.own_a, at_a);
         add(row.stiffness * row.lack, row.own_b, at_b);
       }
     }
     std::fill(values_.end() - 6, values_.end(), 0.0);
     structure.matrix->solve_one(values_.data());
-    if (hold_drives(structure, bodies)) return false;
+    if (structure.bounded_rows == 0) break;
+    total_.resize(values_.size());
+    for (std::size_t i = 0; i < values_.size(); ++i) total_[i] = velocity_[i] + values_[i];
+    if (!change_places(structure, pass, 0)) break;
+  }
+  if (!structure.works)
+    std::fill(values_.begin(), values_.end(), 0.0);
+  else
     for (const Link& link : structure.links)
       for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
         Row& row = rows_[r];
         if (row.is_out()) continue;
-        row.impulse += row.stiffness *
-                       (row.lack - product(row.own_a, &values_[6 * link.a]) - product(row.own_b, &values_[6 * link.b]));
+        row.impulse += row.stiffness * (row.lack - row.velocity(&values_[6 * link.a], &values_[6 * link.b]));
       }
-    write_velocities(structure, bodies);
-  }
-  return true;
+  write_velocities(structure, bodies);
 }
 
 void DirectJoints::write_velocities(const Structure& structure, Bodies& bodies) const {
   for (std::size_t i = 0; i < structure.places.size(); ++i) {
     Motion& motion = bodies.motion[structure.places[i]];
     for (int k = 0; k < 3; ++k) {
-      motion.linear[k] += Real(values_[6 * i + k]);
-      motion.angular[k] += Real(values_[6 * i + 3 + k]);
+      motion.linear[k] += Real(arrived_[6 * i + k] + values_[6 * i + k]);
+      motion.angular[k] += Real(arrived_[6 * i + 3 + k] + values_[6 * i + 3 + k]);
     }
   }
 }
@@ -702,7 +824,7 @@ void DirectJoints::solve_interface(int sides) {
 }
 
 // Asks for new velocities, not for what changes: so no worker needs those of another's bodies.
-void DirectJoints::solve_shared(Bodies& bodies) {
+void DirectJoints::solve_shared(Bodies& bodies, int pass) {
   const double per_h = -1 / double(h_), most_turn = kMostTurn / substeps_;
   const std::size_t count = shared_.places.size();
   values_.assign(12 * (count + 1), 0.0);
@@ -764,24 +886,44 @@ void DirectJoints::solve_shared(Bodies& bodies) {
   for (const Link& link : shared_.links) {
     const bool is_far = most_[label_at(link.a < static_cast<int>(count) ? link.a : link.b)] < 1;
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r)
-      rows_[r].lack = rows_[r].is_drive() ? -rows_[r].pull / rows_[r].stiffness : is_far ? 0 : per_h * rows_[r].error;
+      rows_[r].lack = -rows_[r].pull / rows_[r].stiffness + (is_far ? 0 : per_h * rows_[r].error);
   }
-  if (hold_shared(bodies)) return solve_shared(bodies);
+  if (change_shared_places(bodies, pass, true)) return solve_shared(bodies, pass + 1);
+  if (!shared_.works) return;
   set_impulses(bodies);
   push(shared_, 1, bodies);
 }
 
-// All workers that have a part of a structure take its rows out together, or none does.
-bool DirectJoints::hold_shared(Bodies& bodies) {
-  if (!limits_drives_) return false;
-  std::fill(values_.end() - 6, values_.end(), 0.0);
-  if (!interface_.any(*mailboxes_, hold_drives(shared_, bodies))) return false;
+// All workers that have a part of a structure change places of its rows together, or none does.
+bool DirectJoints::change_shared_places(Bodies& bodies, int pass, bool errors) {
+  if (shared_.bounded_rows == 0 || keeps_places_) return false;
+  const std::size_t count = shared_.places.size();
+  total_.assign(6 * (count + 1), 0.0);
+  for (std::size_t i = 0; i < 6 * count; ++i) total_[i] = values_[i] + (errors ? shared_.pushed[i] : 0);
+  const std::vector<int>& labels = interface_.labels();
+  const auto share = [&](const Link& link) {
+    if (!errors) return 0.0;
+    const int label = shared_labels_[link.a < static_cast<int>(count) ? link.a : link.b];
+    return most_[static_cast<std::size_t>(std::lower_bound(labels.begin(), labels.end(), label) - labels.begin())];
+  };
+  const bool found = active_set_.change(shared_.links, rows_, total_, h_,
+                                        ActiveSet::Pass::of_several(pass, shared_.bounded_rows), share);
+  for (const ActiveSet::Arrival& arrival : active_set_.arrivals()) {
+    const JointDefinition& joint = joints_[arrival.link->joint];
+    for (int k = 0; k < 3; ++k) {
+      bodies.motion[joint.a].linear[k] += Real(arrival.by * arrival.row->own_a[k]);
+      bodies.motion[joint.a].angular[k] += Real(arrival.by * arrival.row->own_a[3 + k]);
+      bodies.motion[joint.b].linear[k] += Real(arrival.by * arrival.row->own_b[k]);
+      bodies.motion[joint.b].angular[k] += Real(arrival.by * arrival.row->own_b[3 + k]);
+    }
+  }
+  if (!interface_.any(*mailboxes_, found)) return false;
   shared_.pushed.clear();
   factor_shared(false);
   return shared_.works;
 }
 
-void DirectJoints::relax_shared(Bodies& bodies) {
+void DirectJoints::relax_shared(Bodies& bodies, int pass) {
   const std::size_t count = shared_.places.size();
   values_.assign(6 * (count + 1), 0.0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -805,8 +947,9 @@ void DirectJoints::relax_shared(Bodies& bodies) {
   solve_interface(1);
   for (const Link& link : shared_.links)
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r)
-      rows_[r].lack = rows_[r].is_drive() ? -rows_[r].pull / rows_[r].stiffness : 0;
-  if (hold_shared(bodies)) return relax_shared(bodies);
+      rows_[r].lack = -rows_[r].pull / rows_[r].stiffness;
+  if (change_shared_places(bodies, pass, false)) return relax_shared(bodies, pass + 1);
+  if (!shared_.works) return;
   set_impulses(bodies);
 }
 
@@ -820,8 +963,7 @@ void DirectJoints::set_impulses(Bodies& bodies) {
     for (int r = link.first_row; r < link.first_row + link.row_count; ++r) {
       Row& row = rows_[r];
       if (row.is_out()) continue;
-      double impulse = row.stiffness *
-                       (row.lack - product(row.own_a, &values_[6 * link.a]) - product(row.own_b, &values_[6 * link.b]));
+      double impulse = row.stiffness * (row.lack - row.velocity(&values_[6 * link.a], &values_[6 * link.b]));
       add(impulse - row.impulse, row.own_a, &changes_[6 * link.a]);
       add(impulse - row.impulse, row.own_b, &changes_[6 * link.b]);
       row.impulse = impulse;

@@ -13,9 +13,11 @@
 // joints of, and what is left is solved by each of them alike (substeps/interface_matrix.h). Joints between two workers
 // have their rows in both; the first of the two puts them into the matrix.
 //
-// So are drives of its joints that are too stiff to be followed by sweeps: rows as soft as the drive is, whose impulse
-// is its force at the end of the substep. One that would do more than it can is held at its largest force, and its row
-// is out of the matrix, until it would do less.
+// So is what its joints have on their other axes: limits, motors, friction, distances, as hard rows; drives that are
+// too stiff to be followed by sweeps, as rows that are as soft as the drive is, whose impulse is its force at the end
+// of the substep. Each has bounds of its impulse: see substeps/active_set.h. Swept beside the matrix, they would
+// diverge: what a row does is many times what is left of it once the structure has answered, as soon as masses are
+// unequal.
 #pragma once
 
 #include <map>
@@ -25,6 +27,8 @@
 #include <vector>
 
 #include "solver/block_cholesky.h"
+#include "substeps/active_set.h"
+#include "substeps/ball_friction.h"
 #include "substeps/interface_matrix.h"
 #include "substeps/joints.h"
 #include "substeps/structures.h"
@@ -44,19 +48,29 @@ class DirectJoints {
                      const std::vector<int>& bodies, const std::vector<int>& labels, const std::vector<int>& wanted);
   // Whether this worker has nothing to do here, nor to ask the others for.
   bool empty() const { return joints_.empty() && !asks_; }
-  // Whether any drive of the scene has a largest force.
-  void set_limits_drives(bool limits) { limits_drives_ = limits; }
+  // How many rows with bounds structures across workers have: the same in all workers that have a part of any.
+  void set_shared_bounds(int count) { shared_.bounded_rows = count; }
+  // Whether any structure across workers has bonds: the same.
+  void set_shared_bonds(bool any) { shared_.is_bonded = any; }
   // Whether structures across workers may be solved here, by this worker or others.
   void set_asks(bool asks) { asks_ = asks; }
 
-  void prepare(Bodies& bodies, Real h, int substeps, const std::vector<Real>& impulses, Mailboxes* mailboxes);
+  void prepare(Bodies& bodies, const JointSettings& settings, const std::vector<Real>& impulses, Mailboxes* mailboxes);
   void warm_start(Bodies& bodies) const;
   void solve(Bodies& bodies);
   void take_back(Bodies& bodies);  // once bodies have moved
   void turn(Bodies& bodies);       // as JointSweeps does
   void relax(Bodies& bodies);
-  void store(std::vector<Real>& impulses) const;
-  void add_impulses(std::vector<Real>& sums) const;  // as JointSweeps does
+  // Velocities that were changed outside of it are shared out within structures. No row changes its place for it, nor
+  // begins the next solution with what it does for it: `read` is called while rows have that as their impulses.
+  template <typename Read>
+  void share_out(Bodies& bodies, Read&& read) {
+    const std::vector<double> before = begin_sharing(bodies);
+    read();
+    for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].impulse = before[i];
+  }
+  void store(std::vector<Real>& impulses);
+  void add_impulses(std::vector<Real>& sums);  // as JointSweeps does
 
   int structure_count() const { return static_cast<int>(structures_.size()); }
   int joint_count() const { return static_cast<int>(joints_.size()); }
@@ -65,35 +79,16 @@ class DirectJoints {
   long row_count() const { return static_cast<long>(rows_.size()); }
 
  private:
-  struct Row {
-    double own_a[6], own_b[6];  // Jacobian: along, about
-    double error, stiffness, impulse;
-    double lack;                     // what its velocity lacks, or, across workers, is to be
-    int target;                      // where its impulse is kept
-    int axis = -1;                   // of a drive, in the list of axes
-    double pull = 0, next_pull = 0;  // of a drive: impulse for where it is as a substep begins, this one and the next
-    double inertia = 0, half_turns = 0;
-    bool is_swept = false, is_held = false;  // not solved here; at its largest force
-
-    bool is_drive() const { return axis >= 0; }
-    bool is_out() const { return is_swept || is_held; }  // of the matrix
-  };
-  // A joint's rows, and the blocks of the matrix that they are part of.
-  struct Link {
-    int joint;
-    int a, b;  // rows of the structure's matrix; one past the last: cannot move
-    int first_row = 0, row_count = 0;
-    int locked_count = 0;  // rows of locked axes, which come first
-    double *of_a = nullptr, *of_b = nullptr, *of_both = nullptr;
-    bool b_first = false;  // in the block of both
-    bool is_point = false;
-    bool is_own = true;  // in this worker's matrix
-  };
+  using Row = DirectRow;
+  using Link = DirectLink;
   struct Structure {
     std::vector<Link> links;
     std::vector<int> places;  // of its bodies
     std::unique_ptr<BlockCholesky> matrix;
     bool works = true;
+    int bounded_rows = 0;
+    bool is_bonded = false, has_elastic = false;
+    std::vector<Lanes> turned;   // of its bodies, own coordinates, when its rows were made
     std::vector<double> pushed;  // what errors ask of its bodies' velocities, for as long as they move
   };
   using Pairs = std::vector<std::pair<int, int>>;
@@ -105,22 +100,30 @@ class DirectJoints {
   void assemble(Structure& structure);
   bool factor(Structure& structure);
   static void add_point(const Row* rows, double (Row::*own)[6], double (Row::*other)[6], double* block);
-  void put_rows(const Link& link, Bodies& bodies);
-  void put_drives(const Link& link, Bodies& bodies);
-  bool hold_drives(const Structure& structure, Bodies& bodies);
+  std::vector<double> begin_sharing(Bodies& bodies);
+  void begin_friction(const Link& link, Row* rows, const Bodies& bodies, const std::vector<Real>& impulses);
+  void put_rows(const Link& link, Bodies& bodies, bool turns = true);
+  void put_elastic(const Link& link);
+  static bool has_turned(const Structure& structure, const Bodies& bodies);
+  static void note_turns(Structure& structure, const Bodies& bodies);
+  void turn_rows(Structure& structure, Bodies& bodies, bool turns);
+  void put_other_axes(const Link& link);
+  template <typename Visit>
+  void each_impulse(Visit&& visit);
   void begin_drives(const Structure& structure);
   void refactor(Structure& structure);
-  bool solve(Structure& structure, Bodies& bodies);
-  bool relax(const Structure& structure, Bodies& bodies);
+  void solve(Structure& structure, Bodies& bodies);
+  void relax(Structure& structure, Bodies& bodies);
+  bool change_places(Structure& structure, int pass, double share);
   void read_velocities(const Structure& structure, const Bodies& bodies);
   void write_velocities(const Structure& structure, Bodies& bodies) const;
 
   // Of structures across workers.
   void factor_shared(bool first);
   void solve_interface(int sides);
-  void solve_shared(Bodies& bodies);
-  bool hold_shared(Bodies& bodies);
-  void relax_shared(Bodies& bodies);
+  void solve_shared(Bodies& bodies, int pass = 0);
+  bool change_shared_places(Bodies& bodies, int pass, bool errors);
+  void relax_shared(Bodies& bodies, int pass = 0);
   void set_impulses(Bodies& bodies);
   void push(const Structure& structure, double sign, Bodies& bodies) const;
   void warm_start(const Structure& structure, Bodies& bodies) const;
@@ -136,15 +139,19 @@ class DirectJoints {
   InterfaceMatrix::Part part_;
   std::vector<double> kept_values_, changes_, most_;
   Mailboxes* mailboxes_ = nullptr;
-  bool asks_ = false, limits_drives_ = false;
+  bool asks_ = false, keeps_places_ = false;
   // By how much work it may be and how bodies are joined: what is known of it, or nothing where it is more. Kept while
   // it is used.
   using Patterns = std::map<std::tuple<long, int, Pairs>, std::shared_ptr<const BlockCholesky>>;
   Patterns patterns_, used_;
   std::vector<Row> rows_;
+  std::vector<JointRow> made_;
   // Six numbers for each body of a structure and one more that stays zero.
   std::vector<double> velocity_, values_;
+  std::vector<double> arrived_, total_;  // what rows that came to a bound have changed; velocities with all changes
+  ActiveSet active_set_;
   Real h_ = 0;
+  double push_speed_ = 0;
   int substeps_ = 1, failed_ = 0;
 };
 

@@ -4,12 +4,15 @@
 
 #include "substeps/drive_response.h"
 #include "substeps/stance.h"
+#include "substeps/union_find.h"
 
 namespace lapjoint {
 
 namespace {
 
 constexpr Real kFar = Real(1e30);
+constexpr int kMostSweeps = 8;
+constexpr double kMostTurn = 0.04;  // rad that corrections may turn a body by in a step
 
 void put(const Real* from, Lanes3& into, int lane) {
   into.x[lane] = from[0];
@@ -40,22 +43,46 @@ LAPJOINT_INLINE Lanes3 times(const Lanes* m, const Lanes3& v) {
           m[2] * v.x + m[4] * v.y + m[5] * v.z};
 }
 
-// What a row gives way by for an impulse, with its joint's locked axes held: they answer after it, and would take back
-// most of what it does to the bodies alone.
+// What a row gives way by for an impulse, with its joint's locked axes held. A row is reduced by them: what it is to do
+// to the bodies is what it does together with the answer of the locked axes, whose velocities it leaves alone. A sweep
+// of rows that are reduced comes to the joint's solution at once. With the row as it is, the next joint would see
+// bodies before the locked axes have answered: many times what the row does in the end, and beyond a mass ratio of a
+// few it swings up.
 class HeldRows {
  public:
   HeldRows(const JointDefinition& joint, const Bodies& bodies)
       : root_a_(bodies.frame[joint.a].root[0]), root_b_(bodies.frame[joint.b].root[0]) {
     const Stance stance(joint, bodies);
+    has_lost_axis_ = stance.has_lost_axis(joint);
     for (int locked = 0; locked < 6; ++locked) {
       if (!(joint.locked >> locked & 1)) continue;
       JointRow row;
       stance.put_locked(joint, bodies, locked, row);
       const auto [whole, left] = reduce(row);
       if (!(left > 1e-9 * whole)) continue;
+      for (int k = 0; k < 6; ++k) of_locked_[count_][k] = -of_last_[k];
+      of_locked_[count_][locked] = 1;
+      locked_[locked] = row;
       reach_[count_] = 1 / left;
       ++count_;
     }
+  }
+
+  bool has_lost_axis() const { return has_lost_axis_; }
+
+  // The row itself. `shares`: what the locked axes have of its impulse, with the opposite sign. Its square.
+  double take_from(JointRow& row, Real* shares) {
+    reduce(row);
+    for (int axis = 0; axis < 6; ++axis) {
+      shares[axis] = Real(of_last_[axis]);
+      if (of_last_[axis] == 0) continue;
+      for (int k = 0; k < 3; ++k) {
+        row.along[k] -= Real(of_last_[axis] * double(locked_[axis].along[k]));
+        row.own_a[k] -= Real(of_last_[axis] * double(locked_[axis].own_a[k]));
+        row.own_b[k] -= Real(of_last_[axis] * double(locked_[axis].own_b[k]));
+      }
+    }
+    return product(last(), last());
   }
 
   // Gram and Schmidt: a row without what the locked ones hold. Its square before and after.
@@ -68,9 +95,11 @@ class HeldRows {
       own[9 + k] = -row.own_b[k];
     }
     const double whole = product(own, own);
+    std::fill(of_last_, of_last_ + 6, 0.0);
     for (int i = 0; i < count_; ++i) {
       const double share = product(own, rows_[i]) * reach_[i];
       for (int at = 0; at < 12; ++at) own[at] -= share * rows_[i][at];
+      for (int k = 0; k < 6; ++k) of_last_[k] += share * of_locked_[i][k];
     }
     return {whole, product(own, own)};
   }
@@ -86,7 +115,10 @@ class HeldRows {
  private:
   double root_a_, root_b_;
   double rows_[7][12], reach_[6];
+  JointRow locked_[6];
+  double of_locked_[6][6], of_last_[6];  // what each has of the locked rows
   int count_ = 0;
+  bool has_lost_axis_ = false;
 };
 
 }  // namespace
@@ -99,13 +131,20 @@ int JointSweeps::rows_of(const JointDefinition& joint, const Bodies& bodies, Joi
   return count;
 }
 
+JointRow JointSweeps::row_about(const JointDefinition& joint, const double* direction, const Bodies& bodies) {
+  JointRow row{};
+  const Vector about{direction[0], direction[1], direction[2]};
+  put_own(bodies.frame[joint.a], about, row.own_a);
+  put_own(bodies.frame[joint.b], about, row.own_b);
+  return row;
+}
+
 JointRow JointSweeps::row_of_axis(const JointDefinition& joint, const AxisDefinition& axis, const Bodies& bodies) {
   JointRow row{};
   if (axis.kind == AxisDefinition::kDrag) {  // about the world's axes
-    const Vector world[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    put_own(bodies.frame[joint.a], world[axis.axis - 3], row.own_a);
-    put_own(bodies.frame[joint.b], world[axis.axis - 3], row.own_b);
-    return row;
+    double direction[3] = {0, 0, 0};
+    direction[axis.axis - 3] = 1;
+    return row_about(joint, direction, bodies);
   }
   Stance(joint, bodies).put_free(joint, bodies, axis.axis, row);
   for (int k = 0; k < 3; ++k) {
@@ -174,15 +213,34 @@ void JointSweeps::define(std::vector<JointDefinition> joints, const std::vector<
   for (const JointDefinition& joint : joints_)
     for (int axis = 0; axis < 6; ++axis) row_count_ += !joint.direct && (joint.locked >> axis & 1);
 
+  // Joints that are swept, by the structure that they are part of.
+  UnionFind groups(fixed);
+  const auto is_swept = [](const JointDefinition& joint) { return joint.ties && !joint.direct; };
+  for (const JointDefinition& joint : joints_)
+    if (is_swept(joint) && joint.a < fixed && joint.b < fixed) groups.unite(joint.a, joint.b);
+  std::vector<int> at(fixed, -1);
+  masses_.clear();
+  masses_of_.assign(joints_.size(), -1);
+  for (std::size_t j = 0; j < joints_.size(); ++j) {
+    const JointDefinition& joint = joints_[j];
+    if (!is_swept(joint)) continue;
+    int& found = at[groups.find(joint.a < fixed ? joint.a : joint.b)];
+    if (found < 0) found = static_cast<int>(masses_.size()), masses_.emplace_back();
+    masses_of_[j] = found;
+    masses_[found].has_axes |= joint.axis_count > 0;
+    ++masses_[found].joint_count;
+  }
+
   // A joint's axes one after the other: each in a turn of its own.
   std::vector<ConstraintEnds> axis_ends;
   std::vector<Axis> all_axes;
   reads_last_ = false;
   for (const auto& [key, i] : order) {
     for (int k = 0; k < joints_[i].axis_count; ++k) {
-      const int kind = axes[joints_[i].first_axis + k].kind;
-      if (kind == AxisDefinition::kDrag) continue;
-      reads_last_ |= kind == AxisDefinition::kSpring || kind == AxisDefinition::kDrive;
+      const AxisDefinition& definition = axes[joints_[i].first_axis + k];
+      if (definition.kind == AxisDefinition::kDrag) continue;
+      if (joints_[i].direct && definition.ties() && !definition.counted) continue;
+      reads_last_ |= definition.kind == AxisDefinition::kSpring || definition.kind == AxisDefinition::kDrive;
       axis_ends.push_back({joints_[i].a, joints_[i].b});
       Axis axis;
       axis.joint = i;
@@ -198,8 +256,14 @@ void JointSweeps::define(std::vector<JointDefinition> joints, const std::vector<
   row_count_ += static_cast<long>(all_axes.size());
 
   collect([&](const JointDefinition& joint) {
-    return joint.axis_count > 0 && axes[joint.first_axis].kind == AxisDefinition::kDrag;
+    return !joint.direct && joint.axis_count > 0 && axes[joint.first_axis].kind == AxisDefinition::kDrag;
   });
+  drag_shares_.assign(18 * colours.members().size(), 0);
+  for (std::vector<int>& at : lane_at_) at.assign(joints_.size(), -1);
+  const std::vector<int>* lanes_of[3] = {&turn_lanes_, &slide_lanes_, &point_lanes_};
+  for (int k = 0; k < 3; ++k)
+    for (std::size_t i = 0; i < lanes_of[k]->size(); ++i)
+      if ((*lanes_of[k])[i] >= 0) lane_at_[k][(*lanes_of[k])[i]] = static_cast<int>(i);
   drags_.resize(colours.group_count());
   drag_lanes_.assign(colours.members().size(), -1);
   for (std::size_t i = 0; i < drag_lanes_.size(); ++i)
@@ -211,6 +275,7 @@ void JointSweeps::define(std::vector<JointDefinition> joints, const std::vector<
 
 void JointSweeps::prepare(const Bodies& bodies, const JointSettings& settings, const std::vector<Real>& impulses) {
   settings_ = settings;
+  sweep_count_ = find_sweep_count(bodies);
   const Real per_substep = 1 / Real(settings.substeps);
   const auto load = [&](std::vector<Block>& blocks, const std::vector<int>& lanes, int first_axis) {
     for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -221,6 +286,10 @@ void JointSweeps::prepare(const Bodies& bodies, const JointSettings& settings, c
               joint < 0 ? 0 : impulses[joints_[joint].first_impulse + first_axis + k] * per_substep;
       }
   };
+  // Angles come back no faster than those of structures that are solved at once.
+  for (Block& block : turns_) block.most = all(Real(kMostTurn) * per_substep / settings.h);
+  for (Block& block : slides_) block.most = all(kFar);
+  for (Block& block : points_) block.most = all(kFar);
   prepare_points(bodies);
   prepare_blocks(turns_, turn_lanes_, 3, bodies);
   prepare_blocks(slides_, slide_lanes_, 0, bodies);
@@ -239,6 +308,32 @@ void JointSweeps::prepare(const Bodies& bodies, const JointSettings& settings, c
       if (axis.is_direct) continue;
       axis_rows_[i].impulse[lane] = impulses[joint.first_impulse + 6 + axis.axis - joint.first_axis] * per_substep;
     }
+  // What locked axes have of the impulses of rows that are reduced comes with these.
+  each_share([&](int joint, int axis, Real share, Real impulse) {
+    if (Real* own = block_impulse(joint, axis)) *own += share * impulse;
+  });
+}
+
+template <typename Visit>
+void JointSweeps::each_share(Visit&& visit) const {
+  const auto of_row = [&](int joint, const Real* shares, Real impulse) {
+    if (impulse == 0) return;
+    for (int axis = 0; axis < 6; ++axis)
+      if (shares[axis] != 0) visit(joint, axis, shares[axis], impulse);
+  };
+  for (std::size_t i = 0; i < axis_lanes_.size(); ++i)
+    if (axis_lanes_[i].is_reduced)
+      of_row(axis_lanes_[i].joint, axis_lanes_[i].shares, axis_rows_[i / kLanes].impulse[i % kLanes]);
+  for (std::size_t i = 0; i < drag_lanes_.size(); ++i)
+    for (int k = 0; drag_lanes_[i] >= 0 && k < 3; ++k)
+      of_row(drag_lanes_[i], &drag_shares_[18 * i + 6 * k], drags_[i / kLanes].impulse[k][i % kLanes]);
+}
+
+Real* JointSweeps::block_impulse(int joint, int axis) {
+  const int kind = axis >= 3 ? 0 : joints_[joint].is_point() ? 2 : 1;
+  const int at = lane_at_[kind][joint];
+  std::vector<Block>* blocks[3] = {&turns_, &slides_, &points_};
+  return at < 0 ? nullptr : &(*blocks[kind])[at / kLanes].impulse[axis % 3][at % kLanes];
 }
 
 template <typename Visit>
@@ -269,12 +364,18 @@ void JointSweeps::each_impulse(Visit&& visit) const {
 void JointSweeps::store(std::vector<Real>& impulses) const {
   const Real in_step = Real(settings_.substeps);
   each_impulse([&](int place, Real impulse) { impulses[place] = impulse * in_step; });
+  each_share([&](int joint, int axis, Real share, Real impulse) {
+    impulses[joints_[joint].first_impulse + axis] -= share * impulse * in_step;
+  });
   for (std::size_t j = 0; j < joints_.size(); ++j)
     if (joints_[j].keeps) impulses[joints_[j].kept_place()] = kept_[j];
 }
 
 void JointSweeps::add_impulses(std::vector<Real>& sums) const {
   each_impulse([&](int place, Real impulse) { sums[place] += impulse; });
+  each_share([&](int joint, int axis, Real share, Real impulse) {
+    sums[joints_[joint].first_impulse + axis] -= share * impulse;
+  });
 }
 
 // Of four points, for where their bodies are: arms turn with them, exactly.
@@ -306,10 +407,23 @@ LAPJOINT_INLINE void JointSweeps::turn_points(Block& block, const Bodies& bodies
   };
   fill(frame_a, block.arm_a + more_a, block.own_a);
   fill(frame_b, block.arm_b + more_b, block.own_b);
+  put_inverse(block);
+}
+
+// For where bodies are. An arm across which a light body turns easily has another direction soon: with the inverse of a
+// moment before, an update would go too far, by as much as the body is easier to turn than to move.
+LAPJOINT_INLINE void JointSweeps::put_inverse(Block& block) {
+  const Lanes zero = all(0), straight = block.root_a * block.root_a + block.root_b * block.root_b;
+  Lanes k[6];
+  int at = 0;
+  for (int r = 0; r < 3; ++r)
+    for (int c = r; c < 3; ++c, ++at)
+      k[at] = (block.is_point ? (r == c ? straight : zero) : straight * lapjoint::dot(block.along[r], block.along[c])) +
+              lapjoint::dot(block.own_a[r], block.own_a[c]) + lapjoint::dot(block.own_b[r], block.own_b[c]);
+  invert(k, block.inverse);
 }
 
 void JointSweeps::prepare_points(const Bodies& bodies) {
-  const Lanes zero = all(0);
   for (Block& block : points_) {
     const auto turned = [&](const int* places, const Lanes3& local) {
       Lanes m[9];
@@ -331,14 +445,6 @@ void JointSweeps::prepare_points(const Bodies& bodies) {
     }
     block.apart = between + (block.arm_a - block.arm_b);
     turn_points(block, bodies);
-    const Lanes straight = block.root_a * block.root_a + block.root_b * block.root_b;
-    Lanes k[6];
-    int at = 0;
-    for (int i = 0; i < 3; ++i)
-      for (int j = i; j < 3; ++j, ++at)
-        k[at] = (i == j ? straight : zero) + lapjoint::dot(block.own_a[i], block.own_a[j]) +
-                lapjoint::dot(block.own_b[i], block.own_b[j]);
-    invert(k, block.inverse);
   }
 }
 
@@ -373,22 +479,32 @@ void JointSweeps::prepare_blocks(std::vector<Block>& blocks, const std::vector<i
       block.root_a[lane] = bodies.frame[block.a[lane]].root[0];
       block.root_b[lane] = bodies.frame[block.b[lane]].root[0];
     }
-    const Lanes straight = block.root_a * block.root_a + block.root_b * block.root_b;
-    Lanes k[6];
-    int at = 0;
-    for (int r = 0; r < 3; ++r)
-      for (int c = r; c < 3; ++c, ++at)
-        k[at] = straight * lapjoint::dot(block.along[r], block.along[c]) +
-                lapjoint::dot(block.own_a[r], block.own_a[c]) + lapjoint::dot(block.own_b[r], block.own_b[c]);
-    invert(k, block.inverse);
+    put_inverse(block);
   }
 }
 
 void JointSweeps::put_axis_row(AxisRow& out, int lane, Axis& own, const Bodies& bodies) {
   const JointDefinition& joint = joints_[own.joint];
   const AxisDefinition& axis = (*axes_)[own.axis];
-  const JointRow row = row_of_axis(joint, axis, bodies);
+  JointRow row = row_of_axis(joint, axis, bodies);
   const Real sign = axis.sign();
+  if (!joint.direct) {
+    own.is_reduced = joint.locked != 0;
+    double inertia;
+    if (own.is_reduced) {
+      HeldRows held(joint, bodies);
+      inertia = held.take_from(row, own.shares);
+      // A limit that pushes before the axis is there throws its bodies about.
+      if (axis.is_limit() && held.has_lost_axis()) inertia = 0;
+    } else {
+      const double root_a = bodies.frame[joint.a].root[0], root_b = bodies.frame[joint.b].root[0];
+      inertia = 0;
+      for (int k = 0; k < 3; ++k)
+        inertia += (root_a * root_a + root_b * root_b) * row.along[k] * row.along[k] + row.own_a[k] * row.own_a[k] +
+                   row.own_b[k] * row.own_b[k];
+    }
+    out.response[lane] = inertia > 1e-12 ? Real(1 / inertia) : 0;
+  }
   put(row.along, out.along, lane);
   put(row.own_a, out.own_a, lane);
   put(row.own_b, out.own_b, lane);
@@ -466,8 +582,11 @@ void JointSweeps::prepare_axes(const Bodies& bodies) {
       out.root_a[lane] = bodies.frame[joint.a].root[0];
       out.root_b[lane] = bodies.frame[joint.b].root[0];
       put_axis_row(out, lane, own, bodies);
-      const double inertia = inertia_of(joint, axis, bodies);
-      out.response[lane] = inertia > 0 ? Real(1 / inertia) : 0;
+      double inertia = out.response[lane] > 0 ? 1 / double(out.response[lane]) : 0;
+      if (joint.direct) {
+        inertia = inertia_of(joint, axis, bodies);
+        out.response[lane] = inertia > 0 ? Real(1 / inertia) : 0;
+      }
       switch (axis.kind) {
         case AxisDefinition::kMotor:
         case AxisDefinition::kDrive:
@@ -481,6 +600,7 @@ void JointSweeps::prepare_axes(const Bodies& bodies) {
         default:
           out.high[lane] = kFar;
       }
+      own.is_direct = joint.direct && axis.is_solved_at_once();
       if (axis.kind == AxisDefinition::kSpring)
         own.response = DriveResponse::of_spring(axis.stiffness, axis.damping, inertia, h);
       if (axis.kind == AxisDefinition::kDrive) {
@@ -498,10 +618,10 @@ void JointSweeps::prepare_drags(const Bodies& bodies, const std::vector<Real>& i
     Drag& out = drags_[i];
     out.most = zero;
     for (int k = 0; k < 3; ++k) {
-      out.own_a[k] = out.own_b[k] = {zero, zero, zero};
+      out.along[k] = out.own_a[k] = out.own_b[k] = {zero, zero, zero};
       out.impulse[k] = zero;
     }
-    Lanes matrix[6] = {zero, zero, zero, zero, zero, zero};
+    out.root_a = out.root_b = zero;
     for (int lane = 0; lane < kLanes; ++lane) {
       const int number = drag_lanes_[kLanes * i + lane];
       out.a[lane] = out.b[lane] = bodies.fixed();
@@ -509,26 +629,41 @@ void JointSweeps::prepare_drags(const Bodies& bodies, const std::vector<Real>& i
       const JointDefinition& joint = joints_[number];
       out.a[lane] = joint.a;
       out.b[lane] = joint.b;
+      out.root_a[lane] = bodies.frame[joint.a].root[0];
+      out.root_b[lane] = bodies.frame[joint.b].root[0];
       out.most[lane] = std::min((*axes_)[joint.first_axis].force * settings_.h, kFar);
-      HeldRows rows(joint, bodies);
-      const Vector world[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-      double held[3][12];
-      for (int k = 0; k < 3; ++k) {
-        JointRow row{};
-        put_own(bodies.frame[joint.a], world[k], row.own_a);
-        put_own(bodies.frame[joint.b], world[k], row.own_b);
-        put(row.own_a, out.own_a[k], lane);
-        put(row.own_b, out.own_b[k], lane);
-        rows.reduce(row);
-        std::copy_n(rows.last(), 12, held[k]);
-        out.impulse[k][lane] = impulses[joint.first_impulse + 6 + k] * per_substep;
-      }
-      int at = 0;
-      for (int r = 0; r < 3; ++r)
-        for (int c = r; c < 3; ++c, ++at) matrix[at][lane] = Real(HeldRows::product(held[r], held[c]));
+      put_drag_rows(out, lane, number, bodies);
+      for (int k = 0; k < 3; ++k) out.impulse[k][lane] = impulses[joint.first_impulse + 6 + k] * per_substep;
     }
-    invert(matrix, out.inverse);
+    put_drag_inverse(out);
   }
+}
+
+void JointSweeps::put_drag_rows(Drag& out, int lane, int number, const Bodies& bodies) {
+  const JointDefinition& joint = joints_[number];
+  const std::size_t at = static_cast<std::size_t>(&out - drags_.data()) * kLanes + static_cast<std::size_t>(lane);
+  HeldRows rows(joint, bodies);
+  const Vector world[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+  for (int k = 0; k < 3; ++k) {
+    JointRow row{};
+    put_own(bodies.frame[joint.a], world[k], row.own_a);
+    put_own(bodies.frame[joint.b], world[k], row.own_b);
+    rows.take_from(row, &drag_shares_[18 * at + 6 * static_cast<std::size_t>(k)]);
+    put(row.along, out.along[k], lane);
+    put(row.own_a, out.own_a[k], lane);
+    put(row.own_b, out.own_b[k], lane);
+  }
+}
+
+void JointSweeps::put_drag_inverse(Drag& drag) {
+  const Lanes straight = drag.root_a * drag.root_a + drag.root_b * drag.root_b;
+  Lanes matrix[6];
+  int at = 0;
+  for (int r = 0; r < 3; ++r)
+    for (int c = r; c < 3; ++c, ++at)
+      matrix[at] = straight * lapjoint::dot(drag.along[r], drag.along[c]) +
+                   lapjoint::dot(drag.own_a[r], drag.own_a[c]) + lapjoint::dot(drag.own_b[r], drag.own_b[c]);
+  invert(matrix, drag.inverse);
 }
 
 void JointSweeps::turn(Bodies& bodies) {
@@ -567,6 +702,7 @@ void JointSweeps::turn(Bodies& bodies) {
         for (int lane = 0; lane < kLanes; ++lane)
           if (lanes[kLanes * i + lane] >= 0)
             put_block_rows(blocks[i], lane, lanes[kLanes * i + lane], first_axis, bodies);
+        put_inverse(blocks[i]);
       });
   };
   turn_blocks(turns_, turn_lanes_, 3);
@@ -592,6 +728,28 @@ void JointSweeps::turn(Bodies& bodies) {
     scatter<&Bodies::Twist::linear>(linear_a, more, row.a);
     scatter<&Bodies::Twist::linear>(linear_b, more, row.b);
   }
+  for (std::size_t i = 0; i < drags_.size(); ++i) {
+    Drag& drag = drags_[i];
+    Lanes3 own_a[3], own_b[3], along[3];
+    for (int k = 0; k < 3; ++k) own_a[k] = drag.own_a[k], own_b[k] = drag.own_b[k], along[k] = drag.along[k];
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (drag_lanes_[kLanes * i + lane] >= 0) put_drag_rows(drag, lane, drag_lanes_[kLanes * i + lane], bodies);
+    put_drag_inverse(drag);
+    Lanes3 turn_a = gather<&Bodies::Twist::angular>(more, drag.a),
+           turn_b = gather<&Bodies::Twist::angular>(more, drag.b);
+    Lanes3 linear_a = gather<&Bodies::Twist::linear>(more, drag.a),
+           linear_b = gather<&Bodies::Twist::linear>(more, drag.b);
+    for (int k = 0; k < 3; ++k) {
+      add(drag.impulse[k], drag.own_a[k] - own_a[k], turn_a);
+      add(-drag.impulse[k], drag.own_b[k] - own_b[k], turn_b);
+      add(drag.impulse[k] * drag.root_a, drag.along[k] - along[k], linear_a);
+      add(-drag.impulse[k] * drag.root_b, drag.along[k] - along[k], linear_b);
+    }
+    scatter<&Bodies::Twist::angular>(turn_a, more, drag.a);
+    scatter<&Bodies::Twist::angular>(turn_b, more, drag.b);
+    scatter<&Bodies::Twist::linear>(linear_a, more, drag.a);
+    scatter<&Bodies::Twist::linear>(linear_b, more, drag.b);
+  }
 }
 
 void JointSweeps::warm_start(Bodies& bodies) const {
@@ -612,8 +770,11 @@ void JointSweeps::warm_start(Bodies& bodies) const {
     scatter<&Motion::turned>(turn_b, motion, b);
   };
   const Lanes none = all(0);
-  for (const Drag& drag : drags_)
-    apply(drag.a, drag.b, none, none, {none, none, none}, drag.own_a, drag.own_b, drag.impulse, 3);
+  for (const Drag& drag : drags_) {
+    Lanes3 along{none, none, none};
+    for (int k = 0; k < 3; ++k) add(drag.impulse[k], drag.along[k], along);
+    apply(drag.a, drag.b, drag.root_a, drag.root_b, along, drag.own_a, drag.own_b, drag.impulse, 3);
+  }
   for (const AxisRow& row : axis_rows_)
     apply(row.a, row.b, row.root_a, row.root_b, row.impulse * row.along, &row.own_a, &row.own_b, &row.impulse, 1);
   for (const std::vector<Block>* blocks : {&turns_, &slides_, &points_}) {
@@ -680,7 +841,9 @@ void JointSweeps::update_axes(const Bodies& bodies) {
       } else if constexpr (kBias) {
         kept = 1 - settings_.soft.impulse_scale;
         mass = response * settings_.soft.mass_scale;
-        extra = mass * std::max(settings_.soft.rate * error, -settings_.push_speed);
+        // What the load on it has pushed it in by is no error to be slow about.
+        const Real yielded = mass > 0 ? settings_.soft.impulse_scale * row.impulse[lane] / mass : 0;
+        extra = mass * std::max(settings_.soft.rate * error, -(settings_.push_speed + yielded));
       }
       row.kept[lane] = kept;
       row.mass[lane] = mass;
@@ -718,9 +881,13 @@ Real JointSweeps::sweep_drags(Bodies& bodies) {
   Motion* motion = bodies.motion.data();
   Lanes worst = all(0);
   for (Drag& drag : drags_) {
+    Lanes3 linear_a = gather<&Motion::linear>(motion, drag.a), linear_b = gather<&Motion::linear>(motion, drag.b);
     Lanes3 turn_a = gather<&Motion::angular>(motion, drag.a), turn_b = gather<&Motion::angular>(motion, drag.b);
+    const Lanes3 apart = drag.root_a * linear_a - drag.root_b * linear_b;
     Lanes speed[3];
-    for (int k = 0; k < 3; ++k) speed[k] = lapjoint::dot(drag.own_a[k], turn_a) - lapjoint::dot(drag.own_b[k], turn_b);
+    for (int k = 0; k < 3; ++k)
+      speed[k] = lapjoint::dot(drag.along[k], apart) + lapjoint::dot(drag.own_a[k], turn_a) -
+                 lapjoint::dot(drag.own_b[k], turn_b);
     const Lanes3 wanted = times(drag.inverse, {speed[0], speed[1], speed[2]});
     const Lanes3 asked = {drag.impulse[0] - wanted.x, drag.impulse[1] - wanted.y, drag.impulse[2] - wanted.z};
     const Lanes length = root(lapjoint::dot(asked, asked));
@@ -731,10 +898,14 @@ Real JointSweeps::sweep_drags(Bodies& bodies) {
     drag.impulse[1] = after.y;
     drag.impulse[2] = after.z;
     for (int k = 0; k < 3; ++k) {
+      add(change[k] * drag.root_a, drag.along[k], linear_a);
+      add(-change[k] * drag.root_b, drag.along[k], linear_b);
       add(change[k], drag.own_a[k], turn_a);
       add(-change[k], drag.own_b[k], turn_b);
       worst = greater(worst, where_positive(drag.most - length, absolute(speed[k]), all(0)));
     }
+    scatter<&Motion::linear>(linear_a, motion, drag.a);
+    scatter<&Motion::linear>(linear_b, motion, drag.b);
     scatter<&Motion::angular>(turn_a, motion, drag.a);
     scatter<&Motion::angular>(turn_b, motion, drag.b);
   }
@@ -760,8 +931,11 @@ Real JointSweeps::sweep_blocks(std::vector<Block>& blocks, Bodies& bodies) {
     speed.z += lapjoint::dot(block.own_a[2], turn_a) - lapjoint::dot(block.own_b[2], turn_b);
     Lanes3 change;
     if constexpr (kBias) {
-      const Lanes3 wanted = {speed.x + rate * block.error[0], speed.y + rate * block.error[1],
-                             speed.z + rate * block.error[2]};
+      const auto back = [&](const Lanes& error) {
+        return lesser(greater(rate * error, all(-1) * block.most), block.most);
+      };
+      const Lanes3 wanted = {speed.x + back(block.error[0]), speed.y + back(block.error[1]),
+                             speed.z + back(block.error[2])};
       change = times(block.inverse, wanted);
       change = {-mass_scale * change.x - impulse_scale * block.impulse[0],
                 -mass_scale * change.y - impulse_scale * block.impulse[1],
@@ -804,7 +978,42 @@ Real JointSweeps::sweep(Bodies& bodies) {
   return std::max(worst, sweep_blocks<kBias>(points_, bodies));
 }
 
-void JointSweeps::solve(Bodies& bodies) { sweep<true>(bodies); }
-Real JointSweeps::relax(Bodies& bodies) { return sweep<false>(bodies); }
+void JointSweeps::solve(Bodies& bodies) {
+  for (int sweep = 0; sweep < sweep_count_; ++sweep) this->sweep<true>(bodies);
+}
+
+Real JointSweeps::relax(Bodies& bodies) {
+  Real worst = 0;
+  for (int sweep = 0; sweep < sweep_count_; ++sweep) worst = this->sweep<false>(bodies);
+  return worst;
+}
+
+// Impulses come to what a heavy body at the end of light ones needs only as fast as the light ones' masses let them. A
+// limit or motor has to come to it within the substep, else it gives back what it should have taken; and what it takes
+// too much of a body that hits it, before the next joint has answered, is not given back later.
+int JointSweeps::find_sweep_count(const Bodies& bodies) {
+  for (Masses& masses : masses_) masses.most_root = masses.least_root = 0;
+  for (std::size_t j = 0; j < joints_.size(); ++j) {
+    if (masses_of_[j] < 0) continue;
+    Masses& masses = masses_[masses_of_[j]];
+    for (const int place : {joints_[j].a, joints_[j].b}) {
+      const Real root = bodies.frame[place].root[0];
+      if (!(root > 0)) continue;
+      masses.most_root = std::max(masses.most_root, root);
+      masses.least_root = masses.least_root > 0 ? std::min(masses.least_root, root) : root;
+    }
+  }
+  int most = 1;
+  for (const Masses& masses : masses_) {
+    const Real root = masses.least_root > 0 ? masses.most_root / masses.least_root : 1;
+    const Real least = masses.joint_count > 1 ? 2 : 1;
+    const int count = masses.has_axes    ? static_cast<int>(std::round(std::clamp(root, least, Real(kMostSweeps))))
+                      : root * root > 90 ? 4
+                      : root * root > 25 ? 2
+                                         : 1;
+    most = std::max(most, count);
+  }
+  return most;
+}
 
 }  // namespace lapjoint

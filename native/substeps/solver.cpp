@@ -7,7 +7,8 @@ namespace lapjoint {
 
 namespace {
 
-constexpr int kColdSweeps = 16;  // in a step whose contacts are mostly new
+constexpr int kColdSweeps = 16;   // in a step whose contacts are mostly new
+constexpr int kImpactPasses = 8;  // over all contacts, until none comes fast
 }  // namespace
 
 // Adds what has passed since it was last asked.
@@ -28,12 +29,15 @@ void SubstepSolver::step(Real timestep) {
   Clock clock;
   times_ = {};
   row_updates_ = 0;
+  between.set_backing(&backing);
+  backing.find(contacts, contact_order, between.contact_orders, between.neighbours(), bodies, between.mailboxes());
   // Impulses of the last step are what makes one sweep enough. Where there are none yet, as in a scene's first step, a
   // load takes a sweep for every layer that it rests on.
   Between::Counts counts;
   counts.all = static_cast<long>(contact_order.size());
   for (const int number : contact_order) counts.fresh += contacts[number].is_new;
   counts = between.sum_over_workers(counts, contacts);
+  impacts_cross_ = counts.bouncing_between > 0;
   const int sweep_count = 2 * counts.fresh > counts.all ? kColdSweeps : 1;
   sweeps_.colour(contacts, contact_order, bodies.fixed());
   between.colour(contacts, bodies.fixed());
@@ -48,15 +52,14 @@ void SubstepSolver::step(Real timestep) {
     }
   }
 
-  between.bounce(bodies);
-  sweeps_.bounce(bodies);
-  if (sums_contacts) add_contacts();  // of the last substep, which they bounce in
+  if (sums_contacts) add_impacts();
+  if (!surfaces.empty()) sweeps_.add_surface_work_of_impacts(surface_work);
   clock.lap(times_.sweeps);
   sweeps_.store(contacts);
   joints.store(joint_impulses);
   direct_joints.store(joint_impulses);
   between.store(contacts, joint_impulses);
-  bodies.finish(timestep);
+  bodies.finish(timestep, substeps_);
   clock.lap(times_.moving);
 }
 
@@ -75,7 +78,13 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
   of_contacts.substeps = substeps;
   of_contacts.surfaces = surfaces.data();
   of_contacts.shifts = shifts.data();
-  sweeps_.prepare(contacts, bodies, of_contacts);
+  of_contacts.soft_backed =
+      Softness::of(std::min(settings.backed_share, settings.backed_frequency * h), settings.backed_damping, h);
+  of_contacts.is_backed = backing.is_backed();
+  {
+    const AsBacked as(backing.own(), bodies, AsBacked::Also::kFrames);
+    sweeps_.prepare(contacts, bodies, of_contacts);
+  }
   JointSettings of_joints;
   // As stiff as with the first number of substeps: springs of joints that became stiffer and softer from step to step
   // would feed their structure with energy, 70% of a bridge's.
@@ -87,27 +96,35 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
   if (!joints.empty()) joints.prepare(bodies, of_joints, joint_impulses);
   between.prepare(contacts, bodies, of_contacts, of_joints, joint_impulses);
   clock.lap(times_.preparing);
-  if (!direct_joints.empty()) direct_joints.prepare(bodies, h, substeps, joint_impulses, between.mailboxes());
+  if (!direct_joints.empty()) direct_joints.prepare(bodies, of_joints, joint_impulses, between.mailboxes());
   clock.lap(times_.direct);
   joints.warm_start(bodies);
   direct_joints.warm_start(bodies);
-  sweeps_.warm_start(bodies);
+  {
+    const AsBacked as(backing.own(), bodies);
+    sweeps_.warm_start(bodies);
+  }
   between.warm_start(bodies);
   bodies.take_carried();
   clock.lap(times_.preparing);
   if (sums_joints) joint_sums.assign(joint_impulses.size(), 0);
   if (sums_contacts) contact_sums.assign(contacts.size(), {});
   if (sums_forces) friction_sums.assign(contacts.size(), {});
+  surface_work.assign(surfaces.empty() ? 0 : contacts.size(), 0);
   if (sums_wrenches) wrenches.clear();
 
   for (int substep = 0; substep < substeps; ++substep) {
+    solve_impacts(clock);
     bodies.begin_substep();
     clock.lap(times_.moving);
     for (int sweep = 0; sweep < sweep_count; ++sweep) {
       between.solve(bodies);
       clock.lap(times_.between);
       joints.solve(bodies);
-      sweeps_.solve(bodies);
+      {
+        const AsBacked as(backing.own(), bodies);
+        sweeps_.solve(bodies);
+      }
       clock.lap(times_.sweeps);
       direct_joints.solve(bodies);
       clock.lap(times_.direct);
@@ -125,7 +142,10 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
       if (sweep == 0) direct_joints.turn(bodies);  // ghosts are where they should be only now
       clock.lap(times_.direct);
       residual_ = std::max(residual_, joints.relax(bodies));
-      residual_ = std::max(residual_, sweeps_.relax(bodies));
+      {
+        const AsBacked as(backing.own(), bodies);
+        residual_ = std::max(residual_, sweeps_.relax(bodies));
+      }
       clock.lap(times_.sweeps);
       direct_joints.relax(bodies);
       clock.lap(times_.direct);
@@ -136,12 +156,55 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
       between.add_impulses(joint_sums);
     }
     if (sums_wrenches) add_wrenches();
-    if (sums_contacts && substep + 1 < substeps) add_contacts();
+    if (sums_contacts) add_contacts();
+    if (!surfaces.empty()) sweeps_.add_surface_work(surface_work);
     bodies.end_substep();
     clock.lap(times_.moving);
   }
   row_updates_ += substeps * (2 * sweeps_.row_count() + 3 * static_cast<long>(contacts.size()) +
                               2 * joints.row_count() + 2 * between.row_count());
+}
+
+// Pair after pair, until none comes fast: so a row of balls passes a hit on.
+void SubstepSolver::solve_impacts(Clock& clock) {
+  bool has_hit = false, begins = impacts_cross_;
+  if (!begins && sweeps_.bounces()) {
+    const AsBacked as(backing.own(), bodies);
+    begins = sweeps_.any_comes_fast(bodies);
+  }
+  if (begins) bodies.find_coming();
+  for (int pass = 0; begins && pass < kImpactPasses; ++pass) {
+    bool any = impacts_cross_ && between.impact(bodies, pass == 0);
+    clock.lap(times_.between);
+    {
+      const AsBacked as(backing.own(), bodies, AsBacked::Also::kComing);
+      any |= sweeps_.impact(bodies);
+    }
+    clock.lap(times_.sweeps);
+    if (impacts_cross_) any = between.any_over_workers(any);
+    clock.lap(times_.between);
+    if (!any) break;
+    has_hit = true;
+  }
+  // A hit on one body of a cluster is one on all of them.
+  if (!backing.bounces() || !between.any_over_workers(has_hit)) return;
+  clock.lap(times_.between);
+  direct_joints.share_out(bodies, [&] {
+    if (sums_joints) direct_joints.add_impulses(joint_sums);
+    if (!sums_forces || wrenches.empty()) return;
+    row_impulses_.assign(joint_impulses.size(), 0);
+    direct_joints.add_impulses(row_impulses_);
+    wrenches.add(bodies, row_impulses_);
+  });
+  clock.lap(times_.direct);
+}
+
+void SubstepSolver::add_impacts() {
+  sweeps_.add_impacts(contact_sums);
+  between.add_impacts(contact_sums);
+  if (!sums_forces) return;
+  sweeps_.add_impacts(friction_sums);
+  between.add_impacts(friction_sums);
 }
 
 void SubstepSolver::add_contacts() {
@@ -162,7 +225,11 @@ void SubstepSolver::add_wrenches() {
 
 // The same in all workers: what they decide by it has to be.
 Real SubstepSolver::find_overlap(Clock& clock) {
-  overlap_ = std::max(sweeps_.largest_overlap(bodies), between.largest_overlap(bodies));
+  overlap_ = between.largest_overlap(bodies);
+  {
+    const AsBacked as(backing.own(), bodies);
+    overlap_ = std::max(overlap_, sweeps_.largest_overlap(bodies));
+  }
   clock.lap(times_.sweeps);
   overlap_ = between.largest_over_workers(overlap_);
   clock.lap(times_.between);

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "substeps/backing.h"
 #include "substeps/between.h"
 #include "substeps/bodies.h"
 #include "substeps/contacts.h"
@@ -26,6 +27,8 @@ struct SubstepSettings {
   // Springs: frequency as a share of 1 / substep, and damping ratio.
   Real contact_share = Real(0.25), contact_damping = 1;
   Real joint_share = Real(0.25), joint_damping = 2;
+  // Of contacts with a body that has others behind it: a share, or a frequency [Hz] if that is less.
+  Real backed_share = Real(0.1), backed_frequency = 60, backed_damping = 2;
   Real push_speed = 1;            // most that an overlap is taken back by; so many units a second
   Real bounce_speed = Real(0.2);  // from which there is restitution; the same
 };
@@ -46,6 +49,7 @@ class SubstepSolver {
   JointSweeps joints;
   Between between;  // with bodies of other workers
   DirectJoints direct_joints;
+  Backing backing;  // how contacts see bodies of structures that are solved at once
   std::vector<Real> joint_impulses;
   // What rows of joints have done in the last step, at the same places; summed up if somebody wants it.
   std::vector<Real> joint_sums;
@@ -53,6 +57,8 @@ class SubstepSolver {
   // The same of contacts, of their normal rows.
   std::vector<PointImpulses> contact_sums;
   bool sums_contacts = false;
+  // What surfaces that move have done for the bodies that touch them, by contact; empty where there are none.
+  std::vector<Real> surface_work;
   // Forces of joints, and what friction has done: summed up in steps that somebody will read.
   JointWrenches wrenches;
   std::vector<FrictionImpulses> friction_sums;
@@ -77,12 +83,15 @@ class SubstepSolver {
   // Moves bodies, and has the impulses of rows; nothing of it is in the bodies' states, contacts or joints yet.
   void solve(Real timestep, int substeps, int sweep_count, Clock& clock);
   Real find_overlap(Clock& clock);
+  void solve_impacts(Clock& clock);
   void add_contacts();
+  void add_impacts();
   void add_wrenches();
 
   ContactSweeps sweeps_;
   std::vector<Real> row_impulses_;  // scratch, of joints in a substep
   int substeps_ = 0;
+  bool impacts_cross_ = false;  // some contact between workers has restitution
   Real residual_ = 0, overlap_ = 0;
   SubstepTimes times_;
   long row_updates_ = 0;

@@ -9,7 +9,8 @@
 
 namespace lapjoint {
 
-constexpr double kSteep = 0.1;     // cosine of the middle angle, at least: beyond, the outer two cannot be told apart
+constexpr double kSteep = 0.1;  // cosine of the middle angle, at least: beyond, the outer two cannot be told apart
+constexpr double kNear = 0.866, kNear3 = 2.732;  // cosine of 30 degrees, and the trace of a rotation by them
 constexpr double kOpposed = 1e-3;  // one and the cosine of a swing, at least: beyond, a twist cannot be told
 
 struct Vector {
@@ -82,10 +83,63 @@ struct Stance {
   void put_locked(const JointDefinition& joint, const Bodies& bodies, int axis, JointRow& row) const {
     if (axis < 3) return put_along(joint, bodies, axis, joint.is_point(), row);
     const Vector *x = axes_a, *y = axes_b;
-    if (axis == 3) return put_about(joint, bodies, cross(x[1], y[2]), dot(x[1], y[2]), row);
-    if (axis == 4) return put_about(joint, bodies, cross(y[2], x[0]), -dot(y[2], x[0]), row);
-    if ((joint.locked >> 3) == 5) return put_about(joint, bodies, cross(y[0], x[1]), -dot(y[0], x[1]), row);
-    put_about(joint, bodies, cross(x[0], y[1]), dot(x[0], y[1]), row);
+    if (put_far(joint, bodies, axis, row)) return;
+    if (axis == 3) return put_across(joint, bodies, x[1], y[2], 1, x[0], row);
+    if (axis == 4) return put_across(joint, bodies, y[2], x[0], -1, y[1], row);
+    if ((joint.locked >> 3) == 5) return put_across(joint, bodies, y[0], x[1], -1, x[2], row);
+    put_across(joint, bodies, x[0], y[1], 1, x[2], row);
+  }
+
+  // Whether the axis that bodies share points elsewhere in each: angles about it say little.
+  bool has_lost_axis(const JointDefinition& joint) const {
+    const int locked = joint.locked >> 3, free = locked == 6 ? 0 : locked == 5 ? 1 : locked == 3 ? 2 : -1;
+    return free >= 0 && dot(axes_a[free], axes_b[free]) < kNear;
+  }
+
+  // Row of a locked angle where two or three are locked and frames are far apart, as they may be when a scene begins:
+  // right angles say nothing where axes are parallel, and hold at half a turn too. The rotation vector from b's frame,
+  // or its axis, to a's, along axes that are at right angles. Whether it is so.
+  bool put_far(const JointDefinition& joint, const Bodies& bodies, int axis, JointRow& row) const {
+    const Vector *x = axes_a, *y = axes_b;
+    const int locked = joint.locked >> 3;
+    if (locked == 7) {
+      const double trace = dot(x[0], y[0]) + dot(x[1], y[1]) + dot(x[2], y[2]);
+      if (trace > kNear3) return false;
+      Vector turn = cross(y[0], x[0]) + cross(y[1], x[1]) + cross(y[2], x[2]);  // twice the sine, along the axis
+      const double length = std::sqrt(dot(turn, turn)), angle = std::atan2(length, trace - 1);
+      if (length > 1e-6) {
+        turn = (angle / length) * turn;
+      } else {  // half a turn: about the axis that most of it stays with
+        int most = 0;
+        for (int k = 1; k < 3; ++k)
+          if (dot(x[k], y[k]) > dot(x[most], y[most])) most = k;
+        Vector middle = x[most] + y[most];
+        turn = (angle / std::sqrt(std::max(dot(middle, middle), 1e-12))) * middle;
+      }
+      put_about(joint, bodies, y[axis - 3], dot(turn, y[axis - 3]), row);
+      return true;
+    }
+    const int free = locked == 6 ? 0 : locked == 5 ? 1 : locked == 3 ? 2 : -1;
+    if (free < 0) return false;
+    const double cosine = dot(x[free], y[free]);
+    if (cosine > kNear) return false;
+    const Vector* across = free == 2 ? x : y;
+    Vector turn = cross(y[free], x[free]);
+    const double length = std::sqrt(dot(turn, turn)), angle = std::atan2(length, cosine);
+    turn = length > 1e-6 ? (angle / length) * turn : angle * across[free == 0 ? 1 : 0];
+    put_about(joint, bodies, across[axis - 3], dot(turn, across[axis - 3]), row);
+    return true;
+  }
+
+  // Row that holds two axes at right angles. Far from there it is the angle itself, so that it goes on to tell how far:
+  // the cosine's change ends where the axes are parallel, about `beyond` in place of what is across both.
+  void put_across(const JointDefinition& joint, const Bodies& bodies, const Vector& one, const Vector& other,
+                  double sign, const Vector& beyond, JointRow& row) const {
+    const Vector across = cross(one, other);
+    const double cosine = dot(one, other);
+    if (cosine * cosine < 0.25) return put_about(joint, bodies, across, sign * cosine, row);
+    const double length = std::sqrt(dot(across, across));
+    put_about(joint, bodies, length > 1e-4 ? (1 / length) * across : beyond, sign * std::atan2(cosine, length), row);
   }
 
   // Row of an axis that is free, limited or driven. Angles: a's frame in b's is a turn about z after one about y after

@@ -3,7 +3,7 @@
 from . import fracture, scenes
 from .checkpoint import Checkpoint, CheckpointWriter
 from .engines import Contacts, Engine, SensorEvents, engine_names, make_engine
-from .errors import EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
+from .errors import AccuracyWarning, EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
 from .measures.step import Measures
 from .params import Params
 from .queries import NO_BODY, ClosestPoints, Inside, Overlaps, RayHits
@@ -61,6 +61,7 @@ __all__ = [
     "LOCKED",
     "NO_BODY",
     "WORLD",
+    "AccuracyWarning",
     "Attractor",
     "Ball",
     "Box",

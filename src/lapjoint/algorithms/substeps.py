@@ -1,17 +1,21 @@
 """A step in substeps. Readable, one row after the other; native/substeps/ does the same for four constraints at once,
 in coordinates in which every body has the mass one.
 
-What a step begins with stays for all of it: arms and normals of contacts, inertia along the world's axes, inverses. In
-each of S substeps of h = dt / S:
+What a step begins with stays for all of it: arms and normals of contacts, inertia along the world's axes, inverses but
+those of joints. In each of S substeps of h = dt / S:
 
-    1. v += h a, damping; and all impulses of the last substep again (warm start)
-    2. solve: one sweep over all rows, each a spring that a substep can follow
-    3. move: how far bodies have moved and turned since the step began; arms of joints turn with their bodies
-    4. relax: one sweep over all rows without springs, which takes back the velocity they gave; friction is here only
+    1. impacts: restitution, pair after pair, where a gap is about to close
+    2. v += h a, damping; and all impulses of the last substep again (warm start). A body that carries none of them, as
+       in free flight, gets half of h a here and half after it has moved
+    3. solve: one sweep over all rows, each a spring that a substep can follow
+    4. move: how far bodies have moved and turned since the step began; arms of joints turn with their bodies, and
+       the inverses of their matrices are made anew
+    5. relax: one sweep over all rows without springs, which takes back the velocity they gave; friction is here only
 
-In a step whose contacts are mostly new there are sixteen sweeps instead of one: there is nothing to start from. With a
+In a step whose contacts are mostly new there are sixteen sweeps instead of one: there is nothing to start from. Within
+each sweep, joints are swept several times where the masses of a structure are unequal, then contacts. With a
 tolerance, a step after which contacts overlap by more is solved again from its beginning, in twice as many substeps.
-Restitution comes once, at the end. A spring of frequency f and damping ratio z, omega = 2 pi f, takes back the error C
+A spring of frequency f and damping ratio z, omega = 2 pi f, takes back the error C
 of a row with the mass m:
 
     a1 = 2 z + h omega;  a2 = h omega a1
@@ -35,8 +39,12 @@ FIXED = -1
 """In place of a body: what cannot move."""
 COLOURS = 64
 COLD_SWEEPS = 16  # in a step whose contacts are mostly new
-HIT_PASSES, BOUNCE_PASSES = 8, 8  # over a manifold's points
+JOINT_SWEEPS = ((90.0, 4), (25.0, 2))  # from which ratio of masses in a structure joints are swept so often
+HIT_PASSES, BOUNCE_PASSES = 8, 16  # over a manifold's points
+CARRIES = 1 / 64  # of what forces do: a body that carries less is in free flight
+IMPACT_PASSES = 8  # over all pairs, until none approaches
 TOUCHING = 1e-12  # a gap that has just closed is zero but for rounding: it counts as closed
+FAST_SPIN = 1e-3  # [rad] in a substep, from which gyroscopic torques of a body that is held come in each of them
 TURN_AT_ONCE, MOST_TURNS = 0.1, 64  # [rad] by which gyroscopic motion is taken at once, and how many of them
 
 
@@ -196,6 +204,23 @@ def sweep_order(ends: Sequence[tuple[int, int]], kinds: Sequence[int]) -> list[i
     return [i for _, bucket in sorted(buckets.items()) for i in bucket]
 
 
+def joint_sweeps(joints: Sequence[BallJoint], bodies: Sequence[Body]) -> int:
+    """How often these joints are swept before contacts are: by the heaviest body of a structure of them, against its
+    lightest one. Impulses come to what a heavy body at the end of light ones needs only as fast as the light ones'
+    masses let them. The structure that needs most decides for all."""
+    structures: list[set[int]] = []
+    for joint in joints:
+        ends = {joint.a, joint.b} - {FIXED}
+        met = [structure for structure in structures if structure & ends]
+        structures = [structure for structure in structures if not structure & ends] + [ends.union(*met)]
+    most = 1
+    for structure in structures:
+        inverse = [bodies[body].inverse_mass for body in structure if bodies[body].inverse_mass > 0]
+        ratio = max(inverse, default=1.0) / min(inverse, default=1.0)
+        most = max(most, next((count for above, count in JOINT_SWEEPS if ratio > above), 1))
+    return most
+
+
 def contact_kind(contact: Contact) -> int:
     """Contacts with as many points are swept together; three count as four."""
     special = contact.rolling > 0 or contact.restitution > 0
@@ -275,12 +300,14 @@ def rotation(turn: Array) -> Array:
 class _Motion:
     """A body within a step. One that cannot move takes impulses too, and stays."""
 
-    def __init__(self, body: Body | None, timestep: float) -> None:
+    def __init__(self, body: Body | None) -> None:
         self.linear, self.angular = np.zeros(3), np.zeros(3)
         self.moved, self.turned = np.zeros(3), np.zeros(3)  # since the step began
         self.carried = np.zeros((2, 3))  # what constraints did in the last substep
         self.turned_impulses = np.zeros(3)  # what they do more in the next one, since arms have turned
         self.before = np.zeros((2, 3))
+        self.late = np.zeros((2, 3))  # what forces do after it has moved
+        self.spins = False  # fast, and is held
         self.body = body
         self.position, self.inverse_mass, self.inverse_inertia = np.zeros(3), 0.0, np.zeros((3, 3))
         if body is None:
@@ -288,24 +315,79 @@ class _Motion:
         self.position, self.inverse_mass = body.position, body.inverse_mass
         self.inverse_inertia = body.axes @ np.diag(body.inverse_inertia) @ body.axes.T
         self.linear, self.angular = body.linear.copy(), body.angular.copy()
-        if body.gyroscopic:
-            self.angular = body.axes @ turn_freely(body.inverse_inertia, timestep / 2, body.axes.T @ body.angular)
 
     def push(self, impulse: Array, moment: Array) -> None:
         self.linear += self.inverse_mass * impulse
         self.angular += self.inverse_inertia @ moment
 
+    def take_carried(self, timestep: float, h: float) -> None:
+        """What rows did so far is taken back, and comes again with each substep. Of a body that turns freely, half of
+        what gyroscopic torques do comes here and half after the step: so it keeps its energy."""
+        self.end_substep()
+        self.linear, self.angular = self.before.copy()
+        body = self.body
+        if body is None or not body.gyroscopic:
+            return
+        self.spins = self.carries(h) and float(np.linalg.norm(self.angular)) * h > FAST_SPIN
+        if not self.spins:
+            self.angular = body.axes @ turn_freely(body.inverse_inertia, timestep / 2, body.axes.T @ self.angular)
+
+    def spin(self, h: float) -> None:
+        """Its angular momentum stays in the world, for the axes that it has by now. What that changes its velocity by
+        is found with the inertia that all impulses of the step are taken with: so an axle takes away just what is
+        across it."""
+        if self.body is None or not self.spins:
+            return
+        axes = rotation(self.turned) @ self.body.axes
+        momentum = axes @ ((axes.T @ self.angular) / self.body.inverse_inertia)
+        self.angular = self.angular + self.inverse_inertia @ (rotation(-h * self.angular) @ momentum - momentum)
+
+    def pushed(self, h: float) -> Array:
+        """What forces do in a substep."""
+        if self.body is None:
+            return np.zeros((2, 3))
+        push = (self.inverse_mass * self.body.force, self.inverse_inertia @ self.body.torque)
+        return h * np.stack(push)
+
+    def share_after(self, h: float) -> float:
+        """Of what forces do, that comes after the body has moved. In free flight half: so it keeps its energy. A body
+        that carries something would creep with it, and a pendulum would gain energy: its arms have turned by then."""
+        return 0.0 if self.carries(h) else 0.5
+
+    def carries(self, h: float) -> bool:
+        return self.energy(self.carried) > CARRIES**2 * self.energy(self.pushed(h))
+
+    def energy(self, change: Array) -> float:
+        """Twice that of a body at rest, when its velocities change so."""
+        if self.body is None:
+            return 0.0
+        along_axes = self.body.axes.T @ change[1]
+        mass, inertia = (1 / np.maximum(one, 1e-300) for one in (self.inverse_mass, self.body.inverse_inertia))
+        return float(mass * change[0] @ change[0] + inertia @ along_axes**2)
+
+    def coming(self, h: float) -> Array:
+        """What velocities change by before the body moves, without new impulses; and in the whole substep."""
+        pushed = self.pushed(h)
+        return np.stack([(1 - self.share_after(h)) * pushed + self.carried, pushed + self.carried])
+
     def begin_substep(self, h: float) -> None:
         if self.body is None:
             return
-        linear = self.linear + h * self.inverse_mass * self.body.force
-        angular = self.angular + h * self.inverse_inertia @ self.body.torque
-        self.before = np.stack([linear * self.body.linear_kept**h, angular * self.body.angular_kept**h])
+        self.spin(h / 2)
+        pushed = self.pushed(h)
+        self.late = self.share_after(h) * pushed
+        kept = np.array([[self.body.linear_kept**h], [self.body.angular_kept**h]])
+        self.before = (np.stack([self.linear, self.angular]) + pushed - self.late) * kept
         self.linear, self.angular = self.before + self.carried
 
     def move(self, h: float) -> None:
         self.moved += h * self.linear
         self.turned += h * self.angular
+        was = self.angular
+        self.spin(h / 2)
+        self.before[1] += self.angular - was
+        self.linear, self.angular = self.linear + self.late[0], self.angular + self.late[1]
+        self.before = self.before + self.late
 
     def end_substep(self) -> None:
         self.carried = np.stack([self.linear, self.angular + self.turned_impulses]) - self.before
@@ -318,7 +400,7 @@ class _Motion:
         body.position = body.position + self.moved
         body.axes = rotation(self.turned) @ body.axes
         body.linear, body.angular = self.linear, self.angular
-        if body.gyroscopic:
+        if body.gyroscopic and not self.spins:
             body.angular = body.axes @ turn_freely(body.inverse_inertia, timestep / 2, body.axes.T @ body.angular)
 
 
@@ -347,6 +429,10 @@ class _Row:
         turning = self.about_a @ self.a.inverse_inertia @ other.about_a
         return float(straight + turning + self.about_b @ self.b.inverse_inertia @ other.about_b)
 
+    def change_by(self, a: Array, b: Array) -> float:
+        """What its velocity changes by when those of the bodies do so."""
+        return float(self.along @ (a[0] - b[0]) + self.about_a @ a[1] - self.about_b @ b[1])
+
     def velocity(self) -> float:
         straight = self.along @ (self.a.linear - self.b.linear)
         return float(straight + self.about_a @ self.a.angular - self.about_b @ self.b.angular) + self.drift
@@ -373,11 +459,20 @@ class _Across:
         matrix = np.array([[one.response_to(other) for other in self.rows] for one in self.rows])
         self.inverse = np.linalg.inv(matrix) if np.linalg.det(matrix) > 0 else np.zeros((2, 2))
 
-    def sweep(self, limit: float) -> None:
-        wanted = [row.impulse for row in self.rows] - self.inverse @ [row.velocity() for row in self.rows]
+    def wanted(self, before: Array, limit: float) -> Array:
+        wanted = before - self.inverse @ [row.velocity() for row in self.rows]
         size = float(np.linalg.norm(wanted))
-        for row, impulse in zip(self.rows, wanted * (limit / size if size > limit else 1.0), strict=True):
+        return np.asarray(wanted * (limit / size if size > limit else 1.0))
+
+    def sweep(self, limit: float) -> None:
+        wanted = self.wanted(np.array([row.impulse for row in self.rows]), limit)
+        for row, impulse in zip(self.rows, wanted, strict=True):
             row.set_impulse(float(impulse))
+
+    def apply(self, limit: float) -> None:
+        """Beside what their impulses are."""
+        for row, impulse in zip(self.rows, self.wanted(np.zeros(2), limit), strict=True):
+            row.apply(float(impulse))
 
 
 # ---- constraints -------------------------------------------------------------------------------------------------
@@ -399,7 +494,6 @@ class _ContactRows:
         normal = contact.normal
         self.points = [_Row.at(a, b, place, normal, contact.shift) for place in contact.places]
         self.gaps = np.array(contact.distances, float)
-        self.has_touched = [False for _ in self.points]
         middle = contact.places.mean(axis=0)
         self.lever = float(np.linalg.norm(contact.places - middle, axis=1).mean()) if len(self.points) > 1 else 0.0
         first = tangent_of(normal)
@@ -409,7 +503,6 @@ class _ContactRows:
         self.roll = _Across(*(_Row.about(a, b, direction) for direction in across))
         if contact.surface is not None:
             self._let_drift(contact.surface, middle)
-        self.approach = [point.velocity() for point in self.points]
         # Impulses are those of the last substep.
         for point, impulse in zip(self.points, contact.impulses, strict=True):
             point.impulse = impulse / settings.substeps
@@ -446,6 +539,8 @@ class _ContactRows:
         for point, distance in list(zip(self.points, self.gaps, strict=True))[::order]:
             gap = distance + point.displacement()
             speed, before = point.velocity(), point.impulse
+            if not has_bias and before == 0 and self.contact.restitution > 0 and self.is_hit(speed):
+                continue  # an impact of the next substep, which needs its speed
             if has_bias and gap <= TOUCHING:
                 # What the load on it has pushed it in by is no overlap to be slow about.
                 held = self.soft.impulse_scale / self.soft.mass_scale * point.inertia * before
@@ -465,7 +560,6 @@ class _ContactRows:
             if largest <= self.settings.bounce_speed / 2:
                 break
             largest = max(self.sweep_points(has_bias, order) for order in (-1, 1))
-        self.has_touched = [had or point.impulse > 0 for had, point in zip(self.has_touched, self.points, strict=True)]
 
     def sweep_friction(self) -> None:
         pressure = sum(point.impulse for point in self.points)
@@ -485,16 +579,59 @@ class _ContactRows:
         self.sweep_normals(has_bias=False)
         self.sweep_friction()
 
-    def bounce(self) -> None:
-        """Restitution, where a point came fast and has touched."""
-        restitution = self.contact.restitution
-        if not restitution > 0:
-            return
-        for _ in range(BOUNCE_PASSES):
-            for point, approach, has_touched in zip(self.points, self.approach, self.has_touched, strict=True):
-                if -approach > self.settings.bounce_speed and has_touched:
-                    wanted = point.impulse - point.mass * (point.velocity() + restitution * approach)
-                    point.set_impulse(max(wanted, 0.0))
+    def is_hit(self, speed: float) -> bool:
+        return -speed > self.settings.bounce_speed
+
+    def impact(self) -> bool:
+        """Restitution, where points come fast and their gaps close within the substep; whether there was any."""
+        speeds = np.array([point.velocity() for point in self.points])
+        fast = np.array([self.is_hit(speed) for speed in speeds])
+        if not self.contact.restitution > 0 or not fast.any():
+            return False
+        gaps = self.gaps + [point.displacement() for point in self.points]
+        a, b = self.points[0].a.coming(self.h), self.points[0].b.coming(self.h)
+        at_once, whole = (np.array([point.change_by(a[k], b[k]) for point in self.points]) for k in range(2))
+        closes = gaps + self.h * (speeds + at_once) < 0
+        if not (closes & fast).any():
+            return False
+        # As fast as it will be at the surface, a share of that back, and up to where it is now.
+        square, fall = self.contact.restitution**2, 2 / self.h * whole * np.maximum(gaps, 0)
+        after = np.sqrt(np.maximum(square * np.maximum(speeds**2 - fall, 0) + fall, 0))
+        wanted = np.where(fast, after, -self.contact.restitution * speeds)
+        impulses = self.part(closes, speeds, wanted)
+        self.rub(float(impulses.sum()))
+        return True
+
+    def part(self, closes: NDArray[np.bool_], speeds: Array, wanted: Array) -> Array:
+        """Impulses after which points have these velocities, or larger ones."""
+        impulses = np.zeros(len(self.points))
+        for turn in range(BOUNCE_PASSES if len(self.points) > 1 else 1):
+            for k in list(np.flatnonzero(closes))[:: -1 if turn % 2 else 1]:
+                point = self.points[k]
+                before = impulses[k]
+                impulses[k] = max(before + point.mass * (wanted[k] - point.velocity()), 0.0)
+                point.apply(impulses[k] - before)
+        if len(self.points) == 1:
+            return impulses
+        # Passes leave something undone. As a whole the impact has the restitution that it should; energy never rises.
+        now = np.array([point.velocity() for point in self.points])
+        change = float(impulses @ (now - speeds))
+        if not change > 0:
+            return impulses
+        scale = min(float(impulses @ (wanted - speeds)), -2 * float(impulses @ speeds)) / change
+        for point, impulse in zip(self.points, impulses, strict=True):
+            point.apply((scale - 1) * float(impulse))
+        return scale * impulses
+
+    def rub(self, pressure: float) -> None:
+        """Friction of an impact: what its impulse allows, and nothing of it stays."""
+        limit = self.contact.friction * pressure
+        if self.lever > 0:
+            most = limit * self.lever
+            self.twist.apply(min(max(-self.twist.mass * self.twist.velocity(), -most), most))
+        if self.contact.rolling > 0:
+            self.roll.apply(self.contact.rolling * pressure)
+        self.slide.apply(limit)
 
     def overlap(self) -> float:
         """The deepest of its points, now."""
@@ -521,9 +658,14 @@ class _BallRows:
             for motion, place in ((a, joint.place_a), (b, joint.place_b))
         )
         self.rows = [_Row(a, b, x, np.cross(self.arm_a, x), np.cross(self.arm_b, x)) for x in np.eye(3)]
-        self.inverse = np.linalg.inv([[one.response_to(other) for other in self.rows] for one in self.rows])
+        self.inverse = self.find_inverse()
         for row, impulse in zip(self.rows, joint.impulse, strict=True):
             row.impulse = impulse / settings.substeps
+
+    def find_inverse(self) -> Array:
+        """For the arms as they are. An arm across which a light body turns easily has another direction soon: with the
+        inverse of a moment before, an update would go too far."""
+        return np.asarray(np.linalg.inv([[one.response_to(other) for other in self.rows] for one in self.rows]))
 
     def error(self) -> Array:
         """How far the anchors are apart; they turn with their bodies, exactly."""
@@ -534,14 +676,15 @@ class _BallRows:
         return np.asarray(ends[0] - ends[1])
 
     def turn(self) -> None:
-        """Turn arms with their bodies; the inverse stays that of the step's beginning. Impulses come again with the
-        new arms. With the old ones, whatever turns would lose speed to its joints."""
+        """Turn arms with their bodies; the inverse is made anew. Impulses come again with the new arms. With the old
+        ones, whatever turns would lose speed to its joints."""
         arm_a, arm_b = (rotation(end.turned) @ arm for end, arm in ((self.a, self.arm_a), (self.b, self.arm_b)))
         for row, direction in zip(self.rows, np.eye(3), strict=True):
             about_a, about_b = np.cross(arm_a, direction), np.cross(arm_b, direction)
             self.a.turned_impulses += self.a.inverse_inertia @ (row.impulse * (about_a - row.about_a))
             self.b.turned_impulses -= self.b.inverse_inertia @ (row.impulse * (about_b - row.about_b))
             row.about_a, row.about_b = about_a, about_b
+        self.inverse = self.find_inverse()
 
     def change(self, by: Array) -> None:
         for row, one in zip(self.rows, by, strict=True):
@@ -574,8 +717,8 @@ def step(
     """Take one step: bodies get their states after it, contacts and joints their impulses. Returns how many substeps it
     took.
 
-    Joints and contacts are swept in the order they are given in, joints first: see `sweep_order`. With groups, one
-    group after the other is swept so: see `groups_of_workers`.
+    Joints and contacts are swept in the order they are given in, joints first: see `sweep_order`; joints as often as
+    `joint_sweeps` says. With groups, one group after the other is swept so: see `groups_of_workers`.
     """
     settings = settings or Settings()
     groups = groups or [Group(range(len(joints)), range(len(contacts)))]
@@ -601,8 +744,8 @@ class _Solved:
         groups: Sequence[Group],
     ) -> None:
         h = timestep / settings.substeps
-        motions = [_Motion(body, timestep) for body in bodies]
-        fixed = _Motion(None, timestep)
+        motions = [_Motion(body) for body in bodies]
+        fixed = _Motion(None)
 
         def motion(number: int) -> _Motion:
             return fixed if number == FIXED else motions[number]
@@ -611,21 +754,26 @@ class _Solved:
         touching = [_ContactRows(contact, motion(contact.a), motion(contact.b), settings, h) for contact in contacts]
         constraints: list[_BallRows | _ContactRows] = []
         for group in groups:
-            constraints += [balls[i] for i in group.joints]
+            constraints += [balls[i] for i in group.joints] * joint_sweeps([joints[i] for i in group.joints], bodies)
             constraints += [touching[i] for i in group.contacts]
         new_count = sum(contact.is_new for contact in contacts)
         sweep_count = COLD_SWEEPS if 2 * new_count > len(touching) else 1
 
         for each in motions:
             each.before = np.stack([each.linear, each.angular])
-        for constraint in constraints:
+        every: list[_BallRows | _ContactRows] = [*balls, *touching]
+        for constraint in every:
             for row in constraint.rows:
                 row.apply(row.impulse)
-        for each in motions:  # what they did so far is taken back, and comes again with each substep
-            each.end_substep()
-            each.linear, each.angular = each.before.copy()
+        for each in motions:
+            each.take_carried(timestep, h)
 
+        self.touching = [touching[i] for group in groups for i in group.contacts]
         for _ in range(settings.substeps):
+            for _ in range(IMPACT_PASSES):
+                hits = [contact.impact() for contact in self.touching]  # of all of them: each changes what others see
+                if not any(hits):
+                    break
             for each in motions:
                 each.begin_substep(h)
             for _ in range(sweep_count):
@@ -642,16 +790,13 @@ class _Solved:
                     constraint.relax()
             for each in motions:
                 each.end_substep()
-        self.timestep, self.motions, self.constraints = timestep, motions, constraints
-        self.touching = [touching[i] for group in groups for i in group.contacts]
+        self.timestep, self.motions, self.constraints = timestep, motions, every
 
     def overlap(self) -> float:
         """The deepest of any contact."""
         return max((contact.overlap() for contact in self.touching), default=0.0)
 
     def finish(self) -> None:
-        for contact in self.touching:
-            contact.bounce()
         for constraint in self.constraints:
             constraint.store()
         for each in self.motions:

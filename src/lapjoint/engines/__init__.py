@@ -19,12 +19,13 @@ from .base import (
     SensorEngine,
     SleepingEngine,
     SubstepEngine,
+    SurgeEngine,
 )
 from .inertias import check_inertias
 from .readings import ContactPoints, ReadingEngine, TouchEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, make_worker_engine, supports
 from .state import EngineState, join_states
-from .step_tables import SENSOR_KINDS, Hits, JointBreaks, SensorEvents, StepTable, TouchReports
+from .step_tables import SENSOR_KINDS, Hits, JointBreaks, SensorEvents, StepTable, Surges, TouchReports
 from .support import Support
 
 __all__ = [
@@ -53,6 +54,8 @@ __all__ = [
     "StepTable",
     "SubstepEngine",
     "Support",
+    "SurgeEngine",
+    "Surges",
     "TouchEngine",
     "TouchReports",
     "check_engines",

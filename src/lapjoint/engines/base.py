@@ -20,7 +20,7 @@ from ..scene import Scene
 from ..scene.fields import GivenField
 from ..scene.motions import GivenMotion
 from .state import EngineState
-from .step_tables import Hits, JointBreaks, SensorEvents
+from .step_tables import Hits, JointBreaks, SensorEvents, Surges
 from .support import Support
 
 Array = NDArray[np.float64]
@@ -203,6 +203,15 @@ class SubstepEngine(Protocol):
     def step_measures(self) -> Array:
         """A row for each step of the last call, with the columns STEP_MEASURES; none with a solver that has no
         substeps."""
+        ...
+
+
+@runtime_checkable
+class SurgeEngine(Protocol):
+    """What an engine offers besides that keeps account of energy."""
+
+    def surges(self) -> Surges:
+        """Energy that came from nowhere in the steps of the last call."""
         ...
 
 

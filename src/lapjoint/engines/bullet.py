@@ -42,10 +42,11 @@ from .bullet_module import check_built, load_bullet
 from .readings import ContactPoints
 from .springs import check_springs
 from .state import EngineState
-from .step_tables import Hits, JointBreaks, SensorEvents, TouchReports
+from .step_tables import Hits, JointBreaks, SensorEvents, Surges, TouchReports
 from .support import (
     ALL_JOINTS,
     Support,
+    check_bonds_are_direct,
     check_joints_of_solver,
     check_nothing_moves,
     first_with_hits,
@@ -85,6 +86,7 @@ class BulletEngine:
             raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
         if params.solver == "substeps":
             check_springs(scene, params)
+            check_bonds_are_direct(scene, params.joints)
         else:
             BulletEngine._check_without_substeps(scene, params)
         if params.sleep and params.coupling == "blend" and max(params.workers, params.max_workers or 0) > 1:
@@ -242,6 +244,7 @@ class BulletEngine:
         settings.exact_shapes = params.solver == "substeps"
         settings.timestep = self._timestep
         settings.keep_forces = params.keep_forces
+        settings.finds_surges = params.on_surge != "ignore"
         settings.has_neighbours = params.coupling == "tight" and params.solver == "substeps"
         return settings
 
@@ -571,6 +574,11 @@ class BulletEngine:
         rows = self._world.hits()
         step, bodies = rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32)
         return Hits(step, bodies, rows[:, 3].copy(), rows[:, 4:7].copy(), rows[:, 7:].copy())
+
+    def surges(self) -> Surges:
+        rows = self._world.surges()
+        step, body, island = (rows[:, column].astype(np.int32) for column in range(3))
+        return Surges(step, body, island, rows[:, 3].copy(), rows[:, 4].copy())
 
     def touches(self) -> TouchReports:
         rows = self._world.touches()

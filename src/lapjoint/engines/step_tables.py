@@ -1,5 +1,5 @@
-"""What is reported of single steps: joints that broke, contacts that hit, bodies that touch. One table each, a row for
-each of them."""
+"""What is reported of single steps: joints that broke, contacts that hit, bodies that touch, energy that came from
+nowhere. One table each, a row for each of them."""
 
 from __future__ import annotations
 
@@ -112,6 +112,25 @@ class Hits(StepTable):
     @classmethod
     def none(cls) -> Hits:
         return cls(np.empty(0, np.int32), np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 3)), np.empty((0, 3)))
+
+
+@dataclass(frozen=True)
+class Surges(StepTable):
+    """Bodies of islands whose energy rose in a step beyond what anything explains, in the order of steps and bodies:
+    those that have gained more than their part."""
+
+    body: Ids
+    island: Ids
+    """(n,) the lowest body of the island, which contacts and joints connect."""
+    energy: Array
+    """(n,) what the island has gained that nothing explains [J]."""
+    limit: Array
+    """(n,) a tenth of gravity times mass times size, of all bodies of the island [J]: most that is no surge."""
+
+    @classmethod
+    def none(cls) -> Surges:
+        nobody = np.empty(0, np.int32)
+        return cls(nobody, nobody, nobody, np.empty(0), np.empty(0))
 
 
 BEGIN, END, NEAR = range(3)

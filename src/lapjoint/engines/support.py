@@ -32,6 +32,7 @@ from ..scene import (
     Sphere,
     TriangleMesh,
 )
+from ..scene.bonds import can_break, is_bond
 from ..scene.fields import field_title
 from ..scene.filters import ALL_GROUPS
 from ..scene.joints import KINDS, JointKind, counts_turns
@@ -189,7 +190,7 @@ def joint_features(scene: Scene) -> Iterator[tuple[str, int]]:
     """Features that joints of a scene use, each with the first joint that does."""
     joints = scene.joints
     limited = (joints.lower < joints.upper) & (np.isfinite(joints.lower) | np.isfinite(joints.upper))
-    breaks = np.isfinite(np.stack([joints.break_force, joints.break_torque], axis=1))
+    breaks = can_break(joints)[:, None]
     is_ball, driven = joints.kind == JointKind.BALL, joints.drive_max_force > 0
     tables = (
         limited & ~is_ball[:, None],
@@ -218,6 +219,12 @@ def check_joints_of_solver(scene: Scene, solver: str) -> None:
         if feature in used:
             how = "that breaks" if feature == "breaks" else f"with {feature}"
             raise LapjointError(f"{joint_title(scene, used[feature])} {how}, {what}")
+
+
+def check_bonds_are_direct(scene: Scene, joints: str) -> None:
+    """Refuse bonds where joints are swept: their loads are what a solution of the whole structure has."""
+    for joint in np.flatnonzero(is_bond(scene.joints)) if joints == "swept" else ():
+        raise LapjointError(f"{joint_title(scene, int(joint))}, a bond, and joints is swept, expected auto or direct")
 
 
 def first_with_hits(scene: Scene) -> str | None:
