@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import FileWarning, LapjointError, shortened
 from ..scene import Scene
+from ..scene.bonds import is_bond
 from ..system.files import check_file
 from .build import build_scene
 from .gltf import read_gltf
@@ -53,7 +54,14 @@ def read_with_notes(path: str | Path, *, keyframe: str | int | None = None) -> t
     check_file(path)
     if ending not in READERS:
         scene = Scene.load(path)
-        for what, count in (("bodies", scene.body_count), ("joints", scene.joint_count)):
+        bonds = int(is_bond(scene.joints).sum())
+        counts = {
+            "bodies": scene.body_count,
+            "joints": scene.joint_count,
+            "bonds": bonds,
+            "glued bodies": len(scene.glued),
+        }
+        for what, count in counts.items():
             notes.count(what, count)
         return scene, notes
     try:

@@ -4,26 +4,28 @@
     bodies, bonds = fracture.add_pieces(scene, pieces, strength=3e5, position=(0, 0, 1))
 
 A piece is the Voronoi cell of a seed: all of the shape that is nearer to it than to any other. Pieces that share a face
-are held together by a fixed joint in the middle of it, which bears a strength times the face's area. docs/breaking.md
+are held together by a bond over it: a fixed joint as stiff and as strong as the face. docs/breaking.md
 """
 
 from __future__ import annotations
 
-from .bonds import add_pieces, bond_strength
+from ..scene.glue import Glued
+from .bonds import add_bonds, add_pieces
 from .cut import cut
-from .glue import Glue, Glued, add_glued, take_apart
+from .glue import add_glued
 from .pieces import Pieces
+from .sections import Sections, rectangles
 from .seeds import seeds_around, seeds_uniform
 
 __all__ = [
-    "Glue",
     "Glued",
     "Pieces",
+    "Sections",
+    "add_bonds",
     "add_glued",
     "add_pieces",
-    "bond_strength",
     "cut",
+    "rectangles",
     "seeds_around",
     "seeds_uniform",
-    "take_apart",
 ]

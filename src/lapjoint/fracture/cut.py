@@ -12,7 +12,8 @@ from ..scene.shapes import mass_properties
 from .cells import cells
 from .mesh import cut_mesh
 from .outline import Solid, bounds, check_inside, faceted, planes_of
-from .pieces import Array, Face, Piece, Pieces, collect, directions_in, polygon_moments
+from .pieces import Array, Piece, Pieces, collect, directions_in, polygon_moments
+from .sections import Section, section
 
 NEAR = 1e-9
 """Share of the shape's size: what is nearer to a plane than this is on it."""
@@ -31,22 +32,27 @@ def cut(shape: Solid, seeds: ArrayLike) -> Pieces:
         return cut_mesh(shape, points, near)
     check_inside(shape, points, near)
     pieces: list[Piece] = []
-    faces: dict[tuple[int, int], Face] = {}
+    faces: dict[tuple[int, int], Section] = {}
     for cell in cells(points, planes_of(shape), near):
         hull = ConvexHull(cell.corners)
         pieces.append(Piece(hull, mass_properties(hull)[0], cell.seed))
         for other, plane in zip(cell.others.tolist(), cell.planes, strict=True):
-            if other > cell.seed and (face := _face(cell.corners, plane, near)) is not None:
+            span = float(np.linalg.norm(points[other] - points[cell.seed]))
+            if other > cell.seed and (face := _face(cell.corners, plane, near, span)) is not None:
                 faces[cell.seed, other] = face
     return collect(pieces, faces)
 
 
-def _face(corners: Array, plane: Array, near: float) -> Face | None:
+def _face(corners: Array, plane: Array, near: float, span: float) -> Section | None:
     """The polygon that a cell has on a plane; None where it has none."""
     on = corners[np.abs(corners @ plane[:3] + plane[3]) < 1e3 * near]
     if len(on) < 3:
         return None
     middle, across = on.mean(axis=0), directions_in(plane[:3])
     flat = (on - middle) @ across.T
-    area, moments = polygon_moments(flat[np.argsort(np.arctan2(flat[:, 1], flat[:, 0]))])
-    return Face(middle + moments / (6 * area) @ across, plane[:3], area) if area > 0 else None
+    flat = flat[np.argsort(np.arctan2(flat[:, 1], flat[:, 0]))]
+    area, moments = polygon_moments(flat)
+    if not area > 0:
+        return None
+    offset = moments / (6 * area)
+    return section(middle + offset @ across, plane[:3], across, [flat - offset], span)

@@ -18,7 +18,8 @@ from ..scene import Compound, ConvexHull, TriangleMesh
 from ..scene.meshes import hull_parts
 from .cells import cells
 from .outline import bounds, check_inside
-from .pieces import Array, Face, Piece, Pieces, collect, directions_in, polygon_moments
+from .pieces import Array, Piece, Pieces, collect, directions_in, polygon_moments
+from .sections import Section, section
 
 NEARLY_CONVEX = 1.02
 """Volume of hulls over that of the piece that is in them: a piece is cut until it is no more."""
@@ -64,11 +65,12 @@ def cut_mesh(mesh: TriangleMesh, seeds: Array, near: float) -> Pieces:
                 numbers[cell.seed].append(len(pieces))
                 pieces.append(Piece(shape, part.volume(), cell.seed))
                 surfaces.append(_surface_of(part))
-    faces: dict[tuple[int, int], Face] = {}
+    faces: dict[tuple[int, int], Section] = {}
     for cell in found:
         for other, plane in zip(cell.others.tolist(), cell.planes, strict=True):
             for a, b in product(numbers[cell.seed], numbers[other] if other > cell.seed else []):
-                face = _common_face(surfaces[a], surfaces[b], plane, near)
+                span = float(np.linalg.norm(seeds[other] - seeds[cell.seed]))
+                face = _common_face(surfaces[a], surfaces[b], plane, near, span)
                 if face is not None:
                     faces[a, b] = face
     return collect(pieces, faces)
@@ -182,7 +184,7 @@ def _edges_of(surface: Surface) -> tuple[NDArray[np.int64], Array]:
 # ---- faces -----------------------------------------------------------------------------------------------------------
 
 
-def _common_face(first: Surface, second: Surface, plane: Array, near: float) -> Face | None:
+def _common_face(first: Surface, second: Surface, plane: Array, near: float, span: float) -> Section | None:
     """What two pieces on both sides of a plane share of it; None if that is nothing."""
     import manifold3d
 
@@ -194,9 +196,11 @@ def _common_face(first: Surface, second: Surface, plane: Array, near: float) -> 
             surface.corners[is_on] @ across.T / size
         )  # manifold3d rounds what is flat to some digits behind the point
         sections.append(manifold3d.CrossSection(list(flat), manifold3d.FillRule.NonZero))
-    moments = [polygon_moments(np.asarray(one)) for one in (sections[0] ^ sections[1]).to_polygons()]
+    polygons = [np.asarray(one) for one in (sections[0] ^ sections[1]).to_polygons()]
+    moments = [polygon_moments(one) for one in polygons]
     area = sum(one[0] for one in moments)
     if not area > 0:
         return None
     middle = size * sum(one[1] for one in moments) / (6 * area)
-    return Face(middle @ across - plane[3] * plane[:3], plane[:3], area * size**2)
+    corners = [size * one - middle for one in polygons]
+    return section(middle @ across - plane[3] * plane[:3], plane[:3], across, corners, span)

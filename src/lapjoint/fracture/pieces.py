@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scene import Compound, ConvexHull
+from .sections import Section, Sections
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -31,15 +32,26 @@ class Pieces:
     """(n,) whose cells they are, ascending. Of a mesh, a cell may be several pieces, or none."""
     bonds: Ids
     """(m, 2) pieces that share a face, the lower number first, ascending."""
-    anchors: Array
-    """(m, 3) middles of these faces."""
-    normals: Array
-    """(m, 3) from the first piece to the second."""
-    areas: Array
-    """(m,) m^2"""
+    faces: Sections
+    """These faces, with normals from the first piece to the second."""
 
     def __len__(self) -> int:
         return len(self.shapes)
+
+    @property
+    def anchors(self) -> Array:
+        """(m, 3) middles of the faces."""
+        return self.faces.anchors
+
+    @property
+    def normals(self) -> Array:
+        """(m, 3) from the first piece to the second."""
+        return self.faces.normals
+
+    @property
+    def areas(self) -> Array:
+        """(m,) m^2 of the faces."""
+        return self.faces.areas
 
 
 class Piece(NamedTuple):
@@ -50,15 +62,7 @@ class Piece(NamedTuple):
     seed: int
 
 
-class Face(NamedTuple):
-    """What two pieces share; the normal is from the first to the second."""
-
-    middle: Array
-    normal: Array
-    area: float
-
-
-def collect(pieces: Sequence[Piece], faces: Mapping[tuple[int, int], Face]) -> Pieces:
+def collect(pieces: Sequence[Piece], faces: Mapping[tuple[int, int], Section]) -> Pieces:
     """Pieces, and of the faces between them, by their numbers, those that hold something."""
     volumes = np.array([piece.volume for piece in pieces])
     sizes = np.cbrt(volumes)
@@ -69,9 +73,7 @@ def collect(pieces: Sequence[Piece], faces: Mapping[tuple[int, int], Face]) -> P
         volumes,
         np.array([piece.seed for piece in pieces], np.int32),
         np.array(kept, np.int32).reshape(-1, 2),
-        np.array([faces[pair].middle for pair in kept]).reshape(-1, 3),
-        np.array([faces[pair].normal for pair in kept]).reshape(-1, 3),
-        np.array([faces[pair].area for pair in kept]),
+        Sections.of([faces[pair] for pair in kept]),
     )
 
 

@@ -45,8 +45,10 @@ _COLUMNS = "|".join(
 )
 _MOTIONS = "|".join(f"motions/{name}" for name in MOTION_ARRAYS)
 _FIELDS = "|".join(f"fields/{name}" for name in FIELD_ARRAYS)
+_GLUED = r"glued/\d+/[a-z]+"
 _MEMBER = re.compile(
-    rf"description|gravity|ignored|{_COLUMNS}|{_MOTIONS}|{_FIELDS}|shape(/\d+)+/(points|vertices|triangles|heights)"
+    rf"description|gravity|ignored|{_COLUMNS}|{_MOTIONS}|{_FIELDS}|{_GLUED}"
+    r"|(glued/\d+/)?shape(/\d+)+/(points|vertices|triangles|heights)"
 )
 """Names of arrays that a scene can have."""
 PLAIN_SHAPES = {kind.__name__: kind for kind in (Sphere, Box, Capsule, Cylinder, Ellipsoid, Cone, Plane)}

@@ -298,5 +298,6 @@ def _share(mine: Scene, theirs: Scene) -> None:
         getattr(mine, name).share(getattr(theirs, name))
     mine.motions = dict(theirs.motions)
     mine.fields = list(theirs.fields)
+    mine.glued = list(theirs.glued)
     mine._ignored = list(theirs._ignored)
     mine.body_names, mine._body_ids = dict(theirs.body_names), dict(theirs._body_ids)

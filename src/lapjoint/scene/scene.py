@@ -32,12 +32,14 @@ from ..arrays.packing import pack_arrays, unpack_arrays
 from ..errors import LapjointError, shortened
 from ..system.files import read_file, write_file
 from ..system.foreign import machine_memory
+from .bonds import BOND_LAYOUT, Bonds, check_bonds
 from .field_functions import FieldFunction, find_function
 from .fields import FIELD_ARRAYS, AnyField, GivenField, pack_fields, unpack_fields, with_functions
 from .file import TABLES, describe_shape, pack_scene, restore_shape, unpack_scene
 from .filters import ALL_GROUPS, filter_rows
+from .glue import Glued, check_glued, pack_glued, unpack_glued
 from .height_field import HeightField
-from .joints import KINDS, WORLD, Breaks, Distance, Gear, Joint, JointKind, axes_of, frame_axes, strengths
+from .joints import KINDS, WORLD, Breaks, Distance, Fixed, Gear, Joint, JointKind, axes_of, frame_axes, strengths
 from .materials import COMBINE_RULES, Material, surface_of
 from .motions import MOTION_ARRAYS, ZERO, GivenMotion, Motion, pack_motions, surface_velocities, unpack_motions
 from .part_filters import widest_filters
@@ -105,6 +107,8 @@ class Scene:
         """Of static bodies that are kinematic, by number: how they move from the start."""
         self.fields: list[GivenField] = []
         """Force fields, as numbers, in the order they were added."""
+        self.glued: list[Glued] = []
+        """Bodies that come apart when they are hit: `fracture.add_glued` adds them."""
         self._ignored: list[Ids] = []
         self.body_names: dict[int, str] = {}
         self._body_ids: dict[str, int] = {}
@@ -185,12 +189,12 @@ class Scene:
         name = self.body_names.get(int(body_id))
         return f"body {body_id} ({name!r})" if name else f"body {body_id}"
 
-    def bounding_radii(self) -> Array:
-        """Radius of each body's bounding sphere [m]."""
-        used = np.unique(self.bodies.shape_id)
+    def bounding_radii(self, first: int = 0) -> Array:
+        """Radius of each body's bounding sphere, from number `first` on [m]."""
+        used = np.unique(self.bodies.shape_id[first:])
         by_shape = np.zeros(len(self.shapes))
         by_shape[used] = [bounding_radius(self._moving(i)) for i in used]
-        return np.asarray(by_shape[self.bodies.shape_id])
+        return np.asarray(by_shape[self.bodies.shape_id[first:]])
 
     def widest_filters(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Group and mask of each body; where parts have their own, the bits that any part has."""
@@ -510,13 +514,15 @@ class Scene:
         quaternions_b: ArrayLike | None = None,
         collide: bool = False,
         breaks: Breaks | Sequence[Breaks] | None = None,
+        bonds: Bonds | None = None,
     ) -> range:
         """Add many joints of one kind. `axes`, one per joint, replaces the joint's own axis (those of a Gear are its
         own), and `breaks`, one for all or one per joint, what it can bear. `anchors_b` are those of a Distance on
         bodies b. Returns their numbers.
 
         `quaternions` are those of the joints' frames in the world, in place of an axis. With them, where the joints do
-        not stand at zero as the bodies stand now, `anchors_b` and `quaternions_b` are the frames on bodies b.
+        not stand at zero as the bodies stand now, `anchors_b` and `quaternions_b` are the frames on bodies b. `bonds`
+        are for Fixed joints with the frames of faces: `fracture.add_bonds` makes them.
         """
 
         def title(row: int) -> str:
@@ -540,6 +546,8 @@ class Scene:
         anchors_b = anchors if anchors_b is None else as_rows("anchor_b", anchors_b, count, (3,), title)
         if isinstance(joint, Gear) and (body_b == WORLD).any():
             raise LapjointError(f"{title(int(np.argmax(body_b == WORLD)))}: a Gear couples two bodies, not the WORLD")
+        if bonds is not None and not (isinstance(joint, Fixed) and len(bonds) == count):
+            raise LapjointError(f"{title(0)}: {len(bonds)} bonds for {count} joints, expected as many Fixed joints")
         if isinstance(joint, Gear) and axes is not None:
             raise LapjointError(f"{title(0)}: axes are given, and those of a Gear are its own")
         both = frame_axes(joint) if axes is None else (axes, axes)
@@ -558,8 +566,19 @@ class Scene:
             "collide": collide,
             "break_force": bears[:, 0],
             "break_torque": bears[:, 1],
+            **(dict.fromkeys(BOND_LAYOUT, 0.0) if bonds is None else bonds.columns()),
         }
         return self.joints.append(count, values)
+
+    def add_glue(self, glued: Glued) -> Glued:
+        """Let a body of this scene come apart when it is hit: `fracture.add_glued` adds such a body. Returns it."""
+        self._require_unlocked()
+        try:
+            check_glued([glued], self.body_count)
+        except ValueError:
+            raise LapjointError(f"glue of body {glued.body}: pieces, masses or bonds are wrong") from None
+        self.glued.append(glued)
+        return glued
 
     def ignore(self, bodies_a: ArrayLike, bodies_b: ArrayLike) -> None:
         """Let these pairs of bodies pass through each other."""
@@ -658,6 +677,8 @@ class Scene:
             if (arrays[name] == value).all():
                 del arrays[name]
         self.sensors.describe(description, arrays)
+        if self.glued:
+            description["glued"] = pack_glued(self.glued, arrays)
         if self.motions:
             arrays |= {f"motions/{name}": array for name, array in pack_motions(self.motions).items()}
         if self.fields:
@@ -701,6 +722,7 @@ class Scene:
                 lambda i: None if references is None else find_function(references[i]),
             )
         scene.sensors.restore(description, arrays)
+        scene.glued = unpack_glued(description.get("glued", []), arrays, trusted)
         if len(arrays["ignored"]):
             scene.ignore(arrays["ignored"][:, 0], arrays["ignored"][:, 1])
         return scene
@@ -808,6 +830,7 @@ class Scene:
             unit_quaternions(frame[:, 3:], len(joints), lambda row: f"joint {row}")
         if not ((joints.break_force > 0).all() and (joints.break_torque > 0).all()):
             raise ValueError("break strengths")
+        check_bonds(joints, f"scene {self.name!r}: ")
         pushes = np.stack([joints.drive_stiffness, joints.drive_damping, joints.drive_max_force, joints.friction])
         if (pushes < 0).any() or np.isinf(pushes[[0, 1, 3]]).any():
             raise ValueError("drives or friction")
@@ -826,6 +849,7 @@ class Scene:
             ):
                 raise ValueError("bodies of a field")
         self._check_sensors()
+        check_glued(self.glued, len(bodies))
         if not set(self.motions) <= set(range(self.static_count)):
             raise ValueError("kinematic bodies")
         if (joints.lower > joints.upper).any() or not set(self.body_names) <= set(range(len(bodies))):

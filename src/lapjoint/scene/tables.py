@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .bonds import BOND_LAYOUT, NO_BOND
+
 _SURFACE = {"friction": ((), float), "restitution": ((), float), "rolling_friction": ((), float)}
 _COMBINE = {"friction_combine": ((), np.uint8), "restitution_combine": ((), np.uint8)}  # in materials.COMBINE_RULES
 _FILTER = {"group": ((), np.uint32), "mask": ((), np.uint32)}
@@ -61,6 +63,7 @@ JOINT_LAYOUT: dict[str, tuple[tuple[int, ...], Any]] = {
     "collide": ((), bool),
     "break_force": ((), float),  # N; infinite: does not break
     "break_torque": ((), float),  # N m
+    **BOND_LAYOUT,
 }
 MAY_BE_MISSING = {
     "joints/drive_position": 0.0,
@@ -72,6 +75,7 @@ MAY_BE_MISSING = {
     "joints/gear_ratio": 0.0,
     "joints/break_force": np.inf,
     "joints/break_torque": np.inf,
+    **NO_BOND,
     "bodies/hit_impulse": np.inf,
     "bodies/hit_speed": np.inf,
     "bodies/touch_events": False,

@@ -1,6 +1,6 @@
 """A pane of glass that a ball shatters.
 
-Two metres by two, three centimetres thick, cut into Voronoi cells that are small where the ball hits. Fixed joints hold
+Two metres by two, three centimetres thick, cut into Voronoi cells that are small where the ball hits. Bonds hold
 them together over their common faces, and those at the edge to the frame, which is the world; they break. Not in the
 paper.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import fracture
 from ..errors import LapjointError
-from ..scene import WORLD, Box, ConvexHull, Fixed, Material, Plane, Scene, Sphere
+from ..scene import WORLD, Box, ConvexHull, Material, Plane, Scene, Sphere
 
 PIECES = 300
 SIDE, THICKNESS = 2.0, 0.03  # [m]
@@ -42,6 +42,7 @@ def build(size: int | None = None, seed: int = 0) -> Scene:
 
 def _hold_edges(scene: Scene, pieces: fracture.Pieces, bodies: range, middle: np.ndarray) -> None:
     """Bonds between pieces at the edge and the frame."""
+    held, middles, outward, lengths, spans = [], [], [], [], []
     for body, shape, position in zip(bodies, pieces.shapes, pieces.positions, strict=True):
         assert isinstance(shape, ConvexHull)
         corners = shape.points + position
@@ -50,5 +51,10 @@ def _hold_edges(scene: Scene, pieces: fracture.Pieces, bodies: range, middle: np
                 at = corners[np.abs(corners[:, axis] - side * SIDE / 2) < 1e-6]
                 length = float(np.ptp(at[:, 2 - axis])) if len(at) else 0.0
                 if length > 0.01:
-                    bears = fracture.bond_strength(length * THICKNESS, STRENGTH)
-                    scene.add_joint(Fixed(breaks=bears), body, WORLD, middle + at.mean(axis=0))
+                    held.append(body)
+                    middles.append(at.min(axis=0) / 2 + at.max(axis=0) / 2)
+                    outward.append(side * np.eye(3)[axis])
+                    lengths.append((THICKNESS, length))
+                    spans.append(SIDE - 2 * side * position[axis])
+    ends = fracture.rectangles(middle + middles, -np.array(outward), [(0, 1, 0)] * len(held), lengths, spans)
+    fracture.add_bonds(scene, held, [WORLD] * len(held), ends, strength=STRENGTH)

@@ -1,6 +1,6 @@
 """A wall in mortar that a ball wrecks.
 
-Courses of bricks, every second one shifted by half a brick, on a foundation that is the world. Mortar is fixed joints
+Courses of bricks, every second one shifted by half a brick, on a foundation that is the world. Mortar is bonds
 over all common faces, and breaks. The ball hangs by a boom. Not in the paper.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import fracture
 from ..errors import LapjointError
-from ..scene import WORLD, Ball, Box, Fixed, Material, Plane, Scene, Sphere
+from ..scene import WORLD, Ball, Box, Material, Plane, Scene, Sphere
 
 Array = NDArray[np.float64]
 
@@ -61,9 +61,19 @@ def _bricks(courses: int, length: int) -> tuple[Array, Array]:
 
 
 def _add_mortar(scene: Scene, places: Array, sizes: Array) -> None:
-    """Joints over all faces that two bricks share, and between the lowest course and the ground."""
+    """Bonds over all faces that two bricks share, and between the lowest course and the ground."""
     low, high = places - sizes / 2, places + sizes / 2
-    a, b, anchors, bears = [], [], [], []
+    a, b, anchors, normals, sides, areas, spans = [], [], [], [], [], [], []
+
+    def add(one: int, other: int, anchor: Array, across: Array, axis: int, span: float) -> None:
+        a.append(one)
+        b.append(other)
+        anchors.append(anchor)
+        normals.append(np.eye(3)[axis])
+        sides.append(np.eye(3)[(axis + 1) % 3])
+        areas.append((across[(axis + 1) % 3], across[(axis + 2) % 3]))
+        spans.append(span)
+
     for one in range(len(places)):
         overlap = np.minimum(high[one], high[one + 1 :]) - np.maximum(low[one], low[one + 1 :])
         touching = (overlap > -1e-9).all(axis=1)
@@ -71,13 +81,10 @@ def _add_mortar(scene: Scene, places: Array, sizes: Array) -> None:
             across = overlap[other - one - 1]
             wide = across > 1e-6
             if wide.sum() == 2:  # a face, not an edge
-                a.append(other)
-                b.append(one)
-                anchors.append((np.minimum(high[one], high[other]) + np.maximum(low[one], low[other])) / 2)
-                bears.append(fracture.bond_strength(float(np.prod(across[wide])), STRENGTH))
+                axis = int(np.argmin(wide))  # the other brick is the higher one, or further along
+                anchor = (np.minimum(high[one], high[other]) + np.maximum(low[one], low[other])) / 2
+                add(other, one, anchor, across, axis, (sizes[one] + sizes[other])[axis] / 2)
     for one in np.flatnonzero(low[:, 2] < 1e-9).tolist():
-        a.append(one)
-        b.append(WORLD)
-        anchors.append(places[one] * (1.0, 1.0, 0.0))
-        bears.append(fracture.bond_strength(float(np.prod(sizes[one][:2])), STRENGTH))
-    scene.add_joints(Fixed(), a, b, anchors, breaks=bears)
+        add(one, WORLD, places[one] * (1.0, 1.0, 0.0), sizes[one], 2, sizes[one, 2])
+    faces = fracture.rectangles(anchors, normals, sides, areas, spans)
+    fracture.add_bonds(scene, a, b, faces, strength=STRENGTH)

@@ -10,6 +10,7 @@ import numpy as np
 from ....files.axes import DRIVEN, OWN_COLUMNS
 from ....files.gltf_words import OWN
 from ....scene import Scene
+from ....scene.bonds import with_breaks
 from ....scene.joints import WORLD, JointKind
 from ..tables import axis_drive, driven_axes
 from .document import Document
@@ -18,7 +19,7 @@ from .document import Document
 def add_joints(document: Document, scene: Scene, bodies: Sequence[int], count: int) -> None:
     """The first `count` joints; bodies are nodes by their numbers."""
     for i in range(count):
-        row = {name: column[i] for name, column in scene.joints.views().items()}
+        row = with_breaks({name: column[i] for name, column in scene.joints.views().items()})
         frames = []
         for side in ("a", "b"):
             body, frame = int(row[f"body_{side}"]), row[f"frame_{side}"]

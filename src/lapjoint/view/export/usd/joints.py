@@ -9,6 +9,7 @@ import numpy as np
 
 from ....files import usd_words as words
 from ....scene import Scene
+from ....scene.bonds import with_breaks
 from ....scene.joints import WORLD, JointKind
 from ..tables import axis_drive, driven_axes
 from .layer import Prim, Types, add_apis, add_prim, doubles, numbered, put, quatf, relate, vec3f, whole
@@ -29,7 +30,7 @@ DEGREE = np.pi / 180
 def add_joints(parent: Prim, scene: Scene, bodies: Sequence[Any], count: int) -> None:
     """The first `count` joints; bodies are paths by their numbers."""
     for i in range(count):
-        row = {name: column[i] for name, column in scene.joints.views().items()}
+        row = with_breaks({name: column[i] for name, column in scene.joints.views().items()})
         kind = JointKind(int(row["kind"]))
         prim = add_prim(parent, numbered("joint", i, count), KINDS[kind])
         if row["body_b"] != WORLD:
