@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 _PLACES = {
     ".checkpoint": ["Checkpoint", "CheckpointWriter"],
     ".engines": ["Contacts", "Engine", "SensorEvents", "engine_names", "make_engine"],
-    ".errors": ["EngineWarning", "LapjointError", "PenetrationWarning", "SimulationStopped"],
+    ".errors": ["AccuracyWarning", "EngineWarning", "LapjointError", "PenetrationWarning", "SimulationStopped"],
     ".measures.step": ["Measures"],
     ".params": ["Params"],
     ".queries": ["NO_BODY", "ClosestPoints", "Inside", "Overlaps", "RayHits"],

@@ -14,6 +14,10 @@ class PenetrationWarning(UserWarning):
     """Bodies of a scene start deep inside each other."""
 
 
+class AccuracyWarning(UserWarning):
+    """A scene asks for more than its options can solve well. The message says what to expect, and what helps."""
+
+
 class EngineWarning(UserWarning):
     """An engine leaves out something that the scene has."""
 

@@ -127,7 +127,7 @@ class RunSummary:
     frozen_ids: list[int]
     """Bodies that are held at the end, by quarantine or by the user."""
     events: list[dict[str, object]]
-    """Failures, quarantines and changes of the number of workers: step_count, kind, text, worker, body_ids and
+    """Failures, quarantines, surges and changes of the number of workers: step_count, kind, text, worker, body_ids and
     recovery_s of each (see docs/failures.md)."""
     stopped: str | None
     """Why the run could not go on, where it could not."""

@@ -40,7 +40,7 @@ from .scene import Scene
 from .scene.fields import check_functions
 from .scene.filters import ALL_GROUPS
 from .scene.joint_motion import JointMotion, of_axis, with_turns
-from .scene.joints import Joint
+from .scene.joints import Fixed, Joint
 from .scene.living import Life, LivingScene
 from .scene.measures import joint_gaps, state_hash
 from .scene.motions import GivenMotion, Motion
@@ -55,10 +55,13 @@ from .server.elastic import Elastic
 from .server.events import Events, find_events
 from .server.frame import Frame
 from .server.frozen import Frozen
+from .server.glued import GluedBodies
 from .server.incidents import Incident
 from .server.kinematic import KinematicBodies
 from .server.last_contacts import fetch_contacts
 from .server.loads import Loads
+from .server.long_steps import check_timestep
+from .server.mass_ratios import check_mass_ratios
 from .server.migrate import migrate
 from .server.newcomers import nearest_workers
 from .server.partition import check_partition, make_partition
@@ -147,6 +150,9 @@ class Simulation:
         check_engines(scene, params)
         check_inertias(scene, params)
         is_crowded = life is None and check_crowds(scene)
+        if life is None:
+            check_mass_ratios(scene, params)
+            check_timestep(scene, params)
         make_worker_engine(scene, params)  # what is wrong with its shapes is found before anything starts
         algorithms = load_algorithms(params.algorithms)
         detection = Detection(scene, params, algorithms, states)
@@ -176,6 +182,7 @@ class Simulation:
         self._elastic = Elastic(params, scene.body_count)
         self._frozen, self._breaks, self._hits = Frozen(), StepLog(JointBreaks), StepLog(Hits)
         self._touches = TouchLog()
+        self._glued = GluedBodies(scene)
         self._has_stepped = False
         self._kinematic = KinematicBodies(scene, params)
         self._asking = Asking(now, self._runtime, self._kinematic)
@@ -223,6 +230,8 @@ class Simulation:
                 if isinstance(error, MAY_BE_SHORT):
                     raise_in_words(error, f"step {self._now.step_count}")
                 raise
+            for body in self._glued.taken_struck():
+                self.take_apart(body)
             for callback in self._callbacks:
                 callback(self)
         return steps
@@ -243,7 +252,9 @@ class Simulation:
         if any(len(reply.broke_step) for reply in now.replies):
             self._note_breaks(coupling.breaks(now))
         if any(len(reply.hit_step) for reply in now.replies):
-            self._hits.add(coupling.hits(now), now.step_count)
+            hits = coupling.hits(now)
+            self._hits.add(hits, now.step_count)
+            self._glued.note_hits(hits)
         if self._touches.is_any or any(len(reply.touch_step) for reply in now.replies):
             self._touches.add(coupling.touches(now), self.scene.bodies, now.step_count)
         if any(len(reply.turned) for reply in now.replies):
@@ -270,7 +281,7 @@ class Simulation:
         now, one_worker = self._now, self._now.membership.worker_count == 1
         if self._callbacks or now.params.validate or now.commands.forces or self._frozen.is_used:
             return 1
-        if self._sensing.one_by_one:
+        if self._sensing.one_by_one or self._glued.is_any_whole:
             return 1
         limits = [left, self._recovery.most_steps(now.step_count), self._elastic.most_steps(now.step_count)]
         if not one_worker:
@@ -785,6 +796,26 @@ class Simulation:
             self._break_joints(ids, self.step_count)
 
     @whole
+    def take_apart(self, body_id: int) -> range:
+        """Replace a glued body by its pieces before the next step, as a hit does: each has the velocity that it had as
+        a part of it, so mass, momentum and angular momentum stay. Returns their numbers."""
+        body = int(self.scene.checked_ids([body_id], "take_apart")[0])
+        glued = self._glued.known(body, "take_apart")
+        state = self.states_of([body])[0]
+        with self._adding("take_apart") as scene:
+            pieces = scene.add_bodies(**glued.pieces(state, scene.bodies))
+        self._glued.note_apart(body, pieces.start)
+        if len(glued.pairs):
+            with self._adding("take_apart") as scene:
+                scene.add_joints(Fixed(), **glued.joints(state, pieces.start))
+        self._remove(np.array([body], np.int32))
+        return pieces
+
+    def pieces_of(self, body_id: int) -> range | None:
+        """Numbers of the pieces that a glued body has become; None while it is whole."""
+        return self._glued.pieces_of(int(body_id))
+
+    @whole
     def set_motion(self, static_ids: ArrayLike, motion: Motion | None) -> None:
         """Have kinematic bodies move so from the next step on, whatever they did: from where they are, unless it is
         Keyframes, which have poses in the world. Its time counts from now. None: they rest."""
@@ -912,6 +943,10 @@ class Simulation:
                 check_engines(scene, self.params, warn=False)
         if scene.extent[1:] == (first, first_joint):
             return
+        if scene.joint_count > first_joint:
+            check_mass_ratios(scene, self.params)
+        if scene.body_count > first:
+            check_timestep(scene, self.params, first)
         with self._use.to_the_end(what):
             if scene.body_count > first:
                 with short_of(f"{scene.body_count:,} bodies"):
@@ -1040,6 +1075,8 @@ class Simulation:
             self._kinematic.restore(parts["kinematic"])
             if self._sensing.is_used:
                 self._sensing.restore(parts["sensing"])
+            if self._glued.is_used:
+                self._glued.restore(parts["glued"])
             self._now.commands.drives.restore(parts["drives"])
             self._recovery.restore_without_workers(parts["recovery"])
         if self._kinematic.changed:
@@ -1073,6 +1110,7 @@ class Simulation:
             "touches": self._touches,
             "kinematic": self._kinematic,
             **({"sensing": self._sensing} if self._sensing.is_used else {}),
+            **({"glued": self._glued} if self._glued.is_used else {}),
             "drives": now.commands.drives,
             "coupling": CouplingPart(self._coupling, now, self.profile),
             "workers": WorkerEnginesPart(now, self._runtime),

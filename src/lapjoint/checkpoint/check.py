@@ -166,6 +166,8 @@ SENSING = {
     "kind": Rule("uint8", ("sensed",), 0, 2),
 }
 """Of scenes with sensors."""
+GLUED = {"first": Rule("int32", ("glued bodies",), -1, "bodies")}
+"""Of scenes with glued bodies."""
 COUPLINGS: dict[str, dict[str, Rule]] = {
     "blend": {
         "bodies": _ids("overlap bodies", is_ascending=True),
@@ -204,9 +206,11 @@ def check_parts(parts: Mapping[str, PartState], scene: Scene, worker_count: int,
         "static bodies": len(scene.statics),
         "joints": scene.joint_count,
         "joint axes": 6 * scene.joint_count,
+        "glued bodies": len(scene.glued),
     }
     sensing = {"sensing": SENSING} if len(scene.sensors) else {}
-    for name, rules in {**ARRAYS, **sensing, "coupling": COUPLINGS[coupling]}.items():
+    glued = {"glued": GLUED} if scene.glued else {}
+    for name, rules in {**ARRAYS, **sensing, **glued, "coupling": COUPLINGS[coupling]}.items():
         _check_arrays(name, parts[name].arrays, rules, sizes)
     is_state = (np.abs(parts["table"].arrays["states"]) <= LARGEST).all(axis=1)
     if not is_state.all():
@@ -359,7 +363,7 @@ def _check_values(parts: Mapping[str, PartState], sizes: Mapping[str, int]) -> N
         "elastic": dict.fromkeys(("least", "most", "looks"), _is_count),
         "recovery": {
             "failed_at": all_of(is_failure),
-            "quarantined": all_of(lambda value: _is_count(value, sizes["bodies"])),
+            **dict.fromkeys(("quarantined", "surged"), all_of(lambda value: _is_count(value, sizes["bodies"]))),
         },
         "coupling": {
             "is_settled": _is_bool,
@@ -372,8 +376,8 @@ def _check_values(parts: Mapping[str, PartState], sizes: Mapping[str, int]) -> N
     for name, own in checks.items():
         for key, check in own.items():
             if key not in parts[name].values:
-                if name == "coupling":
-                    continue  # each coupling has one of them
+                if name == "coupling" or key == "surged":
+                    continue  # each coupling has one of them; of surges nothing was known once
                 raise KeyError(f"{name}/{key}")
             if not check(parts[name].values[key]):
                 raise ValueError(f"{name}/{key} is {parts[name].values[key]!r}")

@@ -28,7 +28,7 @@ WORKERS, COUPLINGS, ENGINES = [1, 2, 4, 8], [Params.coupling], ["bullet"]
 
 
 @with_params(
-    but=["validate", "on_failure", "hang_limit", "quarantine", "speed_limit"],
+    but=["validate", "on_failure", "hang_limit", "quarantine", "on_surge", "speed_limit"],
     changes={
         "workers": Change(
             help="Counts of workers; 1 is measured in any case.", default=" ".join(map(str, WORKERS)), is_several=True

@@ -174,7 +174,8 @@ class Params:
     """Substeps: the most that a step takes with a `tolerance`."""
     joints: Annotated[str, SOLVER, OfSolver("substeps"), OneOf("auto", "direct", "swept")] = "auto"
     """Substeps: direct solves whole structures of joints at once, without gaps; swept goes joint by joint. auto: direct
-    for structures where that is little work (chains, bridges), not for dense ones (wide grids)."""
+    for structures where that is little work (chains, bridges), not for dense ones (wide grids). Pieces that are bonded
+    are always solved at once, and swept is refused for them."""
     solver_rows: Annotated[int, SOLVER, InPythonOnly(), Count(1, 10_000)] = 300
     """Direct solvers: the most rows with bounds (contacts, friction, limits) in one group of connected bodies.
 
@@ -230,6 +231,12 @@ class Params:
     """Freeze bodies that run away or become NaN, and go on with the rest.
 
     They are put back to where they were before the step. Without it, a state that does not stay finite ends the run."""
+    on_surge: Annotated[str, FAILURES, OneOf("report", "stop", "quarantine", "ignore")] = "report"
+    """When bodies gain energy from nowhere in a step: report it, stop, quarantine them, or ignore it.
+
+    A surge is a step in which bodies that joints and contacts connect gain more kinetic energy than forces, motors,
+    springs and moving bodies give them, by more than a tenth of gravity times their mass times their size. With stop
+    and quarantine, states are those before that step; workers then take one step at a time. Solver substeps."""
     speed_limit: Annotated[float | None, FAILURES, Positive(), Unset("the scene in one step")] = None
     """m/s from which `quarantine` freezes a body.
 

@@ -27,6 +27,7 @@ from ..forks import belongs_here
 from ..interrupts import Uninterrupted
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
+from ..scene.bonds import can_break
 from ..scene.living import LivingScene
 from ..scene.motions import POSE_SIZE
 from ..server.incidents import Incident
@@ -234,8 +235,7 @@ class RecordingWriter:
         """Note whether any joint can break and any body wants hits or touches reported, those added since the last look
         included: a simulation may add the first one."""
         (_, body, joint), self._looked_at = self._looked_at, scene.extent
-        strengths = [scene.joints.break_force[joint:], scene.joints.break_torque[joint:]]
-        self._has_breaks = self._has_breaks or bool(np.isfinite(strengths).any())
+        self._has_breaks = self._has_breaks or bool(can_break(scene.joints, joint).any())
         self._has_hits = self._has_hits or bool(np.isfinite(scene.bodies.hit_impulse[body:]).any())
         self._has_touches = self._has_touches or first_with_touches(scene, body) is not None
 

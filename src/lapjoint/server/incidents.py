@@ -17,13 +17,13 @@ class Incident:
     """Steps taken before the one in which it happened."""
     kind: str
     """gone, hung, failed, not finite: a worker failed; quarantine: bodies were frozen; removed: and taken out;
-    workers: there are more or fewer of them; stop: the run was stopped."""
+    surge: energy came from nowhere; workers: there are more or fewer of them; stop: the run was stopped."""
     text: str
     """In words, on one line."""
     worker: int | None = None
     """Which failed."""
     body_ids: tuple[int, ...] = ()
-    """Bodies with states that are not finite or too fast."""
+    """Bodies with states that are not finite, too fast, or with energy that came from nowhere."""
     recovery_s: float = 0.0
     """What it took until a fresh worker had taken the step [s]."""
 

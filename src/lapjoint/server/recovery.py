@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..algorithms import Membership
 from ..arrays.state import PartState
+from ..engines import Surges
 from ..errors import SimulationStopped, WorkerError
 from ..params import Params
 from ..scene import STATE_SIZE
@@ -28,6 +29,7 @@ from .commands import CommandBuilder
 from .coupling.base import ServerWork
 from .frozen import Frozen
 from .incidents import Incident
+from .surges import SurgeReports
 from .weights import OverlapWeights
 
 Array = NDArray[np.float64]
@@ -107,18 +109,25 @@ class Recovery:
         self._put_back_now: dict[int, Array] = {}  # bodies, and their states before the step
         self._removed_now: Ids = NOBODY
         self._quarantined: set[int] = set()
+        self._surges, self._surged_now = SurgeReports(scene, params), NOBODY
         self._one_by_one_until = 0
 
     def most_steps(self, step_count: int) -> int:
         """How many steps the workers may take by themselves: one at a time where they have failed in several."""
-        return 1 if step_count < self._one_by_one_until or self._params.quarantine else MOST_STEPS
+        one_by_one = step_count < self._one_by_one_until or self._freezes or self._params.on_surge == "stop"
+        return 1 if one_by_one else MOST_STEPS
+
+    @property
+    def _freezes(self) -> bool:
+        """Whether bodies may have to be put back to where they were before the step."""
+        return self._params.quarantine or self._params.on_surge == "quarantine"
 
     def take_step(self, plan: StepPlan) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
         self._put_back_now.clear()
-        self._removed_now = NOBODY
+        self._removed_now = self._surged_now = NOBODY
         self._plan, self._overlap = plan, plan.weights.bodies
-        if self._params.quarantine:
+        if self._freezes:
             self._overlap_before = self._runtime.border_states[self._overlap]
         answers = self._step(plan, plan.commands, again=False)
         failures = self._failures(plan, answers)
@@ -140,7 +149,23 @@ class Recovery:
             for worker, answer in enumerate(repeated):
                 answers[worker] = answers[worker] if answer is None else answer
             failures = self._failures(plan, answers)
-        return [answer for answer in answers if isinstance(answer, StepReply)]
+        replies = [answer for answer in answers if isinstance(answer, StepReply)]
+        if any(len(reply.surge_step) for reply in replies):
+            self._judge_surges(plan, Surges.joined(reply.surges for reply in replies).ordered())
+        return replies
+
+    def _judge_surges(self, plan: StepPlan, found: Surges) -> None:
+        """What to do about energy that came from nowhere."""
+        new = self._surges.incidents(found, plan.step_count)
+        self.incidents.extend(new)
+        bodies = np.setdiff1d(found.body, self._frozen.ids).astype(np.int32)
+        if self._params.on_surge == "quarantine":
+            self._surged_now = bodies
+        if self._params.on_surge == "stop":
+            text = f"stopped in step {plan.step_count + 1}: energy from nowhere at {body_titles(self._scene, bodies)}"
+            text += self._put_all_back(plan)
+            self._report(plan.step_count, "stop", text, bodies)
+            raise SimulationStopped("\n".join([text, *(incident.text for incident in new)]), bodies)
 
     def _step(
         self, plan: StepPlan, commands: Sequence[StepCommand | None], again: bool
@@ -158,6 +183,11 @@ class Recovery:
         if len(self._removed_now):
             self._runtime.states[self._removed_now] = 0.0  # blended once more, if several workers had them
         self._contain_runaways(step_count)
+        surged = np.setdiff1d(self._surged_now, self._frozen.ids).astype(np.int32)
+        if len(surged):
+            self._put_back(surged)
+            text = f"{body_titles(self._scene, surged)} frozen: energy from nowhere"
+            self._report(step_count, "quarantine", text, surged)
 
     def _contain_runaways(self, step_count: int) -> None:
         """Freeze bodies that pass the speed limit where they were before the step."""
@@ -300,17 +330,7 @@ class Recovery:
     def _stop(self, plan: StepPlan, failure: WorkerFailure, together: Sequence[WorkerFailure], why: str) -> None:
         """End the run, with the states and forces before the step, as far as somebody has them. What is not finite may
         have reached several workers in the same step: all such bodies are named."""
-        missing = ""
-        for worker in range(len(plan.commands)):
-            try:
-                self._go_back([worker])
-            except WorkerError as error:
-                missing += f"; {error}"
-        for body, row in self._put_back_now.items():
-            if self._scene.alive[body]:
-                self._runtime.border_states[body] = row
-        for command in plan.commands:
-            self._builder.forces.update(zip(command.force_ids.tolist(), command.forces, strict=True))
+        missing = self._put_all_back(plan)
         bodies = plan.membership.active(failure.worker)
         if failure.body_ids:
             bodies = np.unique(np.concatenate([other.body_ids for other in together])).astype(np.int32)
@@ -322,9 +342,25 @@ class Recovery:
         self._report(plan.step_count, "stop", text, bodies)
         raise SimulationStopped(f"{text}\n{failure.title}", bodies)
 
+    def _put_all_back(self, plan: StepPlan) -> str:
+        """States and forces as they were before the step; returns what of them nobody has."""
+        missing = ""
+        for worker in range(len(plan.commands)):
+            try:
+                self._go_back([worker])
+            except WorkerError as error:
+                missing += f"; {error}"
+        for body, row in self._put_back_now.items():
+            if self._scene.alive[body]:
+                self._runtime.border_states[body] = row
+        for command in plan.commands:
+            self._builder.forces.update(zip(command.force_ids.tolist(), command.forces, strict=True))
+        return missing
+
     def state(self) -> PartState:
         failed_at = [[worker, list(steps)] for worker, steps in self._failed_at.items()]
-        return PartState(values={"failed_at": failed_at, "quarantined": sorted(self._quarantined)})
+        bodies = {"quarantined": sorted(self._quarantined), "surged": sorted(self._surges.named)}
+        return PartState(values={"failed_at": failed_at, **bodies})
 
     def restore(self, state: PartState) -> None:
         self.restore_without_workers(state)
@@ -334,6 +370,7 @@ class Recovery:
     def restore_without_workers(self, state: PartState) -> None:
         """Restore what does not depend on the number of workers."""
         self._quarantined = set(state.values["quarantined"])
+        self._surges.named = set(state.values.get("surged", ()))  # there were none once
 
     def _report(self, step_count: int, kind: str, text: str, bodies: Ids) -> None:
         self.incidents.append(Incident(step_count, kind, text, body_ids=tuple(bodies.tolist())))

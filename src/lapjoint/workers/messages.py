@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import STEP_MEASURES, Contacts, Hits, JointBreaks, SensorEvents, TouchReports
+from ..engines import STEP_MEASURES, Contacts, Hits, JointBreaks, SensorEvents, Surges, TouchReports
 from ..scene.motions import POSE_SIZE
 
 Ids = NDArray[np.int32]
@@ -179,6 +179,12 @@ class StepReply:
     """Bodies that entered sensors and left them, as in engines.SensorEvents."""
     sensed_pair: Ids = _array(np.int32, 2)
     sensed_kind: Bytes = _array(np.uint8)
+    surge_step: Ids = _array(np.int32)
+    """Energy that came from nowhere, as in engines.Surges."""
+    surge_body: Ids = _array(np.int32)
+    surge_island: Ids = _array(np.int32)
+    surge_energy: Array = _array(np.float64)
+    surge_limit: Array = _array(np.float64)
     fallback_count: int = 0
     """Groups of bodies that a direct solver left to sweeps."""
     substeps: int = 0
@@ -209,6 +215,10 @@ class StepReply:
     @property
     def sensed(self) -> SensorEvents:
         return SensorEvents.within(self, "sensed")
+
+    @property
+    def surges(self) -> Surges:
+        return Surges.within(self, "surge")
 
     def with_contacts(self, kept: NDArray[np.bool_]) -> StepReply:
         """The same with these of its contacts alone."""

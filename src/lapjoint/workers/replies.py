@@ -21,6 +21,7 @@ _TOGETHER = (
     ("hit_step", "hit_bodies", "hit_impulse", "hit_point", "hit_normal"),
     ("touch_step", "touch_bodies", "touch_kind", "touch_speed"),
     ("sensed_step", "sensed_pair", "sensed_kind"),
+    ("surge_step", "surge_body", "surge_island", "surge_energy", "surge_limit"),
 )
 """Arrays of a reply with as many rows each."""
 _ARRAYS = attrgetter(*chain(*_TOGETHER), "ghosts")
@@ -66,7 +67,8 @@ def check_step_reply(reply: StepReply, scene: Scene, steps: int) -> None:
     statics = len(scene.statics)
     for name in _BODIES:
         _check_range(name, getattr(reply, name), -statics, scene.body_count)
-    _check_range("ghosts", reply.ghosts, 0, scene.body_count)
+    for name in ("ghosts", "surge_body", "surge_island"):
+        _check_range(name, getattr(reply, name), 0, scene.body_count)
     _check_range("broke_joint", reply.broke_joint, 0, scene.joint_count)
     _check_range("turned", reply.turned, 0, scene.joint_count)
     _check_range("contact_point_count", reply.contact_point_count, 0, 1 << 20)

@@ -29,6 +29,8 @@ from ..engines import (
     SensorEvents,
     SleepingEngine,
     SubstepEngine,
+    SurgeEngine,
+    Surges,
     TouchEngine,
     TouchReports,
     make_worker_engine,
@@ -92,6 +94,7 @@ class Worker:
         self._counting: DrivingEngine | None = None
         self._kinematic = self._engine if scene.motions and isinstance(self._engine, KinematicEngine) else None
         self._driving = self._engine if isinstance(self._engine, DrivingEngine) else None
+        self._surging = self._engine if isinstance(self._engine, SurgeEngine) else None
         self._note_wishes()
         self._in_fields = self._engine if scene.fields and isinstance(self._engine, FieldEngine) else None
         self._states = states
@@ -267,6 +270,7 @@ class Worker:
         hits = self._hitting.hits() if self._hitting else Hits.none()
         touches = self._touching.touches() if self._touching else TouchReports.none()
         sensed = self._sensing.sensor_events() if self._sensing and self._senses else SensorEvents.none()
+        surges = self._surging.surges() if self._surging else Surges.none()
         turned, half_turns = self._counting.turned() if self._counting else (NOBODY, NOBODY)
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
@@ -286,6 +290,7 @@ class Worker:
             **hits.named("hit"),
             **touches.named("touch"),
             **sensed.named("sensed"),
+            **surges.named("surge"),
             turned=turned,
             half_turns=half_turns,
             step_measures=self._in_substeps.step_measures() if self._in_substeps else NOT_MEASURED,

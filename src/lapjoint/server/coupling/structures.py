@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ...arrays.growing import grown
 from ...scene import WORLD, Scene
+from ...scene.bonds import is_bond
 from .turns import MOST_WORKERS
 
 Ids = NDArray[np.int32]
@@ -47,12 +48,13 @@ class Structures:
             return
         joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
         inner = joints[:, 1] != WORLD
-        row_counts = ((scene.joints.lower == 0) & (scene.joints.upper == 0)).sum(axis=1)
-        self._locked, self._joint_count = joints[inner & (row_counts > 0)], scene.joint_count
+        counts = row_counts(scene)
+        self._locked, self._joint_count = joints[inner & (counts > 0)], scene.joint_count
         self._label = structure_labels(self._locked, scene.body_count)
-        row_counts = np.bincount(self._label[joints[inner, 0]], row_counts[inner], scene.body_count)
+        in_structure = np.bincount(self._label[joints[inner, 0]], counts[inner], scene.body_count)
         most_per_row = MOST_WORK_PER_ROW[self._joint_choice]
-        self._most_work = np.maximum(MOST_WORK, most_per_row * row_counts)  # by structures' labels
+        self._most_work = np.maximum(float(MOST_WORK), most_per_row * in_structure)  # by structures' labels
+        self._most_work[self._label[joints[is_bond(scene.joints), 0]]] = np.inf  # bonds are always solved at once
 
     def narrow(self, owner: Ids) -> Ids:
         """Structures across workers, by their lowest bodies, with so few bodies at both ends of joints between workers
@@ -86,7 +88,8 @@ class Structures:
         sent = np.bincount(pairs[:, 1], size * is_narrow[inverse])
         if sent.max() > self._room:
             sent[:] = 0
-            for i in np.flatnonzero(is_narrow).tolist():  # as many as there is room for
+            bonded_first = np.argsort(np.isfinite(self._most_work[labels]), kind="stable")
+            for i in bonded_first[is_narrow[bonded_first]].tolist():  # as many as there is room for
                 mine = inverse == i
                 after = sent[pairs[mine, 1]] + size[mine]
                 is_narrow[i] = after.max() <= self._room
@@ -94,6 +97,15 @@ class Structures:
                     sent[pairs[mine, 1]] = after
         narrow: Ids = labels[is_narrow].astype(np.int32)
         return narrow
+
+
+def row_counts(scene: Scene) -> NDArray[np.int64]:
+    """Of each joint, rows that hold its bodies, all the time or at times: locked axes, or at least one for a limit,
+    motor, friction or distance. 0: it does not tie them, as a spring, drive or gear does not."""
+    table = scene.joints
+    locked = ((table.lower == 0) & (table.upper == 0)).sum(axis=1)
+    at_times = np.isfinite(table.lower) | np.isfinite(table.upper) | (table.motor_max_force > 0) | (table.friction > 0)
+    return np.asarray(np.maximum(locked, at_times.any(axis=1)))
 
 
 def _places(pairs: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.intp]:

@@ -21,6 +21,7 @@ from ...engines.support import surface_features
 from ...errors import LapjointError, did_you_mean
 from ...params import Params
 from ...scene import Scene
+from ...scene.bonds import can_break
 from ...scene.joints import JointKind, counts_turns
 from ...scene.shapes import StaticShape
 
@@ -165,7 +166,7 @@ def joint_title(kind: JointKind) -> str:
 def left_out_notes(scene: Scene) -> list[str]:
     """What no peer is given."""
     rolling = int((scene.bodies.rolling_friction > 0).sum() + (scene.statics.rolling_friction > 0).sum())
-    breaking = int((np.isfinite(scene.joints.break_force) | np.isfinite(scene.joints.break_torque)).sum())
+    breaking = int(can_break(scene.joints).sum())
     notes = [f"rolling friction of {rolling} bodies is left out"] if rolling else []
     return [*notes, f"{breaking} joints that can break do not"] if breaking else notes
 
