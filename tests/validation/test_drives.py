@@ -130,11 +130,14 @@ def test_a_slider_moves_as_the_readable_twin(seed: int, joints: str) -> None:
     scene.add_joint(Slider((1.0, 0.0, 0.0), drive=Drive(target, velocity, k, c)), 0, WORLD, ZERO)
     found = run(scene, 30, engine="bullet:float64", joints=joints)[:, 0, 0]
     response = DriveResponse(k, c, 1 / mass, H)
-    q = v = 0.0
+    q = v = carried = 0.0
     for step in range(30):
         for _ in range(SUBSTEPS):
-            v = response.velocity(v, v + load * H, q - target, velocity, joints == "direct")
-            q += H * v
+            # What carries next to nothing gets half of a force before it moves and half after it.
+            first, apart = 0.5 if abs(carried) <= abs(load) * H / 64 else 1.0, q - target
+            q += H * response.velocity(v, v + first * load * H, apart, velocity, joints == "direct")
+            before, v = v, response.velocity(v, v + load * H, apart, velocity, joints == "direct")
+            carried = v - before - load * H
         assert found[step] == pytest.approx(q, abs=1e-9)
 
 
@@ -357,7 +360,7 @@ def test_a_rope_holds_a_load_at_its_length_and_lets_it_fall_till_then(way: dict[
     scene.add_joint(Distance(upper=1.5), 0, WORLD, (0.0, 0.0, -0.9), anchor_b=ZERO)
     height = run(scene, 360, **way)[:, 0, 2]
     time = STEP * np.arange(1, 25)
-    assert height[:24] == pytest.approx(-1 - 9.81 / 2 * (time**2 + time * H), abs=1e-4)
+    assert height[:24] == pytest.approx(-1 - 9.81 / 2 * time**2, abs=1e-4)
     assert height[-1] == pytest.approx(-1.6, abs=1e-4)
 
 

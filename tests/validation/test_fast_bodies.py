@@ -113,6 +113,7 @@ def test_a_wall_that_is_a_body_takes_the_momentum(
     scene.add_body(Sphere(0.1), (0, -20, 0), labels=1)
     with end_of(scene, 8.0 / speed + 2 * timestep, **params) as simulation:
         states, hits = simulation.states, simulation.hits
+        assert not simulation.incidents  # nobody waited for somebody, nor is a blow energy from nowhere
     assert states[body, 0] < states[target, 0] - wall / 2
     together = 10.0 * speed / 1010.0
     if params not in (BLEND, SERVER):  # which keeps momentum only about

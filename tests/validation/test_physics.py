@@ -53,9 +53,10 @@ def test_free_fall(start: Make, rounding: float) -> None:
     parts = Params().substeps if start.solver == "substeps" else 1
     steps, h = 500 * parts, scene.timestep / parts
     x, _, z, *_, vx, _, vz = state(engine)[:10]
-    # Semi-implicit Euler falls by g h^2 n (n + 1) / 2, half a step's worth more than the continuous formula; or half a
-    # substep's.
-    assert z == pytest.approx(10.0 + 2.0 - G * h**2 * steps * (steps + 1) / 2, abs=10 * rounding)
+    # Semi-implicit Euler falls by g h^2 n (n + 1) / 2, half a step's worth more than the continuous formula; substeps
+    # take half of the forces before a body moves and half after it, and are exact.
+    late = 0 if start.solver == "substeps" else 1
+    assert z == pytest.approx(10.0 + 2.0 - G * h**2 * steps * (steps + late) / 2, abs=10 * parts * rounding)
     assert z == pytest.approx(10.0 + 2.0 - G / 2, abs=1.01 * G * h / 2)
     assert (x, vx, vz) == pytest.approx((3.0, 3.0, 2.0 - G), abs=10 * parts * rounding)
 
@@ -258,11 +259,11 @@ def test_the_length_unit_changes_nothing_but_rounding(start: Make, body: str) ->
         speed = (0.3, 0.0, 0.0)
         scene.add_body(shape, (0.0, 0.0, 2.0), turn, linear_velocity=speed, material=Material(restitution=0.6))
         engine = start(scene, length_unit=unit)
-        engine.step(400)
+        # A ball is on its way up again. A box has landed on an edge; which corner comes next is left to rounding.
+        engine.step(320 if body == "ball" else 295)
         ends.append(state(engine))
-    assert ends[1][9] > 0.3  # on its way up again
-    # With exact shapes a contact is seen from so many units on: a bounce comes a step earlier or later.
-    np.testing.assert_allclose(ends, [ends[1]] * 3, atol=0.15 if start.solver == "substeps" else 0.02)
+    assert ends[1][9] > (0.3 if body == "ball" else -3.0)
+    np.testing.assert_allclose(ends, [ends[1]] * 3, atol=0.02)
 
 
 # ---- rest --------------------------------------------------------------------------------------------------------

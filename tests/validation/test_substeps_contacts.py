@@ -181,10 +181,11 @@ def test_a_ball_bounces_with_its_share_of_speed_and_height(restitution: float, g
         engine.step()
         heights.append(engine.get_states()[0, 2] - 0.1)
         speeds.append(engine.get_states()[0, 9])
-    impact = int(np.argmin(speeds[:260]))
-    assert max(speeds[impact:]) == pytest.approx(-restitution * speeds[impact], rel=1e-6, abs=1e-6)
-    # It is 3 mm deep when it is met, and half of that when it is thrown back: the height has as much less.
-    assert max(heights[impact + 2 :]) == pytest.approx(restitution**2, abs=2e-3)
+    impact = int(np.argmin(speeds[:260])) + 2
+    assert min(heights) > -1e-4, "it is met at the surface"
+    squares = np.square(speeds[impact : impact + 5]) + 2 * G * np.array(heights[impact : impact + 5])
+    assert np.sqrt(max(squares.max(), 0.0) / (2 * G)) == pytest.approx(restitution, rel=2e-3, abs=1e-4)
+    assert max(heights[impact:]) == pytest.approx(restitution**2, rel=4e-3, abs=1e-4)
 
 
 @every_precision
@@ -196,13 +197,15 @@ def test_a_box_that_lands_flat_stays_flat(restitution: float, ground: str, preci
     yaw = rot.from_axis_angle((0.0, 0.0, 1.0), 0.3)
     scene.add_body(Box((0.4, 0.4, 0.4)), (0.013, 0.021, 1.2), yaw, material=surface)
     engine = started(scene, precision)
-    speeds, spins = [], []
-    for _ in range(260):
+    heights, speeds, spins = [], [], []
+    for _ in range(330):
         engine.step()
+        heights.append(engine.get_states()[0, 2] - 0.2)
         speeds.append(engine.get_states()[0, 9])
         spins.append(np.abs(engine.get_states()[0, 10:]).max())
-    assert max(speeds) / -min(speeds) == pytest.approx(restitution, abs=1e-5)
-    assert max(spins) < (1e-5 if restitution else 0.04)
+    landed = int(np.argmin(speeds)) + 2
+    assert max(heights[landed:]) == pytest.approx(restitution**2, rel=1e-2, abs=1e-4)
+    assert max(spins) < (1e-4 if restitution else 0.04)
 
 
 @every_precision
@@ -212,8 +215,7 @@ def test_a_box_that_lands_flat_stays_flat(restitution: float, ground: str, preci
 def test_a_closed_scene_without_friction_gains_no_energy(
     restitution: float, shape: Sphere | Box, precision: str
 ) -> None:
-    """With restitution 1 boxes have between 5% less and 2.4% more after 20 s, spheres 18% less: restitution passes once
-    over all contacts."""
+    """With restitution 1 there is about 1% less after 20 s: what comes together slower than 0.2 m/s stays together."""
     smooth = Material(friction=0.0, restitution=restitution)
     scene = Scene(timestep=H, gravity=WEIGHTLESS)
     for axis in range(3):
@@ -229,8 +231,8 @@ def test_a_closed_scene_without_friction_gains_no_energy(
         engine.step(100)
         energies.append(kinetic_energy(scene, engine.get_states()) / start)
     assert np.abs(engine.get_states()[:, :3]).max() < 0.95, "nothing leaves the box"
-    assert max(energies) < (1.04 if restitution == 1.0 and isinstance(shape, Box) else 1.0001)
-    assert energies[-1] > 0.8 if restitution == 1.0 else energies[-1] < 0.01
+    assert max(energies) < 1.0001
+    assert energies[-1] > 0.98 if restitution == 1.0 else energies[-1] < 0.01
 
 
 # ---- overlap -----------------------------------------------------------------------------------------------------
