@@ -44,11 +44,15 @@ from lapjoint import (
     Sphere,
     Spring,
     Wind,
+    fracture,
 )
 
 Change = Callable[[Simulation], object]
 """What a user does between two steps."""
 LINK = 0.32
+GLUED = 1000
+"""From this number on, scenes have something that is glued or bonded too. Others are as they were before there was
+glue: tests/data/resume_fields.json says where a field of theirs is missed."""
 WEDGE = [(-0.2, -0.2, -0.1), (0.2, -0.2, -0.1), (0.2, 0.2, -0.1), (-0.2, 0.2, -0.1), (0.0, 0.1, 0.2), (0.1, -0.1, 0.2)]
 
 
@@ -79,7 +83,12 @@ def living_scene(number: int, **wanted: Any) -> LivingScene:
     if r.random() < 0.3 and not plain:
         _add_gears(scene, r)
     _add_sensors_and_fields(scene, r)
+    is_bonded = number >= GLUED and not plain
+    if is_bonded:
+        _add_glued(scene, random.Random(-number))
     params = _params(scene, r, plain) | wanted
+    if is_bonded and params.get("joints") == "swept":
+        del params["joints"]
     step_count = r.randint(60, 100)
     changes: dict[int, list[tuple[str, Change]]] = {}
     step = 0
@@ -197,6 +206,24 @@ def _add_gears(scene: Scene, r: random.Random) -> None:
     for i, wheel in enumerate(wheels):
         scene.add_joint(Hinge((0, 0, 1), motor=turned if i == 0 else None), wheel, WORLD, (0.45 * i, -2.5, 1))
     scene.add_joint(Gear(-1.5, (0, 0, 1), (0, 0, 1)), wheels[0], wheels[1], (0.2, -2.5, 1))
+
+
+def _add_glued(scene: Scene, r: random.Random) -> None:
+    """A wall of pieces, or a block that becomes one; a ball flies at it, or it falls."""
+    shape = Box(r.choice([(1.0, 0.3, 0.8), (0.5, 0.5, 1.0)]))
+    pieces = fracture.cut(shape, fracture.seeds_uniform(shape, r.randint(4, 14), r.randrange(100)))
+    place = (r.uniform(-0.2, 0.2), 5.0, r.choice([0.4, 0.4, 1.5]) + shape.size[2] / 2 - 0.4)
+    options = {
+        "strength": 10 ** r.uniform(4, 6.5),
+        "load_time": r.choice([0.0, 1 / 60, 1 / 60, 0.05]),
+        "young": r.choice([None, None, 1e8]),
+        "position": place,
+    }
+    if r.random() < 0.5:
+        fracture.add_pieces(scene, pieces, **options)
+    else:
+        fracture.add_glued(scene, pieces, impulse=10 ** r.uniform(0, 2.5), **options)
+    scene.add_body(Sphere(0.15), (0.0, 4.2, 0.6), mass=40.0, linear_velocity=(0.0, r.choice([0.0, 5.0, 15.0]), 0.0))
 
 
 def _add_sensors_and_fields(scene: Scene, r: random.Random) -> None:

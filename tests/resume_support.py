@@ -50,6 +50,8 @@ def readings(simulation: Simulation, *, has_stepped: bool = True) -> Readings:
         arrays["measures"] = [reply.step_measures[:, :8] for reply in simulation.replies]
     if simulation.scene.joint_count:
         arrays["joint positions"] = simulation.joint_positions(np.flatnonzero(simulation.scene.joint_alive))
+    if simulation.scene.glued:
+        arrays["pieces"] = [simulation.pieces_of(one.body) is not None for one in simulation.scene.glued]
     tables = {"contacts": simulation.contacts()}
     tables |= {
         name: getattr(simulation, name) for name in ("touches", "hits", "joint_breaks", "sensor_events", "events")

@@ -27,6 +27,7 @@ PUBLIC = [
     "LOCKED",
     "NO_BODY",
     "WORLD",
+    "AccuracyWarning",
     "Attractor",
     "Ball",
     "Box",

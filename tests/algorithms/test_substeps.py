@@ -183,9 +183,16 @@ def differences(scene: Scene, steps: int, **params: object) -> tuple[np.ndarray,
 # ---- scenes ------------------------------------------------------------------------------------------------------
 
 
-def heap(seed: int, surface: Material, count: int = 9, motion: Motion | None = None, belt: Any = (0, 0, 0)) -> Scene:
+def heap(
+    seed: int,
+    surface: Material,
+    count: int = 9,
+    motion: Motion | None = None,
+    belt: Any = (0, 0, 0),
+    heavy: float = 5.0,
+) -> Scene:
     """Boxes and balls that fall on each other and on the ground, turned and spinning; some hang together. The ground
-    may move, and its surface."""
+    may move, and its surface. Three bodies are heavy."""
     rng = np.random.default_rng(seed)
     scene = Scene(timestep=0.002)
     if motion is None:
@@ -200,7 +207,7 @@ def heap(seed: int, surface: Material, count: int = 9, motion: Motion | None = N
         turns / np.linalg.norm(turns, axis=1, keepdims=True),
         linear_velocities=rng.normal(size=(count, 3)),
         angular_velocities=3 * rng.normal(size=(count, 3)),
-        mass=np.where(np.arange(count) < 3, 5.0, 1.0),
+        mass=np.where(np.arange(count) < 3, heavy, 1.0),
         material=surface,
     )
     joined = range(0, count // 2, 2)
@@ -292,6 +299,22 @@ def test_a_chain_and_a_stack_are_swept_in_the_same_order() -> None:
     assert apart.max() < 1e-10
 
 
+@pytest.mark.parametrize(("ratio", "sweeps"), [(20.0, 1), (50.0, 2), (100.0, 4)])
+def test_a_chain_of_unequal_masses_is_swept_several_times(ratio: float, sweeps: int) -> None:
+    """A load at the end of light links. What is heavier still, but part of another structure, is as often swept and
+    does not count."""
+    scene = Scene(timestep=0.002)
+    places = np.arange(6)[:, None] * [0.2, 0.0, 0.0] + [0.0, 0.0, 3.0]
+    links = scene.add_bodies(Sphere(0.05), places, mass=[1.0] * 5 + [ratio])
+    scene.add_joints(Ball(), links, [WORLD, *links[:-1]], places - [0.1, 0.0, 0.0])
+    pair = scene.add_bodies(Sphere(0.05), [(0.0, 3.0, 3.0), (0.2, 3.0, 3.0)], mass=1e3)
+    scene.add_joints(Ball(), pair, [WORLD, pair[0]], [(-0.1, 3.0, 3.0), (0.1, 3.0, 3.0)])
+    state = started(scene).state()
+    assert twin.joint_sweeps(read_joints(scene, state), read_bodies(scene, state)) == sweeps
+    apart, _ = differences(scene, 3)
+    assert apart.max() < 1e-10
+
+
 # ---- the twin alone ----------------------------------------------------------------------------------------------
 
 
@@ -361,11 +384,22 @@ def turns_of(simulation: Simulation) -> dict[tuple[int, int], int]:
 
 @pytest.mark.filterwarnings("ignore::lapjoint.PenetrationWarning")
 @pytest.mark.parametrize(
-    ("seed", "surface", "workers"), [(0, "plain", 2), (1, "plain", 3), (0, "lossy", 3), (1, "bouncing", 4)]
+    ("seed", "surface", "workers", "heavy"),
+    [
+        (0, "plain", 2, 5.0),
+        (1, "plain", 3, 5.0),
+        (0, "lossy", 3, 5.0),
+        (1, "bouncing", 4, 5.0),
+        (0, "plain", 3, 40.0),
+        (1, "plain", 2, 95.0),
+    ],
 )
-def test_workers_sweep_together_what_the_twin_sweeps_in_their_order(seed: int, surface: str, workers: int) -> None:
-    """Owners at random. What is between pairs of workers, in turns, then what each has for itself, is one sweep."""
-    scene, settings = heap(seed, SURFACES[surface]), twin.Settings(substeps=4)
+def test_workers_sweep_together_what_the_twin_sweeps_in_their_order(
+    seed: int, surface: str, workers: int, heavy: float
+) -> None:
+    """Owners at random. What is between pairs of workers, in turns, then what each has for itself, is one sweep. Where
+    masses are unequal, joints between a pair of workers are swept as often as these alone need."""
+    scene, settings = heap(seed, SURFACES[surface], heavy=heavy), twin.Settings(substeps=4)
     given: dict[str, object] = {"joints": "swept", "length_unit": 1.0}
     owner = np.random.default_rng(seed).permutation(np.arange(scene.body_count) % workers).astype(np.int32)
     params = Params.of(

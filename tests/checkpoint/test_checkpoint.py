@@ -386,6 +386,7 @@ KEPT = {
         "_coupling",
         "_elastic",
         "_frozen",
+        "_glued",
         "_breaks",
         "_hits",
         "_touches",
@@ -461,7 +462,8 @@ PARTS = {
     "recovery": (
         *("incidents", "_scene", "_params", "_runtime", "_builder", "_frozen", "_remove"),
         *("_plan", "_overlap", "_overlap_before", "_number"),  # of the step that is taken
-        *("_failed_at", "_put_back_now", "_removed_now", "_quarantined", "_one_by_one_until"),
+        *("_failed_at", "_put_back_now", "_removed_now", "_quarantined", "_one_by_one_until", "_surges"),
+        "_surged_now",  # the same
     ),
 }
 

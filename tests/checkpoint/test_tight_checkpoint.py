@@ -276,11 +276,11 @@ def test_the_coupling_stays(tmp_path: Path) -> None:
         checkpoint.resume(coupling="blend")
 
 
-def test_workers_that_wait_for_each_other_count_as_hung() -> None:
-    """In a checkpoint that was changed, what two workers have of their common contacts differs, and with it how many
-    messages they expect of each other: workers in one process waited without end."""
+def test_workers_whose_contacts_differ_wait_for_nothing() -> None:
+    """In a checkpoint that was changed, what two workers have of their common contacts differs. Once it decided how
+    many messages they expected of each other, and they waited without end."""
     checkpoint = Checkpoint(DATA / "checkpoint-workers-disagree")
     with checkpoint.resume(runtime="inline", hang_limit=0.5) as simulation:
-        simulation.step(2)
-        assert [(incident.kind, incident.worker) for incident in simulation.incidents] == [("hung", 0), ("hung", 1)]
+        simulation.step(20)
+        assert not simulation.incidents
         assert np.isfinite(simulation.states).all()

@@ -53,6 +53,7 @@ OF_RUN = [
     "--on-failure",
     "--hang-limit",
     "--quarantine",
+    "--on-surge",
     "--speed-limit",
     "--json",
     "--picture",
@@ -103,7 +104,7 @@ def test_the_help_of_run_is_grouped_and_short() -> None:
     text = page("run")
     titles = re.findall(r"╭─ (.+?) ─", text)
     assert titles == ["Arguments", *(group.title for group in GROUPS), "Live view", "Options"]
-    assert len(text.splitlines()) <= 155
+    assert len(text.splitlines()) <= 160
     assert text.splitlines()[0].endswith("run [OPTIONS] SCENE")
 
 

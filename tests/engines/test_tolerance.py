@@ -103,11 +103,11 @@ def test_the_limit_need_not_be_a_doubling(precision: str) -> None:
 def test_it_depends_on_the_step_alone(precision: str) -> None:
     """An engine that goes on from a state takes the same steps: no number of substeps is remembered."""
     scene = scenes.build("bowl", 60)
-    engine = engine_of(scene, precision, tolerance=1e-4)
+    engine = engine_of(scene, precision, tolerance=2e-5)
     counts = set()
     for _ in range(15):
         engine.step(10)
-        fresh = restored(scene, engine.state(), precision, tolerance=1e-4)
+        fresh = restored(scene, engine.state(), precision, tolerance=2e-5)
         engine.step()
         fresh.step()
         assert fresh.substep_count() == engine.substep_count()

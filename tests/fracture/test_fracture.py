@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapjoint import WORLD, Box, ConvexHull, Fixed, LapjointError, Params, Scene, Simulation, Sphere, fracture, scenes
+from lapjoint import WORLD, Box, ConvexHull, LapjointError, Params, Scene, Simulation, Sphere, fracture, scenes
 from lapjoint.scene.shapes import mass_properties
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -88,8 +88,8 @@ def test_a_beam_of_cells_breaks_where_its_bending_stress_is_its_strength(workers
         bar = Box((length, side, side))
         pieces = fracture.cut(bar, [((k + 0.5) * side - length / 2, 0.0, 0.0) for k in range(40)])
         bodies, _ = fracture.add_pieces(scene, pieces, strength=share * stress, position=(length / 2, 0, 1))
-        held = Fixed(breaks=fracture.bond_strength(side**2, share * stress))
-        support = scene.add_joint(held, bodies[0], WORLD, (0, 0, 1))
+        end = fracture.rectangles([(0, 0, 1)], [(1, 0, 0)], [(0, 1, 0)], [(side, side)], [side])
+        (support,) = fracture.add_bonds(scene, [bodies[0]], [WORLD], end, strength=share * stress)
         with Simulation(scene, Params(workers=workers, runtime="inline")) as simulation:
             simulation.step(30)
             assert simulation.broken_joint_ids.tolist() == ([support] if breaks else [])
@@ -107,7 +107,8 @@ def test_pieces_are_where_the_shape_was() -> None:
     assert scene.bodies.mass @ scene.bodies.position / scene.bodies.mass.sum() == pytest.approx((1, 2, 3), abs=1e-9)
     assert (scene.bodies.label == 3).all()
     assert (len(bodies), len(bonds)) == (20, len(pieces.bonds))
-    assert scene.joints.break_force == pytest.approx(1e5 * pieces.areas)
+    assert scene.joints.bond_section[:, 0] == pytest.approx(pieces.areas)
+    assert scene.joints.bond_strength == pytest.approx(np.tile([1e5, 1e5, 1e6], (len(bonds), 1)))
     with Simulation(scene, Params(runtime="inline")) as simulation:
         simulation.step(20)
         assert np.abs(simulation.states[:, 7:]).max() < 1e-3, "at rest, it stays so"

@@ -46,9 +46,9 @@ def test_mass_and_momenta_stay_to_rounding(count: int, seed: int) -> None:
     with Simulation(scene, Params(runtime="inline", engine="bullet:float64")) as simulation:
         simulation.step(3)
         before = momenta(simulation)
-        bodies = fracture.take_apart(simulation, glued)
+        bodies = simulation.take_apart(glued.body)
         after = momenta(simulation)
-        assert len(bodies) == len(glued.pieces)
+        assert len(bodies) == len(glued)
         assert np.flatnonzero(simulation.alive).tolist() == list(bodies)
         np.testing.assert_allclose(after, before, rtol=1e-12, atol=1e-12 * np.abs(before).max())
         simulation.step(2)
@@ -71,12 +71,11 @@ def test_a_hit_that_is_hard_enough_takes_it_apart(way: dict[str, Any]) -> None:
     for height, comes_apart in ((0.1, False), (2.0, True)):
         scene, glued = falling(height)
         with Simulation(scene, Params(runtime="inline", validate=True, **way)) as simulation:
-            glue = fracture.Glue(simulation, [glued])
             simulation.step(220)
-            bodies = glue.pieces_of(glued)
+            bodies = simulation.pieces_of(glued.body)
             assert (bodies is not None) == comes_apart
             assert simulation.alive[glued.body] == (not comes_apart)
-            assert len(simulation.events.of("made")) == (len(glued.pieces) if comes_apart else 0)
+            assert len(simulation.events.of("made")) == (len(glued) if comes_apart else 0)
             if bodies is not None:
                 assert simulation.alive[bodies].all()
                 assert simulation.states_of(bodies)[:, 2].min() > 0
@@ -85,9 +84,8 @@ def test_a_hit_that_is_hard_enough_takes_it_apart(way: dict[str, Any]) -> None:
 def test_bonds_of_great_strength_hold_the_pieces_together() -> None:
     scene, glued = falling(2.0, strength=1e9)
     with Simulation(scene, Params(runtime="inline")) as simulation:
-        glue = fracture.Glue(simulation, [glued])
         simulation.step(400)
-        bodies = glue.pieces_of(glued)
+        bodies = simulation.pieces_of(glued.body)
         assert bodies is not None
         assert len(simulation.joint_breaks) == 0
         places = simulation.states_of(bodies)[:, :3]
@@ -98,11 +96,10 @@ def test_bonds_of_great_strength_hold_the_pieces_together() -> None:
 def test_a_restart_glues_it_again() -> None:
     scene, glued = falling(2.0)
     with Simulation(scene, Params(runtime="inline")) as simulation:
-        glue = fracture.Glue(simulation, [glued])
         hashes = []
         for _ in range(2):
             simulation.step(220)
-            assert glue.pieces_of(glued) is not None
+            assert simulation.pieces_of(glued.body) is not None
             hashes.append(simulation.state_hash)
             simulation.restart()
         assert hashes[0] == hashes[1]

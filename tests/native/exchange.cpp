@@ -69,7 +69,7 @@ bool take_step(Mailboxes& mail, std::uint64_t attempt) {
       }
       mail.meet();
     }
-    if (!mail.finish_step(self == 1)) fail("nobody has said yes");
+    if (mail.finish_step(self == 1 ? 2 : 0) != 2) fail("what one has said is not what all have heard");
   } catch (const StepAbandoned&) {
     return false;
   }

@@ -32,7 +32,9 @@ from lapjoint.scene.measures import joint_gaps
 from lapjoint.scene.tables import MAY_BE_MISSING
 
 AT = (0.0, 0.0, 0.0)
-NEW = {name for name in MAY_BE_MISSING if name.startswith("joints/") and "break" not in name}
+NEW = {
+    name for name in MAY_BE_MISSING if name.startswith("joints/") and not any(one in name for one in ("break", "bond"))
+}
 
 
 def pair() -> Scene:

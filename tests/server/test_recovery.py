@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 
 from faulty_engine import register, tell
 from lapjoint import (
+    Checkpoint,
+    CheckpointWriter,
     Incident,
     LapjointError,
     Params,
@@ -189,6 +191,20 @@ def test_a_worker_that_dies_again_and_again_stops_the_run(bowl: Scene) -> None:
         with pytest.raises(SimulationStopped):
             simulation.step()
     assert children() == []
+
+
+@pytest.mark.slow
+def test_a_run_that_goes_on_counts_what_failed_before(bowl: Scene, tmp_path: Path) -> None:
+    with start(bowl, runtime="process") as simulation:
+        for _ in range(2):
+            simulation.step(5)
+            os.kill(pids(simulation)[2], signal.SIGKILL)
+        simulation.step(5)
+        path = CheckpointWriter(tmp_path / "kept", simulation).save(simulation)
+    with Checkpoint(path).resume() as resumed:
+        os.kill(pids(resumed)[2], signal.SIGKILL)
+        with pytest.raises(SimulationStopped, match="worker 2 failed 3 times within 100 steps"):
+            resumed.step()
 
 
 @pytest.mark.slow

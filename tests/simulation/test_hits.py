@@ -95,14 +95,18 @@ def same(a: Hits, b: Hits) -> bool:
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.05, 5.0), st.floats(0.0, 1.0), st.floats(0.01, 100.0), st.sampled_from([1, 4, 9]))
 def test_a_ball_that_falls_gives_the_ground_what_stops_it(height: float, e: float, mass: float, substeps: int) -> None:
-    """m (1 + e) sqrt(2 g h), but for what gravity does within the step."""
+    """m (1 + e) sqrt(2 g h), but for what gravity does within the step, and while a ball that is thrown back above the
+    ground would have gone down and up again."""
     speed = np.sqrt(2 * GRAVITY * height)
     found = hits_of(
-        drop(height, e, mass, hit_impulse=0.5 * mass * speed), int(speed / GRAVITY / TIMESTEP) + 3, substeps=substeps
+        drop(height, e, mass, hit_impulse=0.05 * mass * speed), int(speed / GRAVITY / TIMESTEP) + 3, substeps=substeps
     )
-    assert len(found) == 1
-    assert found.bodies.tolist() == [[0, -1]]
-    assert found.impulse[0] == pytest.approx(mass * (1 + e) * speed, abs=2.5 * mass * GRAVITY * TIMESTEP)
+    assert len(found) == 1 or (e < 0.01 and len(found) == 2), (
+        "a contact begins to stop what will touch in the next step"
+    )
+    assert found.bodies.tolist() == len(found) * [[0, -1]]
+    below = min(e * speed, GRAVITY * TIMESTEP / substeps / max(e, 1e-6))
+    assert found.impulse.sum() == pytest.approx(mass * (1 + e) * speed, abs=mass * (2.5 * GRAVITY * TIMESTEP + below))
     assert found.step[0] == pytest.approx(speed / GRAVITY / TIMESTEP, abs=2)
     assert found.point[0] == pytest.approx([0.3, -0.2, 0.0], abs=1e-6)
     assert found.normal[0] == pytest.approx([0.0, 0.0, 1.0], abs=1e-6)
@@ -185,8 +189,14 @@ def test_workers_report_what_one_reports(params: dict[str, Any]) -> None:
     partition = np.arange(scene.body_count) % params["workers"]
     alone = hits_of(scene, 150)
     together = hits_of(scene, 150, partition=partition, repartition=0, **params)
-    assert alone.bodies.tolist() == together.bodies.tolist()
     assert sorted(alone.bodies[:, 0].tolist()) == list(range(0, 20, 2))
+    if params.get("coupling") == "blend":  # which knows of other workers' bodies up to the reach of contacts
+        by_body = [np.argsort(found.bodies[:, 0], kind="stable") for found in (alone, together)]
+        assert alone.bodies[by_body[0]].tolist() == together.bodies[by_body[1]].tolist()
+        assert np.abs(together.step[by_body[1]] - alone.step[by_body[0]]).max() <= 1
+        assert together.impulse[by_body[1]] == pytest.approx(alone.impulse[by_body[0]], rel=0.2)
+        return
+    assert alone.bodies.tolist() == together.bodies.tolist()
     assert np.array_equal(together.step, alone.step)
     assert together.impulse == pytest.approx(alone.impulse, rel=1e-5)
     assert together.point == pytest.approx(alone.point, abs=1e-5)

@@ -163,8 +163,10 @@ def test_momenta_change_by_what_is_read(joined: str, seed: int, params: dict[str
             scale = max(dt * np.abs(weight).max(), largest, points.normal_impulse.max(initial=0.0))
             turn = dt * np.linalg.norm(np.concatenate([before, after])[:, 10:], axis=1).max()
             exact = 5e-5 * scale
-            assert linear + dt * weight == pytest.approx(changes[0], abs=exact + (joined == "bodies") * turn * scale)
-            assert angular == pytest.approx(changes[1], abs=exact + (joined != "none") * turn * scale * 0.3)
+            # Bodies that come together within the step touch where they are by then.
+            exact_turn = exact + dt * np.linalg.norm(before[:, 7:10], axis=1).max() * scale
+            assert linear + dt * weight == pytest.approx(changes[0], abs=exact + (joined != "none") * turn * scale)
+            assert angular == pytest.approx(changes[1], abs=exact_turn + (joined != "none") * turn * scale * 0.3)
 
 
 @pytest.mark.parametrize("shape", [Box((1, 1, 0.4)), Sphere(0.5)], ids=["box", "ball"])

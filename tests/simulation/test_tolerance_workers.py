@@ -49,13 +49,13 @@ def test_all_workers_take_as_many_substeps(partition: str) -> None:
     given: Any = at_random(scene, 3) if partition == "random" else partition
     counts = []
     with simulation_of(scene, workers=3, coupling="tight", partition=given) as simulation:
-        for _ in range(130):
+        for _ in range(200):
             simulation.step()
             profile = simulation.profile
             assert len({reply.substeps for reply in profile.replies}) == 1
             counts.append(profile.substeps)
-            # At the start of the step: what the last one left, but for rounding.
-            assert profile.penetration < 1.1 * TOLERANCE + 1e-6
+            # At the start of the step: what the last one left, and what has come besides.
+            assert profile.penetration < 1.5 * TOLERANCE
     assert min(counts) == 4 < max(counts)
 
 

@@ -182,9 +182,13 @@ def test_workers_report_what_one_reports(params: dict[str, Any], apart: bool) ->
     assert len(wanted.of("begin")) == len(wanted.of("end")) == 10
     assert 0 < len(wanted.of("hit")) <= 10
     if apart and params["coupling"] == "blend":  # what the two have after it is blended: they part later
-        assert found.of("hit").bodies.tolist() == wanted.of("hit").bodies.tolist()
+        assert sorted(found.of("hit").bodies.tolist()) == sorted(wanted.of("hit").bodies.tolist())
         found, wanted, parted, begun = found.of("begin"), wanted.of("begin"), found.of("end"), found.of("begin")
         assert sorted(parted.bodies.tolist()) == sorted(begun.bodies.tolist())
+    if apart and params["coupling"] == "blend":  # nor do they know of each other before contacts reach
+        assert sorted(found.bodies.tolist()) == sorted(wanted.bodies.tolist())
+        assert np.abs(np.sort(found.step) - np.sort(wanted.step)).max() <= 1
+        return
     assert rows(found) == rows(wanted)
     assert found.speed == pytest.approx(wanted.speed, rel=1e-5)
     if not apart:

@@ -122,6 +122,7 @@ def test_workers_killed_at_any_moment_of_many_steps() -> None:
         assert np.isfinite(simulation.states).all()
 
 
+@pytest.mark.filterwarnings("ignore::lapjoint.AccuracyWarning")
 @pytest.mark.parametrize(
     ("runtime", "workers"), [("inline", 1), ("inline", 3), pytest.param("process", 2, marks=pytest.mark.slow)]
 )

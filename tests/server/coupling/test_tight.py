@@ -95,7 +95,7 @@ def test_four_workers_move_a_structure_as_one(name: str, precision: str) -> None
     scene = scenes.build(name)
     one, four = (simulate(scene, 60, workers=workers, precision=precision) for workers in (1, 4))
     assert np.abs(four - one)[:, :3].max() < (1e-7 if precision == "float64" else 1e-4)
-    assert joint_gaps(scene, four).sum() < 1.1 * joint_gaps(scene, one).sum()
+    assert joint_gaps(scene, four).sum() < 1.1 * joint_gaps(scene, one).sum() + 2e-6  # rounding, of all
 
 
 @pytest.mark.slow
