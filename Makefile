@@ -19,6 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 JOBS ?= 4
 FUZZ_CASES ?= 10000
 RESUME_SCENES ?= 3000
+LIMIT_CASES ?= 1000
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
 .PHONY: setup demo docs test quick lint format wheel-check sanitize floors nightly clean
@@ -85,9 +86,13 @@ sanitize: setup  ## native code with checks for memory, undefined behaviour and 
 floors: setup  ## the quick tests with the lowest versions that pyproject.toml allows
 	JOBS=$(JOBS) $(BIN)/python tools/floors
 
-nightly: sanitize floors  ## what takes hours: sanitizers, floors, fuzzing, resuming, a long run, faults on purpose
+nightly: sanitize floors  ## what takes hours: sanitizers, floors, fuzzing, resuming, limits, a long run, faults on purpose
 	LAPJOINT_FUZZ_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -n $(JOBS) tests/fuzzing
 	LAPJOINT_RESUME_SCENES=$(RESUME_SCENES) $(BIN)/python -m pytest -n $(JOBS) tests/checkpoint/test_resume.py
+	LAPJOINT_LIMIT_CASES=$(LIMIT_CASES) $(BIN)/python -m pytest -n $(JOBS) tests/validation/test_limit_energy.py \
+	  tests/validation/test_bad_starts.py
+	LAPJOINT_BOND_CASES=1 $(BIN)/python -m pytest -n $(JOBS) tests/fracture/test_bonds.py
+	LAPJOINT_SURGE_STEPS=500 $(BIN)/python -m pytest -n $(JOBS) tests/server/test_surges.py
 	@mkdir -p out
 	$(BIN)/python benchmarks/soak.py --csv out/soak.csv
 	$(BIN)/python benchmarks/chaos.py --csv out/chaos.csv
