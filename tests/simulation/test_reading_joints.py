@@ -149,7 +149,7 @@ def test_what_turns_is_held_towards_its_middle_in_the_frame_that_turns(joints: s
     """m w^2 r, and nothing across it, though the rotor turns by a third of a radian within the step."""
     scene = Scene("rotor", gravity=(0, 0, 0), timestep=1 / 60)
     spin = 20.0
-    scene.add_body(Box((1, 1, 0.2)), mass=100.0, angular_velocity=(0, 0, spin))
+    scene.add_body(Box((1, 1, 0.2)), mass=50.0, angular_velocity=(0, 0, spin))
     scene.add_body(
         Sphere(0.1), (0.9, 0, 0), mass=1.0, linear_velocity=(0, 0.9 * spin, 0), angular_velocity=(0, 0, spin)
     )
