@@ -77,6 +77,7 @@ void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
     tie.ends = {joints.body_a[j], joints.body_b[j]};
     tie.row_count = ties_[j] ? std::max(std::popcount(locked_[j]), 1) : 0;
     tie.is_bond = joints.bonds.has(j);
+    tie.may_break = joints.breaks(j);
     tie.welds = locked_[j] == 63 && !(tie.is_bond && joints.bonds.is_elastic[j]);
     tie.bounded_rows =
         static_cast<int>(std::count_if(axes_.begin() + first_axis_[j], axes_.begin() + first_axis_[j + 1],
@@ -100,6 +101,7 @@ JointDefinition SubstepWorld::define_joint(const LiveJoint& from) const {
   joint.b = from.b;
   joint.locked = locked_[from.id];
   joint.ties = ties_[from.id] != 0;
+  joint.may_break = columns_.breaks(from.id);
   put_frame(columns_.frame_a + 7 * from.id, from.turn_a, joint.place_a, joint.axes_a);
   put_frame(columns_.frame_b + 7 * from.id, from.turn_b, joint.place_b, joint.axes_b);
   joint.first_axis = first_axis_[from.id];
@@ -184,13 +186,16 @@ void SubstepWorld::set_joints(const std::vector<LiveJoint>& live, int self, std:
   }
   for (const int label : whole)
     if (structures_.fits(label, choice)) wanted.push_back(label);
-  bool is_bonded = false;
-  for (const int label : wanted) is_bonded |= structures_.is_bonded(label);
+  bool is_bonded = false, may_break = false;
+  for (const int label : wanted) {
+    is_bonded |= structures_.is_bonded(label);
+    may_break |= structures_.may_break(label);
+  }
   solver_.direct_joints.choose_shared(own, between, is_first_, is_ghost, numbers, labels, wanted);
   int bounded_rows = 0;
   for (const int label : wanted) bounded_rows += structures_.bounded_rows(label);
   solver_.direct_joints.set_shared_bounds(bounded_rows);
-  solver_.direct_joints.set_shared_bonds(is_bonded);
+  solver_.direct_joints.set_shared_bonds(is_bonded, may_break);
   solver_.direct_joints.set_asks(!structures_.empty() && choice != JointChoice::kSwept);
   solver_.backing.define(own, between, is_ghost, numbers, structures_.has_welds() && choice != JointChoice::kSwept);
   solver_.joints.define(std::move(own), axes_, fixed);

@@ -10,6 +10,7 @@ namespace lapjoint {
 namespace {
 
 constexpr double kSpare = 1.1, kMostBehind = 1e3;
+constexpr double kHeld = 1e6;  // by how much heavier what the world holds is
 // Where a cluster is at most so much heavier than its touched bodies, contacts are as they are anywhere: with 5 the
 // largest eigenvalue is .93.
 constexpr double kLeastBehind = 4;
@@ -88,12 +89,15 @@ void Backing::define(const std::vector<JointDefinition>& own, const std::vector<
   is_ghost_ = is_ghost;
   const int fixed = static_cast<int>(bodies.size());
   UnionFind groups(fixed);
-  std::vector<char> is_welded(fixed, 0);
-  for (const JointDefinition& joint : own)
-    if (joint.direct && joint.welds() && joint.a < fixed && joint.b < fixed) {
+  std::vector<char> is_welded(fixed + 1, 0), is_held(fixed, 0);
+  for (const JointDefinition& joint : own) {
+    if (!joint.direct || !joint.welds()) continue;
+    is_welded[joint.a] = is_welded[joint.b] = 1;
+    if (joint.a < fixed && joint.b < fixed)
       groups.unite(joint.a, joint.b);
-      is_welded[joint.a] = is_welded[joint.b] = 1;
-    }
+    else
+      is_held[std::min(joint.a, joint.b)] = 1;
+  }
   const auto own_end = [&](const JointDefinition& joint) { return is_ghost_[joint.a] ? joint.b : joint.a; };
   for (const auto& joints : between)
     for (const JointDefinition& joint : joints)
@@ -108,6 +112,7 @@ void Backing::define(const std::vector<JointDefinition>& own, const std::vector<
       first_label_.push_back(bodies[first]);
     }
     part_of_[place] = part_of_[first];
+    parts_[part_of_[place]].is_held |= is_held[place] != 0;
   }
   for (const auto& joints : between)
     for (const JointDefinition& joint : joints)
@@ -184,7 +189,8 @@ void Backing::add_inertias(const Bodies& bodies) {
     if (is_touched_[place]) part.touched_mass += mass;
   });
   for (Part& part : parts_) {
-    part.counts = part.is_across || (part.touched_mass > 0 && part.mass >= kLeastBehind * part.touched_mass);
+    part.counts = part.touched_mass > 0 && (part.is_held || part.mass >= kLeastBehind * part.touched_mass);
+    part.counts |= part.is_across;
     if (part.counts) part.whole.fill(0), part.touched.fill(0);
   }
   each([&](int place, Part& part) {
@@ -192,6 +198,9 @@ void Backing::add_inertias(const Bodies& bodies) {
     add_body(bodies.start[place], bodies.traits[place], part.whole);
     if (is_touched_[place]) add_body(bodies.start[place], bodies.traits[place], part.touched);
   });
+  for (Part& part : parts_)
+    if (part.counts && part.is_held)
+      for (double& entry : part.whole) entry *= kHeld;
 }
 
 void Backing::list(const std::vector<Contact>& contacts, const std::vector<int>& order, std::vector<Backed>& into) {

@@ -11,7 +11,8 @@
 // largest eigenvalue of W^-1 T, which is the share of the touched bodies in how heavy the cluster is in any of its
 // motions. One factor for all motions: roll is three times as soft as heave, and with the ratio of masses a slab on
 // four posts flies apart. Joints that give way, as hinges do, end a cluster: what is behind them can only make it
-// heavier.
+// heavier. A cluster that is welded to the world is as heavy as any: a beam that broke off at its clamped end was
+// thrown away from there at 1.8 m/s.
 //
 // Clusters may be across workers. These send each other which joints tie their parts together, and then the inertias,
 // and come to the same clusters and factors, to the last bit.
@@ -58,6 +59,7 @@ class Backing {
   struct Part {     // of a cluster, in this worker
     int label = 0;  // its lowest body, over all workers
     bool is_across = false;
+    bool is_held = false;  // by the world
     double mass = 0, touched_mass = 0;
     bool counts = false;  // may be heavier than its touched bodies by enough, as far as this worker knows
     Inertia whole{}, touched{};

@@ -117,7 +117,10 @@ void DirectJoints::add_link(Structure& structure, JointDefinition& from, const L
   Link& link = structure.links.emplace_back(ends);
   link.joint = static_cast<int>(joints_.size());
   from.direct = true;
-  if (&structure != &shared_) structure.is_bonded |= from.bond != JointDefinition::kNoBond;
+  if (&structure != &shared_) {
+    structure.is_bonded |= from.bond != JointDefinition::kNoBond;
+    structure.may_break |= from.may_break;
+  }
   structure.has_elastic |= from.bond == JointDefinition::kElastic;
   joints_.push_back(from);
   const JointDefinition& joint = joints_.back();
@@ -604,16 +607,26 @@ void DirectJoints::read_velocities(const Structure& structure, const Bodies& bod
   }
 }
 
-void DirectJoints::solve(Bodies& bodies) {
-  take_back(bodies);  // where it is not the first sweep of a substep
-  if (interface_.takes_part() && mailboxes_ && shared_.works) {
+template <typename Which>
+void DirectJoints::solve_those(Bodies& bodies, Which&& which) {
+  if (interface_.takes_part() && mailboxes_ && shared_.works && which(shared_)) {
     begin_drives(shared_);
     solve_shared(bodies);
   }
   for (Structure& structure : structures_) {
+    if (!which(structure)) continue;
     begin_drives(structure);
     if (structure.works) solve(structure, bodies);
   }
+}
+
+void DirectJoints::settle(Bodies& bodies) {
+  solve_those(bodies, [](const Structure& structure) { return structure.may_break; });
+}
+
+void DirectJoints::solve(Bodies& bodies) {
+  take_back(bodies);  // where it is not the first sweep of a substep
+  solve_those(bodies, [](const Structure&) { return true; });
 }
 
 void DirectJoints::refactor(Structure& structure) {

@@ -50,13 +50,20 @@ class DirectJoints {
   bool empty() const { return joints_.empty() && !asks_; }
   // How many rows with bounds structures across workers have: the same in all workers that have a part of any.
   void set_shared_bounds(int count) { shared_.bounded_rows = count; }
-  // Whether any structure across workers has bonds: the same.
-  void set_shared_bonds(bool any) { shared_.is_bonded = any; }
+  // Whether any structure across workers has bonds, or joints that may break: the same.
+  void set_shared_bonds(bool has_bonds, bool may_break) {
+    shared_.is_bonded = has_bonds;
+    shared_.may_break = may_break;
+  }
   // Whether structures across workers may be solved here, by this worker or others.
   void set_asks(bool asks) { asks_ = asks; }
 
   void prepare(Bodies& bodies, const JointSettings& settings, const std::vector<Real>& impulses, Mailboxes* mailboxes);
   void warm_start(Bodies& bodies) const;
+  // Before contacts are swept for the first time in a step: where a joint may have broken after the last one, impulses
+  // of the others balance no more, and contacts would hold up against them what is not there. A beam whose end breaks
+  // off was thrown away from there at 1.8 m/s.
+  void settle(Bodies& bodies);
   void solve(Bodies& bodies);
   void take_back(Bodies& bodies);  // once bodies have moved
   void turn(Bodies& bodies);       // as JointSweeps does
@@ -87,7 +94,7 @@ class DirectJoints {
     std::unique_ptr<BlockCholesky> matrix;
     bool works = true;
     int bounded_rows = 0;
-    bool is_bonded = false, has_elastic = false;
+    bool is_bonded = false, has_elastic = false, may_break = false;
     std::vector<Lanes> turned;   // of its bodies, own coordinates, when its rows were made
     std::vector<double> pushed;  // what errors ask of its bodies' velocities, for as long as they move
   };
@@ -112,6 +119,8 @@ class DirectJoints {
   void each_impulse(Visit&& visit);
   void begin_drives(const Structure& structure);
   void refactor(Structure& structure);
+  template <typename Which>
+  void solve_those(Bodies& bodies, Which&& which);
   void solve(Structure& structure, Bodies& bodies);
   void relax(Structure& structure, Bodies& bodies);
   bool change_places(Structure& structure, int pass, double share);

@@ -49,6 +49,7 @@ struct JointDefinition {
   std::uint8_t locked = 0;  // a bit for each of the six axes
   bool ties = false;        // has something that holds its bodies, all the time or at times
   bool direct = false;      // its locked axes are not swept
+  bool may_break = false;   // under its load
   // The joint's frame in each body's.
   Real place_a[3], axes_a[9], place_b[3], axes_b[9];
   int first_axis = 0, axis_count = 0;  // in the list of axes

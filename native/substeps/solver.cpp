@@ -117,6 +117,8 @@ void SubstepSolver::solve(Real timestep, int substeps, int sweep_count, Clock& c
     solve_impacts(clock);
     bodies.begin_substep();
     clock.lap(times_.moving);
+    if (substep == 0) direct_joints.settle(bodies);
+    clock.lap(times_.direct);
     for (int sweep = 0; sweep < sweep_count; ++sweep) {
       between.solve(bodies);
       clock.lap(times_.between);

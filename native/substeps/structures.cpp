@@ -24,12 +24,14 @@ void Structures::define(int body_count, std::vector<Tie> ties) {
   row_counts_.assign(body_count, 0);
   bounded_rows_.assign(body_count, 0);
   is_bonded_.assign(body_count, 0);
+  may_break_.assign(body_count, 0);
   has_welds_ = false;
   for (std::size_t j = 0; j < ties_.size(); ++j) {
     const int label = label_[ties_[j].ends.a];
     row_counts_[label] += ties_[j].row_count;
     bounded_rows_[label] += ties_[j].bounded_rows;
     is_bonded_[label] |= static_cast<char>(ties_[j].is_bond);
+    may_break_[label] |= static_cast<char>(ties_[j].may_break);
     has_welds_ |= ties_[j].welds;
     if (ties_[j].row_count > 0 && ties_[j].ends.b >= 0) of_label_[label].push_back(static_cast<int>(j));
   }
@@ -40,6 +42,7 @@ void Structures::add_bodies(int body_count) {
   row_counts_.resize(body_count, 0);
   bounded_rows_.resize(body_count, 0);
   is_bonded_.resize(body_count, 0);
+  may_break_.resize(body_count, 0);
 }
 
 bool Structures::fits(int label, JointChoice choice) const {

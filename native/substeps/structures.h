@@ -21,6 +21,7 @@ struct Tie {
   int bounded_rows;  // that may come to a bound of their impulse
   bool is_bond;      // whose load is what a solution of the whole structure has, and no sweeps
   bool welds;        // see JointDefinition
+  bool may_break;    // the same
 };
 
 class Structures {
@@ -36,6 +37,7 @@ class Structures {
   // Of a structure.
   int bounded_rows(int label) const { return bounded_rows_[label]; }
   bool is_bonded(int label) const { return is_bonded_[label] != 0; }
+  bool may_break(int label) const { return may_break_[label] != 0; }
   // Whether any joint is a weld.
   bool has_welds() const { return has_welds_; }
   // Whether any joint is between bodies.
@@ -48,7 +50,7 @@ class Structures {
   // Of each structure by its label, with those.
   std::vector<long> row_counts_;
   std::vector<int> bounded_rows_;
-  std::vector<char> is_bonded_;
+  std::vector<char> is_bonded_, may_break_;
   bool has_welds_ = false;
   mutable std::map<int, bool> known_;
 };

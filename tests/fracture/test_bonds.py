@@ -245,6 +245,11 @@ def test_a_cantilever_breaks_at_its_support(counts: tuple[int, int, int], worker
             assert (len(broken) > 0) == breaks
             if breaks:
                 assert pieces.anchors[broken[0], 0] == pytest.approx(-0.9)
+                mass = scene.bodies.mass.sum()
+                along, _, down = linear_momentum(scene, simulation.states)
+                assert abs(along) < 0.05 * mass, "it is not thrown away from where it broke off"
+                assert down < -mass
+            assert not [one for one in simulation.incidents if one.kind == "surge"]
 
 
 @pytest.mark.slow

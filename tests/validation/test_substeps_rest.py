@@ -208,3 +208,22 @@ def test_a_body_that_turns_over_keeps_energy_and_angular_momentum(precision: str
     astray = np.linalg.norm(angular_momentum(scene, states) - momentum) / np.linalg.norm(momentum)
     # float32: an error of the timestep grows each time that it turns over.
     assert astray < (1e-5 if precision == "float64" else 2e-3 if (spin, timestep) == (20.0, 0.01) else 5e-5)
+
+
+@pytest.mark.parametrize("rate", [60, 240])
+@pytest.mark.parametrize("mass", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize(("parts", "workers"), [(1, 1), (4, 1), (4, 2)])
+def test_a_shelf_of_a_kilogram_a_part_that_is_welded_to_the_world_bears_a_tower(
+    parts: int, workers: int, mass: float, rate: int
+) -> None:
+    scene = Scene("shelf", timestep=1 / rate)
+    for k in range(parts):
+        scene.add_body(Box((0.5, 1.0, 0.2)), (0.5 * k, 0, 1), mass=1.0)
+        scene.add_joint(Fixed(), k, k - 1 if k else WORLD, (0.5 * k - 0.25, 0, 1))
+    boxes = [scene.add_body(Box((0.4, 0.5, 0.5)), (0.5 * (parts - 1), 0, 1.35 + 0.5 * k), mass=mass) for k in range(4)]
+    with Simulation(scene, Params(workers=workers, runtime="inline", joints="direct")) as simulation:
+        simulation.step(2 * rate)
+        for _ in range(10):
+            simulation.step(rate // 10)
+            assert np.abs(simulation.states[boxes, 7:]).max() < 1e-2
+        assert simulation.states[boxes, 2] == pytest.approx([1.35, 1.85, 2.35, 2.85], abs=0.004)
