@@ -160,6 +160,7 @@ void Bodies::resize(int count, bool jointed) {
   traits.resize(count + 1);
   pose.resize(of_joints);
   pushed_.resize(count + 1);
+  coming.resize(count + 1);
   gain.assign(count + 1, 0);
   carried_.resize(count + 1);
   spins_.resize(count + 1);
@@ -264,14 +265,16 @@ void Bodies::begin_substep() {
   }
 }
 
+void Bodies::compute_coming(int place) {
+  const Twist &push = pushed_[place], &carried = carried_[place];
+  const Lanes share = first_three(is_in_flight(traits[place], carried, push) ? 1 - kLate : 1), whole = first_three(1);
+  coming[place] = {share * push.linear + carried.linear, share * push.angular + carried.angular,
+                   whole * push.linear + carried.linear, whole * push.angular + carried.angular};
+  has_coming_[place] = 1;
+}
+
 void Bodies::find_coming() {
-  coming.resize(motion.size());
-  for (std::size_t i = 0; i < motion.size(); ++i) {
-    const Twist &push = pushed_[i], &carried = carried_[i];
-    const Lanes share = first_three(is_in_flight(traits[i], carried, push) ? 1 - kLate : 1), whole = first_three(1);
-    coming[i] = {share * push.linear + carried.linear, share * push.angular + carried.angular,
-                 whole * push.linear + carried.linear, whole * push.angular + carried.angular};
-  }
+  for (int i = 0; i <= fixed(); ++i) find_coming(i);
 }
 
 void Bodies::move(Real h) {
