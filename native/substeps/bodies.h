@@ -121,6 +121,7 @@ struct Bodies {
 
  private:
   void spin(int place);
+  bool is_in_flight(int place) const;
   void compute_coming(int place);
 
   bool jointed_ = false;
@@ -128,9 +129,10 @@ struct Bodies {
   std::vector<char> spins_;  // fast, and is held
   std::vector<char> has_coming_;
   std::vector<Twist> pushed_;  // by forces in a substep; the fourth lane: share of velocity that is kept
-  // Between substeps, what all constraints did in the last one; within one, velocities before any constraint, and in
-  // the fourth lane the share of what forces do that is still to come.
+  // Between substeps, what all constraints did in the last one; within one, velocities before any constraint.
   std::vector<Twist> carried_;
+  std::vector<Real> flight_limit_;  // square of what a body carries at most in free flight; negative: never is
+  std::vector<Real> late_;          // share of what forces do in this substep that comes after bodies have moved
 };
 
 template <auto Row, typename Of>

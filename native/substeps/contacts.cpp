@@ -479,9 +479,10 @@ void ContactSweeps::look_at_all() {
 }
 
 bool ContactSweeps::was_hit_since(const Group& group, int hits) const {
+  int last = 0;
   for (int lane = 0; lane < kLanes; ++lane)
-    if (last_hit_[group.a[lane]] > hits || last_hit_[group.b[lane]] > hits) return true;
-  return false;
+    last = std::max(last, std::max(last_hit_[group.a[lane]], last_hit_[group.b[lane]]));
+  return last > hits;
 }
 
 void ContactSweeps::note_hit(const Group& group) {
