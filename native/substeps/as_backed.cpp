@@ -12,6 +12,7 @@ AsBacked::AsBacked(const std::vector<Backed>& backed, Bodies& bodies, Also also)
     motion.moved = motion.moved * root;
     motion.turned = motion.turned * root;
     if (also == Also::kComing) {
+      bodies_.find_coming(one.place);
       Bodies::Coming& coming = bodies_.coming[one.place];
       coming_.push_back(coming);
       for (Lanes* part : {&coming.linear, &coming.angular, &coming.all_linear, &coming.all_angular})

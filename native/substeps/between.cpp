@@ -228,6 +228,7 @@ bool Between::impact(Bodies& bodies, bool first) {
       [&](const Rows&) { return first ? With::kComing : With::kNothing; },
       [&](Rows& rows, const Neighbour&) {
         const AsBacked as(backed(rows), bodies, AsBacked::Also::kComing);
+        rows.contacts.look_at_all();
         any |= rows.contacts.impact(bodies);
       });
   return any;

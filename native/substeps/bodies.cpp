@@ -12,18 +12,9 @@ constexpr Real kLate = Real(0.5);       // share of what forces do in free fligh
 // Of what forces do: less is rounding, or soon nothing.
 constexpr Real kCarriesSquare = Real(1) / (64 * 64);
 
-LAPJOINT_INLINE bool carries(const Bodies::Twist& carried, const Bodies::Twist& push) {
-  const auto square = [](const Bodies::Twist& twist) {
-    const Lanes squares = twist.linear * twist.linear + twist.angular * twist.angular;
-    return squares[0] + squares[1] + squares[2];
-  };
-  return square(carried) > kCarriesSquare * square(push);
-}
-
-// Other forces than gravity change with the place, and are as they were when the step began: taken in halves, they
-// would feed an oscillation.
-LAPJOINT_INLINE bool is_in_flight(const BodyTraits& own, const Bodies::Twist& carried, const Bodies::Twist& push) {
-  return own.falls && !carries(carried, push);
+LAPJOINT_INLINE Real square_of(const Bodies::Twist& twist) {
+  const Lanes squares = twist.linear * twist.linear + twist.angular * twist.angular;
+  return squares[0] + squares[1] + squares[2];
 }
 
 LAPJOINT_INLINE Lanes first_three(Real value) { return {value, value, value, 0}; }
@@ -160,8 +151,11 @@ void Bodies::resize(int count, bool jointed) {
   traits.resize(count + 1);
   pose.resize(of_joints);
   pushed_.resize(count + 1);
+  coming.resize(count + 1);
   gain.assign(count + 1, 0);
   carried_.resize(count + 1);
+  flight_limit_.resize(count + 1);
+  late_.resize(count + 1);
   spins_.resize(count + 1);
   turned_impulses.assign(of_joints, {all(0), all(0)});
   last.resize(of_joints);
@@ -194,6 +188,9 @@ void Bodies::begin(Real timestep, int substeps) {
       for (int j = 0; j < 3; ++j) row[j] = Real(turn_root * state.axes[3 * j + k]);
       row[3] = state.position[k];
     }
+    // Other forces than gravity change with the place, and are as they were when the step began: taken in halves, they
+    // would feed an oscillation.
+    flight_limit_[i] = own.falls ? kCarriesSquare * square_of(push) : -1;
     push.linear[3] = linear_kept.of(own.linear_damping);
     push.angular[3] = angular_kept.of(own.angular_damping);
     frame[i].root = Lanes{Real(root), 0, 0, 0};
@@ -218,7 +215,8 @@ void Bodies::take_carried() {
       spin[k] = motion[i].angular[k] * root[k];
       square += spin[k] * spin[k];
     }
-    spins_[i] = square * h_ * h_ > kFastSpin * kFastSpin && carries(carried_[i], pushed_[i]);
+    spins_[i] =
+        square * h_ * h_ > kFastSpin * kFastSpin && square_of(carried_[i]) > kCarriesSquare * square_of(pushed_[i]);
     if (spins_[i]) continue;
     turn_freely(own.inverse_inertia, double(timestep_) / 2, spin);
     for (int k = 0; k < 3; ++k) motion[i].angular[k] = root[k] > 0 ? Real(spin[k] / root[k]) : 0;
@@ -246,32 +244,38 @@ void Bodies::spin(int i) {
   for (int k = 0; k < 3; ++k) motion[i].angular[k] += Real(change[k] * std::sqrt(double(inverse[k])));
 }
 
+LAPJOINT_INLINE bool Bodies::is_in_flight(int place) const {
+  return square_of(carried_[place]) <= flight_limit_[place];
+}
+
 void Bodies::begin_substep() {
+  const Lanes whole = first_three(1);
   for (std::size_t i = 0; i < motion.size(); ++i) {
     Motion& now = motion[i];
     const Twist& push = pushed_[i];
     if (spins_[i]) spin(static_cast<int>(i));
-    const Real late = is_in_flight(traits[i], carried_[i], push) ? kLate : 0;
+    const Real late = is_in_flight(static_cast<int>(i)) ? kLate : 0;
     const Lanes share = all(1 - late);
-    Lanes linear = (now.linear + share * push.linear) * push.linear[3],
-          angular = (now.angular + share * push.angular) * push.angular[3];
-    linear[3] = angular[3] = 0;
+    const Lanes linear = (now.linear + share * push.linear) * push.linear[3] * whole,
+                angular = (now.angular + share * push.angular) * push.angular[3] * whole;
     if (jointed_) last[i] = {now.linear, now.angular};
     now.linear = linear + carried_[i].linear;
     now.angular = angular + carried_[i].angular;
-    linear[3] = late;
     carried_[i] = {linear, angular};
+    late_[i] = late;
   }
 }
 
+void Bodies::compute_coming(int place) {
+  const Twist &push = pushed_[place], &carried = carried_[place];
+  const Lanes share = first_three(is_in_flight(place) ? 1 - kLate : 1), whole = first_three(1);
+  coming[place] = {share * push.linear + carried.linear, share * push.angular + carried.angular,
+                   whole * push.linear + carried.linear, whole * push.angular + carried.angular};
+  has_coming_[place] = 1;
+}
+
 void Bodies::find_coming() {
-  coming.resize(motion.size());
-  for (std::size_t i = 0; i < motion.size(); ++i) {
-    const Twist &push = pushed_[i], &carried = carried_[i];
-    const Lanes share = first_three(is_in_flight(traits[i], carried, push) ? 1 - kLate : 1), whole = first_three(1);
-    coming[i] = {share * push.linear + carried.linear, share * push.angular + carried.angular,
-                 whole * push.linear + carried.linear, whole * push.angular + carried.angular};
-  }
+  for (int i = 0; i <= fixed(); ++i) find_coming(i);
 }
 
 void Bodies::move(Real h) {
@@ -286,9 +290,8 @@ void Bodies::move(Real h) {
       spin(static_cast<int>(i));
       before.angular += now.angular - was;
     }
-    if (!(before.linear[3] > 0)) continue;
-    const Lanes share = first_three(before.linear[3]);
-    before.linear[3] = 0;
+    if (!(late_[i] > 0)) continue;
+    const Lanes share = first_three(late_[i]);
     const Lanes linear = share * pushed_[i].linear, angular = share * pushed_[i].angular;
     now.linear += linear;
     now.angular += angular;

@@ -112,19 +112,27 @@ struct Bodies {
   struct alignas(4 * sizeof(Lanes)) Coming {
     Lanes linear, angular, all_linear, all_angular;
   };
-  std::vector<Coming> coming;  // of the last `find_coming`
-  void find_coming();
+  std::vector<Coming> coming;  // where it was found since the last `forget_coming`
+  void forget_coming() { has_coming_.assign(motion.size(), 0); }
+  void find_coming(int place) {
+    if (!has_coming_[place]) compute_coming(place);
+  }
+  void find_coming();  // of all
 
  private:
   void spin(int place);
+  bool is_in_flight(int place) const;
+  void compute_coming(int place);
 
   bool jointed_ = false;
   Real h_ = 0, timestep_ = 0;
-  std::vector<char> spins_;    // fast, and is held
+  std::vector<char> spins_;  // fast, and is held
+  std::vector<char> has_coming_;
   std::vector<Twist> pushed_;  // by forces in a substep; the fourth lane: share of velocity that is kept
-  // Between substeps, what all constraints did in the last one; within one, velocities before any constraint, and in
-  // the fourth lane the share of what forces do that is still to come.
+  // Between substeps, what all constraints did in the last one; within one, velocities before any constraint.
   std::vector<Twist> carried_;
+  std::vector<Real> flight_limit_;  // square of what a body carries at most in free flight; negative: never is
+  std::vector<Real> late_;          // share of what forces do in this substep that comes after bodies have moved
 };
 
 template <auto Row, typename Of>

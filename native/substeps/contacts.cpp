@@ -5,6 +5,7 @@ namespace lapjoint {
 namespace {
 
 constexpr int kHitPasses = 8, kBouncePasses = 16;
+constexpr int kNever = -1;
 // A gap that has just closed is zero but for rounding: it counts as closed, or rounding would decide which rule it has.
 constexpr Real kTouching = Real(1e-12);
 
@@ -73,6 +74,8 @@ void ContactSweeps::prepare(const std::vector<Contact>& contacts, const Bodies& 
   bounces_.clear();
   drifts_.clear();
   row_count_ = 0;
+  hit_count_ = 0;
+  last_hit_.assign(bodies.motion.size(), 0);
   const int* members = lanes_.data();
   for (Group& group : groups_) {
     prepare_group(group, contacts, members, bodies);
@@ -196,6 +199,7 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     group.bounce = static_cast<int>(bounces_.size());
     Bounce& bounce = bounces_.emplace_back();
     bounce.restitution = restitution;
+    bounce.group = static_cast<int>(&group - groups_.data());
     bounce.twist = all(0);
     for (Lanes& impulse : bounce.impulse) impulse = all(0);
     for (int k = 0; k < 2; ++k) bounce.slide[k] = bounce.roll[k] = all(0);
@@ -458,20 +462,45 @@ LAPJOINT_INLINE bool ContactSweeps::comes_fast(const Group& group, const Velocit
   return largest(where_positive(bounces_[group.bounce].restitution, fastest, zero)) > 0;
 }
 
-// Nearly always none does: what the substep will do to bodies need not be found then.
-bool ContactSweeps::any_comes_fast(const Bodies& bodies) const {
-  if (bounces_.empty()) return false;
+bool ContactSweeps::find_fast(const Bodies& bodies) {
+  bool any = false;
   Lanes speed[Contact::kPoints];
-  for (const Group& group : groups_)
-    if (group.bounce >= 0 && comes_fast(group, Velocities(bodies.motion.data(), group), speed)) return true;
-  return false;
+  for (Bounce& bounce : bounces_) {
+    const Group& group = groups_[bounce.group];
+    const bool is_fast = comes_fast(group, Velocities(bodies.motion.data(), group), speed);
+    bounce.looked_at = is_fast ? kNever : hit_count_;
+    any |= is_fast;
+  }
+  return any;
+}
+
+void ContactSweeps::look_at_all() {
+  for (Bounce& bounce : bounces_) bounce.looked_at = kNever;
+}
+
+bool ContactSweeps::was_hit_since(const Group& group, int hits) const {
+  int last = 0;
+  for (int lane = 0; lane < kLanes; ++lane)
+    last = std::max(last, std::max(last_hit_[group.a[lane]], last_hit_[group.b[lane]]));
+  return last > hits;
+}
+
+void ContactSweeps::note_hit(const Group& group) {
+  ++hit_count_;
+  for (int lane = 0; lane < kLanes; ++lane) last_hit_[group.a[lane]] = last_hit_[group.b[lane]] = hit_count_;
+  last_hit_.back() = 0;  // what cannot move
 }
 
 bool ContactSweeps::impact(Bodies& bodies) {
-  if (bounces_.empty()) return false;
   bool any = false;
-  for (Group& group : groups_)
-    if (group.bounce >= 0 && impact_group(group, bodies)) any = true;
+  for (Bounce& bounce : bounces_) {
+    Group& group = groups_[bounce.group];
+    if (bounce.looked_at != kNever && !was_hit_since(group, bounce.looked_at)) continue;
+    bounce.looked_at = hit_count_;
+    if (!impact_group(group, bodies)) continue;
+    note_hit(group);
+    any = true;
+  }
   return any;
 }
 
@@ -487,6 +516,10 @@ bool ContactSweeps::impact_group(Group& group, Bodies& bodies) {
   Hit hit;
   if (!comes_fast(group, v, hit.speed)) return false;
 
+  for (int lane = 0; lane < kLanes; ++lane) {
+    bodies.find_coming(group.a[lane]);
+    bodies.find_coming(group.b[lane]);
+  }
   const Lanes3 moved_a = gather<&Motion::moved>(motion, group.a), moved_b = gather<&Motion::moved>(motion, group.b);
   const Lanes3 turned_a = gather<&Motion::turned>(motion, group.a), turned_b = gather<&Motion::turned>(motion, group.b);
   const Bodies::Coming* coming = bodies.coming.data();

@@ -83,7 +83,10 @@ class ContactSweeps {
   // Restitution, before a substep's forces: of contacts with points that come fast and whose gaps close within it, one
   // after the other. Whether there was any. Impulses are no part of what the next substep begins with.
   bool bounces() const { return !bounces_.empty(); }
-  bool any_comes_fast(const Bodies& bodies) const;
+  // In a pass only contacts are looked at that come fast or whose bodies others have hit since: so it begins with
+  // `find_fast`, whether any does, or, where more than these impacts change velocities, with `look_at_all`.
+  bool find_fast(const Bodies& bodies);
+  void look_at_all();
   bool impact(Bodies& bodies);
   // The deepest overlap, for how far bodies have moved.
   Real largest_overlap(const Bodies& bodies) const;
@@ -129,6 +132,8 @@ class ContactSweeps {
   struct Bounce {
     Lanes restitution;
     Lanes impulse[Contact::kPoints], slide[2], twist, roll[2];  // of impacts in this step
+    int group;
+    int looked_at;  // the number of hits when it was last looked at, or kNever
   };
   // What surfaces that cannot be moved add to the velocities of rows.
   struct Drift {
@@ -151,6 +156,8 @@ class ContactSweeps {
   void prepare_drift(Group& group, const std::vector<Contact>& contacts, const int* members, const Lanes3* place,
                      const Lanes3& middle, int fixed);
   bool comes_fast(const Group& group, const Velocities& v, Lanes* speed) const;
+  bool was_hit_since(const Group& group, int hits) const;
+  void note_hit(const Group& group);
   bool impact_group(Group& group, Bodies& bodies);
   struct Hit;
   void part(const Group& group, const Hit& hit, Velocities& v, Bounce& bounce, Lanes& pressure);
@@ -177,6 +184,8 @@ class ContactSweeps {
   std::vector<Rolling> rolling_;
   std::vector<Bounce> bounces_;
   std::vector<Drift> drifts_;
+  int hit_count_ = 0;
+  std::vector<int> last_hit_;  // by place: its number
   long row_count_ = 0;
 };
 

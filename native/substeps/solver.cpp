@@ -172,14 +172,18 @@ void SubstepSolver::solve_impacts(Clock& clock) {
   bool has_hit = false, begins = impacts_cross_;
   if (!begins && sweeps_.bounces()) {
     const AsBacked as(backing.own(), bodies);
-    begins = sweeps_.any_comes_fast(bodies);
+    begins = sweeps_.find_fast(bodies);
   }
-  if (begins) bodies.find_coming();
+  if (begins) bodies.forget_coming();
+  if (begins && impacts_cross_) bodies.find_coming();  // neighbours need it
+  // Others than the contacts here change velocities between two passes.
+  const bool others_change = impacts_cross_ || !backing.own().empty();
   for (int pass = 0; begins && pass < kImpactPasses; ++pass) {
     bool any = impacts_cross_ && between.impact(bodies, pass == 0);
     clock.lap(times_.between);
     {
       const AsBacked as(backing.own(), bodies, AsBacked::Also::kComing);
+      if (others_change) sweeps_.look_at_all();
       any |= sweeps_.impact(bodies);
     }
     clock.lap(times_.sweeps);
