@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lapjoint import Box, ConvexHull, Material, Plane, Scene, Sphere, make_engine, scenes
+from lapjoint import (
+    WORLD,
+    Box,
+    ConvexHull,
+    Fixed,
+    Material,
+    Plane,
+    Scene,
+    Simulation,
+    Sphere,
+    make_engine,
+    scenes,
+)
 from lapjoint.arrays import rotation as rot
 from lapjoint.measures import angular_momentum, kinetic_energy
 from lapjoint.params import Params
