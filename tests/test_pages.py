@@ -23,7 +23,7 @@ from lapjoint.cli import app
 from page_blocks import RUN, SHOWN, Block, blocks_of, lines_not_printed
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 MOST_STEPS, MOST_NUMBERS = 40, 100
 LENGTHS = ("--steps", "--seconds", "--size", "--checkpoint-every", "--record-every", "--runtime")
 SMALL = {
