@@ -49,8 +49,9 @@ def blocks_of(text: str) -> list[Block]:
     return found
 
 
-MACHINE_LINES = ("speed", "phases")
-"""First words of lines whose numbers are those of a machine."""
+MACHINE_LINES = ("interface", "speed", "phases")
+"""First words of lines whose numbers differ with the speed of the machine: interfaces are counted between commands, and
+how many steps a command is for depends on the time that steps take."""
 
 
 def lines_not_printed(shown: str, printed: str) -> list[str]:
