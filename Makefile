@@ -40,11 +40,13 @@ $(DEMO): .venv/bin/python $(NATIVE)
 	$(PIP) --no-build-isolation $(if $(wildcard $(ALL)),,$(FLOAT32_ALONE)) --editable ".[picture]"
 	@touch $@
 
-# What tests need besides: the other precision, and extras of the lapjoint that is installed.
+# What tests need besides: the other precision, all extras of the lapjoint that is installed, and the group `dev`, which pip
+# knows from 25.1 on.
 $(ALL): $(DEMO)
 	@tools/system-packages pictures browser network
 	$(BIN)/python -c "import lapjoint._bullet_float64" 2>/dev/null || $(PIP) --no-build-isolation --no-deps --editable .
-	$(PIP) "lapjoint[dev]"
+	$(PIP) "pip>=25.1"
+	$(PIP) "lapjoint[all]" --group dev
 	@touch $@
 
 demo: $(DEMO)  ## the building on two workers, summed up, pictured, and as a page to turn and play in a browser
@@ -56,7 +58,7 @@ demo: $(DEMO)  ## the building on two workers, summed up, pictured, and as a pag
 	@echo "The same to play in a browser:   $(CURDIR)/out/building.html"
 
 docs: setup  ## the site, in out/docs: pages, gallery, figures, notebooks, API; opens from the file system
-	$(PIP) "lapjoint[docs]"
+	$(PIP) --group docs
 	$(BIN)/python tools/make-docs
 
 test: setup  ## every test

@@ -6,7 +6,7 @@ A scene is settled by lapjoint's sequential solver (SETTLE steps, the pyramid no
 contacts and joints, contacts recycled and fresh, and lapjoint's engine with each of its own rungs take `--steps` steps
 that are not measured, then as many in turn, repetition by repetition. CPU milliseconds are a step's, the least of the
 repetitions' means; penetration and joint gaps are lapjoint's measure of the states (`state_error`), medians over the
-repetitions, for they change as a scene moves. Needs `pip install lapjoint[peers]`.
+repetitions, for they change as a scene moves. Needs `pip install --group peers`.
 """
 
 from __future__ import annotations

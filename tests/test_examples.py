@@ -1,8 +1,7 @@
-"""Every example runs to its own check, and so does the Python in the README."""
+"""Every example runs to its own check."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +18,3 @@ def test_example(path: Path) -> None:
     done = subprocess.run([sys.executable, "-W", "error", path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
-
-
-def test_readme_shows_the_first_example() -> None:
-    readme = (ROOT / "README.md").read_text()
-    (shown,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
-    assert shown.strip() in (ROOT / "examples" / "01_tower.py").read_text()

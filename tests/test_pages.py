@@ -2,13 +2,15 @@
 
 Blocks of a page share their names, as cells of a notebook do, and a folder of their own. They run small: a call of
 `Simulation.step` takes 40 steps at most, a range has 100 numbers at most, and workers live in this process. A command
-gets a small scene and two steps in place of what the page says.
+gets a small scene and two steps in place of what the page says. Where a page shows what a command prints, the command
+is run as it stands, and prints that.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import shlex
 import warnings
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,10 @@ from typer.testing import CliRunner
 
 import lapjoint
 from lapjoint.cli import app
-from page_blocks import RUN, SHOWN, Block, blocks_of
+from page_blocks import RUN, SHOWN, Block, blocks_of, lines_not_printed
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 MOST_STEPS, MOST_NUMBERS = 40, 100
 LENGTHS = ("--steps", "--seconds", "--size", "--checkpoint-every", "--record-every", "--runtime")
 SMALL = {
@@ -39,6 +41,8 @@ def test_every_block_is_run_or_says_why_not(page: Path) -> None:
         known = block.language in SHOWN or block.language in RUN
         assert known, f"{page.name}: a block of {block.language!r}, expected one of {RUN} or {SHOWN}:\n{block.code}"
         assert block.why_not is None or len(block.why_not) > 8
+        shown = block.language != "text" or block.printed_by or block.why_not
+        assert shown, f"{page.name}: expected what prints this, or why it is not run:\n{block.code}"
 
 
 @pytest.mark.slow
@@ -52,6 +56,36 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         exec(compile(block.given, f"{page.name}, given", "exec"), names)
         if block.why_not is None and block.language in RUN:
             run_block(page, block, names)
+
+
+PRINTED = [
+    pytest.param(page.name, block.printed_by, block.code, id=f"{page.stem}: {block.printed_by}")
+    for page in PAGES
+    for block in blocks_of(page.read_text())
+    if block.printed_by
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "command", "shown"), PRINTED)
+def test_commands_print_what_pages_show(
+    page: str, command: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "250")  # no line is wrapped
+    words = shlex.split(command)
+    assert words[0] == "lapjoint", f"{page}: {command}, expected a command of lapjoint"
+    result = CliRunner().invoke(app, words[1:], catch_exceptions=False)
+    missing = lines_not_printed(shown, result.output)
+    assert not missing, f"{page}: {command} does not print {missing}, but:\n{result.output}"
+
+
+def test_lines_that_are_not_printed_are_found() -> None:
+    printed = " workers   2, process\n speed     67.2 steps/s, 1,488 ms/step\n state hash  7e18\n"
+    assert lines_not_printed("workers 2, process\nspeed 9.1 steps/s, 7 ms/step\nstate hash 7e18", printed) == []
+    assert lines_not_printed("state hash 7e19", printed) == ["state hash 7e19"]
+    assert lines_not_printed("state hash 7e18\nworkers 2, process", printed) == ["workers 2, process"]
+    assert lines_not_printed("speed 9.1 steps/h, 7 ms/step", printed) == ["speed 9.1 steps/h, 7 ms/step"]
 
 
 def run_small(monkeypatch: pytest.MonkeyPatch) -> None:

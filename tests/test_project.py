@@ -378,9 +378,10 @@ def test_both_precisions_live_in_one_process_as_if_alone() -> None:
 def test_the_lock_has_every_dependency_in_a_version_that_is_allowed() -> None:
     lines = (ROOT / ".ci" / "lock.txt").read_text().splitlines()
     locked = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needs = [*project["dependencies"], *(need for extra in project["optional-dependencies"].values() for need in extra)]
-    for requirement in map(Requirement, needs):
+    file = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, groups = file["project"], file["dependency-groups"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values(), *groups.values()]
+    for requirement in [Requirement(need) for needs in lists for need in needs if isinstance(need, str)]:
         if requirement.name != "lapjoint":
             assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), requirement
 

@@ -81,7 +81,7 @@ def name(request: pytest.FixtureRequest) -> str:
 def installed(peer: str) -> str:
     """The peer's name, or the test is skipped."""
     if peer not in INSTALLED:
-        pytest.skip(f"the package {PACKAGES[peer]} is not installed: pip install lapjoint[peers]")
+        pytest.skip(f"the package {PACKAGES[peer]} is not installed: pip install {PACKAGES[peer]}")
     return peer
 
 
@@ -512,7 +512,7 @@ def test_unknown_doubled_and_missing_peers(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(LapjointError, match="no peer is given"):
         PeerPlan(plan, [])
     monkeypatch.setattr("lapjoint.studies.peers.base.importlib.util.find_spec", lambda _: None)
-    with pytest.raises(LapjointError, match=r"peer rapier needs the package rapier3d, .*pip install lapjoint\[peers\]"):
+    with pytest.raises(LapjointError, match=r"peer rapier needs the package rapier3d, .*pip install rapier3d"):
         PeerPlan(plan, ["rapier"])
 
 
@@ -735,7 +735,7 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not INSTALLED, reason="no peer is installed: pip install lapjoint[peers]")
+@pytest.mark.skipif(not INSTALLED, reason="no peer is installed: pip install --group peers")
 def test_bench_prints_and_writes_peers(tmp_path: Path) -> None:
     files = tmp_path / "b.json", tmp_path / "b.csv"
     command = f"bench chain --peer {' '.join(INSTALLED)} --workers 2 --iterations 20 --size 8 --steps 3 --rounds 2"

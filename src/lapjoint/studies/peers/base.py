@@ -27,7 +27,6 @@ from ...scene.shapes import StaticShape
 
 Array = NDArray[np.float64]
 
-INSTALL = "pip install lapjoint[peers]"
 _PEERS = {"pybullet": "PyBulletPeer", "mujoco": "MujocoPeer", "rapier": "RapierPeer", "box3d": "Box3DPeer"}
 PEER_NAMES = tuple(_PEERS)
 
@@ -98,7 +97,8 @@ def load_peer(name: str) -> type[Peer]:
         raise LapjointError(f"no peer named {name!r}{hint}; known peers: {', '.join(PEER_NAMES)}")
     peer: type[Peer] = getattr(importlib.import_module(f".{name}", __package__), _PEERS[name])
     if importlib.util.find_spec(peer.package) is None:
-        raise LapjointError(f"peer {name} needs the package {peer.package}, which is not installed: {INSTALL}")
+        missing = f"peer {name} needs the package {peer.package}, which is not installed"
+        raise LapjointError(f"{missing}: pip install {peer.package}")
     return peer
 
 
