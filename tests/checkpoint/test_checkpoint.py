@@ -240,7 +240,7 @@ def test_another_runtime_has_no_use_for_what_was_for_ray(tmp_path: Path) -> None
     with make("bowl") as first:
         first.step()
         path = CheckpointWriter(tmp_path / "c", first).save(first)
-    _, arrays, description = read_checkpoint(path)
+    arrays, description = read_checkpoint(path)
     description["params"] |= {"runtime": "ray", "address": "10.0.0.1:6379", "send": "all"}
     write_checkpoint(tmp_path / "ray", description, arrays)
     with Checkpoint(tmp_path / "ray").resume(runtime="inline") as second:

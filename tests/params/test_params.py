@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from lapjoint import Ball, LapjointError, Material, Motor, Params, Scene, Simulation, Sphere, Spring, make_engine
-from lapjoint.params.params import RETIRED, typical_length
+from lapjoint.params.params import typical_length
 
 NAN = np.nan
-NEW = ("substeps", "tolerance", "max_substeps", "joints")
 """Of the substep solver; files of runs before it do not have them."""
 
 NUMBER_MISTAKES: dict[str, Callable[[], object]] = {
@@ -121,12 +120,6 @@ def test_an_option_of_the_other_coupling_is_refused(given: dict[str, Any], messa
         Simulation(row(4), Params(workers=2, runtime="inline", **given))
 
 
-@pytest.mark.parametrize("name", RETIRED)
-def test_a_parameter_that_is_no_more_is_refused(name: str) -> None:
-    with pytest.raises(LapjointError, match=f"no parameter named '{name}'"):
-        Params.of(**{name: 5})
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -138,22 +131,6 @@ def test_a_parameter_that_is_no_more_is_refused(name: str) -> None:
 def test_tight_coupling_is_of_the_substep_solver_alone(given: dict[str, Any], message: str) -> None:
     with pytest.raises(LapjointError, match=message):
         Simulation(row(4), Params(workers=2, runtime="inline", coupling="tight", **given))
-
-
-@pytest.mark.parametrize("coupling", ["auto", "blend", "tight"])
-def test_a_tolerance_of_the_coupling_in_rounds_is_no_tolerance_of_substeps(coupling: str) -> None:
-    """It was a velocity. Files of now have the limit of substeps beside it."""
-    assert Params.stored({"coupling": coupling, "tolerance": 1e-3, "rounds": 10}).tolerance == 0.0
-    now = Params(workers=2, coupling=coupling, tolerance=1e-3, max_substeps=32)
-    assert Params.stored(asdict(now)) == now
-
-
-def test_what_was_stored_with_an_option_of_the_other_coupling_still_opens() -> None:
-    """Once they were ignored, and rounds were filled in with blend too."""
-    old = {**asdict(Params(workers=2)), "coupling": "blend", "rounds": 20, "acceleration": False, "growth_depth": 2}
-    assert Params.stored(old) == Params(workers=2, coupling="blend", growth_depth=2)
-    old = {**asdict(Params(workers=2)), "coupling": "tight", "rounds": 20, "linger": 3, "growth_depth": 2}
-    assert Params.stored(old) == Params(workers=2, coupling="tight", growth_depth=2)
 
 
 # ---- solver ------------------------------------------------------------------------------------------------------
@@ -227,11 +204,6 @@ def test_the_substep_solver_has_no_iterations_to_set() -> None:
     message = "set_iterations: the solver is substeps, expected sequential: set `substeps` in"
     with Simulation(row(4), Params(runtime="inline")) as simulation, pytest.raises(LapjointError, match=message):
         simulation.set_iterations(7)
-
-
-def test_what_was_stored_before_there_were_substeps_still_opens() -> None:
-    old = {name: value for name, value in asdict(Params(solver="sequential")).items() if name not in NEW}
-    assert Params.stored(old) == Params(solver="sequential")
 
 
 # ---- a partition as an array -------------------------------------------------------------------------------------

@@ -738,7 +738,7 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
 @pytest.mark.skipif(not INSTALLED, reason="no peer is installed: pip install lapjoint[peers]")
 def test_bench_prints_and_writes_peers(tmp_path: Path) -> None:
     files = tmp_path / "b.json", tmp_path / "b.csv"
-    command = f"bench chain --peer {' '.join(INSTALLED)} --workers 2 --iterations 20 --size 8 --steps 3 --rounds 2"
+    command = f"bench chain --peer {' '.join(INSTALLED)} --workers 2 --iterations 20 --size 8 --steps 3 --repetitions 2"
     command += f" --warmup 3 --json {files[0]} --csv {files[1]}"
     result = CliRunner().invoke(app, command.split(), catch_exceptions=False)
     assert result.exit_code == 0, result.output

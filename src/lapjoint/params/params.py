@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, TypeVar
 
@@ -35,11 +35,6 @@ from .fields import (
 from .options import fields_of
 from .partition_choice import PartitionLike, checked_partition
 from .solver_choice import AUTO, SolverChoice, choose_solver, is_uniform, parse_solvers, solvers_of_workers
-
-RETIRED = ("rounds", "acceleration", "joints_together", "joint_warm_start", "sleeping")
-"""Parameters that there were once: files may have them."""
-REUSED = {"tolerance": "max_substeps"}
-"""Names that meant something else once: in a file they mean what they do now if the other name is there too."""
 
 Class = TypeVar("Class", bound=type)
 
@@ -411,18 +406,6 @@ class Params:
     def of(**given: Any) -> Params:
         """Params from keywords."""
         return Params(**given)
-
-    @staticmethod
-    def stored(values: Mapping[str, Any]) -> Params:
-        """Params from a recording or a checkpoint. An option that the run's coupling had no use for, which was not
-        refused once, is back at its default; one that is no more, or meant something else, is dropped; unknown names
-        raise a LapjointError."""
-        depths = ("growth_depth", "search_depth")  # the scene's, whatever the coupling
-        coupling = values.get("coupling", "auto")
-        unused = {} if coupling == "auto" else others(coupling)
-        dropped = {name for name in unused if name not in depths} | {*RETIRED}
-        dropped |= {name for name, sign in REUSED.items() if sign not in values}
-        return Params(**{name: value for name, value in values.items() if name not in dropped})
 
 
 def others(coupling: str) -> dict[str, str]:
