@@ -152,7 +152,7 @@ NEAR = {
     "run chain --coupling tigth": "coupling is 'tigth', expected one of auto, blend, tight (did you mean 'tight'?)",
     "run chain --workers 2 --partition boxs": "no partition named 'boxs' (did you mean 'boxes'?)",
     "run chain --measure kinetic_enrgy": "no measure named 'kinetic_enrgy' (did you mean 'kinetic_energy'?)",
-    "bench chain --peer pybulet": "no peer named 'pybulet' (did you mean 'pybullet'?)",
+    "bench chain --peer mujocco": "no peer named 'mujocco' (did you mean 'mujoco'?)",
 }
 
 

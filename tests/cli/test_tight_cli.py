@@ -232,7 +232,7 @@ def test_couplings_are_measured_side_by_side(tmp_path: Path) -> None:
     [
         ("--coupling tight tight", "coupling 'tight' is given more than once"),
         ("--coupling tight --growth-depth 3", "--growth-depth is given, but the coupling is tight"),
-        ("--coupling blend tight --peer pybullet", "--peer is given with several couplings, expected one coupling"),
+        ("--coupling blend tight --peer rapier", "--peer is given with several couplings, expected one coupling"),
     ],
 )
 def test_benchmarks_refuse_what_does_not_fit(arguments: str, message: str) -> None:

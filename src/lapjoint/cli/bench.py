@@ -112,7 +112,7 @@ def bench(
 
     Example: lapjoint bench bridge --workers 1 2 4 --coupling blend tight
 
-    Example: lapjoint bench bowl --workers 1 2 --peer pybullet mujoco rapier box3d
+    Example: lapjoint bench bowl --workers 1 2 --peer mujoco rapier box3d
     """
     workers, iterations = given.take("workers", WORKERS), given.take("iterations", []) or None
     couplings, engines = given.take("coupling", COUPLINGS), given.take("engine", ENGINES)
