@@ -80,10 +80,8 @@ class BulletEngine:
 
     @staticmethod
     def check(scene: Scene, params: Params) -> None:
-        """It takes every scene. Bullet's Lemke inverts matrices, and in float32 hardly ever finds a solution."""
+        """It takes every scene."""
         check_built(params.precision)
-        if params.solver == "lemke" and params.precision == "float32":
-            raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
         if params.solver == "substeps":
             check_springs(scene, params)
             check_bonds_are_direct(scene, params.joints)

@@ -78,7 +78,7 @@ FEATURES = (
     "warm start",  # contacts start from their last impulses, and clear_contacts drops these
     "contact cache",  # Engine.state has all that the next step depends on, not states alone
     "added bodies",  # Engine.grow: a running scene gets more bodies and joints
-    "direct solvers",  # Params.solver dantzig and lemke, Engine.fallback_count
+    "direct solvers",  # Params.solver dantzig, Engine.fallback_count
     "exact clearances",  # Engine.clearances is 0 only where a step would find a contact
 )
 LEFT_OUT = ("restitution", "rolling friction")

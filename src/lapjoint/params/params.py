@@ -151,11 +151,11 @@ class Params:
     """Seconds per step. Smaller: smaller gaps and penetration, more steps."""
     solver: Annotated[str, SOLVER] = "auto"
     """substeps: a step in parts, each with two sweeps; sequential: the paper's, `iterations` sweeps of a whole step; or
-    a direct solver: dantzig or lemke. One for each worker as in substeps,1=dantzig, or for a label as in
+    dantzig, a direct solver. One for each worker as in substeps,1=dantzig, or for a label as in
     substeps,label:1=dantzig. auto: substeps, or sequential where something is asked for that only sequential has. See
     docs/solvers.md.
 
-    Direct solvers are exact where masses differ a thousandfold, but the time grows with the third power of a group's
+    A direct solver is exact where masses differ a thousandfold, but the time grows with the third power of a group's
     contacts."""
     substeps: Annotated[int, SOLVER, OfSolver("substeps"), Count(1, 1000)] = 4
     """Substeps: parts of a step. Twice as many: a quarter of the penetration and of the gaps of swept joints, in twice
