@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import rotation
-from ..scene import (
+from lapjoint.arrays import rotation
+from lapjoint.scene import (
     Box,
     Capsule,
     Compound,
@@ -24,7 +24,7 @@ from ..scene import (
     Sphere,
     TriangleMesh,
 )
-from ..scene.shapes import StaticShape, hull_faces
+from lapjoint.scene.shapes import StaticShape, hull_faces
 
 Array = NDArray[np.float64]
 Cast = tuple[Array, Array]
