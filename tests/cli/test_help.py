@@ -25,8 +25,6 @@ OF_RUN = [
     "--partition",
     "--runtime",
     "--address",
-    "--placement",
-    "--send",
     "--coupling",
     "--detect",
     "--balance",
@@ -112,8 +110,8 @@ def test_options_are_those_of_params_with_their_defaults() -> None:
     text = " ".join(page("run").replace("│", " ").split())
     has_option = [field for field in fields_of(Params) if field.has_option]
     assert {field.name for field in fields(Params)} - {field.name for field in has_option} == {
-        *("solver_rows", "residual_threshold", "length_unit", "mass_unit", "joint_erp", "contact_erp", "warm_start"),
-        *("split_impulse", "friction_directions", "keep_forces", "max_workers"),
+        *("solver_rows", "length_unit", "mass_unit", "joint_erp", "contact_erp"),
+        *("split_impulse", "keep_forces", "max_workers"),
         *("sleep_after", "sleep_speed", "sleep_spin"),
     }
     for field in has_option:

@@ -97,7 +97,7 @@ def test_one_worker_has_nobody_to_exchange_with(tmp_path: Path) -> None:
             "--coupling tight --growth-depth 2",
             "--growth-depth is given, but the coupling is tight, which has no overlap",
         ),
-        ("--coupling tight --weights equal", "--weights is given, but the coupling is tight"),
+        ("--coupling tight --weights computed", "--weights is given, but the coupling is tight"),
         ("--coupling tight --iterations 60", "coupling is tight and solver is sequential, expected substeps"),
         ("--coupling tight --solver dantzig", "coupling is tight and solver is dantzig, expected substeps"),
         ("--tolerance 1e-3 --max-substeps 2", "max_substeps is 2, expected at least substeps, 4"),

@@ -183,11 +183,6 @@ REFUSED = {
         "joint 0 is a Gear, which only the solver substeps has, and solver is sequential",
     ),
     "motor and spring": (jointed(BOTH), RAPIER, "joint 0 is a SixAxis with a motor and a spring on one axis"),
-    "threshold": (
-        Scene(),
-        Params(engine="rapier", residual_threshold=1.0),
-        "the engine rapier does not report its resid",
-    ),
     "compound": (
         shaped(Compound((Part(Sphere(0.4)),))),
         Params(engine="springs:float64"),

@@ -40,10 +40,8 @@ NUMBER_MISTAKES: dict[str, Callable[[], object]] = {
     "timestep is -1": lambda: Params(timestep=-1.0),
     "length_unit is long": lambda: Params(length_unit="long"),  # type: ignore[arg-type]
     "precision is 'float16'": lambda: Params(precision="float16"),
-    "friction_directions is 3": lambda: Params(friction_directions=3),
-    "warm_start is nan": lambda: Params(warm_start=NAN),
+    "joint_erp is nan": lambda: Params(joint_erp=NAN),
     "joint_erp is 2": lambda: Params(joint_erp=2.0),
-    "residual_threshold is -1": lambda: Params(residual_threshold=-1.0),
     "no parameter named 'speed'; known parameters: ": lambda: Params.of(speed=1.0),
     "no parameter named 'iteration' (did you mean 'iterations'?); known parameters: ": lambda: Params(iteration=1),  # type: ignore[call-arg]
     "no engine named 'bulet' (did you mean 'bullet'?)": lambda: make_engine(Scene(), Params(engine="bulet")),
@@ -92,9 +90,8 @@ def row(count: int, jointed: bool = False) -> Scene:
         (False, {"workers": 2, "engine": "bullet,1=mujoco"}, "blend", "`engine` is given, with which only blend works"),
         (True, {"workers": 2, "iterations": 9}, "blend", "`iterations` is given, with which only blend works"),
         (True, {"workers": 2, "solver": "sequential"}, "blend", "`solver` is given, with which only blend works"),
-        (True, {"workers": 2, "runtime": "ray", "send": "border"}, "tight", None),
         (True, {"workers": 2, "growth_depth": 1}, "blend", "`growth_depth` is given, which only blend has"),
-        (True, {"workers": 2, "weights": "equal"}, "blend", "`weights` is given, which only blend has"),
+        (True, {"workers": 2, "weights": "computed"}, "blend", "`weights` is given, which only blend has"),
         (True, {"workers": 2, "solver": "dantzig"}, "blend", "`solver` is given, with which only blend works"),
         (True, {"workers": 2, "coupling": "blend"}, "blend", None),
     ],
@@ -177,7 +174,7 @@ def test_auto_chooses_a_solver_and_says_why(given: dict[str, Any], solver: str, 
             "`iterations` is given, but the solver is substeps, expected sequential: leave `iterations` out, or take "
             "`solver` sequential",
         ),
-        ({"solver": "substeps", "warm_start": 0.5}, "`warm_start` is given, but the solver is substeps, expected seq"),
+        ({"solver": "substeps", "joint_erp": 0.5}, "`joint_erp` is given, but the solver is substeps, expected seq"),
         (
             {"solver": "sequential", "substeps": 8},
             "`substeps` is given, but the solver is sequential, expected substeps: leave `substeps` out, or take "

@@ -92,7 +92,7 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
         return iter(())
 
     monkeypatch.setattr("lapjoint.cli.bench.measure_all", record)
-    more = "--repetitions 2 --warmup 0 --size 40 --growth-depth 2 --detect server --weights equal --balance guarded "
+    more = "--repetitions 2 --warmup 0 --size 40 --growth-depth 2 --detect server --weights computed --balance printed "
     more += "--load bodies --linger 3 --repartition 0"
     result = CliRunner().invoke(app, [*command.split(), *more.split()], catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -104,8 +104,8 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
     assert plan.params == Params(
         growth_depth=2,
         detect="server",
-        weights="equal",
-        balance="guarded",
+        weights="computed",
+        balance="printed",
         load="bodies",
         linger=3,
         repartition=0,

@@ -230,12 +230,9 @@ class BulletEngine:
         settings.max_substeps = params.max_substeps
         settings.joints = params.joints
         settings.iterations = params.iterations
-        settings.residual_threshold = params.residual_threshold
         settings.joint_erp = params.joint_erp
         settings.contact_erp = params.contact_erp
-        settings.warm_start = params.warm_start
         settings.split_impulse = params.split_impulse
-        settings.two_friction_directions = params.friction_directions == 2
         settings.sleep = params.sleep
         settings.sleep_speed, settings.sleep_spin = params.sleep_speed, params.sleep_spin
         settings.sleep_steps = round(min(max(1, params.sleep_after / self._timestep), MOST_STEPS))
