@@ -244,7 +244,7 @@ def test_another_runtime_has_no_use_for_what_was_for_ray(tmp_path: Path) -> None
     description["params"] |= {"runtime": "ray", "address": "10.0.0.1:6379"}
     write_checkpoint(tmp_path / "ray", description, arrays)
     with Checkpoint(tmp_path / "ray").resume(runtime="inline") as second:
-        assert (second.params.runtime, second.params.address, second.params.send) == ("inline", None, "border")
+        assert (second.params.runtime, second.params.address) == ("inline", None)
         second.step()
 
 
