@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rest import wall
 from tables import append_row, show
 
 from lapjoint import Box, Params, Plane, Scene, Simulation, scenes
@@ -93,6 +92,20 @@ def at_random(count: int, workers: int) -> NDArray[np.int32]:
 
 
 # ---- scenes, on one worker and on several ----------------------------------------------------------------------------
+
+
+def wall(rows: int = 10, columns: int = 10) -> Scene:
+    """Bricks in bond, with closers at every other end."""
+    scene = Scene("wall")
+    scene.add_static(Plane())
+    shapes, places = [], []
+    for row in range(rows):
+        sizes = [0.5] * columns if row % 2 == 0 else [0.25, *[0.5] * (columns - 1), 0.25]
+        for end, size in zip(np.cumsum(sizes), sizes, strict=True):
+            shapes.append(Box((size - 0.01, 0.25, 0.25)))
+            places.append((float(end - size / 2), 0.0, 0.125 + 0.25 * row))
+    scene.add_bodies(shapes, places, density=1000.0)
+    return scene
 
 
 @dataclass(frozen=True)

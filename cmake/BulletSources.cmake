@@ -74,8 +74,7 @@ set(LAPJOINT_BULLET_DYNAMICS
   ConstraintSolver/btPoint2PointConstraint
   ConstraintSolver/btSequentialImpulseConstraintSolver
   ConstraintSolver/btTypedConstraint
-  MLCPSolvers/btDantzigLCP
-  MLCPSolvers/btLemkeAlgorithm)
+  MLCPSolvers/btDantzigLCP)
 set(LAPJOINT_BULLET_MATH
   btAlignedAllocator
   btConvexHullComputer

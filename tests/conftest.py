@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from engine_support import ENGINES, Kind, Make, is_installed
+from lapjoint.algorithms import Balance, native
 from lapjoint.cli import shared
 from parallel_support import has_workers, shared_memory_names, worker_processes
 from plugin_support import register_example
@@ -115,6 +116,17 @@ def start(kind: Kind) -> Make:
 def rounding(kind: Kind) -> float:
     """How far a number of size one may be off."""
     return {"float32": 1e-5, "float64": 1e-12}[kind[1]]
+
+
+@pytest.fixture
+def unpruned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With blend, bodies leave workers only as contacts come and go: those that a test activates stay."""
+    balance = native.balance
+
+    def guarded(*given: Any, mode: Balance = Balance.PRUNED, **more: Any) -> Any:
+        return balance(*given, mode=Balance.GUARDED if mode is Balance.PRUNED else mode, **more)
+
+    monkeypatch.setattr(native, "balance", guarded)
 
 
 @pytest.fixture(autouse=True)

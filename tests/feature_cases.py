@@ -415,7 +415,7 @@ def few_are_enough(start: Start) -> None:
 
 
 def residual(start: Start) -> None:
-    engine = start(tower(), residual_threshold=1e-9)
+    engine = start(tower())
     engine.step()
     assert engine.residual() > 0
 

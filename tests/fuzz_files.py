@@ -28,7 +28,7 @@ from lapjoint import (
     Sphere,
 )
 from lapjoint.arrays.packing import pack_arrays, unpack_arrays
-from lapjoint.checkpoint.layout import FORMAT, HEAD_SIZE, read_checkpoint
+from lapjoint.checkpoint.layout import FORMAT, HEAD_SIZE, VERSION, read_checkpoint
 from lapjoint.files.read import read_scene
 from lapjoint.recording.description import seal, with_checksum
 from lapjoint.scene.file import pack_scene, unpack_scene
@@ -153,23 +153,20 @@ class CheckpointFiles(Target):
                     files.append(
                         CheckpointWriter(Path(folder) / f"{coupling}{len(files)}", simulation).save(simulation)
                     )
-            old = ("checkpoint-v1-blend-joints", "checkpoint-v1-tight")
-            files += [next((DATA / name).iterdir()) for name in old]
             self.seeds = [self._content(path) for path in files]
 
     @staticmethod
-    def _content(path: Path) -> tuple[int, Content]:
-        version, arrays, description = read_checkpoint(path)
+    def _content(path: Path) -> Content:
+        arrays, description = read_checkpoint(path)
         found, within = nested({name: array.copy() for name, array in arrays.items()})
-        return version, Content({"own": description, "within": within}, found)
+        return Content({"own": description, "within": within}, found)
 
     def attempt(self, seed: int, changes: Changes, folder: Path) -> None:
-        version, content = self.seeds[seed]
-        arrays, description = joined(changed(content, changes))
+        arrays, description = joined(changed(self.seeds[seed], changes))
         data = b"".join(bytes(part) for part in pack_arrays(arrays, description))
         if not any(kind in ("flip", "cut") for kind, *_ in changes):
             data = changed_bytes(data, changes)  # and the checksum is right
-        head = f"{FORMAT} {version} sha256 {hashlib.sha256(data).hexdigest()} size {len(data)}".encode()
+        head = f"{FORMAT} {VERSION} sha256 {hashlib.sha256(data).hexdigest()} size {len(data)}".encode()
         path = folder / "step-000000003.checkpoint"
         path.write_bytes(head.ljust(HEAD_SIZE - 1) + b"\n" + data)
         if any(kind in ("flip", "cut") for kind, *_ in changes):
@@ -187,22 +184,23 @@ class CheckpointFiles(Target):
 class Recordings(Target):
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="lapjoint-fuzz-"))
-        self._made()
-        self.seeds = [DATA / "recording-v1-blend", DATA / "recording-v1-tight", self._folder / "changing"]
+        self.seeds = [self._made(name) for name in ("blend", "tight", "changing")]
         self._contents = [self._content(path) for path in self.seeds]
 
-    def _made(self) -> None:
-        """A run in which bodies come and go."""
+    def _made(self, name: str) -> Path:
+        """A run with each coupling, and one in which bodies come and go."""
+        params = Params(workers=2, runtime="inline", coupling="tight" if name == "tight" else "blend")
         with (
-            Simulation(pile(), Params(workers=2, runtime="inline")) as simulation,
-            RecordingWriter(self._folder / "changing", simulation, contacts=True) as writer,
+            Simulation(pile(), params) as simulation,
+            RecordingWriter(self._folder / name, simulation, contacts=True) as writer,
         ):
             for step in range(6):
                 simulation.step()
                 writer.add(simulation)
-                if step == 2:
+                if step == 2 and name == "changing":
                     simulation.add_bodies(Sphere(0.2), [(5.0, 0.0, 1.0)])
                     simulation.remove_bodies([5])
+        return self._folder / name
 
     def close(self) -> None:
         shutil.rmtree(self._folder)
@@ -217,8 +215,7 @@ class Recordings(Target):
                 description[name] = json.loads(file.read_bytes())
             elif file.is_file():
                 about = json.loads((file.parent / "zarr.json").read_bytes())
-                stored = file.read_bytes()
-                stored = stored[:-4] if about["codecs"][-1]["name"] == "crc32c" else stored
+                stored = file.read_bytes()[:-4]  # without the checksum
                 arrays[name] = np.frombuffer(numcodecs.Blosc().decode(stored), about["data_type"])
         return Content(description, arrays)
 
@@ -232,15 +229,9 @@ class Recordings(Target):
                     about["attributes"] = seal({k: v for k, v in about["attributes"].items() if k != "checksum"})
                 self._write(place / name, json.dumps(about).encode(), changes, len(name))
         for name, array in content.arrays.items():
-            about = written.get(str(Path(name).parent / "zarr.json"))
-            codecs = about.get("codecs") if isinstance(about, dict) else None
-            has_checksum = isinstance(codecs, list) and {"name": "crc32c"} in codecs
             data = numcodecs.Blosc("lz4", 5, 1).encode(np.ascontiguousarray(array))
-            if not has_checksum:
-                self._write(place / name, data, changes, len(name))
-            else:  # where bytes are changed, the checksum may be right
-                inner = changed_bytes(data, changes) if changes and changes[0][1] % 9 == len(name) % 9 else data
-                self._write(place / name, with_checksum(inner), (), 0)
+            inner = changed_bytes(data, changes) if changes and changes[0][1] % 9 == len(name) % 9 else data
+            self._write(place / name, with_checksum(inner), (), 0)  # where bytes are changed, the checksum is right
         look_through(place)
 
     @staticmethod

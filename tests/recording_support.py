@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lapjoint import Contacts, Params, RecordingWriter, Scene, Sphere
+from lapjoint import Ball, Box, Contacts, Params, Plane, RecordingWriter, Scene, Simulation, Sphere
 from lapjoint.algorithms import Membership
 from lapjoint.scene.living import LivingScene
 from lapjoint.server.incidents import Incident
@@ -22,6 +22,21 @@ def balls(count: int) -> Scene:
     if count:
         scene.add_bodies(Sphere(0.1), positions=[(0.3 * i, 0, 1) for i in range(count)])
     return scene
+
+
+def write_example(path: Path) -> Path:
+    """A recording of five boxes on two workers, two of them jointed: every other step, with contacts and measures."""
+    scene = Scene("example")
+    scene.add_static(Plane())
+    boxes = [scene.add_body(Box((1.0, 1.0, 0.5)), (0, 0, 0.25 + 0.5 * level)) for level in range(5)]
+    scene.add_joint(Ball(), boxes[3], boxes[4], (0, 0, 2.0))
+    with Simulation(scene, Params(workers=2, runtime="inline", growth_depth=0, iterations=50)) as simulation:
+        options: dict[str, Any] = {"every": 2, "contacts": True, "measures": {"gap": 1, "ends": 2}}
+        with RecordingWriter(path, simulation, **options) as recorder:
+            for _ in range(9):
+                simulation.step()
+                recorder.add(simulation, {"gap": simulation.joint_gaps().max(), "ends": simulation.states[[0, -1], 2]})
+    return path
 
 
 @dataclass

@@ -135,7 +135,7 @@ MEMBERS = {
 }
 
 OPTIONAL = ["moderngl", "glcontext", "PIL", "trimesh", "coacd", "manifold3d", "ray", "viser", "matplotlib"]
-OPTIONAL += ["imageio_ffmpeg", "pybullet", "mujoco", "rapier3d", "pxr"]
+OPTIONAL += ["imageio_ffmpeg", "mujoco", "rapier3d", "pxr"]
 SLOW_TO_IMPORT = ["zarr", "numcodecs", "pandas"]
 SLOW_TO_HELP = ["numpy", "scipy", "lapjoint.params", "lapjoint.scene", "lapjoint.engines"]
 

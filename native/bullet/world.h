@@ -36,7 +36,7 @@ struct WorldSettings {
   double length_unit = 1;             // m; a power of two keeps conversions exact
   double mass_unit = 1;               // kg; the same
   double gravity[3] = {0, 0, -9.81};  // m/s^2
-  std::string solver = "sequential";  // substeps, dantzig, lemke
+  std::string solver = "sequential";  // substeps, dantzig
   int substeps = 4;                   // with the solver of that name; so the next three
   double tolerance = 0;               // m: overlap from which a step takes more substeps; 0: never
   int max_substeps = 64;              // that it takes then

@@ -1,7 +1,5 @@
 #include "solver/direct.h"
 
-#include <BulletDynamics/MLCPSolvers/btLemkeSolver.h>
-
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -49,8 +47,7 @@ double response(const btSolverConstraint& to, bool to_a, const btSolverConstrain
 
 std::unique_ptr<OpenSolver> make_solver(const std::string& name, int row_limit) {
   if (name == "sequential") return std::make_unique<OpenSolver>();
-  if (name == "dantzig") return std::make_unique<DirectSolver>(DirectMethod::dantzig, row_limit);
-  if (name == "lemke") return std::make_unique<DirectSolver>(DirectMethod::lemke, row_limit);
+  if (name == "dantzig") return std::make_unique<DirectSolver>(row_limit);
   throw std::invalid_argument("no solver named " + name);
 }
 
@@ -303,30 +300,10 @@ void DirectSolver::set_bounds() {
 }
 
 bool DirectSolver::solve_once() {
-  const int n = bounded_;
-  if (method_ == DirectMethod::dantzig) {
-    std::vector<btScalar> matrix = lcp_, rhs = lcp_rhs_, low = low_, high = high_;  // it works in place
-    std::fill(x_.begin(), x_.end(), btScalar(0));
-    return btSolveDantzigLCP(n, matrix.data(), x_.data(), rhs.data(), w_.data(), 0, low.data(), high.data(), nullptr,
-                             scratch_);
-  }
-  // Bullet's Lemke computes with bounds: they have to be finite, and not much larger than the rest.
-  btScalar largest = 0;
-  for (const btScalar value : lcp_rhs_) largest = std::max(largest, std::abs(value));
-  const btScalar far = std::max(largest, btScalar(1e-6)) * btScalar(1e4);
-  btMatrixXu matrix(n, n);
-  btVectorXu rhs(n), x(n), low(n), high(n);
-  for (int p = 0; p < n; ++p) {
-    rhs[p] = lcp_rhs_[p];
-    low[p] = std::max(low_[p], -far);
-    high[p] = std::min(high_[p], far);
-    for (int q = 0; q < n; ++q) matrix.setElem(p, q, lcp_[p * n + q]);
-  }
-  btLemkeSolver lemke;
-  lemke.m_maxValue = far;
-  if (!lemke.solveMLCP(matrix, rhs, x, low, high, {}, 0)) return false;
-  for (int p = 0; p < n; ++p) x_[p] = std::clamp(x[p], low_[p], high_[p]);
-  return true;
+  std::vector<btScalar> matrix = lcp_, rhs = lcp_rhs_, low = low_, high = high_;  // it works in place
+  std::fill(x_.begin(), x_.end(), btScalar(0));
+  return btSolveDantzigLCP(bounded_, matrix.data(), x_.data(), rhs.data(), w_.data(), 0, low.data(), high.data(),
+                           nullptr, scratch_);
 }
 
 // An impulse is between its bounds and its row at rest, or at a bound and the row pulls further.

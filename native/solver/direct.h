@@ -1,5 +1,5 @@
 // Velocities found directly instead of by sweeps: joints by a Cholesky factorization, contacts, friction and limits as
-// a linear complementarity problem, by Dantzig's or Lemke's algorithm of Bullet.
+// a linear complementarity problem, by Dantzig's algorithm, which Bullet has.
 #pragma once
 
 #include <BulletDynamics/MLCPSolvers/btDantzigLCP.h>
@@ -12,14 +12,12 @@
 
 namespace lapjoint {
 
-enum class DirectMethod { dantzig, lemke };
-
 // Rows are those of the sequential solver, in its order, with its restitution, friction and rolling friction. Groups of
 // bodies that no row connects are solved one by one. A group that has too many rows with bounds, or that the algorithm
 // fails at, is swept as by the sequential solver. Deep penetration (split impulse) is resolved by sweeps always.
 class DirectSolver : public OpenSolver {
  public:
-  DirectSolver(DirectMethod method, int row_limit) : method_(method), row_limit_(row_limit) {}
+  explicit DirectSolver(int row_limit) : row_limit_(row_limit) {}
 
   void begin_step() override;
   int fallback_count() const override { return fallback_count_; }
@@ -51,7 +49,6 @@ class DirectSolver : public OpenSolver {
   void apply();
   double& a(int i, int j) { return matrix_[static_cast<std::size_t>(i) * rows_.size() + j]; }
 
-  DirectMethod method_;
   int row_limit_;
   int fallback_count_ = 0;
 
@@ -69,7 +66,7 @@ class DirectSolver : public OpenSolver {
   btDantzigScratchMemory scratch_;
 };
 
-// By name: sequential, dantzig or lemke; the latter two take on at most so many rows with bounds at once.
+// By name: sequential, or dantzig, which takes on at most so many rows with bounds at once.
 std::unique_ptr<OpenSolver> make_solver(const std::string& name, int row_limit);
 
 }  // namespace lapjoint

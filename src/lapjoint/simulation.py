@@ -92,7 +92,7 @@ Ids = NDArray[np.int32]
 
 TOGETHER_MS = 500.0
 """What steps that workers take by themselves may take, about: so long nobody is asked, not by Ctrl-C either."""
-OF_RUNTIME = ("address", "placement", "send")
+OF_RUNTIME = ("address",)
 """Parameters that another runtime has no use for."""
 CONTACTS_ARE_GONE = "contacts: of a step before the last one, expected to be asked for before the next"
 ELSEWHERE = ("workers", "runtime", *OF_RUNTIME, "keep_forces")

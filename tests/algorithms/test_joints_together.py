@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from lapjoint import WORLD, Box, Hinge, Motor, Scene
-from lapjoint.algorithms.joints_together import (
+from reference.joints_together import (
     BLOCK,
     SLACK,
     joint_matrix,

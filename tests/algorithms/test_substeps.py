@@ -26,12 +26,12 @@ from lapjoint import (
     Sphere,
     make_engine,
 )
-from lapjoint.algorithms import substeps as twin
 from lapjoint.arrays import rotation as rot
 from lapjoint.engines import EngineState, SubstepEngine, join_states
 from lapjoint.scene.motions import GivenMotion, Motion
 from lapjoint.server.coupling.tight import Tight, own_part
 from lapjoint.workers.engine_states import from_bytes, read_states
+from reference import substeps as twin
 from substep_support import G, started
 
 STATIC_BASE = 1 << 30

@@ -123,8 +123,8 @@ def test_a_state_larger_than_a_message_comes_in_parts(
         {"load": "bodies", "linger": 0, "repartition": 0},
         {"balance": "printed", "validate": False},
         {"algorithms": "reference"},
-        {"weights": "equal", "growth_depth": 2},
-        {"friction_directions": 1, "split_impulse": False, "warm_start": 0.3},
+        {"weights": "computed", "growth_depth": 2},
+        {"split_impulse": False, "joint_erp": 0.3},
         {"repartition": 1.000001},
     ],
     ids=str,
@@ -240,11 +240,11 @@ def test_another_runtime_has_no_use_for_what_was_for_ray(tmp_path: Path) -> None
     with make("bowl") as first:
         first.step()
         path = CheckpointWriter(tmp_path / "c", first).save(first)
-    _, arrays, description = read_checkpoint(path)
-    description["params"] |= {"runtime": "ray", "address": "10.0.0.1:6379", "send": "all"}
+    arrays, description = read_checkpoint(path)
+    description["params"] |= {"runtime": "ray", "address": "10.0.0.1:6379"}
     write_checkpoint(tmp_path / "ray", description, arrays)
     with Checkpoint(tmp_path / "ray").resume(runtime="inline") as second:
-        assert (second.params.runtime, second.params.address, second.params.send) == ("inline", None, "border")
+        assert (second.params.runtime, second.params.address) == ("inline", None)
         second.step()
 
 
@@ -329,7 +329,7 @@ def test_parameters_may_change_where_a_running_simulation_could(tmp_path: Path) 
     with make("bowl", workers=2) as first:
         first.step(10)
         checkpoint = saved(first, tmp_path / "c")
-    with checkpoint.resume(iterations=30, growth_depth=2, load="bodies", weights="equal") as second:
+    with checkpoint.resume(iterations=30, growth_depth=2, load="bodies", weights="computed") as second:
         assert (second.params.iterations, second.growth_depth, second.params.load) == (30, 2, "bodies")
         second.step(5)
     for name, value in {"precision": "float64", "timestep": 0.001, "length_unit": 2.0}.items():

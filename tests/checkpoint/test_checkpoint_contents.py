@@ -28,7 +28,7 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         assert simulation.scene.body_count == BODIES
         simulation.step(20)
         path = CheckpointWriter(tmp_path_factory.mktemp("saved"), simulation).save(simulation)
-    _, arrays, description = read_checkpoint(path)
+    arrays, description = read_checkpoint(path)
     return arrays, description
 
 

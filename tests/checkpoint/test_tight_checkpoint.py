@@ -14,7 +14,6 @@ from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Simulation, Si
 from lapjoint.engines import EngineState
 from lapjoint.server.redistribute import redistribute
 from lapjoint.workers import engine_states
-from old_files import DATA
 from parallel_support import children
 from tight_runs import SIZES, caches, interface, jump, owner_of, tight, tight_coupling, wall
 
@@ -279,7 +278,7 @@ def test_the_coupling_stays(tmp_path: Path) -> None:
 def test_workers_whose_contacts_differ_wait_for_nothing() -> None:
     """In a checkpoint that was changed, what two workers have of their common contacts differs. Once it decided how
     many messages they expected of each other, and they waited without end."""
-    checkpoint = Checkpoint(DATA / "checkpoint-workers-disagree")
+    checkpoint = Checkpoint(Path(__file__).parents[1] / "data" / "checkpoint-workers-disagree")
     with checkpoint.resume(runtime="inline", hang_limit=0.5) as simulation:
         simulation.step(20)
         assert not simulation.incidents

@@ -53,8 +53,8 @@ WORDS: dict[str, dict[str, Any]] = {
     "a --workers": {"exit_code": 2},
     "a --steps 3 4": ok(scenes=["a", "4"], steps=3),
     "--workers 1 -- 2 --workers 3 4": ok(scenes=["2", "--workers", "3", "4"], workers=["1"]),
-    "bowl --peer pybullet mujoco bowl --peer rapier --steps 3": ok(
-        scenes=["bowl", "bowl"], peer=["pybullet", "mujoco", "rapier"], steps=3
+    "bowl --peer box3d mujoco bowl --peer rapier --steps 3": ok(
+        scenes=["bowl", "bowl"], peer=["box3d", "mujoco", "rapier"], steps=3
     ),
     "bowl --engine 0=bullet 1=rapier bowl --engine rapier warp": ok(
         scenes=["bowl", "bowl", "warp"], engine=["0=bullet", "1=rapier", "rapier"]

@@ -183,11 +183,6 @@ REFUSED = {
         "joint 0 is a Gear, which only the solver substeps has, and solver is sequential",
     ),
     "motor and spring": (jointed(BOTH), RAPIER, "joint 0 is a SixAxis with a motor and a spring on one axis"),
-    "threshold": (
-        Scene(),
-        Params(engine="rapier", residual_threshold=1.0),
-        "the engine rapier does not report its resid",
-    ),
     "compound": (
         shaped(Compound((Part(Sphere(0.4)),))),
         Params(engine="springs:float64"),
@@ -441,7 +436,7 @@ def test_run_and_bench_take_several_engines(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "0=bullet,1=rapier float32" in result.stdout
     command = (
-        f"bench chain --size 12 --workers 2 --iterations 10 --steps 2 --rounds 1 --warmup 1 --csv {tmp_path}/b.csv"
+        f"bench chain --size 12 --workers 2 --iterations 10 --steps 2 --repetitions 1 --warmup 1 --csv {tmp_path}/b.csv"
     )
     result = CliRunner().invoke(app, [*command.split(), "--engine", "bullet", "rapier"], catch_exceptions=False)
     assert result.exit_code == 0, result.output

@@ -31,7 +31,7 @@ from lapjoint.measures import linear_momentum
 from lapjoint.params.solver_choice import parse_solvers, solvers_of_workers
 from lapjoint.server.partition import make_partition
 
-DIRECT = [("dantzig", "float32"), ("dantzig", "float64"), ("lemke", "float64")]
+DIRECT = [("dantzig", "float32"), ("dantzig", "float64")]
 every_direct = pytest.mark.parametrize(("solver", "precision"), DIRECT)
 APART = "sequential,label:1=dantzig"
 
@@ -234,7 +234,7 @@ def test_a_resumed_run_keeps_its_solvers(tmp_path: Path) -> None:
 REFUSED = {
     "unknown": (
         {"solver": "simplex"},
-        "cannot read 'simplex', expected auto, substeps, sequential, dantzig, lemke, or several as in",
+        "cannot read 'simplex', expected auto, substeps, sequential, dantzig, or several as in",
     ),
     "twice": ({"solver": "dantzig,sequential"}, "two solvers for all workers, expected one"),
     "worker twice": ({"solver": "1=dantzig,1=dantzig"}, "worker 1 is given two solvers"),
@@ -242,7 +242,6 @@ REFUSED = {
     "no label": ({"solver": "label:7=dantzig"}, "no body has label 7; labels of 'cable': 0, 1"),
     "mixed": ({"solver": APART, "workers": 1}, "no worker has mostly bodies of label 1, expected more workers than 1"),
     "elastic": ({"solver": APART, "max_workers": 4}, "max_workers is 4, and solver is .* expected one solver for all"),
-    "float32": ({"solver": "lemke"}, "solver is lemke, which the engine bullet has in float64"),
     "engine": ({"solver": "dantzig", "engine": "mujoco:float64"}, "dantzig, which the engine mujoco does not have"),
     "one engine": (
         {"solver": APART, "engine": "bullet,1=mujoco:float64"},

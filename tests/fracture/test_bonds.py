@@ -36,13 +36,13 @@ from lapjoint import (
     Sphere,
     fracture,
 )
-from lapjoint.algorithms.backing import backing_factor, inertia_about_origin
-from lapjoint.algorithms.bond_stress import bond_stress
 from lapjoint.checkpoint import Checkpoint, CheckpointWriter
 from lapjoint.cli import app
 from lapjoint.scene.bonds import no_bonds, with_breaks
 from lapjoint.scene.measures import linear_momentum
 from lapjoint.workers.engine_states import from_bytes, to_bytes
+from reference.backing import backing_factor, inertia_about_origin
+from reference.bond_stress import bond_stress
 
 Array = NDArray[np.float64]
 ALL = bool(os.environ.get("LAPJOINT_BOND_CASES"))

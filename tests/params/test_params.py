@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from lapjoint import Ball, LapjointError, Material, Motor, Params, Scene, Simulation, Sphere, Spring, make_engine
-from lapjoint.params.params import RETIRED, typical_length
+from lapjoint.params.params import typical_length
 
 NAN = np.nan
-NEW = ("substeps", "tolerance", "max_substeps", "joints")
 """Of the substep solver; files of runs before it do not have them."""
 
 NUMBER_MISTAKES: dict[str, Callable[[], object]] = {
@@ -41,10 +40,8 @@ NUMBER_MISTAKES: dict[str, Callable[[], object]] = {
     "timestep is -1": lambda: Params(timestep=-1.0),
     "length_unit is long": lambda: Params(length_unit="long"),  # type: ignore[arg-type]
     "precision is 'float16'": lambda: Params(precision="float16"),
-    "friction_directions is 3": lambda: Params(friction_directions=3),
-    "warm_start is nan": lambda: Params(warm_start=NAN),
+    "joint_erp is nan": lambda: Params(joint_erp=NAN),
     "joint_erp is 2": lambda: Params(joint_erp=2.0),
-    "residual_threshold is -1": lambda: Params(residual_threshold=-1.0),
     "no parameter named 'speed'; known parameters: ": lambda: Params.of(speed=1.0),
     "no parameter named 'iteration' (did you mean 'iterations'?); known parameters: ": lambda: Params(iteration=1),  # type: ignore[call-arg]
     "no engine named 'bulet' (did you mean 'bullet'?)": lambda: make_engine(Scene(), Params(engine="bulet")),
@@ -93,9 +90,8 @@ def row(count: int, jointed: bool = False) -> Scene:
         (False, {"workers": 2, "engine": "bullet,1=mujoco"}, "blend", "`engine` is given, with which only blend works"),
         (True, {"workers": 2, "iterations": 9}, "blend", "`iterations` is given, with which only blend works"),
         (True, {"workers": 2, "solver": "sequential"}, "blend", "`solver` is given, with which only blend works"),
-        (True, {"workers": 2, "runtime": "ray", "send": "border"}, "tight", None),
         (True, {"workers": 2, "growth_depth": 1}, "blend", "`growth_depth` is given, which only blend has"),
-        (True, {"workers": 2, "weights": "equal"}, "blend", "`weights` is given, which only blend has"),
+        (True, {"workers": 2, "weights": "computed"}, "blend", "`weights` is given, which only blend has"),
         (True, {"workers": 2, "solver": "dantzig"}, "blend", "`solver` is given, with which only blend works"),
         (True, {"workers": 2, "coupling": "blend"}, "blend", None),
     ],
@@ -121,12 +117,6 @@ def test_an_option_of_the_other_coupling_is_refused(given: dict[str, Any], messa
         Simulation(row(4), Params(workers=2, runtime="inline", **given))
 
 
-@pytest.mark.parametrize("name", RETIRED)
-def test_a_parameter_that_is_no_more_is_refused(name: str) -> None:
-    with pytest.raises(LapjointError, match=f"no parameter named '{name}'"):
-        Params.of(**{name: 5})
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -138,22 +128,6 @@ def test_a_parameter_that_is_no_more_is_refused(name: str) -> None:
 def test_tight_coupling_is_of_the_substep_solver_alone(given: dict[str, Any], message: str) -> None:
     with pytest.raises(LapjointError, match=message):
         Simulation(row(4), Params(workers=2, runtime="inline", coupling="tight", **given))
-
-
-@pytest.mark.parametrize("coupling", ["auto", "blend", "tight"])
-def test_a_tolerance_of_the_coupling_in_rounds_is_no_tolerance_of_substeps(coupling: str) -> None:
-    """It was a velocity. Files of now have the limit of substeps beside it."""
-    assert Params.stored({"coupling": coupling, "tolerance": 1e-3, "rounds": 10}).tolerance == 0.0
-    now = Params(workers=2, coupling=coupling, tolerance=1e-3, max_substeps=32)
-    assert Params.stored(asdict(now)) == now
-
-
-def test_what_was_stored_with_an_option_of_the_other_coupling_still_opens() -> None:
-    """Once they were ignored, and rounds were filled in with blend too."""
-    old = {**asdict(Params(workers=2)), "coupling": "blend", "rounds": 20, "acceleration": False, "growth_depth": 2}
-    assert Params.stored(old) == Params(workers=2, coupling="blend", growth_depth=2)
-    old = {**asdict(Params(workers=2)), "coupling": "tight", "rounds": 20, "linger": 3, "growth_depth": 2}
-    assert Params.stored(old) == Params(workers=2, coupling="tight", growth_depth=2)
 
 
 # ---- solver ------------------------------------------------------------------------------------------------------
@@ -200,7 +174,7 @@ def test_auto_chooses_a_solver_and_says_why(given: dict[str, Any], solver: str, 
             "`iterations` is given, but the solver is substeps, expected sequential: leave `iterations` out, or take "
             "`solver` sequential",
         ),
-        ({"solver": "substeps", "warm_start": 0.5}, "`warm_start` is given, but the solver is substeps, expected seq"),
+        ({"solver": "substeps", "joint_erp": 0.5}, "`joint_erp` is given, but the solver is substeps, expected seq"),
         (
             {"solver": "sequential", "substeps": 8},
             "`substeps` is given, but the solver is sequential, expected substeps: leave `substeps` out, or take "
@@ -227,11 +201,6 @@ def test_the_substep_solver_has_no_iterations_to_set() -> None:
     message = "set_iterations: the solver is substeps, expected sequential: set `substeps` in"
     with Simulation(row(4), Params(runtime="inline")) as simulation, pytest.raises(LapjointError, match=message):
         simulation.set_iterations(7)
-
-
-def test_what_was_stored_before_there_were_substeps_still_opens() -> None:
-    old = {name: value for name, value in asdict(Params(solver="sequential")).items() if name not in NEW}
-    assert Params.stored(old) == Params(solver="sequential")
 
 
 # ---- a partition as an array -------------------------------------------------------------------------------------

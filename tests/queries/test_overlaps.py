@@ -22,10 +22,11 @@ from lapjoint import (
     TriangleMesh,
 )
 from lapjoint.arrays import rotation
-from lapjoint.queries import BodyTree, reference
+from lapjoint.queries import BodyTree
 from lapjoint.scene.scene import ALL_GROUPS
 from lapjoint.scene.shapes import MovingShape, StaticShape
 from query_support import random_shape
+from reference import queries as reference
 
 Array = NDArray[np.float64]
 MOVING = ["sphere", "box", "capsule", "cylinder", "ellipsoid", "cone", "hull", "compound"]

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from lapjoint import Box, Capsule, Cone, ConvexHull, Cylinder, Ellipsoid, Scene, Sphere, TriangleMesh
 from lapjoint.arrays import rotation
-from lapjoint.queries import NO_BODY, BodyTree, reference
+from lapjoint.queries import NO_BODY, BodyTree
 from lapjoint.scene.scene import ALL_GROUPS
 from lapjoint.scene.shapes import StaticShape
 from query_support import random_shape
+from reference import queries as reference
 
 Array = NDArray[np.float64]
 

@@ -186,9 +186,10 @@ def test_a_planned_partition_takes_effect_in_its_step_also_after_a_checkpoint(tm
         assert (simulation.state_hash, simulation.membership.bits.tolist()) == whole
 
 
+@pytest.mark.usefixtures("unpruned")
 def test_a_wide_overlap_is_divided_anew() -> None:
     scene = stacks([8, 8, 8, 8])
-    with Simulation(scene, Params(workers=2, runtime="inline", balance="guarded", validate=True)) as simulation:
+    with Simulation(scene, Params(workers=2, runtime="inline", coupling="blend", validate=True)) as simulation:
         for body in range(32):
             simulation.membership.activate([0, 1], body)
         while not simulation.profile.divided:

@@ -37,9 +37,9 @@ from lapjoint import (
     TriangleMesh,
 )
 from lapjoint.arrays import rotation
-from lapjoint.queries import reference
 from lapjoint.workers.messages import Ask
 from parallel_support import children, poll
+from reference import queries as reference
 
 Array = NDArray[np.float64]
 RANDOM = np.random.default_rng(7)

@@ -1,7 +1,7 @@
 """The same bits today, tomorrow, and wherever the workers live.
 
 The goldens change when the scenes, the engine or the algorithms change what they compute. Whoever means to do that
-prints the new ones with `python tests/simulation/test_determinism.py`, and says so in the changelog.
+prints the new ones with `python tests/simulation/test_determinism.py`.
 """
 
 from __future__ import annotations

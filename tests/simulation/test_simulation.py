@@ -79,7 +79,7 @@ def test_the_same_bits_in_every_runtime(
 def test_the_readable_algorithms_give_the_same_bits(
     name: str, size: int | None, workers: int, growth_depth: int
 ) -> None:
-    balance = "guarded" if name in ("bowl", "plank") else "pruned"
+    balance = "printed" if name in ("bowl", "plank") else "pruned"
     scene = scenes.build(name, size)
     options = {"workers": workers, "growth_depth": growth_depth, "balance": balance, "runtime": "inline"}
     assert final_hash(scene, algorithms="reference", **options) == final_hash(scene, algorithms="native", **options)
@@ -110,7 +110,7 @@ def test_hundreds_of_workers(coupling: str) -> None:
 def test_a_push_reaches_an_overlap_body_once(runtime: str) -> None:
     scene = row_of_balls()
     mass = scene.bodies.mass[1]
-    with Simulation(scene, Params(workers=3, runtime=runtime, balance="guarded", validate=True)) as simulation:
+    with Simulation(scene, Params(workers=3, runtime=runtime, balance="printed", validate=True)) as simulation:
         simulation.membership.activate([0, 1, 2], 1)  # nothing touches it, so that it stays where we put it
         simulation.step()
         assert simulation.overlap.tolist() == [1]
@@ -306,9 +306,9 @@ def test_as_printed_uncovered_constraints_are_counted() -> None:
     scene.add_bodies(Sphere(0.5), x[:, None] * [1.0, 0.0, 0.0], labels=np.arange(6))
     scene.add_joints(Ball(), np.arange(5), np.arange(1, 6), ((x[1:] + x[:-1]) / 2)[:, None] * [1, 0, 0], collide=True)
     counts = {}
-    for balance in ("printed", "guarded", "pruned"):
+    for balance in ("printed", "pruned"):
         with Simulation(scene, Params(workers=2, runtime="inline", coupling="blend", balance=balance)) as simulation:
             simulation.step()
             counts[balance] = simulation.profile.uncovered_count
             assert counts[balance] == len(simulation.membership.uncovered(simulation.graph.edges))
-    assert counts == {"printed": 1, "guarded": 0, "pruned": 0}
+    assert counts == {"printed": 1, "pruned": 0}

@@ -55,11 +55,11 @@ class Shuffler:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unpruned")  # pruning would undo most of the shuffling before a worker sees it
 def test_a_wall_stands_while_its_bricks_change_workers() -> None:
     scene, shuffler = wall(), Shuffler(seed=1)
     start, seen, changes = scene.states[:, :3], set(), 0
-    # Guarded, not pruned: pruning would undo most of the shuffling before a worker sees it.
-    with Simulation(scene, Params(workers=WORKERS, runtime="inline", balance="guarded", validate=True)) as simulation:
+    with Simulation(scene, Params(workers=WORKERS, runtime="inline", coupling="blend", validate=True)) as simulation:
         for _ in range(STEPS):
             simulation.step()
             changes += simulation.profile.activation_count

@@ -55,7 +55,7 @@ KEYS = {
     "contact_count",
     "body_count",
     "joint_count",
-    "rounds",
+    "repetitions",
     "steps",
     "warmup",
     "cores",
@@ -64,7 +64,7 @@ KEYS = {
     "runtime",
     "params",
 }
-SHORT = ["--size", "12", "--steps", "2", "--rounds", "2", "--warmup", "3"]
+SHORT = ["--size", "12", "--steps", "2", "--repetitions", "2", "--warmup", "3"]
 
 
 def plan(*workers: int, **given: Any) -> BenchPlan:
@@ -92,7 +92,7 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
         return iter(())
 
     monkeypatch.setattr("lapjoint.cli.bench.measure_all", record)
-    more = "--rounds 2 --warmup 0 --size 40 --growth-depth 2 --detect server --weights equal --balance guarded "
+    more = "--repetitions 2 --warmup 0 --size 40 --growth-depth 2 --detect server --weights computed --balance printed "
     more += "--load bodies --linger 3 --repartition 0"
     result = CliRunner().invoke(app, [*command.split(), *more.split()], catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -104,8 +104,8 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
     assert plan.params == Params(
         growth_depth=2,
         detect="server",
-        weights="equal",
-        balance="guarded",
+        weights="computed",
+        balance="printed",
         load="bodies",
         linger=3,
         repartition=0,
@@ -411,7 +411,7 @@ def test_bench_prints_and_writes_rows(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [(row["workers"], row["iterations"]) for row in rows] == [(1, 6), (2, 6), (1, 4), (2, 4)]
     for row in rows:
         assert row.keys() == KEYS
-        assert (row["scene"], row["steps"], row["rounds"], row["warmup"], row["cores"]) == ("chain", 2, 2, 3, 1)
+        assert (row["scene"], row["steps"], row["repetitions"], row["warmup"], row["cores"]) == ("chain", 2, 2, 3, 1)
         assert (row["runtime"], row["params"]) == ("process", {"growth_depth": 1})
     with csv_file.open(newline="") as file:
         table = list(csv.DictReader(file))
@@ -459,7 +459,7 @@ MISTAKES = {
     "chain --iterations 10 0": "iterations is 0",
     "chain --iterations 10 10": "iterations has 10 more than once",
     "chain --steps 0": "steps is 0, expected at least 1",
-    "chain --rounds 0": "repetitions is 0, expected at least 1",
+    "chain --repetitions 0": "repetitions is 0, expected at least 1",
     "chain --warmup -1": "warmup is -1, expected at least 0",
     "chain --size 0": "size is 0",
     "bowl --seed -1": "--seed is -1",
@@ -565,7 +565,7 @@ def test_what_is_complete_is_printed_and_written(
     command = ["bench", "chain", "--workers", "2", "--iterations", "3", *SHORT, "--runtime", "inline"]
     result = CliRunner().invoke(app, [*command, "--json", str(file)])
     assert result.exit_code == exit_code
-    assert [row["rounds"] for row in json.loads(file.read_text())] == [1, 1]
+    assert [row["repetitions"] for row in json.loads(file.read_text())] == [1, 1]
     assert "projected" in result.stdout
     if exit_code == 130:
         assert result.stdout.endswith("interrupted after 1 of 2 repetitions\n")
@@ -587,7 +587,7 @@ def test_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
         "3",
         "--steps",
         "5",
-        "--rounds",
+        "--repetitions",
         "1000000",
         "--warmup",
         "2",
@@ -617,7 +617,7 @@ def test_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
         os.close(server)
     rows = json.loads(file.read_text())
     assert [row["workers"] for row in rows] == [1, 2]
-    assert f"interrupted after {rows[0]['rounds']} of 1000000 repetitions" in re.sub(
+    assert f"interrupted after {rows[0]['repetitions']} of 1000000 repetitions" in re.sub(
         r"\x1b\[[0-9;?]*[A-Za-z]", "", rest
     )
     assert "Traceback" not in rest

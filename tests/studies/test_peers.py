@@ -54,7 +54,7 @@ from lapjoint.studies.peers.own_ladder import own_ladder
 from lapjoint.studies.peers.rows import SideTurn, compared_rows
 from lapjoint.studies.report.bench_file import read_bench
 
-PACKAGES = {"pybullet": "pybullet", "mujoco": "mujoco", "rapier": "rapier3d", "box3d": "robox3d"}
+PACKAGES = {"mujoco": "mujoco", "rapier": "rapier3d", "box3d": "robox3d"}
 EXTRA_KEYS = [
     "peer",
     "version",
@@ -213,7 +213,7 @@ def test_two_boxes_stack(name: str) -> None:
     peer.close()
 
 
-@pytest.mark.parametrize("peer", ["pybullet", "rapier", "box3d"])
+@pytest.mark.parametrize("peer", ["rapier", "box3d"])
 def test_a_box_rests_on_a_mesh(peer: str) -> None:
     scene = Scene("mesh")
     corners = [(-3, -3, 0), (3, -3, 0), (3, 3, 0), (-3, 3, 0)]
@@ -333,7 +333,7 @@ def test_a_fixed_joint_makes_one_of_two(name: str) -> None:
     peer.close()
 
 
-@pytest.mark.parametrize("peer", ["pybullet", "rapier", "box3d"])
+@pytest.mark.parametrize("peer", ["rapier", "box3d"])
 def test_a_slider_slides(peer: str) -> None:
     scene = Scene("slider", gravity=(1.0, 0, -9.81))
     scene.add_body(Box((0.5, 0.3, 0.2)), (0, 0, 0))
@@ -427,7 +427,6 @@ def shaped(shape: Any) -> Scene:
 
 
 MESH = TriangleMesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)])
-MANY = Compound(tuple(Part(Sphere(0.1), (0.2 * k, 0, 0)) for k in range(17)))
 HALF = SixAxis(angular=((-1, 1), (-np.inf, np.inf), (0, 0)))
 SPRUNG = SixAxis(linear=((-np.inf, np.inf), (0, 0), (0, 0)), springs={0: Spring(10)})
 REFUSED = {
@@ -443,21 +442,6 @@ REFUSED = {
         "joint 0 is a Hinge with limits, which the peer mujoco",
     ),
     "mujoco six axes": ("mujoco", jointed(SixAxis()), "joint 0 is a SixAxis, which the peer mujoco does not have"),
-    "pybullet parts": (
-        "pybullet",
-        shaped(MANY),
-        "static body 0 is a Compound, which the peer pybullet cannot take: 17",
-    ),
-    "pybullet six axes": (
-        "pybullet",
-        jointed(SixAxis()),
-        "joint 0 is a SixAxis, which the peer pybullet does not have",
-    ),
-    "pybullet motor": (
-        "pybullet",
-        jointed(Hinge(motor=Motor(1, 1))),
-        "joint 0 is a Hinge with a motor, which the peer",
-    ),
     "rapier motor": ("rapier", jointed(Slider(motor=Motor(1, 1))), "joint 0 is a Slider with a motor, which the peer"),
     "rapier spring": ("rapier", jointed(SPRUNG), "joint 0 is a SixAxis with a spring, which the peer rapier"),
     "box3d six axes": ("box3d", jointed(SixAxis()), "joint 0 is a SixAxis, which the peer box3d does not have"),
@@ -505,7 +489,7 @@ def test_mujoco_refuses_groups_that_differ_from_side_to_side() -> None:
 
 def test_unknown_doubled_and_missing_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = BenchPlan([scenes.build("chain", 8)], [1])
-    with pytest.raises(LapjointError, match="no peer named 'havok'; known peers: pybullet, mujoco, rapier, box3d"):
+    with pytest.raises(LapjointError, match="no peer named 'havok'; known peers: mujoco, rapier, box3d"):
         PeerPlan(plan, ["havok"])
     with pytest.raises(LapjointError, match="peer rapier is given more than once"):
         PeerPlan(plan, ["rapier", "rapier"])
@@ -738,7 +722,7 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
 @pytest.mark.skipif(not INSTALLED, reason="no peer is installed: pip install --group peers")
 def test_bench_prints_and_writes_peers(tmp_path: Path) -> None:
     files = tmp_path / "b.json", tmp_path / "b.csv"
-    command = f"bench chain --peer {' '.join(INSTALLED)} --workers 2 --iterations 20 --size 8 --steps 3 --rounds 2"
+    command = f"bench chain --peer {' '.join(INSTALLED)} --workers 2 --iterations 20 --size 8 --steps 3 --repetitions 2"
     command += f" --warmup 3 --json {files[0]} --csv {files[1]}"
     result = CliRunner().invoke(app, command.split(), catch_exceptions=False)
     assert result.exit_code == 0, result.output

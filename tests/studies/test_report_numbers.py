@@ -12,14 +12,11 @@ import pytest
 from lapjoint import Box, Recording, Scene, scenes
 from lapjoint.studies.report.accuracy import error_series, growth_lines, other_series, single_mean
 from lapjoint.studies.report.bench_file import read_bench
-from lapjoint.studies.report.contents import Plot, sections
 from lapjoint.studies.report.numbers import duplicated_share, projected_ms, quartiles, rolling_mean, thin, top_of_axis
 from lapjoint.studies.report.runs import Run, open_material, scene_title
 from lapjoint.studies.report.speedup import SpeedupPoint, compare_times, has_cores, speedup_lines
 from lapjoint.studies.report.tables import Table, run_origins
 from report_support import record, record_chains, tower, write_bench
-
-OLD = Path(__file__).parents[1] / "data" / "recording-v1"
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +74,6 @@ def test_a_projected_step_is_the_server_and_then_the_slowest_worker() -> None:
     # Half of it was prepared meanwhile; what took longer than the server's part is late.
     prepared = {"worker_cpu_ms": cpu, "server_ms": server, "worker_prepare_ms": cpu / 2}
     assert projected_ms(prepared) == pytest.approx([1 + 2.5 + 1.5, 2 + 2.0])
-    old = {"worker_cpu_ms": cpu, "step_ms": np.array([9.0, 9.0]), "wait_ms": np.array([7.0, 6.0])}
-    assert projected_ms(old) == pytest.approx([7.0, 7.0])
     assert projected_ms({"worker_cpu_ms": cpu}) is None
     assert projected_ms({}) is None
 
@@ -99,7 +94,6 @@ def test_speed_up_is_against_one_worker_over_the_steps_that_both_have(chains: li
     for run, factor in ((one, 6.0), (two, 2.0)):
         run.values["step_ms"] = np.array([1000.0, *[factor] * 7])  # the first step sets the workers up
         run.values["server_ms"] = np.zeros(8)
-        run.values.pop("wait_ms", None)
         run.values["worker_prepare_ms"] = np.zeros((8, run.workers))
         run.values["worker_cpu_ms"] = np.full((8, run.workers), factor / 2)
     assert compare_times(two, one) == SpeedupPoint(2, 2.0, None, 3.0)
@@ -214,12 +208,6 @@ def test_what_all_runs_share_is_said_once(chains: list[Path]) -> None:
     assert rest.headings[:2] == ["run", "workers"]
     assert [row[0] for row in rest.rows] == ["one", "two-0", "two-1", "two-2", "three"]
     assert Table.of([{"a": "1"}, {"b": "2"}]).rows == [["1", "-"], ["-", "2"]]
-
-
-def test_old_recordings_can_be_reported_on() -> None:
-    (section,) = sections(open_material([OLD]))[1:]
-    assert section.table is not None
-    assert any(isinstance(item, Plot) for item in section.items)
 
 
 def test_rows_of_a_benchmark_are_read_as_written(bench_file: Path) -> None:

@@ -186,7 +186,7 @@ def test_other_parameters_versions_or_machines_run_everything_again(
 ) -> None:
     run_into(tmp_path, two_parts())
     nothing = {"bowl-speedup": False, "bowl-2-run": False}
-    assert run_into(tmp_path, replace(two_parts(), params=replace(INLINE, weights="equal"))) == nothing
+    assert run_into(tmp_path, replace(two_parts(), params=replace(INLINE, weights="computed"))) == nothing
     assert run_into(tmp_path, two_parts()) == nothing
     for name, value in (
         ("versions", {"lapjoint": "9.9", "engine": "bullet"}),
@@ -201,9 +201,9 @@ def test_the_names_under_which_parts_are_kept_stay(tmp_path: Path) -> None:
     """Another name would run again, for hours, what an earlier version has kept."""
     run_into(tmp_path, two_parts())
     kept = json.loads((tmp_path / "bowl-speedup.json").read_text())
-    names = ["kind", "scene", "size", "growth_depth", "iterations", "counts", "warmup", "steps", "rounds"]
+    names = ["kind", "scene", "size", "growth_depth", "iterations", "counts", "warmup", "steps", "repetitions"]
     assert list(kept["key"]["part"]) == names
-    assert {row["rounds"] for row in kept["result"]["rows"]} == {1}
+    assert {row["repetitions"] for row in kept["result"]["rows"]} == {1}
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,8 @@ from lapjoint.server.partition import worker_count_of_file
 from lapjoint.studies.report.bench_file import read_bench
 from lapjoint.system.foreign import open_foreign, read_foreign
 from parallel_support import finish
+from recording_support import write_example
 
-DATA = Path(__file__).parents[1] / "data"
 LINK, FIFO = "is a link, which is not followed", "is a FIFO, expected a file"
 
 
@@ -91,7 +90,7 @@ def test_a_sparse_file_without_end_is_refused(tmp_path: Path) -> None:
 )
 def test_a_recording(tmp_path: Path, file: str, kind: str) -> None:
     path = tmp_path / "r"
-    shutil.copytree(DATA / "recording-v1", path)
+    write_example(path)
     put(path / file, kind, tmp_path / "outside")
 
     def read() -> None:
@@ -104,7 +103,7 @@ def test_a_recording(tmp_path: Path, file: str, kind: str) -> None:
 
 
 def test_a_recording_whose_array_is_elsewhere(tmp_path: Path) -> None:
-    shutil.copytree(DATA / "recording-v1", tmp_path / "r")
+    write_example(tmp_path / "r")
     put(tmp_path / "r/states", "link", tmp_path / "outside")
     assert "states is a link, which is not followed" in refused(lambda: Recording(tmp_path / "r").frame(0))
 

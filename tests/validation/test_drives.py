@@ -27,9 +27,9 @@ from lapjoint import (
     Slider,
     Sphere,
 )
-from lapjoint.algorithms.drive_response import DriveResponse
 from lapjoint.arrays import rotation
 from lapjoint.scene.measures import kinetic_energy, potential_energy
+from reference.drive_response import DriveResponse
 
 SUBSTEPS, STEP = 4, 1 / 120
 H = STEP / SUBSTEPS

@@ -31,8 +31,6 @@ from recording_support import balls, made
 from view_support import live_view, wait_until
 
 STEPS = 12
-OLD = Path(__file__).parents[1] / "data" / "recording-v1-tight"
-"""Of tight coupling in rounds, which are exchanges now."""
 
 
 def record(path: Path, scene: Scene, **params: Any) -> Recording:
@@ -107,21 +105,6 @@ def test_blend_has_no_interface(blend: Recording) -> None:
     assert len(blend.interface(0)) == 0
     assert not (blend.path / "interface_body").exists()
     assert not {"exchanges", "interface_count", "cut_share"} & step_values(blend).keys()
-
-
-def test_earlier_recordings_open_without() -> None:
-    recording = Recording(Path(__file__).parents[1] / "data" / "recording-v1")
-    assert not recording.has_interface
-    assert len(recording.interface(0)) == 0
-
-
-def test_rounds_of_earlier_recordings_are_exchanges() -> None:
-    recording = Recording(OLD)
-    assert recording.has_interface
-    assert "rounds" not in recording.profile
-    assert recording.profile["exchanges"].min() > 0
-    assert Recorded(recording).exchanges_at(0.0).startswith(f"{recording.profile['exchanges'][0]} exchanges, residual")
-    assert of_recording(recording, 0).interface.tolist() == recording.interface(0).tolist()
 
 
 # ---- colours -----------------------------------------------------------------------------------------------------

@@ -233,18 +233,6 @@ def test_two_machines_lost_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert children() == []
 
 
-def test_with_all_states_sent_two_machines_may_be_lost_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MachinesRuntime, "cpu_counts", (1, 1, 1))
-    with simulate("pyramid", runtime="machines", coupling="tight", send="all") as simulation:
-        simulation.step(3)
-        assert runtime_of(simulation)._remote.is_complete
-        assert not any(host.neighbour for host in runtime_of(simulation)._hosts)
-        for node in ("1", "2"):
-            cut_off(runtime_of(simulation), node)
-        simulation.step()
-        assert len(simulation.incidents) == 2
-
-
 def test_one_machine_alone_has_the_server_keep_its_states(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MachinesRuntime, "cpu_counts", (3,))
     monkeypatch.setattr(MachinesRuntime, "is_shared", False)

@@ -200,6 +200,6 @@ def test_a_side_that_takes_nothing_is_given_up() -> None:
 def test_no_machine_is_left() -> None:
     """Each was tried and did not answer: that was a traceback."""
     nodes = [Node("a", "192.0.2.1", 2), Node("b", "192.0.2.2", 0)]
-    assert [node.node_id for node in place(2, nodes, "spread")] == ["a", "a"]
+    assert [node.node_id for node in place(2, nodes)] == ["a", "a"]
     with pytest.raises(WorkerError, match="no machine left"):
-        place(1, [], "spread")
+        place(1, [])

@@ -133,11 +133,6 @@ def test_an_address_is_for_ray() -> None:
         Params(address="host:1")
 
 
-def test_an_unknown_placement() -> None:
-    with pytest.raises(LapjointError, match="placement is 'heap', expected one of spread, pack"):
-        Params(placement="heap")
-
-
 def is_loopback(address: str) -> bool:
     """Whether only this machine reaches it; IPv4 addresses may be written as those of IPv6."""
     found = ipaddress.ip_address(address)

@@ -106,7 +106,6 @@ def _loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(base._RUNTIMES, "loopback", f"{__name__}:Loopback")
 
 
-SEND = {"loopback": "border", "inline": "all"}
 CASES = [
     ("bowl", 200, 3, 100, {}),
     ("building", 200, 2, 60, {}),
@@ -117,7 +116,7 @@ CASES = [
 
 def hashes(runtime: str, name: str, size: int, workers: int, steps: int, more: dict[str, Any]) -> list[str]:
     """Of the states at the end and, so that states are not asked for, of the contacts in between."""
-    params = Params(workers=workers, runtime=runtime, timestep=0.005, send=SEND[runtime], coupling="blend", **more)
+    params = Params(workers=workers, runtime=runtime, timestep=0.005, coupling="blend", **more)
     with Simulation(scenes.build(name, size), params) as simulation:
         found = []
         for _ in range(steps):
@@ -172,7 +171,7 @@ def test_a_body_that_is_set_elsewhere_is_found_there() -> None:
         scene = Scene("row", iterations=10)
         scene.add_static(Plane())
         scene.add_bodies(Sphere(0.5), [[2 * x, 0, 0.4999] for x in range(20)])
-        params = Params(workers=2, runtime=runtime, partition="boxes", send=SEND[runtime], coupling="blend")
+        params = Params(workers=2, runtime=runtime, partition="boxes", coupling="blend")
         with Simulation(scene, params) as simulation:
             simulation.step(3)
             state = simulation.states[0].copy()
@@ -190,7 +189,7 @@ def test_a_body_that_flies_through_many_others_in_a_step() -> None:
         scene.add_static(Plane())
         scene.add_bodies(Sphere(0.5), [[2 * x, 0, 0.4999] for x in range(20)])
         scene.add_bodies(Sphere(0.5), [[-30, 0.3, 0.9]], linear_velocities=[300.0, 0, 0])
-        params = Params(workers=2, runtime=runtime, partition="boxes", send=SEND[runtime], coupling="blend")
+        params = Params(workers=2, runtime=runtime, partition="boxes", coupling="blend")
         with Simulation(scene, params) as simulation:
             simulation.step(60)
             return simulation.state_hash
@@ -255,20 +254,17 @@ BIG, SMALL, HEAD = Node("big", "a", 8), Node("small", "b", 4), Node("head", "c",
 
 
 @pytest.mark.parametrize(
-    ("placement", "count", "nodes", "taken", "expected"),
+    ("count", "nodes", "taken", "expected"),
     [
-        ("spread", 4, [BIG, SMALL], [], {"big": 3, "small": 1}),
-        ("spread", 12, [BIG, SMALL], [], {"big": 8, "small": 4}),
-        ("spread", 24, [BIG, SMALL], [], {"big": 16, "small": 8}),
-        ("spread", 2, [BIG, SMALL], ["big", "big"], {"big": 1, "small": 1}),
-        ("pack", 4, [BIG, HEAD], [], {"head": 4}),
-        ("pack", 6, [BIG, HEAD], [], {"head": 4, "big": 2}),
-        ("pack", 24, [BIG, SMALL], [], {"big": 16, "small": 8}),
-        ("pack", 2, [Node("none", "d", 0, is_server=True), SMALL], [], {"small": 2}),
+        (4, [BIG, SMALL], [], {"big": 3, "small": 1}),
+        (12, [BIG, SMALL], [], {"big": 8, "small": 4}),
+        (24, [BIG, SMALL], [], {"big": 16, "small": 8}),
+        (2, [BIG, SMALL], ["big", "big"], {"big": 1, "small": 1}),
+        (2, [Node("none", "d", 0, is_server=True), SMALL], [], {"small": 2}),
     ],
 )
-def test_placement(placement: str, count: int, nodes: list[Node], taken: list[str], expected: dict[str, int]) -> None:
-    found = [node.node_id for node in place(count, nodes, placement, taken)]
+def test_placement(count: int, nodes: list[Node], taken: list[str], expected: dict[str, int]) -> None:
+    found = [node.node_id for node in place(count, nodes, taken)]
     assert {name: found.count(name) for name in set(found)} == expected
 
 
@@ -278,7 +274,7 @@ def test_a_resumed_run_knows_whom_to_watch(workers: int, tmp_path: Path) -> None
     """Workers that took over an engine state were sent no activation; bodies still meet across the border."""
 
     def resumed(runtime: str) -> list[str]:
-        params = Params(workers=3, runtime=runtime, timestep=0.005, send=SEND[runtime], validate=True, coupling="blend")
+        params = Params(workers=3, runtime=runtime, timestep=0.005, validate=True, coupling="blend")
         with Simulation(scenes.build("bowl", 200), params) as simulation:
             simulation.step(60)
             checkpoint = Checkpoint(CheckpointWriter(tmp_path / runtime, simulation).save(simulation))

@@ -20,7 +20,8 @@ class Balance(StrEnum):
     PRINTED = "printed"
     """As the paper prints it: constraints can be left without a worker."""
     GUARDED = "guarded"
-    """Only where it keeps a worker in common with every body within reach (see `may_leave`)."""
+    """Only where it keeps a worker in common with every body within reach (see `may_leave`): for bodies that lost their
+    last common worker, where nothing is to be pruned."""
     PRUNED = "pruned"
     """Guarded, and then every overlap body leaves its most loaded worker, if it can."""
 

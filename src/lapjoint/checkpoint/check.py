@@ -106,7 +106,6 @@ ARRAYS: dict[str, dict[str, Rule]] = {
     "commands": {
         "known": BITS,
         "set": _ids("set bodies"),
-        "removed": replace(_ids("removed bodies"), optional=True),  # of before bodies could be added
         "broken": Rule("int32", ("broken joints",), 0, "joints", is_ascending=True),
         "force_ids": _ids("pushed bodies"),
         "forces": Rule("float64", ("pushed bodies", 6)),
@@ -376,8 +375,8 @@ def _check_values(parts: Mapping[str, PartState], sizes: Mapping[str, int]) -> N
     for name, own in checks.items():
         for key, check in own.items():
             if key not in parts[name].values:
-                if name == "coupling" or key == "surged":
-                    continue  # each coupling has one of them; of surges nothing was known once
+                if name == "coupling":
+                    continue  # each coupling has some of them
                 raise KeyError(f"{name}/{key}")
             if not check(parts[name].values[key]):
                 raise ValueError(f"{name}/{key} is {parts[name].values[key]!r}")

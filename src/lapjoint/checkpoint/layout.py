@@ -24,8 +24,7 @@ from ..system.foreign import machine_memory, open_foreign
 from ..system.shortage import reason
 
 FORMAT = "lapjoint checkpoint"
-VERSION = 2
-"""Version 1 is read too: version1.py."""
+VERSION = 1
 HEAD_SIZE = 128
 SUFFIX, PART = ".checkpoint", ".part"
 
@@ -82,12 +81,12 @@ def write_checkpoint(path: Path, description: Mapping[str, Any], arrays: Mapping
         os.close(directory)
 
 
-def read_checkpoint(path: Path, within: Path | None = None) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]]:
-    """Version, arrays and description of a whole checkpoint; a LapjointError for anything else. `within` is the folder
+def read_checkpoint(path: Path, within: Path | None = None) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Arrays and description of a whole checkpoint; a LapjointError for anything else. `within` is the folder
     it was found in."""
     try:
         with open_foreign(path, within) as file:
-            version, wanted, size = _read_head(path, file)
+            wanted, size = _read_head(path, file)
             data = np.empty(size, np.uint8)
             if file.readinto(data.data) != size:
                 raise LapjointError(f"{path}: damaged checkpoint (it is cut off)")
@@ -99,11 +98,11 @@ def read_checkpoint(path: Path, within: Path | None = None) -> tuple[int, dict[s
         arrays, description = unpack_arrays(data)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise LapjointError(f"{path}: damaged checkpoint ({shortened(error)})") from None
-    return version, arrays, description
+    return arrays, description
 
 
-def _read_head(path: Path, file: BufferedReader) -> tuple[int, str, int]:
-    """Version, checksum of what follows, and its size, which is that of the file."""
+def _read_head(path: Path, file: BufferedReader) -> tuple[str, int]:
+    """Checksum of what follows, and its size, which is that of the file."""
     head = file.read(HEAD_SIZE)
     if not head.startswith(FORMAT.encode() + b" "):
         raise LapjointError(f"{path}: not a lapjoint checkpoint")
@@ -111,11 +110,11 @@ def _read_head(path: Path, file: BufferedReader) -> tuple[int, str, int]:
     if found is None:
         raise LapjointError(f"{path}: damaged checkpoint (its first {HEAD_SIZE} bytes are not a head)")
     version, size = int(found[1]), int(found[3])
-    if not 1 <= version <= VERSION:
-        raise LapjointError(f"{path}: checkpoint version {version}, this lapjoint reads 1 to {VERSION}")
+    if version != VERSION:
+        raise LapjointError(f"{path}: checkpoint version {version}, this lapjoint reads {VERSION}")
     there = os.fstat(file.fileno()).st_size - HEAD_SIZE
     if there != size:
         raise LapjointError(f"{path}: damaged checkpoint ({there} bytes after its head, expected {size})")
     if size > machine_memory():
         raise LapjointError(f"{path}: is {size:,} bytes large, expected no more than this machine has memory")
-    return version, found[2].decode(), size
+    return found[2].decode(), size

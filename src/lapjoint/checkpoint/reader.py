@@ -8,25 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..arrays.state import Arrays, PartState, unflatten
-from ..engines import Hits, JointBreaks
+from ..arrays.state import unflatten
 from ..errors import LapjointError, PenetrationWarning, WorkerError, shortened
 from ..params import Params
 from ..recording.origin import versions
 from ..scene import Scene
 from ..scene.field_functions import FieldFunction
-from ..scene.living import NEVER, STEPS, Life
-from ..scene.motions import pack_motions
-from ..server.drives import NOTHING
-from ..server.step_log import StepLog
-from ..server.touches import TouchLog
+from ..scene.living import STEPS, Life
 from ..simulation import OF_RUNTIME, Simulation
 from .check import check_description, check_parts
-from .in_rounds import is_in_rounds, params_of_rounds, parts_of_rounds
 from .layout import checkpoint_files, read_checkpoint
-from .version1 import parts_of_version1
 
 FIXED = ("engine", "precision", "length_unit", "timestep", "coupling", "partition", "solver")
 """Parameters that cannot change from one step to the next."""
@@ -53,31 +44,17 @@ class Checkpoint:
         self.path = newest_checkpoint(Path(path))
         try:
             within = None if self.path == Path(path) else self.path.parent
-            version, self._arrays, description = read_checkpoint(self.path, within)
+            self._arrays, description = read_checkpoint(self.path, within)
         except LapjointError as error:
             older = [file for file in checkpoint_files(Path(path)) if file != self.path] if Path(path).is_dir() else []
             if not older:
                 raise
             raise LapjointError(f"{error}; the one before it is {older[-1]}") from None
         try:
-            if version == 1:
-                self._parts = parts_of_version1(self._arrays, description)
-            else:
-                self._parts = unflatten(self._arrays, description["parts"])
-            if "breaks" not in self._parts:  # of before joints could break
-                self._parts["breaks"] = StepLog(JointBreaks).state()
-                self._parts["commands"].arrays["broken"] = np.empty(0, np.int32)
-            if "hits" not in self._parts:  # of before they were reported
-                self._parts["hits"] = StepLog(Hits).state()
-            self._parts.setdefault("touches", TouchLog().state())  # the same
-            self._parts.setdefault("kinematic", PartState(pack_motions({})))  # of before bodies could be
-            self._parts.setdefault("drives", PartState(dict(NOTHING)))  # of before there were
-            self.params = Params.stored(description["params"])
-            self._was_in_rounds = is_in_rounds(self._parts)
-            if self._was_in_rounds:
-                self._parts, self.params = parts_of_rounds(self._parts), params_of_rounds(self.params)
+            self._parts = unflatten(self._arrays, description["parts"])
+            self.params = Params.of(**description["params"])
             self.step_count: int = description["step_count"]
-            self._began_with: list[int] | None = description.get("began_with")
+            self._began_with: list[int] = description["began_with"]
             self.end: int | None = description["end"]
             """The step to which the run was to go, where that is known."""
             self.every: int = description["every"]
@@ -108,17 +85,9 @@ class Checkpoint:
         params = Params.of(**{**kept, **changed})
         self.params.check_worker_count(params.workers)
         self._warn_of_other_versions()
-        if self._was_in_rounds:
-            warnings.warn(
-                f"{self.path}: written with tight coupling in rounds, which workers now take in substeps: the run goes "
-                "on from its states, with the solver substeps",
-                stacklevel=2,
-            )
         scene = self.scene()
         scene.give_functions(functions or {})
         try:
-            if "life" not in self._parts:  # of before bodies could be added
-                self._parts["life"] = self._life_of_older(scene)
             check_parts(self._parts, scene, self.params.workers, self.params.coupling)
             life = self._life(scene)
         except (KeyError, ValueError, TypeError, IndexError) as error:
@@ -142,21 +111,11 @@ class Checkpoint:
 
     def _life(self, scene: Scene) -> Life:
         """What has become of the scene."""
-        began_with = tuple(self._began_with or scene.extent)
+        began_with = tuple(self._began_with)
         if len(began_with) != 3 or not all(0 <= a <= b for a, b in zip(began_with, scene.extent, strict=True)):
             raise ValueError(f"began_with is {began_with}, expected at most {scene.extent}")
         steps = {name: self._parts["life"].array(name) for name in STEPS}
         return Life(began_with, self._parts["table"].array("states"), **steps)
-
-    def _life_of_older(self, scene: Scene) -> PartState:
-        """Earlier checkpoints are of scenes that had what they have from the start, and know what is gone, not since
-        when."""
-        arrays: Arrays = {}
-        for prefix, count, gone in (("", scene.body_count, "removed"), ("joint_", scene.joint_count, "broken")):
-            last = np.full(count, NEVER, np.int32)
-            last[self._parts["commands"].arrays[gone]] = self.step_count
-            arrays |= {f"{prefix}first_step": np.zeros(count, np.int32), f"{prefix}last_step": last}
-        return PartState(arrays)
 
     def _warn_of_other_versions(self) -> None:
         now = versions(self.params.engine)

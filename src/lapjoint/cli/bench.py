@@ -70,7 +70,6 @@ def bench(
             rich_help_panel=SIMULATED.title,
         ),
     ] = 3,
-    rounds: Annotated[int | None, typer.Option("--rounds", hidden=True, help="The old name of --repetitions.")] = None,
     warmup: Annotated[
         int,
         typer.Option(
@@ -113,9 +112,8 @@ def bench(
 
     Example: lapjoint bench bridge --workers 1 2 4 --coupling blend tight
 
-    Example: lapjoint bench bowl --workers 1 2 --peer pybullet mujoco rapier box3d
+    Example: lapjoint bench bowl --workers 1 2 --peer mujoco rapier box3d
     """
-    repetitions = repetitions if rounds is None else rounds
     workers, iterations = given.take("workers", WORKERS), given.take("iterations", []) or None
     couplings, engines = given.take("coupling", COUPLINGS), given.take("engine", ENGINES)
     settings = _coupled(given, couplings, engines[0])

@@ -80,10 +80,8 @@ class BulletEngine:
 
     @staticmethod
     def check(scene: Scene, params: Params) -> None:
-        """It takes every scene. Bullet's Lemke inverts matrices, and in float32 hardly ever finds a solution."""
+        """It takes every scene."""
         check_built(params.precision)
-        if params.solver == "lemke" and params.precision == "float32":
-            raise LapjointError("solver is lemke, which the engine bullet has in float64: --engine bullet:float64")
         if params.solver == "substeps":
             check_springs(scene, params)
             check_bonds_are_direct(scene, params.joints)
@@ -232,12 +230,9 @@ class BulletEngine:
         settings.max_substeps = params.max_substeps
         settings.joints = params.joints
         settings.iterations = params.iterations
-        settings.residual_threshold = params.residual_threshold
         settings.joint_erp = params.joint_erp
         settings.contact_erp = params.contact_erp
-        settings.warm_start = params.warm_start
         settings.split_impulse = params.split_impulse
-        settings.two_friction_directions = params.friction_directions == 2
         settings.sleep = params.sleep
         settings.sleep_speed, settings.sleep_spin = params.sleep_speed, params.sleep_spin
         settings.sleep_steps = round(min(max(1, params.sleep_after / self._timestep), MOST_STEPS))

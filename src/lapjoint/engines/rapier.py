@@ -20,7 +20,8 @@ from .support import ALL_SHAPES, FEATURES, OF_SUBSTEPS, Support
 
 SWEEPS = 5
 """A substep of Rapier's costs about as much as so many sweeps of Bullet's: `Params.iterations` are sweeps."""
-
+WARM_START = 0.85
+"""Share of the last step's contact impulses that the solver starts from, as in Bullet."""
 
 MANY_POINTS = (Compound, TriangleMesh, HeightField)
 """Shapes that a sphere can touch in several points."""
@@ -73,7 +74,7 @@ class RapierEngine(CheckedEngine):
         options.dt, options.length_unit = self.timestep, self.length_unit
         options.normalized_prediction_distance = CONTACT_MARGIN
         options.normalized_max_linear_velocity = 1e30
-        options.warmstart_coefficient = params.warm_start
+        options.warmstart_coefficient = WARM_START
         options.contact_recycling = False  # else depths are those of an earlier step
         spring = spring_of(rapier, params.contact_erp, self.timestep)
         options.contact_softness = options.static_contact_softness = spring

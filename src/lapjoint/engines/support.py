@@ -74,11 +74,11 @@ FEATURES = (
     "rolling friction",
     "sleep",  # SleepingEngine: Params.sleep leaves bodies at rest alone
     "iterations",  # fewer or more of them give another result; else they are a limit at most
-    "residual",  # Engine.residual reports it, and Params.residual_threshold ends sweeps early
+    "residual",  # Engine.residual reports it
     "warm start",  # contacts start from their last impulses, and clear_contacts drops these
     "contact cache",  # Engine.state has all that the next step depends on, not states alone
     "added bodies",  # Engine.grow: a running scene gets more bodies and joints
-    "direct solvers",  # Params.solver dantzig and lemke, Engine.fallback_count
+    "direct solvers",  # Params.solver dantzig, Engine.fallback_count
     "exact clearances",  # Engine.clearances is 0 only where a step would find a contact
 )
 LEFT_OUT = ("restitution", "rolling friction")
@@ -169,8 +169,6 @@ def _check_params(name: str, support: Support, params: Params) -> None:
             raise LapjointError(f"keep_forces is on, and the engine {name} has no {feature}")
     if params.solver != "sequential" and "direct solvers" not in support.features:
         raise LapjointError(f"solver is {params.solver}, which the engine {name} does not have; it has its own")
-    if params.residual_threshold > 0 and "residual" not in support.features:
-        raise LapjointError(f"residual_threshold is set, but the engine {name} does not report its residual")
 
 
 def warn_of_left_out(name: str, support: Support, scene: Scene) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, TypeVar
 
@@ -35,11 +35,6 @@ from .fields import (
 from .options import fields_of
 from .partition_choice import PartitionLike, checked_partition
 from .solver_choice import AUTO, SolverChoice, choose_solver, is_uniform, parse_solvers, solvers_of_workers
-
-RETIRED = ("rounds", "acceleration", "joints_together", "joint_warm_start", "sleeping")
-"""Parameters that there were once: files may have them."""
-REUSED = {"tolerance": "max_substeps"}
-"""Names that meant something else once: in a file they mean what they do now if the other name is there too."""
 
 Class = TypeVar("Class", bound=type)
 
@@ -82,15 +77,6 @@ class Params:
     """host:port of a Ray cluster that this machine is part of, or auto, for `runtime` ray.
 
     None: one on this machine alone, started for this program."""
-    placement: Annotated[str, WORKERS, OneOf("spread", "pack")] = "spread"
-    """Where Ray's workers go: spread (over the machines, by their CPUs), or pack (this machine first).
-
-    Packed, fewer messages go over the network, and more workers share a machine's memory bandwidth."""
-    send: Annotated[str, WORKERS, OneOf("all", "border")] = "border"
-    """States that other machines send back with every step: border (those that the server needs), or all.
-
-    With border the other states are fetched when somebody looks at them, and machines keep copies for each other, so
-    that nothing is lost with one of them. With all, the server keeps the copies. Results are the same."""
     coupling: Annotated[str, COUPLING, OneOf("auto", *COUPLINGS)] = "auto"
     """How workers' results become one. blend, the paper's: one exchange a step, any engine, an error that falls with
     `growth_depth`. tight: workers solve the constraints between them together, within every substep, with the error of
@@ -116,10 +102,10 @@ class Params:
 
     With workers each finds its own, and the server only those between workers. With server it finds all of them, which
     takes a third of a step with few iterations."""
-    balance: Annotated[str, COUPLING, Of("blend"), OneOf("pruned", "guarded", "printed")] = "pruned"
-    """Blend: how bodies leave workers: pruned, guarded, or printed (the paper's text).
+    balance: Annotated[str, COUPLING, Of("blend"), OneOf("pruned", "printed")] = "pruned"
+    """Blend: how bodies leave workers: pruned, or printed (the paper's text).
 
-    Guarded is pruned without tidying up; printed can leave constraints without a worker."""
+    Printed can leave constraints without a worker."""
     load: Annotated[str, WORKERS, OneOf("contacts", "bodies", "time")] = "contacts"
     """What balancing evens out: contacts, bodies (the paper), or time (for machines of unequal speed; results differ
     from run to run).
@@ -136,8 +122,8 @@ class Params:
 
     By METIS, for the scene as it is then; also when the overlap has become wide. Loads become more even, and many
     bodies may migrate at once."""
-    weights: Annotated[str, COUPLING, Of("blend"), OneOf("depth", "computed", "equal")] = "depth"
-    """Blend: weights of workers: depth, computed (Algorithm 5), or equal.
+    weights: Annotated[str, COUPLING, Of("blend"), OneOf("depth", "computed")] = "depth"
+    """Blend: weights of workers: depth, or computed (Algorithm 5).
 
     Depth equals Algorithm 5 between two workers that both have bodies of their own within the search depth, and does
     not give a worker zero weight where an overlap covers all of its bodies."""
@@ -156,11 +142,11 @@ class Params:
     """Seconds per step. Smaller: smaller gaps and penetration, more steps."""
     solver: Annotated[str, SOLVER] = "auto"
     """substeps: a step in parts, each with two sweeps; sequential: the paper's, `iterations` sweeps of a whole step; or
-    a direct solver: dantzig or lemke. One for each worker as in substeps,1=dantzig, or for a label as in
+    dantzig, a direct solver. One for each worker as in substeps,1=dantzig, or for a label as in
     substeps,label:1=dantzig. auto: substeps, or sequential where something is asked for that only sequential has. See
     docs/solvers.md.
 
-    Direct solvers are exact where masses differ a thousandfold, but the time grows with the third power of a group's
+    A direct solver is exact where masses differ a thousandfold, but the time grows with the third power of a group's
     contacts."""
     substeps: Annotated[int, SOLVER, OfSolver("substeps"), Count(1, 1000)] = 4
     """Substeps: parts of a step. Twice as many: a quarter of the penetration and of the gaps of swept joints, in twice
@@ -182,8 +168,6 @@ class Params:
     Larger groups are swept, and counted in `fallback_count`."""
     iterations: Annotated[int | None, SOLVER, OfSolver("sequential"), Count(1, 1_000_000), Unset("the scene's")] = None
     """Sequential: sweeps of the solver per step. More: smaller residual, joint gap and penetration, slower."""
-    residual_threshold: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), NotNegative()] = 0.0
-    """Sequential: sweeps end early once none changes a constraint's velocity by more than this [m/s]. 0: never."""
     length_unit: Annotated[float | None, SOLVER, InPythonOnly(), Positive()] = None
     """Metres per length unit of the engine. None: a power of two near the scene's typical body size, because Bullet's
     margins (0.02 and 0.04) are absolute: bodies much smaller than the unit are slow, much larger ones are stiff."""
@@ -195,13 +179,8 @@ class Params:
     contact_erp: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.05
     """Sequential: share of a penetration that one step tries to resolve, 0 to 1. More: less sinking, more shaking. The
     default suits timesteps of a few milliseconds: at 0.2 the standing building moves eight times as much."""
-    warm_start: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.85
-    """Sequential: share of the last step's contact impulses that the solver starts from, 0 to 1."""
     split_impulse: Annotated[bool, SOLVER, OfSolver("sequential"), InPythonOnly()] = True
     """Sequential: resolve deep penetration by moving bodies without giving them velocity."""
-    friction_directions: Annotated[int, SOLVER, OfSolver("sequential"), InPythonOnly(), OneOf(1, 2)] = 2
-    """Sequential: friction rows per contact point. 2 holds on every slope; 1 follows the sliding direction alone, is
-    about a third faster per sweep, and lets resting bodies creep on slopes."""
     sleep: Annotated[bool, SOLVER] = False
     """Leave bodies at rest alone until something wakes them.
 
@@ -411,18 +390,6 @@ class Params:
     def of(**given: Any) -> Params:
         """Params from keywords."""
         return Params(**given)
-
-    @staticmethod
-    def stored(values: Mapping[str, Any]) -> Params:
-        """Params from a recording or a checkpoint. An option that the run's coupling had no use for, which was not
-        refused once, is back at its default; one that is no more, or meant something else, is dropped; unknown names
-        raise a LapjointError."""
-        depths = ("growth_depth", "search_depth")  # the scene's, whatever the coupling
-        coupling = values.get("coupling", "auto")
-        unused = {} if coupling == "auto" else others(coupling)
-        dropped = {name for name in unused if name not in depths} | {*RETIRED}
-        dropped |= {name for name, sign in REUSED.items() if sign not in values}
-        return Params(**{name: value for name, value in values.items() if name not in dropped})
 
 
 def others(coupling: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from ..errors import LapjointError
 from ..scene import Scene
 from .worker_choice import WorkerChoice, parse_choice
 
-SOLVERS = ("substeps", "sequential", "dantzig", "lemke")
+SOLVERS = ("substeps", "sequential", "dantzig")
 AUTO = "auto"
 EXPECTED = f"expected {', '.join((AUTO, *SOLVERS))}, or several as in substeps,1=dantzig or substeps,label:1=dantzig"
 

@@ -1,4 +1,5 @@
-"""BodyTree: bodies where they are, and what is asked about all of them at once. Its readable twin is reference.py."""
+"""BodyTree: bodies where they are, and what is asked about all of them at once. Its readable twin is
+tests/reference/queries.py."""
 
 from __future__ import annotations
 

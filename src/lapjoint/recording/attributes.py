@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ..arrays.checks import is_finite
-from ..errors import LapjointError
+from ..errors import LapjointError, shortened
 from ..server.incidents import Incident
 from ..system.foreign import MOST_DESCRIPTION, read_foreign
 from ..system.shortage import reason
 from .description import is_whole
-from .layout import CHANGING_VERSION, FORMAT, ROOT, VERSION
+from .layout import FORMAT, ROOT, VERSION
 
 MOST = 2**53
 """Counts beyond this are no counts."""
@@ -29,22 +29,22 @@ class Attributes:
         self._path = path
         self._values = _read(path)
 
-    def count(self, name: str, low: int = 0, high: int = MOST, missing: int | None = None) -> int:
-        """An integer in this range; `missing` where there is none."""
+    def count(self, name: str, low: int = 0, high: int = MOST) -> int:
+        """An integer in this range."""
 
         def is_count(value: Any) -> bool:
             return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
         expected = f"an integer from {low}" + (f" to {high}" if high < MOST else "")
-        return int(self._checked(name, is_count, expected, missing))
+        return int(self._checked(name, is_count, expected))
 
     def duration(self, name: str) -> float:
         """A positive number [s]."""
         return float(self._checked(name, lambda value: is_finite(value) and value > 0, "a positive number"))
 
-    def flag(self, name: str, missing: bool | None = None) -> bool:
-        """True or false; `missing` where there is none."""
-        return bool(self._checked(name, lambda value: isinstance(value, bool), "true or false", missing))
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        return bool(self._checked(name, lambda value: isinstance(value, bool), "true or false"))
 
     def text(self, name: str) -> str:
         return str(self._checked(name, lambda value: isinstance(value, str), "a text"))
@@ -74,15 +74,15 @@ class Attributes:
         return list(self._checked(name, are_names, "a list of names"))
 
     def events(self, name: str) -> list[Incident]:
-        """Events; none where there is no such attribute."""
+        """Events."""
 
         def are_events(value: Any) -> bool:
             return isinstance(value, list) and all(map(_is_event, value))
 
-        return [Incident.from_dict(event) for event in self._checked(name, are_events, "a list of events", [])]
+        return [Incident.from_dict(event) for event in self._checked(name, are_events, "a list of events")]
 
-    def _checked(self, name: str, is_fine: Callable[[Any], bool], expected: str, missing: Any = None) -> Any:
-        value = self._values.get(name, missing)
+    def _checked(self, name: str, is_fine: Callable[[Any], bool], expected: str) -> Any:
+        value = self._values.get(name)
         if is_fine(value):
             return value
         found = f"is {_short(value)}" if name in self._values else "is missing"
@@ -125,9 +125,9 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise LapjointError(
             f"{path}: not a lapjoint recording ({ROOT} is another's), expected a directory of --record"
         ) from None
-    if attributes.get("version") not in (VERSION, CHANGING_VERSION):
-        known = f"{VERSION} and {CHANGING_VERSION}"
-        raise LapjointError(f"{path}: recording version {attributes.get('version')}, this lapjoint reads {known}")
+    if attributes.get("version") != VERSION:
+        version = shortened(attributes.get("version"))
+        raise LapjointError(f"{path}: recording version {version}, this lapjoint reads {VERSION}")
     if not is_whole(attributes):
         raise LapjointError(f"{path}: damaged recording ({ROOT} is not what was written: its checksum is another)")
     return dict(attributes)

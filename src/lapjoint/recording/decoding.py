@@ -75,17 +75,16 @@ class StoredArray:
         """A chunk. Blosc believes what its head says, and reads and writes beyond: so that is checked."""
         described = self._described
         holds = described.dtype.itemsize * math.prod(self.chunk)
-        tail = _CHECKSUM_SIZE if described.has_checksum else 0
         try:
-            content = read_foreign(file, holds + _HEAD.size + tail, self._root)
-            size = len(content) - tail
+            content = read_foreign(file, holds + _HEAD.size + _CHECKSUM_SIZE, self._root)
+            size = len(content) - _CHECKSUM_SIZE
             if size < _HEAD.size:
                 raise ValueError(f"{max(size, 0)} bytes, expected at least {_HEAD.size}")
             *_, held, _, compressed = _HEAD.unpack_from(content)
             if (held, compressed) != (holds, size):
                 raise ValueError(f"{held} bytes in {compressed}, expected {holds} in {size}")
             body = memoryview(content)[:size]
-            if tail and int(google_crc32c.value(bytes(body))).to_bytes(tail, "little") != content[size:]:
+            if int(google_crc32c.value(bytes(body))).to_bytes(_CHECKSUM_SIZE, "little") != content[size:]:
                 raise ValueError("its checksum is wrong")
             check_room(holds)
             values = np.frombuffer(_blosc().decode(body), described.dtype)

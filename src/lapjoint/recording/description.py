@@ -1,7 +1,7 @@
 """What a recording's arrays say of themselves (`zarr.json`), for writing and for reading.
 
 Read is what was written here and nothing else: Zarr knows codecs and data types that run the code of whoever wrote the
-file. Every chunk ends with its CRC-32C, which is checked; the first recordings have none.
+file. Every chunk ends with its CRC-32C, which is checked.
 """
 
 from __future__ import annotations
@@ -48,8 +48,6 @@ class ArrayDescription:
     chunk: tuple[int, ...]
     order: list[int] | None
     """The order in which the axes of chunks are stored, where it is not their own."""
-    has_checksum: bool
-    """Whether each chunk ends with one."""
 
 
 def read_description(text: bytes) -> ArrayDescription:
@@ -72,14 +70,12 @@ def read_description(text: bytes) -> ArrayDescription:
         raise ValueError(f"its shape is {shape}, in chunks of {chunk}")
     order = _order_of(codecs, len(chunk))
     expected = json.loads(describe_array(shape, dtype, chunk, order, dimensions))
-    if not _has_checksum(codecs):
-        expected["codecs"].pop()
     for name, value in expected.items():
         if content.get(name) != value:
             raise ValueError(f"its {name} is {content.get(name)!r}, expected {value!r}")
     if content.keys() != expected.keys():
         raise ValueError(f"it has {', '.join(sorted(content.keys() ^ expected.keys()))}")
-    return ArrayDescription(tuple(shape), dtype.newbyteorder("<"), tuple(chunk), order, _has_checksum(codecs))
+    return ArrayDescription(tuple(shape), dtype.newbyteorder("<"), tuple(chunk), order)
 
 
 def with_checksum(content: bytes) -> bytes:
@@ -94,8 +90,8 @@ def seal(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_whole(attributes: Mapping[str, Any]) -> bool:
-    """Whether attributes are those that were sealed. The first recordings have no checksum, and may be."""
-    return "checksum" not in attributes or attributes["checksum"] == _checksum(attributes)
+    """Whether attributes are those that were sealed."""
+    return bool(attributes.get("checksum") == _checksum(attributes))
 
 
 def _checksum(attributes: Mapping[str, Any]) -> int:
@@ -123,7 +119,3 @@ def _order_of(codecs: Sequence[Mapping[str, Any]], rank: int) -> list[int] | Non
     if not isinstance(order, list) or sorted(order) != list(range(rank)):
         raise ValueError(f"its axes are in the order {order}")
     return order
-
-
-def _has_checksum(codecs: Sequence[Mapping[str, Any]]) -> bool:
-    return bool(codecs) and codecs[-1].get("name") == "crc32c"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FORMAT = "lapjoint recording"
-VERSION, CHANGING_VERSION = 1, 2
+VERSION = 1
 """The second is of runs in which bodies or joints came or went: a reader of the first would take zeros for states."""
 ROOT = "zarr.json"
 PART = ".part"

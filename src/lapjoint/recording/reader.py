@@ -76,20 +76,20 @@ class Recording:
         self.started = found.text("started")
         """When the recording began, by the clock, in ISO 8601."""
         self.has_contacts = found.flag("contacts")
-        self.has_interface = found.flag("interface", missing=False)
+        self.has_interface = found.flag("interface")
         """Whether the run was coupled tightly, so that its frames have an interface in place of an overlap."""
-        self.has_breaks = found.flag("breaks", missing=False)
+        self.has_breaks = found.flag("breaks")
         """Whether joints of the scene can break."""
-        self.has_hits = found.flag("hits", missing=False)
+        self.has_hits = found.flag("hits")
         """Whether bodies of the scene have hits reported."""
-        self.has_touches = found.flag("touches", missing=False)
+        self.has_touches = found.flag("touches")
         """The same of touches."""
-        self.has_changes = found.flag("changes", missing=False)
+        self.has_changes = found.flag("changes")
         """Whether bodies or joints were added or removed while it ran."""
-        self.kinematic_count = found.count("kinematic_count", 0, MOST_BODIES, missing=0)
+        self.kinematic_count = found.count("kinematic_count", 0, MOST_BODIES)
         """Kinematic bodies of the scene, whose poses the frames have."""
         self.incidents = found.events("events")
-        """Failures, quarantines and changes of the number of workers. Earlier recordings have none."""
+        """Failures, quarantines and changes of the number of workers."""
         self.versions: dict[str, str] = found.table("versions")
         self.machine = found.machine("machine")
         self.resumed_from: dict[str, str | int] | None = found.optional_table("resumed_from")
@@ -131,7 +131,7 @@ class Recording:
         """Parameters of the run; those that this lapjoint does not know are left out."""
         known = {name: self._params[name] for name in Params.__dataclass_fields__ if name in self._params}
         try:
-            return Params.stored(known)
+            return Params.of(**known)
         except LapjointError as error:
             raise self._damaged(f"{ROOT}: params: {error}") from None
 
@@ -463,19 +463,17 @@ class Recording:
         return int(i) % count
 
 
-OLD_NAMES = {"rounds": "exchanges"}
-"""Names that columns had once."""
-
-
 class _Columns(Mapping[str, NDArray[Any]]):
     """Arrays with a row for every step, read when asked for."""
 
     def __init__(self, recording: Recording, group: str, names: list[str], row_count: int) -> None:
         self._recording, self._group, self._row_count = recording, group, row_count
-        self._names = {OLD_NAMES.get(name, name): name for name in names}
+        self._names = names
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._recording.read(f"{self._group}/{self._names[name]}", 0, self._row_count)
+        if name not in self._names:
+            raise KeyError(name)
+        return self._recording.read(f"{self._group}/{name}", 0, self._row_count)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

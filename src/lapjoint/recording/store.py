@@ -22,7 +22,6 @@ from .layout import (
     BODY_ARRAYS,
     BREAK_ARRAYS,
     BREAK_OFFSET,
-    CHANGING_VERSION,
     CHUNK_FRAMES,
     CONTACT_ARRAYS,
     CONTACT_OFFSET,
@@ -239,10 +238,8 @@ class RecordingStore:
         counts |= {"worker_count": self._worker_count, "body_count": self._body_count}
         self._attributes |= counts | {"complete": complete, "breaks": BREAK_OFFSET in self._list_sizes}
         self._attributes["hits"] = HIT_OFFSET in self._list_sizes
-        if TOUCH_OFFSET in self._list_sizes:
-            self._attributes["touches"] = True
-        if LIFE_OFFSET in self._list_sizes:
-            self._attributes |= {"version": CHANGING_VERSION, "changes": True}
+        self._attributes["touches"] = TOUCH_OFFSET in self._list_sizes
+        self._attributes["changes"] = LIFE_OFFSET in self._list_sizes
         self._attributes["events"] = [incident.to_dict() for incident in tuple(self.incidents)]
         write_group(self.path, self._attributes)
         self.frame_count = self._frame_total

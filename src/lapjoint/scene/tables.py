@@ -85,4 +85,4 @@ MAY_BE_MISSING = {
     "statics/friction_combine": 0,
     "statics/restitution_combine": 0,
 }
-"""Columns that are left out of a file where all rows have this value, as in files of before there were such columns."""
+"""Columns that are left out of a file where all rows have this value."""

@@ -40,7 +40,7 @@ def replies_of(state: PartState) -> list[StepReply]:
     replies = []
     for i, values in enumerate(state.values["replies"]):
         fields: dict[str, Any] = {name: state.array(f"{i}/{name}") for name in REPLY_ARRAYS}
-        fields |= {name: values[name] for name in REPLY_VALUES if name in values}  # older files have others
+        fields |= {name: values[name] for name in REPLY_VALUES}
         replies.append(StepReply(**fields))
     return replies
 

@@ -370,7 +370,7 @@ class Recovery:
     def restore_without_workers(self, state: PartState) -> None:
         """Restore what does not depend on the number of workers."""
         self._quarantined = set(state.values["quarantined"])
-        self._surges.named = set(state.values.get("surged", ()))  # there were none once
+        self._surges.named = set(state.values["surged"])
 
     def _report(self, step_count: int, kind: str, text: str, bodies: Ids) -> None:
         self.incidents.append(Incident(step_count, kind, text, body_ids=tuple(bodies.tolist())))

@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 OPTIONAL = ("islands", "still_steps", "passed_bodies", "passed_numbers", "passed_impulses", *OF_ALL)
-"""Arrays that are left out where they are empty, as they are in older files."""
+"""Arrays that are left out where they are empty."""
 
 
 def to_bytes(state: EngineState) -> Bytes:

@@ -30,7 +30,7 @@ def test_everything_is_coupled_tightly_unless_blend_is_asked_for() -> None:
         assert Params(workers=2).resolved(scene).coupling == "tight"
         assert Params(workers=1, max_workers=4).resolved(scene).coupling == "tight"
     others: list[dict[str, Any]] = [{"workers": 1}, {"growth_depth": 2}, {"engine": "rapier"}, {"solver": "dantzig"}]
-    others += [{"coupling": "blend"}, {"weights": "equal"}, {"engine": "bullet,1=mujoco"}]
+    others += [{"coupling": "blend"}, {"weights": "computed"}, {"engine": "bullet,1=mujoco"}]
     others += [{"iterations": 20}, {"solver": "sequential"}]
     for other in others:
         assert Params(**{"workers": 2, **other}).resolved(chain).coupling == "blend", other

@@ -116,9 +116,10 @@ class Blend:
 
     def _weigh(self, now: Situation) -> None:
         """Lines 13 to 15: Algorithm 5."""
-        kind, depth, overlap = now.params.weights, now.params.search_depth or 0, now.membership.overlap()
-        weigh = now.algorithms.depth_weights if kind == "depth" else now.algorithms.compute_weights
-        found = weigh(0 if kind == "equal" else depth, now.graph, now.membership, overlap)
+        depth, overlap = now.params.search_depth or 0, now.membership.overlap()
+        is_by_depth = now.params.weights == "depth"
+        weigh = now.algorithms.depth_weights if is_by_depth else now.algorithms.compute_weights
+        found = weigh(depth, now.graph, now.membership, overlap)
         self.weights = OverlapWeights(overlap, *found)
         if now.params.validate:
             validate_weights(self.weights.offset, self.weights.weight)

@@ -44,8 +44,6 @@ class TurnMeans:
 
 OF_TIGHT = ("exchanges", "interface_count", "cut_share")
 """Numbers that only tight coupling has."""
-FILE_KEYS = {"repetitions": "rounds"}
-"""Names that differ in files: their keys stay what they were, so that all files can be read together."""
 Repetition = dict[int, TurnMeans]
 """The turns of all counts of workers, one after the other."""
 
@@ -88,7 +86,7 @@ class BenchRow:
     body_count: int
     joint_count: int
     repetitions: int
-    """Complete ones (`rounds` in files); fewer than asked for if the benchmark was interrupted."""
+    """Complete ones; fewer than asked for if the benchmark was interrupted."""
     steps: int
     """Measured ones of each repetition."""
     warmup: int
@@ -117,7 +115,7 @@ class BenchRow:
             if name == "phases_ms":
                 row |= {phase_key(phase): ms for phase, ms in value.items()}
             else:
-                row[FILE_KEYS.get(name, name)] = value
+                row[name] = value
         return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
 
 

@@ -4,7 +4,7 @@
 >>> from lapjoint.studies.bench import BenchPlan
 >>> from lapjoint.studies.peers import PeerPlan, measure_peers
 >>> plan = BenchPlan([scenes.build("bowl", 1000)], workers=[1, 2], iterations=[50])
->>> for row in measure_peers(PeerPlan(plan, ["pybullet", "mujoco", "rapier"])):
+>>> for row in measure_peers(PeerPlan(plan, ["mujoco", "rapier"])):
 ...     print(row.side, row.cpu_ms, row.error)
 """
 

@@ -27,7 +27,7 @@ from ...scene.shapes import StaticShape
 
 Array = NDArray[np.float64]
 
-_PEERS = {"pybullet": "PyBulletPeer", "mujoco": "MujocoPeer", "rapier": "RapierPeer", "box3d": "Box3DPeer"}
+_PEERS = {"mujoco": "MujocoPeer", "rapier": "RapierPeer", "box3d": "Box3DPeer"}
 PEER_NAMES = tuple(_PEERS)
 
 

@@ -10,7 +10,7 @@ from statistics import median
 from ..bench.rows import BenchRow
 from .error import StateError
 
-SHARED = ("scene", "iterations", "substeps", "body_count", "joint_count", "rounds", "steps", "warmup", "cores")
+SHARED = ("scene", "iterations", "substeps", "body_count", "joint_count", "repetitions", "steps", "warmup", "cores")
 """Keys of a benchmark's row that those beside it have too."""
 
 

@@ -92,6 +92,4 @@ def projected_ms(values: Mapping[str, NDArray[Any]]) -> Array | None:
         late = np.maximum(prepare - server[:, None], 0.0)
         exchanges = np.where((cpu > 0).sum(axis=1) > 1, values.get("exchanges", 0), 0)
         return np.asarray(server + (cpu - prepare + late).max(axis=1) + EXCHANGE_MS * exchanges)
-    if "wait_ms" in values and "step_ms" in values:  # of before the server's CPU time was recorded
-        return np.asarray(values["step_ms"] - values["wait_ms"] + cpu.max(axis=1))
     return None

@@ -15,7 +15,7 @@ from ...recording import Recording
 from ...recording.origin import core_count, machine, versions
 from ...system.foreign import MOST_DESCRIPTION, read_foreign
 from ...system.shortage import reason
-from ..bench.rows import FILE_KEYS, changed_params
+from ..bench.rows import changed_params
 from .plan import Part, RunPart
 
 FORMAT = 1
@@ -84,7 +84,7 @@ class PartStore:
     def _key(self, part: Part) -> dict[str, Any]:
         key = {
             "format": FORMAT,
-            "part": {"kind": part.kind, **{FILE_KEYS.get(name, name): value for name, value in asdict(part).items()}},
+            "part": {"kind": part.kind, **asdict(part)},
             "params": {"precision": self._params.precision, "runtime": self._params.runtime}
             | changed_params(self._params),
             "lapjoint": self.origin.versions["lapjoint"],

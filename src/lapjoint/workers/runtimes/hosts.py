@@ -244,9 +244,8 @@ class HostsRuntime:
 
     def _link_neighbours(self, nodes: Sequence[Node] | None = None) -> None:
         """Have hosts keep copies for each other; where one is alone, the server has all states sent."""
-        if self._params.send == "border":
-            nodes = self._cluster.nodes() if nodes is None else nodes
-            self._remote.keeps_all = not self._fleet.link_neighbours(nodes)
+        nodes = self._cluster.nodes() if nodes is None else nodes
+        self._remote.keeps_all = not self._fleet.link_neighbours(nodes)
 
     @property
     def _has_lost_a_neighbour(self) -> bool:
@@ -267,7 +266,7 @@ class HostsRuntime:
             self._blocks[5] = self._lay_out_scene()
         nodes = [node for node in self._cluster.nodes() if node.node_id not in lost]
         kept = [worker.node.node_id for worker in self._workers if worker.index not in indices]
-        chosen = place(len(indices), nodes, self._params.placement, kept)
+        chosen = place(len(indices), nodes, kept)
         there = self._fleet.hosts_on(chosen, nodes, self._blocks[:5], check_s)
         started: dict[RemoteHost, list[int]] = {}
         for index, node in zip(indices, chosen, strict=True):

@@ -19,7 +19,7 @@ from .patient import patiently, send_all
 
 SPIN_S = 200e-6
 """How long to look for an answer before going to sleep, where a core is free: a little longer than a letter to a worker
-on another machine and its answer take. To sleep and to be woken makes them take twice as long (benchmarks/links.py)."""
+on another machine and its answer take. To sleep and to be woken makes them take twice as long."""
 
 PREFIX = struct.Struct("<QQQq")
 """In front of a letter: how long the rest is, and in it the description; how many parts there are; the number."""

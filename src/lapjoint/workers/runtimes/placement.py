@@ -19,12 +19,10 @@ class Node:
     """Whether the server runs on it."""
 
 
-def place(count: int, nodes: Sequence[Node], placement: str, taken: Sequence[str] = ()) -> list[Node]:
+def place(count: int, nodes: Sequence[Node], taken: Sequence[str] = ()) -> list[Node]:
     """Nodes for `count` more workers, when those of `taken` (node ids) are there already.
 
-    spread: every node gets workers in proportion to its CPUs, so that each worker has most of a machine to itself.
-    pack: the server's node is filled first, then the next, so that few messages cross the network. With more workers
-    than CPUs the rest is spread.
+    Every node gets workers in proportion to its CPUs, so that each worker has most of a machine to itself.
     """
     order = sorted(nodes, key=lambda node: not node.is_server)
     usable = [node for node in order if node.cpu_count >= 1] or order
@@ -33,11 +31,7 @@ def place(count: int, nodes: Sequence[Node], placement: str, taken: Sequence[str
     load = {node.node_id: list(taken).count(node.node_id) for node in usable}
     found = []
     for _ in range(count):
-        free = [node for node in usable if load[node.node_id] < node.cpu_count]
-        if placement == "pack" and free:
-            chosen = free[0]
-        else:
-            chosen = min(usable, key=lambda node: (load[node.node_id] + 1) / max(node.cpu_count, 1))
+        chosen = min(usable, key=lambda node: (load[node.node_id] + 1) / max(node.cpu_count, 1))
         load[chosen.node_id] += 1
         found.append(chosen)
     return found

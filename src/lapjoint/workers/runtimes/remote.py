@@ -84,7 +84,7 @@ class RemoteStates:
         """Whether all rows are of the last step."""
         self.was_complete = True
         """Whether they were so before it."""
-        self.keeps_all = params.send == "all"
+        self.keeps_all = False
         """Whether the server has all states sent with every step, for no other has copies of them."""
         self._put_back: set[int] = set()
         self.byte_count = 0
