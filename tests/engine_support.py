@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -12,6 +12,9 @@ from lapjoint import Engine, LapjointError, Params, Scene, make_engine
 from lapjoint.engines import Support, engine_version, supports
 from lapjoint.engines.registry import load_engine
 from lapjoint.engines.support import check_support
+from lapjoint.step_tables import StepTable
+
+Table = TypeVar("Table", bound=StepTable)
 
 Kind = tuple[str, ...]
 """Engine, precision and, of an engine with several, the solver."""
@@ -19,6 +22,11 @@ BULLET: list[Kind] = [
     ("bullet", precision, solver) for solver in ("substeps", "sequential") for precision in ("float32", "float64")
 ]
 ENGINES: list[Kind] = [*BULLET, ("rapier", "float32"), ("mujoco", "float64"), ("springs", "float64")]
+
+
+def reported(engine: Any, kind: type[Table]) -> Table:
+    """What an engine reports of a kind after the steps of the last call."""
+    return next((one for one in engine.tables() if isinstance(one, kind)), kind.none())
 
 
 def params_of(kind: Kind, **more: Any) -> Params:

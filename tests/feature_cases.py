@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine_support import reported
 from lapjoint import (
     FREE,
     WORLD,
@@ -47,6 +48,10 @@ from lapjoint.engines import SleepingEngine
 from lapjoint.engines.support import ALL_JOINTS, ALL_SHAPES, FEATURES
 from lapjoint.scene.joints import Spring
 from lapjoint.scene.measures import joint_gaps
+from lapjoint.step_tables.breaks import JointBreaks
+from lapjoint.step_tables.hits import Hits
+from lapjoint.step_tables.sensor_events import SensorEvents
+from lapjoint.step_tables.touches import TouchReports
 
 Start = Callable[..., Engine]
 """`start(scene, **params)`: an engine with every body active; an error where the engine refuses the scene."""
@@ -183,7 +188,7 @@ def springs(start: Start) -> None:
 def breaks(start: Start) -> None:
     engine: Any = start(hanging(Fixed(breaks=Breaks(force=1.0))))
     engine.step(50)
-    assert engine.breaks().joint.tolist() == [0]
+    assert reported(engine, JointBreaks).joint.tolist() == [0]
     assert engine.get_states()[0, 2] < -0.01
 
 
@@ -247,7 +252,7 @@ def hits(start: Start) -> None:
     scene.add_body(Sphere(0.5), (0.0, 0.0, 0.6), hit_impulse=1.0, linear_velocity=(0.0, 0.0, -5.0))
     engine: Any = start(scene)
     engine.step(50)
-    assert engine.hits().bodies.tolist()[0] == [0, -1]
+    assert reported(engine, Hits).bodies.tolist()[0] == [0, -1]
 
 
 def touches(start: Start) -> None:
@@ -255,7 +260,7 @@ def touches(start: Start) -> None:
     scene.add_body(Sphere(0.5), (0.0, 0.0, 0.51), touch_events=True)
     engine: Any = start(scene)
     engine.step(50)
-    assert len(engine.touches().bodies)
+    assert len(reported(engine, TouchReports).bodies)
 
 
 def joint_forces(start: Start) -> None:
@@ -282,7 +287,7 @@ def sensors(start: Start) -> None:
     engine: Any = start(scene)
     engine.watch_sensors(np.empty((0, 2), np.int32))
     engine.step(300)
-    assert engine.sensor_events().pair.tolist()[0] == [0, 0]
+    assert reported(engine, SensorEvents).pair.tolist()[0] == [0, 0]
 
 
 def no_sensors(start: Start) -> None:

@@ -40,9 +40,15 @@ struct StepMeasures {
 
 // A joint that broke in a step, or would have.
 struct JointBreak {
-  int step;  // of those taken at once
-  int joint;
+  double step;  // of those taken at once
+  double joint;
   double force, torque;  // N, N m: what it did in the step, in the mean
+};
+
+// A joint whose counted angle is next to other half turns than before.
+struct HalfTurns {
+  double step;  // the last of those taken at once
+  double joint, half_turns;
 };
 
 // A contact that did as much in a step as one of its bodies wants to have reported.
@@ -226,7 +232,7 @@ class SubstepWorld {
   void read_half_turns(const int* joint_ids, int count, int* half_turns) const;
   void set_half_turns(const int* joint_ids, int count, const int* half_turns);
   // Joints that are here whose half turns are others than when this was last asked for, or set, ascending.
-  std::vector<int> take_turned();
+  std::vector<HalfTurns> take_turned();
 
   // Of every step since `forget_measures`, without a limit.
   const std::vector<StepMeasures>& measures() const { return measures_; }

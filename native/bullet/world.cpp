@@ -717,7 +717,7 @@ const std::vector<PointReading>& BulletWorld::contact_points() const {
 void BulletWorld::break_overloaded(double timestep) {
   for (const SubstepWorld::Overload& one : substeps_->find_overloads(btScalar(timestep))) {
     if (one.is_reported) broke_.push_back(one.found);
-    if (breaks_) break_joint(one.found.joint);
+    if (breaks_) break_joint(static_cast<int>(one.found.joint));
   }
 }
 

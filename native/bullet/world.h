@@ -220,7 +220,7 @@ class BulletWorld {
   void set_half_turns(const int* joint_ids, int count, const int* half_turns) {
     if (substeps_) substeps_->set_half_turns(joint_ids, count, half_turns);
   }
-  std::vector<int> take_turned() { return substeps_ ? substeps_->take_turned() : std::vector<int>(); }
+  std::vector<HalfTurns> take_turned() { return substeps_ ? substeps_->take_turned() : std::vector<HalfTurns>(); }
 
   // Joints that are broken, and no others: they hold nothing, and their bodies may touch. A joint that breaks does so
   // by itself after the step that was too much for it, unless `set_breaks` says otherwise: then it is only reported.

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine_support import ENGINES, Kind, Make, is_installed
+from engine_support import ENGINES, Kind, Make, is_installed, reported
 from lapjoint import WORLD, Ball, Box, Cylinder, Distance, Drive, Gear, Hinge, LapjointError, Motor, Scene, Slider
 from lapjoint.engines import DrivingEngine
 from lapjoint.scene.joints import counted_angles
+from lapjoint.step_tables.half_turns import HalfTurns
 
 Z = (0.0, 0.0, 1.0)
 AT = (0.0, 0.0, 0.0)
@@ -65,8 +66,9 @@ def test_turns_are_counted_and_part_of_the_state(make: Make, start: Make) -> Non
     engine.step(80)
     (half_turns,) = driving(engine).joint_turns([0])
     assert half_turns >= 2
-    assert [array.tolist() for array in driving(engine).turned()] == [[0], [half_turns]]
-    assert len(driving(engine).turned()[0]) == 0
+    turned = reported(engine, HalfTurns)
+    assert (turned.joint.tolist(), turned.half_turns.tolist()) == ([0], [half_turns])
+    assert len(reported(engine, HalfTurns)) == 0
     other = make(scene)
     other.restore(engine.state())
     assert driving(other).joint_turns([0]) == [half_turns]

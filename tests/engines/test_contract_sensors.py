@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine_support import ENGINES, Kind, is_installed, params_of, supports_of
+from engine_support import ENGINES, Kind, is_installed, params_of, reported, supports_of
 from lapjoint import Box, Scene, Sphere, make_engine
 from lapjoint.engines import SensorEngine
 from lapjoint.queries import SensorSet
+from lapjoint.step_tables.sensor_events import SensorEvents
 
 HAVE_IT = [kind for kind in ENGINES if is_installed(kind[0]) and "sensors" in supports_of(kind[0]).features]
 ENTER, LEAVE = 0, 1
@@ -47,9 +48,9 @@ def test_events_of_many_steps_are_those_of_single_looks(kind: Kind) -> None:
         before = now
     engine.watch_sensors([*inside.tolist(), (1, 4)])
     engine.step(60)
-    events = engine.sensor_events().ordered()
+    events = reported(engine, SensorEvents).ordered()
     assert [(s, *p, k) for s, p, k in zip(*(c.tolist() for c in vars(events).values()), strict=True)] == expected
     assert len(expected) > 12
     engine.watch_sensors(None)
     engine.step(5)
-    assert len(engine.sensor_events()) == 0
+    assert len(reported(engine, SensorEvents)) == 0

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from lapjoint.arrays.packing import pack_arrays
+from lapjoint.step_tables import TABLES, StepTable
 from lapjoint.workers import codec, messages
 from lapjoint.workers.messages import MESSAGES, RemoteCommand, RemoteReply, StepCommand, StepReply, WorkerFailure
 
@@ -28,12 +29,25 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 
 @st.composite
+def tables(draw: st.DrawFn) -> tuple[StepTable, ...]:
+    """Of some kinds, with as many rows in each column."""
+    found = []
+    for kind in draw(st.lists(st.sampled_from(list(TABLES.values())), unique=True)):
+        count = draw(st.integers(1, 5))
+        columns = [(one.metadata["dtype"], (count, *one.metadata["shape"])) for one in fields(kind)]
+        found.append(kind(*(draw(arrays.arrays(*column)) for column in columns)))
+    return tuple(found)
+
+
+@st.composite
 def random_messages(draw: st.DrawFn, kind: type) -> Any:
     values = {}
     for field in fields(kind):
         if field.metadata:
             shape = (draw(st.integers(0, 9)), *field.metadata["shape"])
             values[field.name] = draw(arrays.arrays(field.metadata["dtype"], shape))
+        elif field.name == "tables":
+            values[field.name] = draw(tables())
         elif str(field.type) in VALUES:
             values[field.name] = draw(VALUES[str(field.type)])
         else:  # another message
@@ -46,6 +60,8 @@ def random_messages(draw: st.DrawFn, kind: type) -> Any:
 def equal(a: Any, b: Any) -> bool:
     if isinstance(b, np.ndarray):
         return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())  # NaN and -0 too
+    if isinstance(b, tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
     if is_dataclass(b):
         return type(a) is type(b) and all(equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(b))
     return type(a) is type(b) and repr(a) == repr(b)

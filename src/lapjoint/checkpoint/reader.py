@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays.state import Arrays, PartState, unflatten
-from ..engines import Hits, JointBreaks
 from ..errors import LapjointError, PenetrationWarning, WorkerError, shortened
 from ..params import Params
 from ..recording.origin import versions
@@ -20,9 +19,9 @@ from ..scene.field_functions import FieldFunction
 from ..scene.living import NEVER, STEPS, Life
 from ..scene.motions import pack_motions
 from ..server.drives import NOTHING
-from ..server.step_log import StepLog
-from ..server.touches import TouchLog
+from ..server.step_reports import StepReports
 from ..simulation import OF_RUNTIME, Simulation
+from ..step_tables.sensor_events import SensorEvents
 from .check import check_description, check_parts
 from .in_rounds import is_in_rounds, params_of_rounds, parts_of_rounds
 from .layout import checkpoint_files, read_checkpoint
@@ -65,11 +64,9 @@ class Checkpoint:
             else:
                 self._parts = unflatten(self._arrays, description["parts"])
             if "breaks" not in self._parts:  # of before joints could break
-                self._parts["breaks"] = StepLog(JointBreaks).state()
                 self._parts["commands"].arrays["broken"] = np.empty(0, np.int32)
-            if "hits" not in self._parts:  # of before they were reported
-                self._parts["hits"] = StepLog(Hits).state()
-            self._parts.setdefault("touches", TouchLog().state())  # the same
+            for name, part in StepReports({SensorEvents: SensorEvents.none}).parts().items():
+                self._parts.setdefault(name, part.state())  # of before they were reported
             self._parts.setdefault("kinematic", PartState(pack_motions({})))  # of before bodies could be
             self._parts.setdefault("drives", PartState(dict(NOTHING)))  # of before there were
             self.params = Params.stored(description["params"])

@@ -12,25 +12,22 @@ from .base import (
     Engine,
     FieldEngine,
     GrowingEngine,
-    HitEngine,
     KinematicEngine,
     Mail,
     NeighbourEngine,
+    ReportingEngine,
     SensorEngine,
     SleepingEngine,
     SubstepEngine,
-    SurgeEngine,
 )
 from .inertias import check_inertias
-from .readings import ContactPoints, ReadingEngine, TouchEngine
+from .readings import ContactPoints, ReadingEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, make_worker_engine, supports
 from .state import EngineState, join_states
-from .step_tables import SENSOR_KINDS, Hits, JointBreaks, SensorEvents, StepTable, Surges, TouchReports
 from .support import Support
 
 __all__ = [
     "CONTACT_MARGIN",
-    "SENSOR_KINDS",
     "STEP_MEASURES",
     "BreakingEngine",
     "ContactPoints",
@@ -41,23 +38,15 @@ __all__ = [
     "EngineState",
     "FieldEngine",
     "GrowingEngine",
-    "HitEngine",
-    "Hits",
-    "JointBreaks",
     "KinematicEngine",
     "Mail",
     "NeighbourEngine",
     "ReadingEngine",
+    "ReportingEngine",
     "SensorEngine",
-    "SensorEvents",
     "SleepingEngine",
-    "StepTable",
     "SubstepEngine",
     "Support",
-    "SurgeEngine",
-    "Surges",
-    "TouchEngine",
-    "TouchReports",
     "check_engines",
     "check_inertias",
     "engine_names",

@@ -19,8 +19,8 @@ from ..params import Params
 from ..scene import Scene
 from ..scene.fields import GivenField
 from ..scene.motions import GivenMotion
+from ..step_tables import StepTable
 from .state import EngineState
-from .step_tables import Hits, JointBreaks, SensorEvents, Surges
 from .support import Support
 
 Array = NDArray[np.float64]
@@ -207,11 +207,12 @@ class SubstepEngine(Protocol):
 
 
 @runtime_checkable
-class SurgeEngine(Protocol):
-    """What an engine offers besides that keeps account of energy."""
+class ReportingEngine(Protocol):
+    """What an engine offers besides that reports events of single steps."""
 
-    def surges(self) -> Surges:
-        """Energy that came from nowhere in the steps of the last call."""
+    def tables(self) -> list[StepTable]:
+        """What is reported of the steps of the last call, of each kind one table, where it has rows. Of a contact or
+        joint between two workers, the first of them reports, unless the kind is one that several may report."""
         ...
 
 
@@ -254,12 +255,8 @@ class BreakingEngine(Protocol):
         ...
 
     def set_breaks(self, breaks: bool) -> None:
-        """Whether a joint that a step was too much for breaks before the next one. If not, it is only reported."""
-        ...
-
-    def breaks(self) -> JointBreaks:
-        """Joints that broke, or would have, in the steps of the last call. One between two workers is reported by the
-        first of them."""
+        """Whether a joint that a step was too much for breaks before the next one. If not, it is only reported, as
+        JointBreaks; so it is in any case."""
         ...
 
 
@@ -296,10 +293,6 @@ class DrivingEngine(Protocol):
         """Have the angles of these joints, which are counted, be next to so many half turns."""
         ...
 
-    def turned(self) -> tuple[Ids, Ids]:
-        """Joints whose half turns are others than when this was last asked for, or set; and the half turns."""
-        ...
-
 
 @runtime_checkable
 class FieldEngine(Protocol):
@@ -315,28 +308,15 @@ class FieldEngine(Protocol):
 
 
 @runtime_checkable
-class HitEngine(Protocol):
-    """What an engine offers besides that reports hits (feature "hits")."""
-
-    def hits(self) -> Hits:
-        """Contacts that did as much as the lower of their bodies' `hit_impulse`, in the steps of the last call. One
-        between two workers is reported by the first of them."""
-        ...
-
-
-@runtime_checkable
 class SensorEngine(Protocol):
     """What an engine offers besides that finds who enters sensors (feature "sensors"). Without it the server looks
     after every step, and workers take steps one by one."""
 
     def watch_sensors(self, inside: ArrayLike | None) -> None:
         """In the next call of `step`, find who enters and leaves; these pairs of a sensor and a body, (n, 2), are
-        inside already, ascending. Those of bodies that are not active are left alone. None: find nothing."""
-        ...
-
-    def sensor_events(self) -> SensorEvents:
-        """Of active bodies in the steps of the last call: who overlaps a sensor at the end of a step and did not at the
-        end of the one before, and the other way round."""
+        inside already, ascending. Those of bodies that are not active are left alone. None: find nothing. SensorEvents
+        has, of active bodies, who overlaps a sensor at the end of a step and did not at the end of the one before, and
+        the other way round."""
         ...
 
 

@@ -36,21 +36,20 @@ from ..scene.motions import POSE_SIZE, GivenMotion
 from ..scene.shapes import STATIC_ONLY, StaticShape
 from ..scene.thickness import thickness
 from ..scene.titles import body_titles
+from ..step_tables import TABLES, StepTable
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids, Mail
 from .bullet_module import check_built, load_bullet
 from .readings import ContactPoints
 from .springs import check_springs
 from .state import EngineState
-from .step_tables import Hits, JointBreaks, SensorEvents, Surges, TouchReports
 from .support import (
     ALL_JOINTS,
     Support,
     check_bonds_are_direct,
     check_joints_of_solver,
     check_nothing_moves,
-    first_with_hits,
-    first_with_touches,
+    check_reports,
 )
 
 if TYPE_CHECKING:
@@ -102,10 +101,7 @@ class BulletEngine:
         only = f"which only the solver substeps has, and solver is {params.solver}"
         check_nothing_moves(scene, only.removeprefix("which "))
         check_joints_of_solver(scene, params.solver)
-        if (body := first_with_hits(scene)) is not None:
-            raise LapjointError(f"{body} has a hit_impulse, {only}")
-        if (body := first_with_touches(scene)) is not None:
-            raise LapjointError(f"{body}, {only}")
+        check_reports(scene, params, (), only)
         if params.keep_forces:
             raise LapjointError(f"keep_forces is on, {only}")
         if params.sleep:
@@ -553,37 +549,14 @@ class BulletEngine:
             raise LapjointError(f"joint {ids[0]} counts no turns")
         self._call(self._world.set_half_turns, ids, numbers)
 
-    def turned(self) -> tuple[Ids, Ids]:
-        ids = np.array(self._world.take_turned(), np.int32)
-        return ids, self.joint_turns(ids)
-
     def set_broken(self, joint_ids: ArrayLike) -> None:
         self._call(self._world.set_broken, as_ids(joint_ids))
 
     def set_breaks(self, breaks: bool) -> None:
         self._world.set_breaks(breaks)
 
-    def breaks(self) -> JointBreaks:
-        rows = self._world.breaks()
-        if not rows:
-            return JointBreaks.none()
-        step, joint, force, torque = zip(*rows, strict=True)
-        return JointBreaks(np.array(step, np.int32), np.array(joint, np.int32), np.array([force, torque]).T.copy())
-
-    def hits(self) -> Hits:
-        rows = self._world.hits()
-        step, bodies = rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32)
-        return Hits(step, bodies, rows[:, 3].copy(), rows[:, 4:7].copy(), rows[:, 7:].copy())
-
-    def surges(self) -> Surges:
-        rows = self._world.surges()
-        step, body, island = (rows[:, column].astype(np.int32) for column in range(3))
-        return Surges(step, body, island, rows[:, 3].copy(), rows[:, 4].copy())
-
-    def touches(self) -> TouchReports:
-        rows = self._world.touches()
-        step, bodies, kind = rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32), rows[:, 3].astype(np.uint8)
-        return TouchReports(step, bodies, kind, rows[:, 4].copy())
+    def tables(self) -> list[StepTable]:
+        return [TABLES[name].from_rows(rows) for name, rows in self._world.tables().items()]
 
     def contact_points(self) -> ContactPoints:
         rows = self._world.contact_points()
@@ -601,10 +574,6 @@ class BulletEngine:
             self._world.ignore_sensors()
         else:
             self._world.watch_sensors(np.ascontiguousarray(inside, np.int32).reshape(-1, 2))
-
-    def sensor_events(self) -> SensorEvents:
-        rows = self._world.sensor_events()
-        return SensorEvents(rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32), rows[:, 3].astype(np.uint8))
 
     def substep_overlap(self) -> float:
         """The deepest overlap of a contact that the last step left in any worker [m]; 0 without a tolerance."""

@@ -1,24 +1,26 @@
 """What server and workers send each other: one dataclass per message, named fields, no transport.
 
-A field is an array of a declared type, empty unless given; or a number, a text, or another message. `codec.py` turns
-any of them into bytes.
+A field is an array of a declared type, empty unless given; or a number, a text, another message, or step tables.
+`codec.py` turns any of them into bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import STEP_MEASURES, Contacts, Hits, JointBreaks, SensorEvents, Surges, TouchReports
+from ..engines import STEP_MEASURES, Contacts
 from ..scene.motions import POSE_SIZE
+from ..step_tables import StepTable
 
 Ids = NDArray[np.int32]
 Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
+Table = TypeVar("Table", bound=StepTable)
 
 
 def _array(dtype: Any, *shape: int, narrow: bool = False) -> Any:
@@ -157,34 +159,8 @@ class StepReply:
     """Of these, bodies that sleep."""
     step_measures: Array = _array(np.float64, len(STEP_MEASURES))
     """A row for each step, where the engine measures them."""
-    broke_step: Ids = _array(np.int32)
-    """Joints that broke, as in engines.JointBreaks."""
-    broke_joint: Ids = _array(np.int32)
-    broke_load: Array = _array(np.float64, 2)
-    turned: Ids = _array(np.int32)
-    """Joints whose counted angles are next to other half turns than before."""
-    half_turns: Ids = _array(np.int32)
-    hit_step: Ids = _array(np.int32)
-    """Contacts that hit, as in engines.Hits."""
-    hit_bodies: Ids = _array(np.int32, 2)
-    hit_impulse: Array = _array(np.float64)
-    hit_point: Array = _array(np.float64, 3)
-    hit_normal: Array = _array(np.float64, 3)
-    touch_step: Ids = _array(np.int32)
-    """Bodies that touch, as in engines.TouchReports."""
-    touch_bodies: Ids = _array(np.int32, 2)
-    touch_kind: Bytes = _array(np.uint8)
-    touch_speed: Array = _array(np.float64)
-    sensed_step: Ids = _array(np.int32)
-    """Bodies that entered sensors and left them, as in engines.SensorEvents."""
-    sensed_pair: Ids = _array(np.int32, 2)
-    sensed_kind: Bytes = _array(np.uint8)
-    surge_step: Ids = _array(np.int32)
-    """Energy that came from nowhere, as in engines.Surges."""
-    surge_body: Ids = _array(np.int32)
-    surge_island: Ids = _array(np.int32)
-    surge_energy: Array = _array(np.float64)
-    surge_limit: Array = _array(np.float64)
+    tables: tuple[StepTable, ...] = ()
+    """What is reported of single steps: of each kind one table, where it has rows."""
     fallback_count: int = 0
     """Groups of bodies that a direct solver left to sweeps."""
     substeps: int = 0
@@ -200,25 +176,9 @@ class StepReply:
     def contacts(self) -> Contacts:
         return Contacts(self.contact_bodies, self.contact_point_count, self.contact_depth)
 
-    @property
-    def breaks(self) -> JointBreaks:
-        return JointBreaks.within(self, "broke")
-
-    @property
-    def hits(self) -> Hits:
-        return Hits.within(self, "hit")
-
-    @property
-    def touches(self) -> TouchReports:
-        return TouchReports.within(self, "touch")
-
-    @property
-    def sensed(self) -> SensorEvents:
-        return SensorEvents.within(self, "sensed")
-
-    @property
-    def surges(self) -> Surges:
-        return Surges.within(self, "surge")
+    def table(self, kind: type[Table]) -> Table:
+        """Its rows of a kind."""
+        return next((one for one in self.tables if isinstance(one, kind)), kind.none())
 
     def with_contacts(self, kept: NDArray[np.bool_]) -> StepReply:
         """The same with these of its contacts alone."""

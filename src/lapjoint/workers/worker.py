@@ -20,25 +20,17 @@ from ..engines import (
     EngineState,
     FieldEngine,
     GrowingEngine,
-    HitEngine,
-    Hits,
-    JointBreaks,
     KinematicEngine,
     NeighbourEngine,
+    ReportingEngine,
     SensorEngine,
-    SensorEvents,
     SleepingEngine,
     SubstepEngine,
-    SurgeEngine,
-    Surges,
-    TouchEngine,
-    TouchReports,
     make_worker_engine,
 )
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
 from ..scene import Scene
-from ..scene.joints import counts_turns
 from ..scene.motions import unpack_motions
 from ..scene.titles import body_titles
 from .engine_states import StateParts
@@ -69,7 +61,6 @@ UNKNOWN = np.array([-1], np.int32)
 
 MOST_CONTACTS = 100
 """Contacts of a reply for each body of the scene, at most: more would not fit, and are fetched in parts."""
-NOBODY = np.empty(0, np.int32)
 NOT_MEASURED = np.empty((0, len(STEP_MEASURES)))
 
 
@@ -89,13 +80,9 @@ class Worker:
         self._moved: Ids | None = None  # in the last step; None: it is not known who did
         self._sensing = self._engine if isinstance(self._engine, SensorEngine) else None
         self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
-        self._hitting: HitEngine | None = None
-        self._touching: TouchEngine | None = None
-        self._counting: DrivingEngine | None = None
         self._kinematic = self._engine if scene.motions and isinstance(self._engine, KinematicEngine) else None
         self._driving = self._engine if isinstance(self._engine, DrivingEngine) else None
-        self._surging = self._engine if isinstance(self._engine, SurgeEngine) else None
-        self._note_wishes()
+        self._reporting = self._engine if isinstance(self._engine, ReportingEngine) else None
         self._in_fields = self._engine if scene.fields and isinstance(self._engine, FieldEngine) else None
         self._states = states
         self._worker_states = worker_states
@@ -224,17 +211,6 @@ class Worker:
             raise WorkerError(f"worker {self.index}: its engine takes no more bodies")
         self._engine.grow()
         self._active = grown(self._active, self._scene.body_count, False)
-        self._note_wishes()
-
-    def _note_wishes(self) -> None:
-        """Ask the engine, after a step, only for what somebody in the scene wants to have reported."""
-        engine, bodies = self._engine, self._scene.bodies
-        if isinstance(engine, HitEngine) and np.isfinite(bodies.hit_impulse).any():
-            self._hitting = engine
-        if isinstance(engine, TouchEngine) and (bodies.touch_events.any() or np.isfinite(bodies.hit_speed).any()):
-            self._touching = engine
-        if self._driving is not None and counts_turns(self._scene.joints).any():
-            self._counting = self._driving
 
     def step_with_neighbours(self) -> bool:
         """Take the steps together with all other workers. False: one is abandoned."""
@@ -266,12 +242,6 @@ class Worker:
         self._contacts = engine.contacts()  # now, for to prepare the next step finds others
         lists_contacts = command.contacts and len(self._contacts) <= MOST_CONTACTS * self._scene.body_count
         contacts = self._contacts if lists_contacts else Contacts.none()
-        broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
-        hits = self._hitting.hits() if self._hitting else Hits.none()
-        touches = self._touching.touches() if self._touching else TouchReports.none()
-        sensed = self._sensing.sensor_events() if self._sensing and self._senses else SensorEvents.none()
-        surges = self._surging.surges() if self._surging else Surges.none()
-        turned, half_turns = self._counting.turned() if self._counting else (NOBODY, NOBODY)
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
             contacts.bodies,
@@ -286,13 +256,7 @@ class Worker:
             fallback_count=self._direct.fallback_count() if self._direct else 0,
             sleeping_count=self._sleeping.sleeping_count() if self._sleeping else 0,
             substeps=self._in_substeps.substep_count() if self._in_substeps else 0,
-            **broke.named("broke"),
-            **hits.named("hit"),
-            **touches.named("touch"),
-            **sensed.named("sensed"),
-            **surges.named("surge"),
-            turned=turned,
-            half_turns=half_turns,
+            tables=tuple(self._reporting.tables()) if self._reporting else (),
             step_measures=self._in_substeps.step_measures() if self._in_substeps else NOT_MEASURED,
             prepare_cpu_s=self._prepare_cpu_s,
             waited_s=self._waited_s,

@@ -17,10 +17,11 @@ from ...algorithms.ownership import choose_migrations, cut_share, owners
 from ...arrays.growing import grown
 from ...arrays.pages import trim
 from ...arrays.state import PartState
-from ...engines import EngineState, Hits, JointBreaks, TouchReports, join_states
+from ...engines import EngineState, join_states
 from ...engines.bullet import BulletEngine
 from ...errors import WorkerError
 from ...params import Params
+from ...step_tables import StepTable
 from ...workers.messages import NeighbourCommand, StepCommand, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..last_contacts import fetch_contacts
@@ -28,6 +29,7 @@ from ..profile import StepProfile
 from ..repartition import PlannedPartition, with_newer
 from ..weights import OverlapWeights
 from .base import Decision, Meanwhile, Migration, ServerWork, Situation
+from .combined import combined_tables
 from .structures import Structures
 from .turns import check_turns, pair_turns
 
@@ -255,14 +257,8 @@ class Tight:
         if now.params.validate:
             self._validate_ghosts(now)
 
-    def breaks(self, now: Situation) -> JointBreaks:
-        return JointBreaks.joined(reply.breaks for reply in now.replies)
-
-    def hits(self, now: Situation) -> Hits:
-        return Hits.joined(reply.hits for reply in now.replies)
-
-    def touches(self, now: Situation) -> TouchReports:
-        return TouchReports.joined(reply.touches for reply in now.replies)
+    def tables(self, now: Situation) -> list[StepTable]:
+        return combined_tables(now.replies)
 
     def add_bodies(self, workers: Ids) -> None:
         first = len(self._owner)
