@@ -51,6 +51,7 @@ from lapjoint.scene.measures import joint_gaps
 from lapjoint.step_tables.breaks import JointBreaks
 from lapjoint.step_tables.hits import Hits
 from lapjoint.step_tables.sensor_events import SensorEvents
+from lapjoint.step_tables.slides import Slides
 from lapjoint.step_tables.touches import TouchReports
 
 Start = Callable[..., Engine]
@@ -261,6 +262,18 @@ def touches(start: Start) -> None:
     engine: Any = start(scene)
     engine.step(50)
     assert len(reported(engine, TouchReports).bodies)
+
+
+def slides(start: Start) -> None:
+    """A box that is pushed by more than friction holds."""
+    scene = ground()
+    scene.add_body(Box((1.0, 1.0, 1.0)), (0.0, 0.0, 0.5), mass=1.0)
+    engine: Any = start(scene, slide_speed=0.1)
+    engine.step(20)
+    assert len(reported(engine, Slides)) == 0
+    engine.add_forces([0], [(2000.0, 0.0, 0.0)])
+    engine.step()
+    assert reported(engine, Slides).bodies.tolist() == [[0, -1]]
 
 
 def joint_forces(start: Start) -> None:
@@ -523,6 +536,7 @@ CASES: dict[str, Case] = {
     "ball limits": Case(ball_limits),
     "counted angles": Case(counted_angles),
     "hits": Case(hits),
+    "slides": Case(slides),
     "touches": Case(touches),
     "joint forces": Case(joint_forces),
     "contact impulses": Case(contact_impulses),

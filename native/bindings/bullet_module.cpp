@@ -71,6 +71,7 @@ nb::typed<nb::dict, nb::str, Table> tables_of(BulletWorld& world) {
   add("breaks", world.breaks());
   add("hits", world.hits());
   add("touch_reports", world.touches());
+  add("slides", world.slides());
   add("surges", world.surges());
   add("half_turns", world.take_turned());
   if (world.sensors() && world.sensors()->watches()) add("sensor_events", world.sensors()->events());
@@ -313,7 +314,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("has_neighbours", &WorldSettings::has_neighbours)
       .def_rw("timestep", &WorldSettings::timestep)
       .def_rw("keep_forces", &WorldSettings::keep_forces)
-      .def_rw("finds_surges", &WorldSettings::finds_surges);
+      .def_rw("finds_surges", &WorldSettings::finds_surges)
+      .def_rw("slide_speed", &WorldSettings::slide_speed);
 
   nb::class_<ShapeDefinition>(m, "ShapeDefinition")
       .def(nb::init<>())

@@ -55,6 +55,7 @@ BulletWorld::BulletWorld(const WorldSettings& settings)
     own.push_speed /= Real(settings.length_unit);
     own.bounce_speed /= Real(settings.length_unit);
     substeps_ = std::make_unique<SubstepWorld>(own, settings.length_unit, settings.mass_unit);
+    substeps_->set_slide_speed(settings.slide_speed);
     solver_ = std::make_unique<OpenSolver>();  // the world wants one
   } else {
     solver_ = make_solver(settings.solver, settings.solver_rows);
@@ -693,6 +694,11 @@ void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxe
 const std::vector<Touch>& BulletWorld::touches() const {
   static const std::vector<Touch> none;
   return substeps_ ? substeps_->touches() : none;
+}
+
+const std::vector<Slide>& BulletWorld::slides() const {
+  static const std::vector<Slide> none;
+  return substeps_ ? substeps_->slides() : none;
 }
 
 void BulletWorld::joint_forces(const int* joint_ids, int count, double* forces) const {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -59,6 +60,8 @@ struct WorldSettings {
   double timestep = 0;          // s, of the steps that `clearances` look ahead by; 0: they do not
   bool keep_forces = false;     // of the last step of a call, to be read; with the substep solver
   bool finds_surges = true;     // with the substep solver
+  // m/s: contacts that start to slide faster than this are found, with the substep solver; infinite: none.
+  double slide_speed = std::numeric_limits<double>::infinity();
 };
 
 // The scene's body table, column by column; owned by the scene.
@@ -233,6 +236,7 @@ class BulletWorld {
   const std::vector<Hit>& hits() const { return hits_; }
   const std::vector<Surge>& surges() const { return surges_; }
   const std::vector<Touch>& touches() const;
+  const std::vector<Slide>& slides() const;
   // Of the last step, with `keep_forces`; of a joint that is not here or did not exist in it, zeros. `forces` is
   // count x 6.
   void joint_forces(const int* joint_ids, int count, double* forces) const;

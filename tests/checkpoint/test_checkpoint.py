@@ -446,6 +446,7 @@ PARTS = {
     "life": ("scene",),
     "breaks": ("_kind", "_tables"),
     "hits": ("_kind", "_tables"),
+    "slides": ("_kind", "_tables"),
     "touches": ("_log", "_touching"),
     "kinematic": ("_scene", "_timestep", "changed"),
     "drives": (

@@ -43,6 +43,7 @@ OF_RUN = [
     "--precision",
     "--solver",
     "--sleep",
+    "--slide-speed",
     "--substeps",
     "--tolerance",
     "--max-substeps",
@@ -104,7 +105,7 @@ def test_the_help_of_run_is_grouped_and_short() -> None:
     text = page("run")
     titles = re.findall(r"╭─ (.+?) ─", text)
     assert titles == ["Arguments", *(group.title for group in GROUPS), "Live view", "Options"]
-    assert len(text.splitlines()) <= 160
+    assert len(text.splitlines()) <= 162
     assert text.splitlines()[0].endswith("run [OPTIONS] SCENE")
 
 

@@ -241,6 +241,7 @@ class BulletEngine:
         settings.timestep = self._timestep
         settings.keep_forces = params.keep_forces
         settings.finds_surges = params.on_surge != "ignore"
+        settings.slide_speed = params.slide_speed or np.inf
         settings.has_neighbours = params.coupling == "tight" and params.solver == "substeps"
         return settings
 
