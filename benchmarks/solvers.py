@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from lapjoint import Box, Params, Plane, Scene, Simulation, make_engine, scenes
+from lapjoint.scene.measures import joint_gaps
 from lapjoint.scenes import cable
 from lapjoint.server.partition import write_partition
 
@@ -107,10 +108,11 @@ def run_engine(case: str, scene: Scene, solver: str, precision: str, steps: int)
         start = time.thread_time()
         engine.step()
         times.append(1e3 * (time.thread_time() - start))
-        residuals.append(engine.residual())
-        fallbacks.append(engine.fallback_count())  # type: ignore[attr-defined]
+        report = engine.report()
+        residuals.append(report.residual)
+        fallbacks.append(report.fallback_count)
         if 2 * step >= steps and scene.joint_count:
-            gap = max(gap, float(engine.joint_gaps()[1].max()))
+            gap = max(gap, float(joint_gaps(scene, engine.get_states(), np.arange(scene.joint_count)).max()))
     return {
         "case": case,
         "solver": solver,

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from .base import (
     CONTACT_MARGIN,
-    STEP_MEASURES,
-    BreakingEngine,
     Contacts,
-    DirectEngine,
-    DrivingEngine,
     Engine,
-    FieldEngine,
-    GrowingEngine,
-    KinematicEngine,
     Mail,
     NeighbourEngine,
-    ReportingEngine,
-    SensorEngine,
-    SleepingEngine,
-    SubstepEngine,
+    PreparingEngine,
 )
+from .changes import STEP_MEASURES, Changes, DriveTargets, HalfTurnsSet, StepReport
 from .inertias import check_inertias
 from .readings import ContactPoints, ReadingEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, make_worker_engine, supports
@@ -29,23 +20,18 @@ from .support import Support
 __all__ = [
     "CONTACT_MARGIN",
     "STEP_MEASURES",
-    "BreakingEngine",
+    "Changes",
     "ContactPoints",
     "Contacts",
-    "DirectEngine",
-    "DrivingEngine",
+    "DriveTargets",
     "Engine",
     "EngineState",
-    "FieldEngine",
-    "GrowingEngine",
-    "KinematicEngine",
+    "HalfTurnsSet",
     "Mail",
     "NeighbourEngine",
+    "PreparingEngine",
     "ReadingEngine",
-    "ReportingEngine",
-    "SensorEngine",
-    "SleepingEngine",
-    "SubstepEngine",
+    "StepReport",
     "Support",
     "check_engines",
     "check_inertias",

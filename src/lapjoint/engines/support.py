@@ -52,7 +52,7 @@ JOINT_FEATURES = (
     "motors",
     "springs",
     "breaks",
-    "drives",  # DrivingEngine
+    "drives",  # with targets: Changes.drive_targets
     "joint friction",
     "ball limits",  # swing and twist
     "counted angles",  # limits and targets beyond half a turn
@@ -61,25 +61,25 @@ OF_SUBSTEPS = ("breaks", "drives", "joint friction", "ball limits", "counted ang
 """Features of joints that, of Bullet's solvers, only that in substeps has."""
 FEATURES = (
     *JOINT_FEATURES,
-    *STEP_TABLES,  # ReportingEngine: hits, touches and what else is reported of single steps
+    *STEP_TABLES,  # what StepReport.tables has, where scenes or parameters ask for it
     "joint forces",  # ReadingEngine: Params.keep_forces keeps what joints did in a step
     "contact impulses",  # and what contacts did
-    "sensors",  # SensorEngine: who enters sensors is found in every step of many that are taken at once
+    "sensors",  # Changes.senses: who enters sensors is found in every step of many that are taken at once
     "groups",  # groups and masks
     "part groups",  # groups and masks of parts of compounds
     "part materials",  # materials of parts of compounds
     "combine rules",  # of friction and restitution, other than the geometric mean
-    "fields",  # force fields of the scene: engines.FieldEngine
-    "kinematic bodies",  # static bodies that move, or whose surfaces do: engines.KinematicEngine
+    "fields",  # force fields of the scene
+    "kinematic bodies",  # static bodies that move, or whose surfaces do: Changes.motions
     "restitution",
     "rolling friction",
-    "sleep",  # SleepingEngine: Params.sleep leaves bodies at rest alone
+    "sleep",  # Params.sleep leaves bodies at rest alone
     "iterations",  # fewer or more of them give another result; else they are a limit at most
-    "residual",  # Engine.residual reports it, and Params.residual_threshold ends sweeps early
-    "warm start",  # contacts start from their last impulses, and clear_contacts drops these
+    "residual",  # StepReport.residual has it, and Params.residual_threshold ends sweeps early
+    "warm start",  # contacts start from their last impulses, and Changes.forgets_contacts drops these
     "contact cache",  # Engine.state has all that the next step depends on, not states alone
-    "added bodies",  # Engine.grow: a running scene gets more bodies and joints
-    "direct solvers",  # Params.solver dantzig and lemke, Engine.fallback_count
+    "added bodies",  # Changes.grown: a running scene gets more bodies and joints
+    "direct solvers",  # Params.solver dantzig and lemke, StepReport.fallback_count
     "exact clearances",  # Engine.clearances is 0 only where a step would find a contact
 )
 LEFT_OUT = ("restitution", "rolling friction")
