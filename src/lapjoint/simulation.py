@@ -178,7 +178,7 @@ class Simulation:
             contacts = self._start_contacts()
             if not is_crowded:
                 warn_of_penetration(scene, contacts)
-        now.replies = [StepReply.of(contacts)]
+        now.replies = [StepReply(contacts)]
         self._coupling = make_coupling(now)
         self._elastic = Elastic(params, scene.body_count)
         self._frozen, self._reports = Frozen(), StepReports({SensorEvents: lambda: own.sensor_events})
@@ -1035,7 +1035,7 @@ class Simulation:
         with suppress(WorkerError):  # without a worker that is gone, by joints and by what is near
             self._fetch_contacts(now.replies)
         radii = scene.bounding_radii()
-        now.replies = [reply.with_contacts(may_touch(reply.contact_bodies, states, radii)) for reply in now.replies]
+        now.replies = [reply.with_contacts(may_touch(reply.contacts.bodies, states, radii)) for reply in now.replies]
         now.repartition.request_for(placed)
         self._coupling.invalidate()
 

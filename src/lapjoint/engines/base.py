@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..params import Params
 from ..scene import Scene
+from ..step_tables import Of, column
 from .changes import Changes, StepReport
 from .state import EngineState
 from .support import Support
@@ -34,11 +35,11 @@ what they come to within a step from farther away, are no contact before that ei
 class Contacts:
     """Contacts of one moment, one row per pair of touching bodies, in ascending order of body numbers."""
 
-    bodies: Ids
+    bodies: Ids = column(np.int32, 2, of=Of.CONTACT)
     """(n, 2). The second is -1 - s where it is the static body s."""
-    point_count: Ids
+    point_count: Ids = column(np.int32)
     """(n,) contact points of the pair."""
-    depth: Array
+    depth: Array = column(float)
     """(n,) depth of the deepest point [m]; negative for a pair that is near but apart."""
 
     @staticmethod

@@ -134,7 +134,7 @@ class WorkerDetector:
         self._states = states
         between = self._touching(self._finder.find(states, membership))
         self.met = between[self._finder.have_fast(between, states)]
-        return [*(reply.contact_bodies for reply in last), between]
+        return [*(reply.contacts.bodies for reply in last), between]
 
     def find_lost(self, changed: Ids, membership: Membership) -> Ids:
         return self._touching(self._finder.find_again(changed, membership))

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.packing import pack_arrays, unpack_arrays
+from ..engines import Contacts
 from ..step_tables import TABLES, StepTable
-from .messages import MESSAGES, Message
+from .messages import MESSAGES, Message, StepTimes
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -22,7 +23,7 @@ SIZE = 8
 """Bytes in front of a message in a buffer: how long it is."""
 _KIND, _TABLES = "message", "tables"
 
-KINDS: tuple[type[Any], ...] = (*MESSAGES, *TABLES.values())
+KINDS: tuple[type[Any], ...] = (*MESSAGES, Contacts, *TABLES.values())
 # Of each: its array fields with dtype, shape of a row and whether they may be narrowed; its other fields.
 _ARRAYS = {
     kind: [(f.name, f.metadata["dtype"], f.metadata["shape"], f.metadata["narrow"]) for f in fields(kind) if f.metadata]
@@ -32,7 +33,7 @@ _VALUES = {kind: [(f.name, f.default) for f in fields(kind) if not f.metadata] f
 _BY_NAME = {kind.__name__: kind for kind in KINDS}
 # What a value may be, by its default: seconds may be a whole number, what may be missing is a count or a message.
 _TYPES = {bool: bool, int: int, float: (int, float), str: str, tuple: tuple, type(None): (int, type(None), *MESSAGES)}
-_WITHOUT_DEFAULT = {"int": int, "str": str}
+_WITHOUT_DEFAULT = {"int": int, "str": str, "StepTimes": StepTimes, "Contacts | None": (Contacts, type(None))}
 _ALLOWED: dict[type[Any], dict[str, Any]] = {
     kind: {
         f.name: _WITHOUT_DEFAULT[str(f.type)] if f.default is MISSING else _TYPES[type(f.default)]
@@ -140,7 +141,9 @@ def _restore(description: dict[str, Any], prefix: str, arrays: Arrays) -> Any:
             raise ValueError(f"{name} of a {kind.__name__} is a {type(values[name]).__name__}")
     for name, dtype, shape, _ in _ARRAYS[kind]:
         array = arrays.get(prefix + name)
-        if array is not None:
+        if array is None:
+            values[name] = np.empty((0, *shape), dtype)
+        else:
             if array.ndim == 0 or array.shape[1:] != shape:
                 raise ValueError(f"{name} of a {kind.__name__} has rows of {array.shape[1:]}, expected {shape}")
             if not np.can_cast(array.dtype, dtype):

@@ -10,8 +10,6 @@ from ..scene import Scene
 from ..step_tables import Of, StepTable, check_range, limits
 from .messages import AnswerPart, Reply, StatePart, StepReply, WorkerFailure
 
-_CONTACTS = ("contact_bodies", "contact_point_count", "contact_depth")
-"""Arrays of a reply with as many rows each."""
 _COUNTS = [
     k
     for k, name in enumerate(STEP_MEASURES)
@@ -42,16 +40,18 @@ def check_step_reply(reply: StepReply, scene: Scene, steps: int) -> None:
     counts = reply.step_measures[:, _COUNTS]
     if not ((counts >= 0) & (counts < MOST_COUNT)).all():
         raise ValueError("step_measures has counts that are none")
-    if not all(abs(getattr(reply, name)) < MOST_COUNT for name in _TIMES):  # a difference of clocks may be below 0
+    if not all(
+        abs(getattr(reply.times, name)) < MOST_COUNT for name in _TIMES
+    ):  # a difference of clocks may be below 0
         raise ValueError(f"{', '.join(_TIMES)} have a time that is none")
     kinds = [type(table) for table in reply.tables]
     if len(set(kinds)) < len(kinds) or not all(issubclass(kind, StepTable) for kind in kinds):
         raise ValueError(f"tables are {', '.join(kind.__name__ for kind in kinds)}, expected one of a kind")
     for table in reply.tables:
         table.check(scene, steps)
-    if len({len(getattr(reply, name)) for name in _CONTACTS}) > 1:
-        raise ValueError(f"{', '.join(_CONTACTS)} have different numbers of rows")
-    if len(reply.contact_bodies):
-        check_range("contact_bodies", reply.contact_bodies, *limits(Of.CONTACT, scene, steps))
-        check_range("contact_point_count", reply.contact_point_count, 0, 1 << 20)
+    if (found := reply.listed) is not None and (len(found.bodies) or len(found.point_count) or len(found.depth)):
+        if len({len(values) for values in vars(found).values()}) > 1:
+            raise ValueError(f"{', '.join(vars(found))} of contacts have different numbers of rows")
+        check_range("bodies of contacts", found.bodies, *limits(Of.CONTACT, scene, steps))
+        check_range("point_count of contacts", found.point_count, 0, 1 << 20)
     check_range("ghosts", reply.ghosts, 0, scene.body_count)

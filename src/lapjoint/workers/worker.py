@@ -40,6 +40,7 @@ from .messages import (
     StatePart,
     StepCommand,
     StepReply,
+    StepTimes,
     WorkerFailure,
     WriteState,
 )
@@ -129,7 +130,7 @@ class Worker:
                 completed = self.step_with_neighbours()
                 waited_s = self._waited_s
             reply = self.finish(completed)
-            reply.own_s = time.perf_counter() - start - waited_s
+            reply.times.own_s = time.perf_counter() - start - waited_s
             return reply
         self._has_stepped = False
         if isinstance(command, ReadState):
@@ -226,16 +227,11 @@ class Worker:
         self._write_states(command, report)
         self._contacts = engine.contacts()  # now, for to prepare the next step finds others
         lists_contacts = command.contacts and len(self._contacts) <= MOST_CONTACTS * self._scene.body_count
-        contacts = self._contacts if lists_contacts else Contacts.none()
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
-            contacts.bodies,
-            contacts.point_count,
-            contacts.depth,
-            lists_contacts,
+            listed=self._contacts if lists_contacts else None,
             residual=report.residual,
             body_count=self._active_count,
-            between_meetings_s=self._between_meetings_s,
             has_ghosts=has_ghosts,
             ghosts=self._ghosts if has_ghosts else self._ghosts[:0],
             fallback_count=report.fallback_count,
@@ -243,10 +239,13 @@ class Worker:
             substeps=report.substeps,
             tables=report.tables,
             step_measures=report.measures,
-            prepare_cpu_s=self._prepare_cpu_s,
-            waited_s=self._waited_s,
-            reset_s=self._reset_s,
-            cpu_s=self._spent_cpu_s + time.thread_time() - start,
+            times=StepTimes(
+                cpu_s=self._spent_cpu_s + time.thread_time() - start,
+                prepare_cpu_s=self._prepare_cpu_s,
+                waited_s=self._waited_s,
+                reset_s=self._reset_s,
+                between_meetings_s=self._between_meetings_s,
+            ),
         )
 
     def _write_states(self, command: StepCommand, report: StepReport) -> None:

@@ -110,7 +110,7 @@ class Tight:
         if self._is_due(now):
             with profile.phase("detect"):
                 self._fetch_contacts(now, runtime)
-                now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
+                now.detection.set_contacts([reply.contacts.bodies for reply in now.replies])
             with profile.phase("balance"):
                 now.loads.estimate(now.membership, now.replies, now.params.sweeps)
                 self._choose_owners(now, runtime, profile)
@@ -183,7 +183,7 @@ class Tight:
         self._must_choose |= not np.array_equal(before, self.turns)
 
     def graph(self, now: Situation) -> ConstraintGraph:
-        now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
+        now.detection.set_contacts([reply.contacts.bodies for reply in now.replies])
         return now.graph
 
     @staticmethod
