@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from lapjoint import Engine, LapjointError, Params, Scene, make_engine
 from lapjoint.engines import Support, engine_version, supports
 from lapjoint.engines.registry import load_engine
 from lapjoint.engines.support import check_support
+from lapjoint.scene import STATE_SIZE
+from lapjoint.scene.measures import joint_gaps
+from lapjoint.step_tables import StepTable
+
+Table = TypeVar("Table", bound=StepTable)
 
 Kind = tuple[str, ...]
 """Engine, precision and, of an engine with several, the solver."""
@@ -19,6 +25,18 @@ BULLET: list[Kind] = [
     ("bullet", precision, solver) for solver in ("substeps", "sequential") for precision in ("float32", "float64")
 ]
 ENGINES: list[Kind] = [*BULLET, ("rapier", "float32"), ("mujoco", "float64"), ("springs", "float64")]
+
+
+def reported(engine: Any, kind: type[Table]) -> Table:
+    """What an engine reports of a kind after the steps of the last call."""
+    return next((one for one in engine.report().tables if isinstance(one, kind)), kind.none())
+
+
+def gaps_of(engine: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Live joints and their gaps [m]: how far their anchors are apart along the directions they hold."""
+    states = np.zeros((engine.scene.body_count, STATE_SIZE))
+    states[engine.active_ids] = engine.get_states()
+    return engine.live_joint_ids, joint_gaps(engine.scene, states, engine.live_joint_ids)
 
 
 def params_of(kind: Kind, **more: Any) -> Params:

@@ -254,6 +254,7 @@ def _params(scene: Scene, r: random.Random, plain: bool) -> dict[str, Any]:
         params |= {"tolerance": 0.001} if r.random() < 0.2 else {}
         params |= {"substeps": r.choice([1 if scene.timestep < 0.01 else 2, 2, 8])} if r.random() < 0.3 else {}
         params |= {"joints": r.choice(["direct", "swept"])} if r.random() < 0.4 else {}
+        params |= {"slide_speed": 0.05}
     params |= {"precision": "float64"} if r.random() < 0.25 else {}
     params |= {"keep_forces": True} if r.random() < 0.4 and params.get("solver") is None else {}
     params |= {"quarantine": True} if r.random() < 0.15 else {}

@@ -15,6 +15,7 @@ from lapjoint import Checkpoint, CheckpointWriter, Simulation, SimulationStopped
 from lapjoint.arrays.state import PartState
 from lapjoint.engines import EngineState
 from lapjoint.server import loads
+from lapjoint.step_tables import KEPT
 from lapjoint.workers.engine_states import from_bytes, to_bytes
 from living_scenes import LivingScene
 
@@ -52,10 +53,8 @@ def readings(simulation: Simulation, *, has_stepped: bool = True) -> Readings:
         arrays["joint positions"] = simulation.joint_positions(np.flatnonzero(simulation.scene.joint_alive))
     if simulation.scene.glued:
         arrays["pieces"] = [simulation.pieces_of(one.body) is not None for one in simulation.scene.glued]
-    tables = {"contacts": simulation.contacts()}
-    tables |= {
-        name: getattr(simulation, name) for name in ("touches", "hits", "joint_breaks", "sensor_events", "events")
-    }
+    tables = {"contacts": simulation.contacts(), "events": simulation.events}
+    tables |= {kind.name: simulation.reported(kind) for kind in KEPT}
     if simulation.params.keep_forces and has_stepped:
         tables["contact points"] = simulation.contact_points()
         arrays["joint forces"] = simulation.joint_forces(np.arange(simulation.scene.joint_count))

@@ -109,6 +109,7 @@ LAYERS = [
     "params",
     "algorithms",
     "queries",
+    "step_tables",
     "engines",
     "workers",
     "server",

@@ -61,6 +61,23 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> table_of(const std::vector<T>& from)
   return nb::ndarray<nb::numpy, double, nb::ndim<2>>(rows, {from.size(), columns}, owner);
 }
 
+using Table = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+nb::typed<nb::dict, nb::str, Table> tables_of(BulletWorld& world) {
+  nb::typed<nb::dict, nb::str, Table> found;
+  const auto add = [&](const char* name, const auto& rows) {
+    if (!rows.empty()) found[name] = table_of(rows);
+  };
+  add("breaks", world.breaks());
+  add("hits", world.hits());
+  add("touch_reports", world.touches());
+  add("slides", world.slides());
+  add("surges", world.surges());
+  add("half_turns", world.take_turned());
+  if (world.sensors() && world.sensors()->watches()) add("sensor_events", world.sensors()->events());
+  return found;
+}
+
 nb::ndarray<nb::numpy, int, nb::ndim<1>> array_of(const std::vector<int>& from) {
   auto* numbers = new int[from.size()];
   nb::capsule owner(numbers, [](void* p) noexcept { delete[] static_cast<int*>(p); });
@@ -294,7 +311,8 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def_rw("has_neighbours", &WorldSettings::has_neighbours)
       .def_rw("timestep", &WorldSettings::timestep)
       .def_rw("keep_forces", &WorldSettings::keep_forces)
-      .def_rw("finds_surges", &WorldSettings::finds_surges);
+      .def_rw("finds_surges", &WorldSettings::finds_surges)
+      .def_rw("slide_speed", &WorldSettings::slide_speed);
 
   nb::class_<ShapeDefinition>(m, "ShapeDefinition")
       .def(nb::init<>())
@@ -595,7 +613,6 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.set_half_turns(joint_ids.data(), rows(joint_ids), half_turns.data());
           },
           "joint_ids"_a, "half_turns"_a)
-      .def("take_turned", &BulletWorld::take_turned)
       // Whether joints break by themselves, or only are reported; those that are broken, and no others.
       .def("set_breaks", &BulletWorld::set_breaks, "breaks"_a)
       .def(
@@ -611,22 +628,11 @@ NB_MODULE(LAPJOINT_MODULE, m) {
             w.add_broken(std::vector<int>(joint_ids.data(), joint_ids.data() + rows(joint_ids)));
           },
           "joint_ids"_a)
-      // Of the last call: steps, joints, forces and torques.
-      .def("breaks",
-           [](const BulletWorld& w) {
-             std::vector<std::tuple<int, int, double, double>> found;
-             for (const lapjoint::JointBreak& one : w.breaks())
-               found.emplace_back(one.step, one.joint, one.force, one.torque);
-             return found;
-           })
       // Rows of all steps of the last call, as many numbers each as STEP_MEASURES in Python has names.
       .def("step_measures", [](const BulletWorld& w) { return table_of(w.step_measures()); })
-      // Of the last call: step, two bodies, impulse, point, normal.
-      .def("hits", [](const BulletWorld& w) { return table_of(w.hits()); })
-      // Of the last call: step, body, island, energy, limit.
-      .def("surges", [](const BulletWorld& w) { return table_of(w.surges()); })
-      // Of the last call: step, two bodies, kind, speed.
-      .def("touches", [](const BulletWorld& w) { return table_of(w.touches()); })
+      // What is reported of the steps of the last call: by the names of the tables in Python, rows of their columns.
+      // Those without rows are left out.
+      .def("tables", &tables_of)
       // Of the last step: two bodies, point, normal, depth, impulses along the normal, of friction, and about it.
       .def("contact_points", [](const BulletWorld& w) { return table_of(w.contact_points()); })
       .def(
@@ -654,12 +660,6 @@ NB_MODULE(LAPJOINT_MODULE, m) {
       .def("ignore_sensors",
            [](BulletWorld& w) {
              if (w.sensors()) w.sensors()->rest();
-           })
-      // Of the last call: step, sensor, body, and 1 if it leaves.
-      .def("sensor_events",
-           [](BulletWorld& w) {
-             static const std::vector<lapjoint::SensorEvent> none;
-             return table_of(w.sensors() && w.sensors()->watches() ? w.sensors()->events() : none);
            })
       .def("substep_profile", &BulletWorld::substep_profile)
       .def("residual", &BulletWorld::residual)

@@ -188,11 +188,12 @@ void SubstepWorld::set_half_turns(const int* joint_ids, int count, const int* ha
   }
 }
 
-std::vector<int> SubstepWorld::take_turned() {
-  std::vector<int> turned;
+std::vector<HalfTurns> SubstepWorld::take_turned() {
+  std::vector<HalfTurns> turned;
+  const double step = std::max(0.0, double(measures_.size()) - 1);
   for (Counted& one : counted_) {
     const Real now = solver_.joint_impulses[one.place];
-    if (now != one.known) turned.push_back(one.joint);
+    if (now != one.known) turned.push_back({step, double(one.joint), double(now)});
     one.known = now;
   }
   return turned;

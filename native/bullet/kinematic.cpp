@@ -77,7 +77,7 @@ void BulletWorld::begin_kinematic_step(double timestep) {
   if (kinematic_.empty()) return;
   std::vector<int> numbers;
   std::vector<const btRigidBody*> bodies;
-  std::vector<Surface> surfaces;
+  std::vector<Surface> surfaces, earlier;
   const double unit = settings_.length_unit;
   const auto put = [](const double* from, double scale, Real* into) {
     for (int k = 0; k < 3; ++k) into[k] = Real(from[k] / scale);
@@ -96,6 +96,14 @@ void BulletWorld::begin_kinematic_step(double timestep) {
     put(angular, 1, surface.angular);
     put(along, unit, surface.surface_linear);
     put(about, 1, surface.surface_angular);
+    if (substeps_->finds_slides()) {
+      double linear_before[3], angular_before[3];
+      const bool has_moved = step_ > body.motion.start;  // else it was at rest
+      const Place before = has_moved ? body.motion.at(step_ - 1, timestep) : body.now;
+      velocity_between(before, body.now, timestep, linear_before, angular_before);
+      put(linear_before, unit, earlier.emplace_back(surface).linear);
+      put(angular_before, 1, earlier.back().angular);
+    }
     const double* velocities[] = {linear, angular, along, about};
     const bool moves = std::any_of(velocities, velocities + 4,
                                    [](const double* of) { return of[0] != 0 || of[1] != 0 || of[2] != 0; });
@@ -105,6 +113,7 @@ void BulletWorld::begin_kinematic_step(double timestep) {
     for (const int label : thaw_static(body.number)) touched_.push_back(label);
   }
   substeps_->set_surfaces(numbers, bodies, std::move(surfaces));
+  substeps_->set_earlier_surfaces(std::move(earlier));
 }
 
 void BulletWorld::end_kinematic_step() {

@@ -146,7 +146,7 @@ std::vector<SubstepWorld::Overload> SubstepWorld::find_overloads(btScalar timest
                                  ? breaks(joint, sums, force_unit)
                                  : force > columns_.break_force[joint.id] || torque > columns_.break_torque[joint.id];
     if (is_too_much)
-      found.push_back({{static_cast<int>(measures_.size()) - 1, joint.id, force, torque}, one.is_reported});
+      found.push_back({{double(measures_.size()) - 1, double(joint.id), force, torque}, one.is_reported});
   }
   return found;
 }

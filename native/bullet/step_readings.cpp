@@ -11,7 +11,7 @@ namespace lapjoint {
 
 void SubstepWorld::set_sums(bool keeps) {
   solver_.sums_forces = keeps;
-  solver_.sums_contacts = finds_hits_ || finds_touches_ || keeps;
+  solver_.sums_contacts = finds_hits_ || finds_touches_ || finds_slides() || keeps;
 }
 
 void SubstepWorld::keep_forces(btScalar timestep) {
@@ -179,6 +179,76 @@ void SubstepWorld::find_touches() {
   rest_up_to(~std::uint64_t(0));
   end_up_to(~std::uint64_t(0));
   touching_.swap(now);
+}
+
+// ---- slides --------------------------------------------------------------------------------------------------------
+
+// Bodies still have the velocities that the step began with; those that it ends with are the solver's. The arms are
+// those of its begin for both.
+btVector3 SubstepWorld::velocity_at(int source, int point, bool ends) const {
+  const Contact& contact = solver_.contacts[source];
+  const btVector3 place = vector_of(contact.place[point]);
+  const btVector3 shift =
+      contact.shift == Contact::kHere ? btVector3(0, 0, 0) : vector_of(solver_.shifts[contact.shift].by);
+  const auto velocity = [&](int at) -> btVector3 {
+    if (at < static_cast<int>(bodies_.size())) {
+      const btVector3 from = bodies_[at]->getCenterOfMassPosition();
+      const btVector3 arm = place - (at == contact.a ? from + shift : from);
+      if (!ends) return bodies_[at]->getVelocityInLocalPoint(arm);
+      const BodyState& state = solver_.bodies.start[at];
+      return vector_of(state.linear) + vector_of(state.angular).cross(arm);
+    }
+    if (contact.surface == Contact::kStill) return {0, 0, 0};
+    const Surface& surface = ends ? solver_.surfaces[contact.surface] : earlier_surfaces_[contact.surface];
+    const btVector3 arm = place - vector_of(surface.position);
+    return vector_of(surface.linear) + vector_of(surface.surface_linear) +
+           (vector_of(surface.angular) + vector_of(surface.surface_angular)).cross(arm);
+  };
+  return velocity(contact.a) - velocity(contact.b);
+}
+
+// Of the fastest point across the normal [m/s].
+double SubstepWorld::sliding_speed(int source, bool ends) const {
+  const Contact& contact = solver_.contacts[source];
+  const btVector3 normal = vector_of(contact.normal);
+  double fastest = 0;
+  for (int p = 0; p < contact.point_count; ++p) {
+    const btVector3 velocity = velocity_at(source, p, ends);
+    fastest = std::max(fastest, double((velocity - normal * normal.dot(velocity)).length()));
+  }
+  return fastest * length_unit_;
+}
+
+void SubstepWorld::find_slides() {
+  std::vector<int>& wanted = wanted_sources_;
+  wanted.clear();
+  for (std::size_t i = 0; i < sources_.size(); ++i)
+    if (is_reported(sources_[i].owner)) wanted.push_back(static_cast<int>(i));
+  sort_by_bodies(wanted);
+  // Bodies touch with several parts and normals: they are one contact.
+  for (std::size_t i = 0; i < wanted.size();) {
+    const std::uint64_t bodies = sources_[wanted[i]].name.bodies;
+    Hit mean{};
+    double before = 0, after = 0;
+    for (; i < wanted.size() && sources_[wanted[i]].name.bodies == bodies; ++i) {
+      const PointImpulses& sums = solver_.contact_sums[wanted[i]];
+      const auto end = sums.begin() + solver_.contacts[wanted[i]].point_count;
+      if (std::all_of(sums.begin(), end, [](Real one) { return one == 0; })) continue;  // near, but apart
+      add_to_hit(wanted[i], mean);
+      before = std::max(before, sliding_speed(wanted[i], false));
+      after = std::max(after, sliding_speed(wanted[i], true));
+    }
+    if (before > slide_speed_ || after <= slide_speed_) continue;
+    Slide slide{double(measures_.size() - 1), double(scene_number(bodies >> 32)),
+                double(scene_number(bodies & 0xFFFFFFFFu))};
+    const double length = std::hypot(mean.normal[0], mean.normal[1], mean.normal[2]);
+    for (int k = 0; k < 3; ++k) {
+      slide.point[k] = mean.point[k] / mean.impulse;
+      slide.normal[k] = length > 0 ? mean.normal[k] / length : 0;
+    }
+    slide.speed = after;
+    slides_.push_back(slide);
+  }
 }
 
 }  // namespace lapjoint

@@ -734,6 +734,7 @@ void SubstepWorld::solve(btDispatcher& dispatcher, btScalar timestep, bool is_la
   measures.substeps = solver_.substeps();
   measures_.push_back(measures);
   find_touches();
+  if (finds_slides()) find_slides();
   if (keeps) keep_forces(timestep);
 }
 

@@ -40,9 +40,15 @@ struct StepMeasures {
 
 // A joint that broke in a step, or would have.
 struct JointBreak {
-  int step;  // of those taken at once
-  int joint;
+  double step;  // of those taken at once
+  double joint;
   double force, torque;  // N, N m: what it did in the step, in the mean
+};
+
+// A joint whose counted angle is next to other half turns than before.
+struct HalfTurns {
+  double step;  // the last of those taken at once
+  double joint, half_turns;
 };
 
 // A contact that did as much in a step as one of its bodies wants to have reported.
@@ -77,6 +83,16 @@ struct Touch {
   double body_a, body_b;              // the second may be static: -1 - s
   double kind;
   double speed;  // m/s: of what begins, that bodies came nearer with, along the normal
+};
+
+// A contact that starts to slide: its points are no faster across the normal than a threshold as the step begins, and
+// faster as it ends.
+struct Slide {
+  double step;            // of those taken at once
+  double body_a, body_b;  // the second may be static: -1 - s
+  double point[3];        // m: the mean of its points as the step began, weighted by their impulses
+  double normal[3];       // the direction in which the first body is pushed: the mean in the same way
+  double speed;           // m/s: of its fastest point, as the step ends
 };
 
 // What can be read of bodies that sleep, and of those alone.
@@ -136,6 +152,8 @@ class SubstepWorld {
   // Static bodies that move, or whose surface does, by number, ascending, and how they do in the next step.
   void set_surfaces(const std::vector<int>& numbers, const std::vector<const btRigidBody*>& bodies,
                     std::vector<Surface> surfaces);
+  // The same surfaces as they moved in the step before; only where contacts that start to slide are looked for.
+  void set_earlier_surfaces(std::vector<Surface> surfaces) { earlier_surfaces_ = std::move(surfaces); }
 
   // Who finds contacts that fast bodies come to within a step, and the gravity that they have.
   void set_ahead(AheadFinder* ahead, const btVector3& gravity) { ahead_ = ahead, gravity_ = gravity; }
@@ -226,13 +244,14 @@ class SubstepWorld {
   void read_half_turns(const int* joint_ids, int count, int* half_turns) const;
   void set_half_turns(const int* joint_ids, int count, const int* half_turns);
   // Joints that are here whose half turns are others than when this was last asked for, or set, ascending.
-  std::vector<int> take_turned();
+  std::vector<HalfTurns> take_turned();
 
   // Of every step since `forget_measures`, without a limit.
   const std::vector<StepMeasures>& measures() const { return measures_; }
   void forget_measures() {
     measures_.clear();
     touches_.clear();
+    slides_.clear();
   }
   void measure_mail(const Mailboxes& mailboxes);  // after the step
 
@@ -261,6 +280,10 @@ class SubstepWorld {
   void set_finds_touches(bool finds) { finds_touches_ = finds; }
   void watch_touches(const WatchedTouches& bodies) { watched_touches_ = bodies; }
   const std::vector<Touch>& touches() const { return touches_; }
+  // Contacts that start to slide faster than this [m/s]; infinite: they are not looked for. The same for the rest.
+  void set_slide_speed(double speed) { slide_speed_ = speed; }
+  bool finds_slides() const { return !std::isinf(slide_speed_); }
+  const std::vector<Slide>& slides() const { return slides_; }
   // What the last of the steps has left to be read: joints ascending, points in the order of
   // bodies. What is between two workers is kept by the first of them.
   const std::vector<JointReading>& kept_joints() const { return kept_joints_; }
@@ -327,6 +350,10 @@ class SubstepWorld {
   bool breaks(const JointDefinition& bond, const Real* sums, double force_unit) const;
   void find_touches();
   double approach(int source) const;
+  // Of a contact's first body relative to its second, where one of its points is, as the step began or ends.
+  btVector3 velocity_at(int source, int point, bool ends) const;
+  double sliding_speed(int source, bool ends) const;
+  void find_slides();
   double first_side(int source) const;
   btVector3 met_of(int source) const;
   void sort_by_bodies(std::vector<int>& sources);
@@ -405,6 +432,9 @@ class SubstepWorld {
   };
   std::vector<Touching> touching_;  // in the order of bodies
   std::vector<Touch> touches_;
+  double slide_speed_ = std::numeric_limits<double>::infinity();
+  std::vector<Slide> slides_;
+  std::vector<Surface> earlier_surfaces_;
   std::vector<JointReading> kept_joints_;
   std::vector<PointReading> kept_points_;
   std::vector<Source> sources_;

@@ -55,6 +55,7 @@ BulletWorld::BulletWorld(const WorldSettings& settings)
     own.push_speed /= Real(settings.length_unit);
     own.bounce_speed /= Real(settings.length_unit);
     substeps_ = std::make_unique<SubstepWorld>(own, settings.length_unit, settings.mass_unit);
+    substeps_->set_slide_speed(settings.slide_speed);
     solver_ = std::make_unique<OpenSolver>();  // the world wants one
   } else {
     solver_ = make_solver(settings.solver, settings.solver_rows);
@@ -695,6 +696,11 @@ const std::vector<Touch>& BulletWorld::touches() const {
   return substeps_ ? substeps_->touches() : none;
 }
 
+const std::vector<Slide>& BulletWorld::slides() const {
+  static const std::vector<Slide> none;
+  return substeps_ ? substeps_->slides() : none;
+}
+
 void BulletWorld::joint_forces(const int* joint_ids, int count, double* forces) const {
   std::fill(forces, forces + 6 * static_cast<std::size_t>(count), 0.0);
   if (!substeps_) return;
@@ -717,7 +723,7 @@ const std::vector<PointReading>& BulletWorld::contact_points() const {
 void BulletWorld::break_overloaded(double timestep) {
   for (const SubstepWorld::Overload& one : substeps_->find_overloads(btScalar(timestep))) {
     if (one.is_reported) broke_.push_back(one.found);
-    if (breaks_) break_joint(one.found.joint);
+    if (breaks_) break_joint(static_cast<int>(one.found.joint));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -59,6 +60,8 @@ struct WorldSettings {
   double timestep = 0;          // s, of the steps that `clearances` look ahead by; 0: they do not
   bool keep_forces = false;     // of the last step of a call, to be read; with the substep solver
   bool finds_surges = true;     // with the substep solver
+  // m/s: contacts that start to slide faster than this are found, with the substep solver; infinite: none.
+  double slide_speed = std::numeric_limits<double>::infinity();
 };
 
 // The scene's body table, column by column; owned by the scene.
@@ -220,7 +223,7 @@ class BulletWorld {
   void set_half_turns(const int* joint_ids, int count, const int* half_turns) {
     if (substeps_) substeps_->set_half_turns(joint_ids, count, half_turns);
   }
-  std::vector<int> take_turned() { return substeps_ ? substeps_->take_turned() : std::vector<int>(); }
+  std::vector<HalfTurns> take_turned() { return substeps_ ? substeps_->take_turned() : std::vector<HalfTurns>(); }
 
   // Joints that are broken, and no others: they hold nothing, and their bodies may touch. A joint that breaks does so
   // by itself after the step that was too much for it, unless `set_breaks` says otherwise: then it is only reported.
@@ -233,6 +236,7 @@ class BulletWorld {
   const std::vector<Hit>& hits() const { return hits_; }
   const std::vector<Surge>& surges() const { return surges_; }
   const std::vector<Touch>& touches() const;
+  const std::vector<Slide>& slides() const;
   // Of the last step, with `keep_forces`; of a joint that is not here or did not exist in it, zeros. `forces` is
   // count x 6.
   void joint_forces(const int* joint_ids, int count, double* forces) const;

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _PLACES = {
     ".checkpoint": ["Checkpoint", "CheckpointWriter"],
-    ".engines": ["Contacts", "Engine", "SensorEvents", "engine_names", "make_engine"],
+    ".engines": ["Contacts", "Engine", "engine_names", "make_engine"],
     ".errors": ["AccuracyWarning", "EngineWarning", "LapjointError", "PenetrationWarning", "SimulationStopped"],
     ".measures.step": ["Measures"],
     ".params": ["Params"],
@@ -62,6 +62,7 @@ _PLACES = {
     ],
     ".server.events": ["Events"],
     ".server.incidents": ["Incident"],
+    ".step_tables.sensor_events": ["SensorEvents"],
     ".simulation": ["Simulation"],
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}

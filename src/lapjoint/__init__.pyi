@@ -2,7 +2,7 @@
 
 from . import fracture, scenes
 from .checkpoint import Checkpoint, CheckpointWriter
-from .engines import Contacts, Engine, SensorEvents, engine_names, make_engine
+from .engines import Contacts, Engine, engine_names, make_engine
 from .errors import AccuracyWarning, EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
 from .measures.step import Measures
 from .params import Params
@@ -53,6 +53,7 @@ from .scene import (
 from .server.events import Events
 from .server.incidents import Incident
 from .simulation import Simulation
+from .step_tables.sensor_events import SensorEvents
 
 __version__: str
 

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,6 +26,7 @@ from .params.coupling_choice import traits
 from .recording import RecordingWriter
 from .server.profile import PHASES
 from .simulation import Simulation
+from .step_tables import KEPT
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,8 @@ class RunSummary:
     """Why there are so many workers, where `--workers auto` chose; null where the user gave a number."""
     broken_joint_count: int = 0
     """Joints that have broken since the scene's start, or were removed."""
-    hit_count: int = 0
-    """Hits since the scene's start: contacts of bodies with a `hit_impulse` that did as much, one for each step."""
+    reported: dict[str, int] = field(default_factory=dict)
+    """How many rows each kept step table has since the scene's start, by its name: breaks, hits, touches and others."""
     made_count: int = 0
     """Bodies that were added since the scene's start."""
     removed_count: int = 0
@@ -354,7 +355,7 @@ def run(
         substeps_mean=means.mean("substeps") if params.solver == "substeps" else None,
         substeps_max=measured.max("substeps") if params.solver == "substeps" else None,
         broken_joint_count=len(simulation.broken_joint_ids),
-        hit_count=len(simulation.hits),
+        reported={kind.name: len(simulation.reported(kind)) for kind in KEPT},
         made_count=len(simulation.events.of("made")),
         removed_count=len(simulation.events.of("removed")),
     )

@@ -19,15 +19,11 @@ from .arrays.state import PartState, Stateful
 from .engines import (
     ContactPoints,
     Contacts,
-    Hits,
-    JointBreaks,
-    SensorEvents,
     check_engines,
     check_inertias,
     make_worker_engine,
     supports,
 )
-from .engines.support import first_with_touches
 from .errors import LapjointError, SimulationStopped, WorkerError
 from .forks import belongs_here
 from .interrupts import Uninterrupted
@@ -80,8 +76,13 @@ from .server.redistribute import redistribute
 from .server.repartition import Repartition
 from .server.sensing import Sensing
 from .server.start_contacts import find_start_contacts
-from .server.step_log import StepLog
-from .server.touches import Touches, TouchLog
+from .server.step_reports import StepReports, Table
+from .step_tables import TABLES
+from .step_tables.breaks import JointBreaks
+from .step_tables.half_turns import HalfTurns
+from .step_tables.hits import Hits
+from .step_tables.sensor_events import SensorEvents
+from .step_tables.touches import Touches
 from .system.shortage import MAY_BE_SHORT, raise_in_words, short_of
 from .whole import Use, alone, whole
 from .workers.messages import JointTargets, StepReply
@@ -177,11 +178,10 @@ class Simulation:
             contacts = self._start_contacts()
             if not is_crowded:
                 warn_of_penetration(scene, contacts)
-        now.replies = [StepReply.of(contacts)]
+        now.replies = [StepReply(contacts)]
         self._coupling = make_coupling(now)
         self._elastic = Elastic(params, scene.body_count)
-        self._frozen, self._breaks, self._hits = Frozen(), StepLog(JointBreaks), StepLog(Hits)
-        self._touches = TouchLog()
+        self._frozen, self._reports = Frozen(), StepReports({SensorEvents: lambda: own.sensor_events})
         self._glued = GluedBodies(scene)
         self._has_stepped = False
         self._kinematic = KinematicBodies(scene, params)
@@ -249,16 +249,7 @@ class Simulation:
         with profile.phase("step"):  # lines 16 and 17
             profile.steps = self._step_workers(self._most_steps(most))
         coupling.merge(now, runtime, profile)  # lines 18 to 20
-        if any(len(reply.broke_step) for reply in now.replies):
-            self._note_breaks(coupling.breaks(now))
-        if any(len(reply.hit_step) for reply in now.replies):
-            hits = coupling.hits(now)
-            self._hits.add(hits, now.step_count)
-            self._glued.note_hits(hits)
-        if self._touches.is_any or any(len(reply.touch_step) for reply in now.replies):
-            self._touches.add(coupling.touches(now), self.scene.bodies, now.step_count)
-        if any(len(reply.turned) for reply in now.replies):
-            now.commands.drives.note_turned(now.replies)
+        self._note_reported()
         self._frozen.put_back(runtime, now.commands)
         if self._sensing.is_used:
             self._sensing.end_step(profile.steps)
@@ -314,11 +305,19 @@ class Simulation:
     def _ask_for_contacts(self, replies: Sequence[StepReply]) -> None:
         fetch_contacts(replies, self._runtime.step, self._now.params.workers, self.scene.body_count)
 
-    def _note_breaks(self, found: JointBreaks) -> None:
-        """Have joints that broke in the last steps broken for all workers, and for good."""
-        if len(found.joint):
-            self._breaks.add(found, self._now.step_count)
-            self._break_joints(found.joint, found.step + self._now.step_count)
+    def _note_reported(self) -> None:
+        """Keep what was reported of the last steps, and act on it: joints that broke are broken for all workers, and
+        for good."""
+        now = self._now
+        found = self._coupling.tables(now) if any(reply.tables for reply in now.replies) else []
+        self._reports.add(found, self.scene.bodies, now.step_count)
+        for table in found:
+            if isinstance(table, JointBreaks) and len(table):
+                self._break_joints(table.joint, table.step + now.step_count)
+            if isinstance(table, Hits):
+                self._glued.note_hits(table)
+            if isinstance(table, HalfTurns):
+                now.commands.drives.note_turned(table)
 
     def _break_joints(self, joint_ids: Ids, step_count: int | Ids) -> None:
         self.scene.remove_joints(joint_ids, step_count)
@@ -491,32 +490,37 @@ class Simulation:
             gaps[holds] = joint_gaps(self.scene, self._states_now("joint_gaps"), holds)
         return gaps
 
+    def reported(self, kind: type[Table]) -> Table:
+        """All that has been reported of a kind so far, see `lapjoint.step_tables`: in which step (from 0), who or what,
+        and what it was."""
+        return self._reports.all(kind)
+
     @property
     def joint_breaks(self) -> JointBreaks:
         """Joints that have broken so far: in which step (from 0), which, and under what force and torque."""
-        return self._breaks.all
+        return self.reported(JointBreaks)
 
     @property
     def events(self) -> Events:
         """What has happened so far: bodies that were made and removed, joints that broke, contacts that hit."""
-        return find_events(self.scene, self._breaks.all, self._hits.all)
+        return find_events(self.scene, self.joint_breaks, self.hits)
 
     @property
     def hits(self) -> Hits:
         """Contacts so far that did as much in a step (from 0) as one of their bodies wants to have reported."""
-        return self._hits.all
+        return self.reported(Hits)
 
     @property
     def touches(self) -> Touches:
         """Touches so far of bodies with `touch_events` or a `hit_speed`: in which step (from 0), who, and whether they
         began to touch, ceased to, or hit."""
-        return self._touches.all
+        return self.reported(Touches)
 
     @property
     def touching(self) -> Ids:
         """Pairs that touch now, (n, 2), of bodies whose touches are reported; the second is -1 - s where it is the
         static body s."""
-        return self._touches.touching
+        return self._reports.touches.touching
 
     def joint_positions(self, joint_ids: ArrayLike, axis: int | str | None = None) -> Array:
         """Where joints stand now, body a relative to body b [m, rad]: (n, 6), or (n,) on one axis, by its number or
@@ -938,8 +942,8 @@ class Simulation:
             yield scene
             check_inertias(scene, self.params, first)
             check_crowds(scene, first)
-            has_reports = np.isfinite(scene.bodies.hit_impulse[first:]).any() or first_with_touches(scene, first)
-            if scene.joint_count > first_joint or has_reports:
+            asked = [kind.asked_by(scene, self.params, first, first_joint) for kind in TABLES.values() if kind.feature]
+            if scene.joint_count > first_joint or any(asked):
                 check_engines(scene, self.params, warn=False)
         if scene.extent[1:] == (first, first_joint):
             return
@@ -964,7 +968,7 @@ class Simulation:
     def _remove(self, body_ids: Ids) -> None:
         now = self._now
         self._frozen.release(body_ids.tolist())
-        self._touches.remove(body_ids, self.scene.bodies, self.step_count)
+        self._reports.touches.remove(body_ids, self.scene.bodies, self.step_count)
         self._runtime.states[body_ids] = 0.0
         joints = self.scene.remove(body_ids, self.step_count)
         if len(joints):
@@ -1031,7 +1035,7 @@ class Simulation:
         with suppress(WorkerError):  # without a worker that is gone, by joints and by what is near
             self._fetch_contacts(now.replies)
         radii = scene.bounding_radii()
-        now.replies = [reply.with_contacts(may_touch(reply.contact_bodies, states, radii)) for reply in now.replies]
+        now.replies = [reply.with_contacts(may_touch(reply.contacts.bodies, states, radii)) for reply in now.replies]
         now.repartition.request_for(placed)
         self._coupling.invalidate()
 
@@ -1069,9 +1073,8 @@ class Simulation:
         else:
             redistribute(parts, before.workers, self._now, self._coupling, self._runtime)
             self._frozen.restore(parts["frozen"])
-            self._breaks.restore(parts["breaks"])
-            self._hits.restore(parts["hits"])
-            self._touches.restore(parts["touches"])
+            for name, part in self._reports.parts().items():
+                part.restore(parts[name])
             self._kinematic.restore(parts["kinematic"])
             if self._sensing.is_used:
                 self._sensing.restore(parts["sensing"])
@@ -1104,10 +1107,8 @@ class Simulation:
             "elastic": self._elastic,
             "frozen": self._frozen,
             "recovery": self._recovery,
-            "breaks": self._breaks,
+            **self._reports.parts(),
             "life": LifePart(now.scene),
-            "hits": self._hits,
-            "touches": self._touches,
             "kinematic": self._kinematic,
             **({"sensing": self._sensing} if self._sensing.is_used else {}),
             **({"glued": self._glued} if self._glued.is_used else {}),

@@ -27,7 +27,7 @@ from lapjoint import (
     make_engine,
 )
 from lapjoint.arrays import rotation as rot
-from lapjoint.engines import EngineState, SubstepEngine, join_states
+from lapjoint.engines import EngineState, join_states
 from lapjoint.scene.motions import GivenMotion, Motion
 from lapjoint.server.coupling.tight import Tight, own_part
 from lapjoint.workers.engine_states import from_bytes, read_states
@@ -147,7 +147,7 @@ def starting_state(engine: Engine, scene: Scene, params: dict[str, object]) -> E
     """The engine's state with the contacts that its next step will find."""
     copy = make_engine(scene, Params.of(solver="substeps", precision="float64", **params))
     copy.restore(engine.state())
-    copy.detect()
+    copy.contacts(now=True)
     return copy.state()
 
 
@@ -165,8 +165,7 @@ def differences(scene: Scene, steps: int, **params: object) -> tuple[np.ndarray,
         joints = read_joints(scene, begin)
         engine.step()
         groups = twin.groups_of_workers(contacts, joints, [0] * scene.body_count, {})
-        assert isinstance(engine, SubstepEngine)
-        assert twin.step(bodies, contacts, joints, scene.timestep, settings, groups) == engine.substep_count()
+        assert twin.step(bodies, contacts, joints, scene.timestep, settings, groups) == engine.report().substeps
         end = engine.state()
         states = [np.concatenate([b.position, b.axes.ravel(), b.linear, b.angular]) for b in bodies]
         found[k] = np.abs(np.array(states) - end.bodies[:, :18]).max()
@@ -419,7 +418,7 @@ def test_workers_sweep_together_what_the_twin_sweeps_in_their_order(
             before = whole_state(simulation)
             one.restore(before)
             _, names = read_contacts(scene, one.state())
-            one.detect()
+            one.contacts(now=True)
             begin = one.state()
             bodies, (contacts, _) = read_bodies(scene, begin), read_contacts(scene, begin, names)
             joints = read_joints(scene, begin)

@@ -387,9 +387,7 @@ KEPT = {
         "_elastic",
         "_frozen",
         "_glued",
-        "_breaks",
-        "_hits",
-        "_touches",
+        "_reports",
         "_kinematic",
         "_runtime",
         "_recovery",
@@ -448,6 +446,7 @@ PARTS = {
     "life": ("scene",),
     "breaks": ("_kind", "_tables"),
     "hits": ("_kind", "_tables"),
+    "slides": ("_kind", "_tables"),
     "touches": ("_log", "_touching"),
     "kinematic": ("_scene", "_timestep", "changed"),
     "drives": (

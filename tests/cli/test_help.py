@@ -41,6 +41,7 @@ OF_RUN = [
     "--precision",
     "--solver",
     "--sleep",
+    "--slide-speed",
     "--substeps",
     "--tolerance",
     "--max-substeps",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from engine_support import Kind, Make
+from engine_support import Kind, Make, gaps_of
 from lapjoint import (
     WORLD,
     Ball,
@@ -26,6 +26,7 @@ from lapjoint import (
     Sphere,
 )
 from lapjoint.arrays import rotation as rot
+from lapjoint.engines import Changes
 
 NAMES = ["ada", "bob", "cy", "dee"]
 
@@ -67,8 +68,8 @@ def snapshot(engine: Engine) -> tuple[bytes, ...]:
 def test_an_empty_world_can_be_stepped_and_read(make: Make, bodies: int) -> None:
     engine = make(four(make) if bodies else Scene("nothing"))
     engine.step(3)
-    engine.detect()
-    engine.clear_contacts()
+    engine.contacts(now=True)
+    engine.change(Changes(forgets_contacts=True))
     engine.activate([], np.empty((0, 13)))
     engine.deactivate([])
     assert engine.active_ids.tolist() == []
@@ -76,8 +77,8 @@ def test_an_empty_world_can_be_stepped_and_read(make: Make, bodies: int) -> None
     assert engine.get_states().shape == (0, 13)
     assert len(engine.contacts()) == 0
     assert engine.contacts().penetration == 0.0
-    assert engine.residual() == 0.0
-    assert [len(part) for part in engine.joint_gaps()] == [0, 0]
+    assert engine.report().residual == 0.0
+    assert [len(part) for part in gaps_of(engine)] == [0, 0]
 
 
 def test_the_contract_is_the_protocol(make: Make) -> None:
@@ -254,7 +255,7 @@ def test_forces_add_up_wait_for_the_step_and_last_for_its_first_timestep(start: 
     scene.add_body(Sphere(0.5), mass=4.0)
     engine = start(scene)
     engine.add_forces([0], [[8.0, 0.0, 0.0]])
-    engine.detect()
+    engine.contacts(now=True)
     engine.add_forces([0], (0.0, 8.0, 0.0))
     engine.step(3)
     np.testing.assert_allclose(engine.get_states()[0, 7:10], [0.02, 0.02, 0.0], rtol=10 * rounding)
@@ -312,16 +313,16 @@ def test_iterations_can_change_between_steps(make: Make) -> None:
     fresh, changed = make(scene, iterations=30), make(scene, iterations=1)
     for engine in (fresh, changed):
         engine.activate(np.arange(4), scene.states)
-    changed.set_iterations(30)
+    changed.change(Changes(iterations=30))
     for engine in (fresh, changed):
         engine.step(2)
     assert snapshot(changed) == snapshot(fresh)
-    changed.set_iterations(1)
+    changed.change(Changes(iterations=1))
     fresh.step(2)
     changed.step(2)
     assert snapshot(changed) != snapshot(fresh)
     with pytest.raises(LapjointError, match="iterations is 0, expected 1 to"):
-        changed.set_iterations(0)
+        changed.change(Changes(iterations=0))
 
 
 def test_forces_do_not_outlive_a_body(make: Make) -> None:
@@ -418,11 +419,11 @@ def test_joint_gaps_are_those_of_the_states(start: Make, rounding: float) -> Non
     moved = scene.states[[1]]
     moved[0, 0] += 0.3
     engine.set_states([1], moved)
-    joints, gaps = engine.joint_gaps()
+    joints, gaps = gaps_of(engine)
     assert joints.tolist() == [0, 1]
     np.testing.assert_allclose(gaps, [0.0, 0.3], atol=rounding)
     engine.deactivate([0])
-    assert engine.joint_gaps()[0].tolist() == []
+    assert gaps_of(engine)[0].tolist() == []
 
 
 def test_another_engine_goes_on_from_a_memory(make: Make, start: Make, rounding: float) -> None:

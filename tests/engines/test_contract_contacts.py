@@ -27,6 +27,7 @@ from lapjoint import (
     Sphere,
     TriangleMesh,
 )
+from lapjoint.engines import Changes
 
 CUBE = np.array(list(itertools.product((-0.5, 0.5), repeat=3)))
 SHAPES = {
@@ -69,7 +70,7 @@ def test_every_two_shapes_touch_and_the_lower_number_comes_first(start: Make) ->
     for (first, second), place in zip(pairs, apart(len(pairs)), strict=True):
         scene.add_bodies([shapes[first], shapes[second]], [place, place + [0.4, 0.1, 0.05]])
     engine = start(scene)
-    engine.detect()
+    engine.contacts(now=True)
     contacts = engine.contacts()
     found = dict(zip(map(tuple, contacts.bodies.tolist()), range(len(contacts)), strict=True))
     assert [pair for k, pair in enumerate(pairs) if (2 * k, 2 * k + 1) not in found] == []
@@ -98,7 +99,7 @@ def test_every_shape_touches_every_static_shape_which_comes_second(start: Make) 
         (on_others, pairs, [[k, -2 - k] for k in range(len(pairs))]),
     ):
         engine = start(scene)
-        engine.detect()
+        engine.contacts(now=True)
         contacts = engine.contacts()
         found = contacts.bodies.tolist()
         assert [pair for pair, wanted in zip(touching, numbers, strict=True) if wanted not in found] == []
@@ -118,7 +119,7 @@ def test_contacts_are_in_ascending_order_whatever_the_order_of_activation(make: 
     engine = make(scene)
     for ids in np.array_split(rng.permutation(len(grid)), 7):
         engine.activate(ids, scene.states[ids])
-    engine.detect()
+    engine.contacts(now=True)
     contacts = engine.contacts()
     a, b = contacts.bodies.T
     assert (a >= 0).all()
@@ -139,7 +140,7 @@ def test_depth_is_in_metres_and_negative_while_apart(start: Make, scale: float) 
     scene.add_static(Plane())
     scene.add_bodies(Sphere(0.5 * scale), scale * np.array([(0.0, 0.0, 0.505), (0.9, 0.0, 0.505)]))
     engine = start(scene)
-    engine.detect()
+    engine.contacts(now=True)
     contacts = engine.contacts()
     assert contacts.bodies.tolist() == [[0, 1], [0, -1], [1, -1]]
     np.testing.assert_allclose(contacts.depth / scale, [0.1, -0.005, -0.005], rtol=1e-3)
@@ -152,7 +153,7 @@ def test_a_box_on_a_box_has_four_points_and_a_ball_one(start: Make) -> None:
     scene.add_body(Box((1.0, 1.0, 1.0)), (0.0, 0.0, 0.49))
     scene.add_body(Sphere(0.5), (3.0, 0.0, 0.49))
     engine = start(scene)
-    engine.detect()
+    engine.contacts(now=True)
     assert engine.contacts().point_count.tolist() == [4, 1]
 
 
@@ -162,7 +163,7 @@ def test_parts_of_a_compound_are_one_contact(start: Make) -> None:
     scene.add_static(Box((10.0, 10.0, 1.0)), (0.0, 0.0, -0.5))
     scene.add_body(dumbbell, (0.0, 0.0, 0.48))
     engine = start(scene)
-    engine.detect()
+    engine.contacts(now=True)
     contacts = engine.contacts()
     assert contacts.bodies.tolist() == [[0, -1]]
     assert contacts.point_count.tolist() == [2]
@@ -176,16 +177,16 @@ def test_detect_looks_at_the_present_and_changes_no_state(start: Make) -> None:
     scene = pair()
     engine = start(scene)
     before = engine.get_states()
-    engine.detect()
+    engine.contacts(now=True)
     assert len(engine.contacts()) == 1
     np.testing.assert_array_equal(engine.get_states(), before)
     far = scene.states[[1]]
     far[0, 0] = 7.0
     engine.set_states([1], far)
-    engine.detect()
+    engine.contacts(now=True)
     assert len(engine.contacts()) == 0
     engine.set_states([1], scene.states[[1]])
-    engine.detect()
+    engine.contacts(now=True)
     assert len(engine.contacts()) == 1
 
 
@@ -203,7 +204,7 @@ def test_a_steps_contacts_are_those_it_began_with(start: Make) -> None:
 
 def test_contacts_leave_with_their_body(start: Make) -> None:
     engine = start(pair())
-    engine.detect()
+    engine.contacts(now=True)
     engine.deactivate([0])
     assert len(engine.contacts()) == 0
     engine.step()
@@ -221,10 +222,10 @@ def test_cleared_contacts_are_found_again_without_their_impulses(start: Make) ->
         engine.step(200)
     settled = warm.get_states()
     fresh.set_states(range(3), settled)
-    fresh.clear_contacts()
+    fresh.change(Changes(forgets_contacts=True))
     for engine in (warm, cold):
         engine.set_states(range(3), settled)
-    cold.clear_contacts()
+    cold.change(Changes(forgets_contacts=True))
     for engine in (warm, cold, fresh):
         engine.step()
     assert cold.get_states().tobytes() == fresh.get_states().tobytes()
@@ -247,7 +248,7 @@ def test_clearances_say_what_detection_would_and_leave_no_trace(make: Make, star
     turns /= np.linalg.norm(turns, axis=1, keepdims=True)
     scene.add_bodies([shapes[k] for k in rng.integers(len(shapes), size=100)], places, turns)
     detected = start(scene)
-    detected.detect()
+    detected.contacts(now=True)
     found = {tuple(pair) for pair in detected.contacts().bodies.tolist()}
     engine, untouched = make(scene), make(scene)
     touch = engine.clearances(pairs, scene.states) == 0
@@ -312,7 +313,7 @@ def test_clearances_refuse_what_is_not_there(make: Make) -> None:
 
 def touching(start: Make, scene: Scene) -> list[list[int]]:
     engine = start(scene)
-    engine.detect()
+    engine.contacts(now=True)
     pairs: list[list[int]] = engine.contacts().bodies.tolist()
     return pairs
 
@@ -349,7 +350,7 @@ def test_neighbours_do_not_touch_even_where_the_joint_is_not_live(make: Make) ->
     engine = make(scene)
     for body in (1, 0):
         engine.activate([body], scene.states[[body]])
-        engine.detect()
+        engine.contacts(now=True)
         assert len(engine.contacts()) == 0
 
 
@@ -386,7 +387,7 @@ def test_the_residual_falls_with_iterations(start: Make) -> None:
     for iterations in (5, 50, 500):
         engine = start(scene, iterations=iterations)
         engine.step()
-        residuals.append(engine.residual())
+        residuals.append(engine.report().residual)
     assert residuals[0] > 2 * residuals[1] > 4 * residuals[2] > 0.0
 
 
@@ -406,7 +407,7 @@ def test_the_residual_is_a_velocity_whatever_the_unit(start: Make, rounding: flo
     for unit in (0.125, 1.0, 8.0):
         engine = start(scene, length_unit=unit, **({"joints": "swept"} if in_substeps else {}))
         engine.step()
-        residuals.append(engine.residual())
+        residuals.append(engine.report().residual)
     assert residuals[0] > 0.0
     velocity = residuals[0] if in_substeps else 9.81 * scene.timestep
     np.testing.assert_allclose(residuals, velocity, rtol=1e4 * rounding if in_substeps else 100 * rounding)
@@ -420,6 +421,6 @@ def test_the_residual_falls_with_substeps(start: Make) -> None:
     for substeps in (1, 4, 16, 64):
         engine = start(scene, substeps=substeps)
         engine.step()
-        residuals.append(engine.residual())
+        residuals.append(engine.report().residual)
     assert residuals == sorted(residuals, reverse=True)
     assert residuals[0] > 4 * residuals[-1] > 0.0

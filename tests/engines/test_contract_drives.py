@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine_support import ENGINES, Kind, Make, is_installed
+from engine_support import ENGINES, Kind, Make, gaps_of, is_installed, reported
 from lapjoint import WORLD, Ball, Box, Cylinder, Distance, Drive, Gear, Hinge, LapjointError, Motor, Scene, Slider
-from lapjoint.engines import DrivingEngine
+from lapjoint.engines import Changes, DriveTargets, HalfTurnsSet
 from lapjoint.scene.joints import counted_angles
+from lapjoint.step_tables.half_turns import HalfTurns
 
 Z = (0.0, 0.0, 1.0)
 AT = (0.0, 0.0, 0.0)
@@ -30,11 +31,6 @@ def one(joint: Any, gravity: Any = AT) -> Scene:
     return scene
 
 
-def driving(engine: Any) -> DrivingEngine:
-    assert isinstance(engine, DrivingEngine)
-    return engine
-
-
 def angle(engine: Any) -> float:
     state = engine.get_states([0])[0]
     return float(2 * np.arctan2(state[6], state[3]))
@@ -48,12 +44,12 @@ def test_targets_count_from_the_next_step_on(start: Make) -> None:
     engine = start(scene)
     engine.step(300)
     assert engine.get_states([0, 1])[:, 2] == pytest.approx([0.1, 0.0], abs=1e-4)
-    driving(engine).set_drive_targets([1, 0], [0, 0], [[0.0, 0.3], [-0.2, 0.0]])
+    engine.change(Changes(drive_targets=DriveTargets([1, 0], [0, 0], [[0.0, 0.3], [-0.2, 0.0]])))
     engine.step(300)
     assert engine.get_states([0])[0, 2] == pytest.approx(-0.2, abs=1e-4)
     assert engine.get_states([1])[0, 9] == pytest.approx(0.3, abs=1e-4)
     with pytest.raises(LapjointError, match="joint 0 has no drive on axis 3"):
-        driving(engine).set_drive_targets([1, 0], [0, 3], [[0.0, 9.0], [0.0, 9.0]])
+        engine.change(Changes(drive_targets=DriveTargets([1, 0], [0, 3], [[0.0, 9.0], [0.0, 9.0]])))
     engine.step(10)
     assert engine.get_states([1])[0, 9] == pytest.approx(0.3, abs=1e-4)
 
@@ -63,33 +59,34 @@ def test_turns_are_counted_and_part_of_the_state(make: Make, start: Make) -> Non
     scene = one(Hinge(Z, drive=Drive(25.0, 0.0, 40.0, 8.0)))
     engine = start(scene)
     engine.step(80)
-    (half_turns,) = driving(engine).joint_turns([0])
+    (half_turns,) = engine.joint_turns([0])
     assert half_turns >= 2
-    assert [array.tolist() for array in driving(engine).turned()] == [[0], [half_turns]]
-    assert len(driving(engine).turned()[0]) == 0
+    turned = reported(engine, HalfTurns)
+    assert (turned.joint.tolist(), turned.half_turns.tolist()) == ([0], [half_turns])
+    assert len(reported(engine, HalfTurns)) == 0
     other = make(scene)
     other.restore(engine.state())
-    assert driving(other).joint_turns([0]) == [half_turns]
+    assert other.joint_turns([0]) == [half_turns]
     for both in (engine, other):
         both.step(400)
     assert np.array_equal(engine.get_states(), other.get_states())
-    assert counted_angles([angle(engine)], driving(engine).joint_turns([0])) == pytest.approx(25.0, abs=0.01)
+    assert counted_angles([angle(engine)], engine.joint_turns([0])) == pytest.approx(25.0, abs=0.01)
     # A body that leaves and comes back has its turns still; they can be set, too.
     engine.deactivate([0])
     engine.activate([0], other.get_states([0]))
-    assert driving(engine).joint_turns([0]) == driving(other).joint_turns([0])
-    driving(engine).set_half_turns([0], [2])
+    assert engine.joint_turns([0]) == other.joint_turns([0])
+    engine.change(Changes(half_turns=HalfTurnsSet([0], [2])))
     engine.step(400)
-    assert driving(engine).joint_turns([0]) == [8]
+    assert engine.joint_turns([0]) == [8]
 
 
 def test_angles_that_need_no_count_have_none(start: Make) -> None:
     start.needs("counted angles")
     engine = start(one(Hinge(Z, motor=Motor(5.0, 100.0))))
     engine.step(400)
-    assert driving(engine).joint_turns([0]) == [0]
+    assert engine.joint_turns([0]) == [0]
     with pytest.raises(LapjointError, match="joint 0 counts no turns"):
-        driving(engine).set_half_turns([0], [1])
+        engine.change(Changes(half_turns=HalfTurnsSet([0], [1])))
 
 
 def test_friction_holds(start: Make) -> None:
@@ -121,4 +118,4 @@ def test_a_rope_and_a_gear(start: Make) -> None:
     states = engine.get_states()
     assert states[1, 12] == pytest.approx(-2.0, abs=1e-3)
     assert states[2, 2] == pytest.approx(-0.5, abs=1e-3)
-    assert engine.joint_gaps()[1].max() < 1e-3
+    assert gaps_of(engine)[1].max() < 1e-3

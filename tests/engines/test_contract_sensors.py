@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine_support import ENGINES, Kind, is_installed, params_of, supports_of
+from engine_support import ENGINES, Kind, is_installed, params_of, reported, supports_of
 from lapjoint import Box, Scene, Sphere, make_engine
-from lapjoint.engines import SensorEngine
+from lapjoint.engines import Changes
 from lapjoint.queries import SensorSet
+from lapjoint.step_tables.sensor_events import SensorEvents
 
 HAVE_IT = [kind for kind in ENGINES if is_installed(kind[0]) and "sensors" in supports_of(kind[0]).features]
 ENTER, LEAVE = 0, 1
@@ -31,7 +32,6 @@ def test_events_of_many_steps_are_those_of_single_looks(kind: Kind) -> None:
     sensors, alive = SensorSet(scene), np.zeros(5, bool)
     alive[:4] = True  # the last one is not active, and nobody's business
     engine, other = (make_engine(scene, params_of(kind)) for _ in range(2))
-    assert isinstance(engine, SensorEngine)
     for one in (engine, other):
         one.activate(np.arange(4), scene.states[:4])
     inside = sensors.find(alive, scene.states, np.empty((0, 7)))
@@ -45,11 +45,11 @@ def test_events_of_many_steps_are_those_of_single_looks(kind: Kind) -> None:
             [(step, *pair, ENTER) for pair in now - before] + [(step, *pair, LEAVE) for pair in before - now]
         )
         before = now
-    engine.watch_sensors([*inside.tolist(), (1, 4)])
+    engine.change(Changes(senses=True, inside=[*inside.tolist(), (1, 4)]))
     engine.step(60)
-    events = engine.sensor_events().ordered()
+    events = reported(engine, SensorEvents).ordered()
     assert [(s, *p, k) for s, p, k in zip(*(c.tolist() for c in vars(events).values()), strict=True)] == expected
     assert len(expected) > 12
-    engine.watch_sensors(None)
+    engine.change(Changes(senses=False))
     engine.step(5)
-    assert len(engine.sensor_events()) == 0
+    assert len(reported(engine, SensorEvents)) == 0

@@ -168,7 +168,7 @@ def test_impulses_of_contacts_that_have_no_point_for_the_moment_go_on(kind: Kind
     lifted = np.arange(0, scene.body_count, 7)
     states = engine.get_states(lifted)
     engine.set_states(lifted, states + np.eye(1, 13, 2) * 50.0)
-    engine.detect()
+    engine.contacts(now=True)
     memory = engine.state()
     twin, forgetful = make(scene), make(scene)
     twin.restore(memory)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import replace
+from inspect import isfunction
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +46,9 @@ from lapjoint import (
     scenes,
 )
 from lapjoint.cli import app, main
-from lapjoint.engines import Support, engine_version, registry, supports
+from lapjoint.engines import Engine, Support, engine_version, registry, supports
 from lapjoint.engines.bounds import Bounds
+from lapjoint.engines.checked import CheckedEngine
 from lapjoint.params.engine_choice import EngineChoice
 from lapjoint.recording.origin import versions
 from lapjoint.studies.bench import BenchPlan
@@ -378,6 +380,37 @@ def test_bounds_never_miss_a_contact_and_never_promise_too_much(seed: int) -> No
 
 class Silent:
     """An engine that does not declare what it supports."""
+
+
+class Rough(CheckedEngine):
+    """An engine that says that it takes steps with neighbours, and cannot."""
+
+    supports = Support("lapjoint", ("float64",), features=(), couplings=("blend", "tight"))
+
+
+class Partial:
+    """An engine that has not all methods of one."""
+
+    supports = Support("lapjoint", ("float64",), features=())
+    active_ids = live_joint_ids = activate = deactivate = set_states = get_states = add_forces = step = check = None
+
+
+def test_an_engine_without_the_methods_that_it_declares_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.metadata import EntryPoint
+
+    found = [
+        EntryPoint(one.__name__.lower(), f"{__name__}:{one.__name__}", "lapjoint.engines") for one in (Rough, Partial)
+    ]
+    monkeypatch.setattr("lapjoint.plug_ins.entry_points", lambda group: found)
+    with pytest.raises(LapjointError, match=r"engine rough .* has no mail_bytes, which the coupling tight needs"):
+        make_engine(Scene(), Params(engine="rough"))
+    with pytest.raises(LapjointError, match=r"engine partial .* has no change, which every engine has"):
+        make_engine(Scene(), Params(engine="partial"))
+
+
+def test_the_protocol_is_a_dozen_methods() -> None:
+    """Of an engine that is made, besides two properties."""
+    assert len([name for name, one in vars(Engine).items() if isfunction(one) and not name.startswith("_")]) == 12
 
 
 def test_a_broken_plug_in_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ from lapjoint import (
     Sphere,
     TriangleMesh,
 )
+from lapjoint.engines import Changes
 from lapjoint.engines.exact import exact_contacts
 
 CUBE = random_shape(np.random.default_rng(0), "cube")
@@ -62,7 +63,7 @@ def test_the_deepest_point_is_as_deep_as_separating_axes_and_the_longest_line_in
 ) -> None:
     scene, first, second = two_at(np.random.default_rng(seed), kinds, -depth)
     engine = exact_engine(scene, precision)
-    engine.detect()
+    engine.contacts(now=True)
     found, unit = contact_points(engine), engine.params.length_unit
     assert unit is not None
     near, expected = 3e-4 * unit, separation(first, second)  # needles are never so deep inside each other
@@ -83,7 +84,7 @@ def test_the_deepest_point_is_as_deep_as_separating_axes_and_the_longest_line_in
 def test_apart_no_point_is_nearer_than_the_shapes_are(seed: int, kinds: tuple[str, str], apart: float) -> None:
     scene, _, _ = two_at(np.random.default_rng(seed), kinds, apart)
     engine = exact_engine(scene)
-    engine.detect()
+    engine.contacts(now=True)
     found, unit = contact_points(engine), engine.params.length_unit
     assert unit is not None
     assert (found.distance >= 0.989 * apart - 3e-4 * unit).all()
@@ -102,7 +103,7 @@ def test_a_face_an_edge_and_a_corner_touch_with_four_two_and_one_points(
         scene.add_body(below, (0, 0, 0))
         scene.add_body(shape, (0.1, 0.2, 0.5 + HALF[id(down)] + gap), quaternion=tuple(turn_to(down, DOWN)))
         engine = exact_engine(scene, precision)
-        engine.detect()
+        engine.contacts(now=True)
         found = contact_points(engine)
         np.testing.assert_allclose(found.distance, np.full(points, gap), atol=2e-6)
         np.testing.assert_allclose(found.normal, np.tile(DOWN, (points, 1)), atol=1e-5)
@@ -144,10 +145,10 @@ def test_round_shapes_and_static_ones_touch_within_a_hundredth_of_the_size(
     for gap in (-2 * close, 2 * close):
         states[body, 2] = top + HALF[id(down)] + gap
         engine.set_states([body], states[body:])
-        engine.detect()
+        engine.contacts(now=True)
         depth = engine.contacts().depth
         assert (len(depth) > 0 and depth.max() > 0) == (gap < 0)
-        engine.clear_contacts()
+        engine.change(Changes(forgets_contacts=True))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_on_a_plane_all_points_are_there_at_once(shape: Cylinder | Capsule, down
     scene.add_static(Plane())
     scene.add_body(shape, (0, 0, 0.499), quaternion=tuple(turn_to(down, DOWN)))
     engine = exact_engine(scene)
-    engine.detect()
+    engine.contacts(now=True)
     found = contact_points(engine)
     np.testing.assert_allclose(found.distance, np.full(points, -0.001), atol=1e-5)
 
@@ -178,7 +179,7 @@ def test_swapped_bodies_have_the_mirrored_contact(seed: int, kinds: tuple[str, s
     found = []
     for one in (scene, swapped):
         engine = exact_engine(one, "float64")
-        engine.detect()
+        engine.contacts(now=True)
         found.append(contact_points(engine))
     near = 2 * too_shallow(*kinds) + 1e-3
     assert found[1].distance.min() == pytest.approx(found[0].distance.min(), rel=0.011, abs=near)
@@ -192,13 +193,13 @@ def test_spheres_see_each_other_before_they_touch_and_keep_their_impulse(precisi
     scene = Scene()
     scene.add_bodies(Sphere(0.5), [(0.0, 0.0, 0.0), (0.0, 0.0, 1.005)])
     engine = exact_engine(scene, precision)
-    engine.detect()
+    engine.contacts(now=True)
     assert engine.contacts().depth.tolist() == pytest.approx([-0.005], abs=1e-6)
     assert engine.clearances([(0, 1)], scene.states).tolist() == [0.0]
     states = scene.states.copy()
     states[1, 2] = 1.2
     engine.set_states([1], states[1:])
-    engine.detect()
+    engine.contacts(now=True)
     assert len(engine.contacts().depth) == 0
     assert 0.17 < engine.clearances([(0, 1)], states)[0] < 0.2
 
@@ -218,13 +219,13 @@ def test_impulses_stay_with_their_points_over_small_motions(seed: int, kinds: tu
     rng = np.random.default_rng(seed)
     scene, _, _ = two_at(rng, kinds, -0.02)
     engine = exact_engine(scene, "float64")
-    engine.detect()
+    engine.contacts(now=True)
     state = engine.state()
     state.points[:, IMPULSE] = 1 + np.arange(len(state.points))
     engine.merge_cache(state)
     before = contact_points(engine)
     engine.set_states([0, 1], _walk(rng, scene.states, 1e-6))
-    engine.detect()
+    engine.contacts(now=True)
     after = contact_points(engine)
     for point, impulse in zip(after.on_a, after.impulse, strict=True):
         nearest = np.linalg.norm(before.on_a - point, axis=1).argmin()
@@ -238,7 +239,7 @@ def test_a_box_that_slides_keeps_its_impulses() -> None:
     scene.add_body(SLAB, (0, 0, 0))
     scene.add_body(BOX, (0, 0, 0.999))
     engine = exact_engine(scene)
-    engine.detect()
+    engine.contacts(now=True)
     state = engine.state()
     state.points[:, IMPULSE] = [1, 2, 3, 4]
     engine.merge_cache(state)
@@ -248,7 +249,7 @@ def test_a_box_that_slides_keeps_its_impulses() -> None:
         turn = 0.01 * k
         states[1, 3:7] = np.cos(turn / 2), 0, 0, np.sin(turn / 2)
         engine.set_states([0, 1], states)
-        engine.detect()
+        engine.contacts(now=True)
     np.testing.assert_array_equal(contact_points(engine).impulse, [1, 2, 3, 4])
 
 
@@ -317,7 +318,7 @@ def test_clearances_are_zero_where_there_is_a_contact_and_no_more_than_the_dista
         for _ in range(6):
             scene, _, _ = two_at(rng, (str(rng.choice(KINDS)), str(rng.choice(KINDS))), apart)
             engine = exact_engine(scene, precision)
-            engine.detect()
+            engine.contacts(now=True)
             clearance = engine.clearances([(0, 1)], scene.states)[0]
             assert (clearance == 0) == (len(engine.contacts()) > 0)
             if apart <= 0:
@@ -326,7 +327,7 @@ def test_clearances_are_zero_where_there_is_a_contact_and_no_more_than_the_dista
                 moved = scene.states.copy()
                 moved[1, :3] += 0.99 * clearance * direction / np.linalg.norm(direction)
                 engine.set_states([0, 1], moved)
-                engine.detect()
+                engine.contacts(now=True)
                 assert len(engine.contacts()) == 0
 
 
@@ -372,7 +373,7 @@ def test_coplanar_points_that_no_check_has_seen_make_a_thin_hull() -> None:
     scene.add_body(CUBE, (0, 0, 0.4))
     scene.shapes[scene.bodies.shape_id[0]] = ConvexHull.centred(square)
     engine = exact_engine(scene)
-    engine.detect()
+    engine.contacts(now=True)
     assert np.isfinite(engine.contacts().depth).all()
 
 
@@ -406,7 +407,7 @@ def test_a_cylinder_stands_on_four_points_at_once(below: Box | ConvexHull | Cyli
     scene.add_body(CYLINDER, (at, 0, 0.999))
     for precision in ("float32", "float64"):
         engine = exact_engine(scene, precision)
-        engine.detect()
+        engine.contacts(now=True)
         found = contact_points(engine)
         np.testing.assert_allclose(found.distance, np.full(4, -0.001), atol=1e-5)
         np.testing.assert_allclose(found.normal, np.tile(DOWN, (4, 1)), atol=1e-5)
@@ -438,8 +439,8 @@ def test_a_cylinder_touches_as_a_prism_of_many_sides_does(kind: str, order: int)
         depths = []
         for engine in engines:
             engine.set_states([0, 1], states)
-            engine.clear_contacts()
-            engine.detect()
+            engine.change(Changes(forgets_contacts=True))
+            engine.contacts(now=True)
             depths.append(engine.contacts().penetration)
         if 0 < depths[1] < 0.08:
             compared += 1

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from engine_support import BULLET, Kind, Make, params_of
+from engine_support import BULLET, Kind, Make, gaps_of, params_of
 from lapjoint import (
     WORLD,
     Ball,
@@ -37,6 +37,7 @@ from lapjoint import (
     TriangleMesh,
     make_engine,
 )
+from lapjoint.engines import Changes
 
 
 @pytest.fixture(params=[BULLET[0], BULLET[3]], ids="-".join)
@@ -112,14 +113,14 @@ def test_ten_thousand_comings_and_goings_leave_no_trace(make: Make) -> None:
     ids = engine.active_ids
     assert 100 < len(ids) < 200
     engine.set_states(ids, settled[ids])
-    engine.clear_contacts()
+    engine.change(Changes(forgets_contacts=True))
 
     fresh = make(scene)
     fresh.activate(ids, settled[ids])
     np.testing.assert_array_equal(engine.live_joint_ids, fresh.live_joint_ids)
     assert len(fresh.live_joint_ids) > 5
-    engine.detect()
-    fresh.detect()
+    engine.contacts(now=True)
+    fresh.contacts(now=True)
     assert contacts_of(engine) == contacts_of(fresh)
     assert len(fresh.contacts()) > 50
     for _ in range(100):
@@ -207,7 +208,7 @@ class Comings(RuleBasedStateMachine):
 
     @rule()
     def detect(self) -> None:
-        self.engine.detect()
+        self.engine.contacts(now=True)
         for a, b in self.engine.contacts().bodies.tolist():
             assert a in self.active
             assert b in self.active or -self.scene.static_count <= b < 0
@@ -231,7 +232,7 @@ class Comings(RuleBasedStateMachine):
         ids = sorted(self.active)
         states = self.engine.get_states()
         self.engine.set_states(ids, states)
-        self.engine.clear_contacts()
+        self.engine.change(Changes(forgets_contacts=True))
         fresh = self.make()
         fresh.activate(ids, states)
         for _ in range(2):
@@ -247,7 +248,7 @@ class Comings(RuleBasedStateMachine):
         there = self.active | {WORLD}
         live = [j for j in range(len(joints)) if {joints.body_a[j], joints.body_b[j]} <= there]
         assert self.engine.live_joint_ids.tolist() == live
-        assert self.engine.joint_gaps()[0].tolist() == live
+        assert gaps_of(self.engine)[0].tolist() == live
         assert self.engine.get_states().shape == (len(self.active), 13)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from engine_support import gaps_of
 from lapjoint import (
     WORLD,
     Ball,
@@ -79,9 +80,9 @@ def test_a_chain_with_a_heavy_load_holds(solver: str, precision: str) -> None:
     for _ in range(300):
         for k, engine in enumerate((sequential, direct)):
             engine.step()
-            worst[k] = max(worst[k], float(engine.joint_gaps()[1].max()))
-        assert direct.fallback_count() == 0  # type: ignore[attr-defined]
-        assert direct.residual() < 1e-4
+            worst[k] = max(worst[k], float(gaps_of(engine)[1].max()))
+        assert direct.report().fallback_count == 0  # type: ignore[attr-defined]
+        assert direct.report().residual < 1e-4
     assert worst[0] > 5e-4
     assert worst[1] < worst[0] / 50
 
@@ -94,7 +95,7 @@ def test_a_stack_stands_stiller_than_with_sweeps(solver: str, precision: str) ->
         engine.step(120)
     assert direct.get_states()[:, 2] == pytest.approx(scene.states[:, 2], abs=1e-4)
     assert np.abs(direct.get_states()[:, 7:]).max() < 1e-3
-    assert direct.residual() < sequential.residual()
+    assert direct.report().residual < sequential.report().residual
 
 
 @every_direct
@@ -145,12 +146,12 @@ def test_a_group_with_too_many_rows_is_swept_and_counted() -> None:
         engine = started(scene, "dantzig", solver_rows=36)
         for _ in range(5):
             engine.step()
-        assert engine.fallback_count() == expected  # type: ignore[attr-defined]
+        assert engine.report().fallback_count == expected  # type: ignore[attr-defined]
     swept, plain = started(many, "dantzig", solver_rows=1), started(many)
     for engine in (swept, plain):
         engine.step(5)
     assert np.array_equal(swept.get_states(), plain.get_states())
-    assert plain.fallback_count() == 0  # type: ignore[attr-defined]
+    assert plain.report().fallback_count == 0  # type: ignore[attr-defined]
 
 
 def test_order_of_arrival_does_not_matter() -> None:

@@ -43,7 +43,7 @@ def test_no_contact_overlaps_by_more(precision: str) -> None:
         engine.step()
         plain.step()
         assert engine.substep_overlap() <= 1e-4
-        counts.append(engine.substep_count())
+        counts.append(engine.report().substeps)
         deepest.append(plain.contacts().penetration)
     assert min(counts) == 4 < max(counts) < 64, "some steps need more, some do not"
     assert set(counts) <= {4, 8, 16, 32}
@@ -56,7 +56,7 @@ def test_what_a_step_leaves_is_what_the_next_one_finds(precision: str) -> None:
     engine = engine_of(scene, precision, tolerance=3e-6)
     engine.step(30)
     left = engine.substep_overlap()
-    engine.detect()
+    engine.contacts(now=True)
     assert engine.contacts().penetration == pytest.approx(left, rel=0.02, abs=2e-7)
 
 
@@ -75,9 +75,9 @@ def test_a_step_is_that_of_as_many_substeps(name: str, wanted: int, tolerance: f
     plain = restored(scene, state, precision, substeps=wanted)
     for each in (tried, plain):
         each.step()
-        assert each.substep_count() == wanted
+        assert each.report().substeps == wanted
     assert same(tried.state(), plain.state())
-    assert tried.residual() == plain.residual()
+    assert tried.report().residual == plain.report().residual
 
 
 def test_a_tolerance_that_is_never_exceeded_changes_nothing(precision: str) -> None:
@@ -96,7 +96,7 @@ def test_the_limit_need_not_be_a_doubling(precision: str) -> None:
     engine = engine_of(scene, precision, substeps=3, tolerance=1e-12, max_substeps=20)
     for _ in range(3):
         engine.step()
-        assert engine.substep_count() == 20
+        assert engine.report().substeps == 20
         assert engine.substep_overlap() > 1e-12
 
 
@@ -110,9 +110,9 @@ def test_it_depends_on_the_step_alone(precision: str) -> None:
         fresh = restored(scene, engine.state(), precision, tolerance=2e-5)
         engine.step()
         fresh.step()
-        assert fresh.substep_count() == engine.substep_count()
+        assert fresh.report().substeps == engine.report().substeps
         assert same(fresh.state(), engine.state())
-        counts.add(engine.substep_count())
+        counts.add(engine.report().substeps)
     assert len(counts) > 1
 
 
@@ -125,7 +125,7 @@ def test_swept_joints_gain_no_energy_where_contacts_need_more_substeps(precision
             engine.step()
             found += float((engine.get_states()[:, 7:10] ** 2).sum())
         speeds.append(found)
-    assert engine.substep_count() > 4
+    assert engine.report().substeps > 4
     assert speeds[1] == pytest.approx(speeds[0], rel=0.05)
 
 

@@ -131,7 +131,7 @@ def test_keys_are_added_at_the_end() -> None:
     later += ["exchanges_mean", "exchanges_max", "residual_max", "interface_count_mean"]
     later += ["cut_share_mean", "coupling_reason", "penetration_interface", "penetration_interior"]
     later += ["joint_gap_interface", "joint_gap_interior", "solver_reason", "substeps", "joints"]
-    later += ["substeps_mean", "substeps_max", "workers_reason", "broken_joint_count", "hit_count"]
+    later += ["substeps_mean", "substeps_max", "workers_reason", "broken_joint_count", "reported"]
     later += ["made_count", "removed_count"]
     assert keys[keys.index("state_hash") + 4 :] == [*ASKED_FOR, *later]
 

@@ -23,6 +23,7 @@ from lapjoint import (
     make_engine,
 )
 from lapjoint.arrays import rotation
+from lapjoint.engines import Changes
 from lapjoint.engines.bullet import BulletEngine
 from lapjoint.scene.file import pack_scene
 from lapjoint.scene.motions import GivenMotion, Motion, velocity_between
@@ -82,7 +83,7 @@ def test_engines_have_bodies_where_the_twin_has_them(
     scene = moving(*given_motions, position=position, quaternion=quaternion)
     engine = make_engine(scene, Params(precision="float64"))
     assert isinstance(engine, BulletEngine)
-    engine.set_step(step)
+    engine.change(Changes(step_count=step))
     engine.step(more)
     for pose, motion in zip(engine.state().kinematic_poses, scene.motions.values(), strict=True):
         assert same_pose(pose, motion.pose(step + more, TIMESTEP))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engine_support import gaps_of
 from lapjoint import LapjointError, Scene, scenes
 from lapjoint.arrays import rotation
 from lapjoint.engines import Engine, make_engine
@@ -93,9 +94,9 @@ def test_the_camera_has_everything_in_the_picture(name: str, small: bool) -> Non
 def test_nothing_overlaps_at_first(name: str, size: str) -> None:
     scene = scenes.build(name, {"least": LEAST[name], "small": SMALL[name], "full": None}[size])
     engine = started(scene, precision="float64")
-    engine.detect()
+    engine.contacts(now=True)
     assert engine.contacts().penetration < 1e-9
-    assert engine.joint_gaps()[1].max(initial=0.0) < 1e-9
+    assert gaps_of(engine)[1].max(initial=0.0) < 1e-9
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -146,7 +147,7 @@ def test_a_bridge_holds_and_swings(name: str, precision: str) -> None:
     for _ in range(10):
         engine.step(50)
         heights.append(engine.get_states()[:, 2])
-        assert engine.joint_gaps()[1].max() < 0.005
+        assert gaps_of(engine)[1].max() < 0.005
         assert engine.contacts().penetration < 0.005
     moved = np.array(heights)[:, 3:] - scene.states[3:, 2]  # the first three may be balls
     assert np.abs(moved).max() < 0.5
@@ -162,7 +163,7 @@ def test_more_iterations_make_smaller_gaps() -> None:
     for iterations in (10, 50, 250):
         engine = started(scenes.build("bridge", 61), iterations)
         engine.step(100)
-        worst.append(engine.joint_gaps()[1].max())
+        worst.append(gaps_of(engine)[1].max())
     assert worst[0] > 2 * worst[1] > 4 * worst[2]
     assert worst[2] < 5e-4
 
@@ -204,7 +205,7 @@ def test_the_chain_comes_to_rest_as_a_catenary() -> None:
 def test_the_plank_couples_two_standing_walls(size: int | None) -> None:
     scene = scenes.build("plank", size)
     engine = started(scene)
-    engine.detect()
+    engine.contacts(now=True)
     assert len(engine.contacts()) == 0
     engine.step(500)
     plank = scene.body_id("plank")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine_support import gaps_of
 from lapjoint import LapjointError, Params, Scene, make_engine, scenes
 from lapjoint.engines import Engine
 from lapjoint.scene import WORLD
@@ -64,9 +65,9 @@ def test_labels_are_columns_from_left_to_right(name: str) -> None:
 def test_nothing_overlaps_at_first(name: str, size: str) -> None:
     scene = scenes.build(name, {"least": LEAST[name], "small": 8, "full": None}[size])
     engine = started(scene, "float64")
-    engine.detect()
+    engine.contacts(now=True)
     assert engine.contacts().penetration < 1e-9
-    assert engine.joint_gaps()[1].max(initial=0.0) < 1e-9
+    assert gaps_of(engine)[1].max(initial=0.0) < 1e-9
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,4 +113,4 @@ def test_a_grid_swings_and_holds() -> None:
     engine.step(200)
     states = engine.get_states()
     assert states[:, 1].max() < 0.7 * scene.states[:, 1].max(), "it swings back"
-    assert engine.joint_gaps()[1].max() < 0.002
+    assert gaps_of(engine)[1].max() < 0.002

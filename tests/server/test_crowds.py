@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from lapjoint import Box, LapjointError, Params, PenetrationWarning, Scene, Simulation, Sphere
+from lapjoint import Box, Contacts, LapjointError, Params, PenetrationWarning, Scene, Simulation, Sphere
 from lapjoint.server.crowds import check_crowds
 from lapjoint.workers import worker
 from lapjoint.workers.codec import write
@@ -73,5 +73,5 @@ def test_more_contacts_than_fit_into_a_reply_are_fetched(coupling: str, monkeypa
 
 def test_contacts_of_a_reply_fit_into_it() -> None:
     contacts = worker.MOST_CONTACTS * 1000
-    reply = StepReply(np.zeros((contacts, 2), np.int32), np.zeros(contacts, np.int32), np.zeros(contacts))
+    reply = StepReply(Contacts(np.zeros((contacts, 2), np.int32), np.zeros(contacts, np.int32), np.zeros(contacts)))
     assert write(reply, bytearray(mailbox_size(1000) // 2)) > 0

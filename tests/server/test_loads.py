@@ -7,7 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lapjoint import Box, Checkpoint, CheckpointWriter, LapjointError, Params, Plane, Scene, Simulation, scenes
+from lapjoint import (
+    Box,
+    Checkpoint,
+    CheckpointWriter,
+    Contacts,
+    LapjointError,
+    Params,
+    Plane,
+    Scene,
+    Simulation,
+    scenes,
+)
 from lapjoint.algorithms import Membership, native, reference
 from lapjoint.algorithms.balance import Balance
 from lapjoint.server.coupling.tight import PLAN_AHEAD
@@ -28,10 +39,14 @@ def stacks(heights: list[int], **settings: object) -> Scene:
 # ---- costs -------------------------------------------------------------------------------------------------------
 
 
+def reply_of(bodies: list[list[int]], points: list[int]) -> StepReply:
+    return StepReply(Contacts(np.array(bodies, np.int32), np.array(points, np.int32), np.zeros(len(points))))
+
+
 def test_loads_by_bodies_are_counts() -> None:
     membership = Membership([0, 0, 1], 2)
     loads = Loads(stacks([3]), Params(workers=2, load="bodies"))
-    loads.estimate(membership, [StepReply(np.array([[0, 1]], np.int32), np.array([4], np.int32))], 50)
+    loads.estimate(membership, [reply_of([[0, 1]], [4])], 50)
     assert membership.load.tolist() == [2, 1]
 
 
@@ -41,8 +56,8 @@ def test_loads_by_contacts_count_ends_of_contacts_and_points_once_each() -> None
     membership = Membership([0, 0, 0, 1], 2)
     membership.activate([1], 0)
     membership.activate([1], 1)
-    first = StepReply(np.array([[0, 1], [0, -1]], np.int32), np.array([4, 2], np.int32))
-    second = StepReply(np.array([[0, 1]], np.int32), np.array([4], np.int32))
+    first = reply_of([[0, 1], [0, -1]], [4, 2])
+    second = reply_of([[0, 1]], [4])
     loads = Loads(scene, Params(workers=2, load="contacts"))
     loads.estimate(membership, [first, second], 10)
     cost = membership.cost

@@ -31,8 +31,8 @@ from lapjoint import (
     scenes,
 )
 from lapjoint.algorithms.surges import rises
-from lapjoint.engines import Surges
 from lapjoint.server.surges import SurgeReports
+from lapjoint.step_tables.surges import Surges
 
 pytestmark = pytest.mark.filterwarnings("ignore::lapjoint.AccuracyWarning")
 STEPS = int(os.environ.get("LAPJOINT_SURGE_STEPS", "0"))
@@ -81,10 +81,11 @@ def test_what_is_reported_is_what_the_readable_account_finds() -> None:
             run.step()
             energy, limit = rises(scene, before, run.states, touching)[0]
             (reply,) = run._now.replies
-            if len(reply.surge_step):
+            surges_now = reply.table(Surges)
+            if len(surges_now):
                 found += 1
-                assert reply.surge_limit[0] == pytest.approx(limit, rel=1e-3)
-                assert limit < reply.surge_energy[0] <= energy * 1.001  # less what motors and gaps may give
+                assert surges_now.limit[0] == pytest.approx(limit, rel=1e-3)
+                assert limit < surges_now.energy[0] <= energy * 1.001  # less what motors and gaps may give
     assert found
 
 

@@ -30,8 +30,8 @@ from lapjoint import (
     scenes,
 )
 from lapjoint.cli import app
-from lapjoint.engines import Hits
 from lapjoint.run import run
+from lapjoint.step_tables.hits import Hits
 
 GRAVITY, TIMESTEP = 9.81, 0.002
 INLINE: dict[str, Any] = {"runtime": "inline"}
@@ -289,7 +289,7 @@ def test_a_recording_has_the_hits_up_to_each_frame(tmp_path: Path) -> None:
         simulation.step(10)
         summary = run(simulation, 120, record=tmp_path / "heap", record_every=40)
         wanted = simulation.hits
-    assert summary.hit_count == len(wanted) > 10
+    assert summary.reported["hits"] == len(wanted) > 10
     recording = Recording(tmp_path / "heap")
     for frame in range(3):
         assert same(recording.hits(frame), wanted.taken(wanted.step < 10 + 40 * (frame + 1)))
@@ -297,7 +297,7 @@ def test_a_recording_has_the_hits_up_to_each_frame(tmp_path: Path) -> None:
     with Simulation(drop(1.0), Params(**INLINE)) as simulation:
         run(simulation, 3, record=tmp_path / "plain")
     plain = Recording(tmp_path / "plain")
-    assert not plain.has_hits
+    assert Hits not in plain.kinds
     assert len(plain.hits()) == 0
     assert not list((tmp_path / "plain").glob("hit_*"))
 
@@ -306,7 +306,7 @@ def test_the_command_line_counts_hits(tmp_path: Path) -> None:
     path = drop(0.2, hit_impulse=1.0).save(tmp_path / "drop.npz")
     arguments = ["run", str(path), "--steps", "150", "--json", str(tmp_path / "summary.json")]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert json.loads((tmp_path / "summary.json").read_text())["hit_count"] == 1
+    assert json.loads((tmp_path / "summary.json").read_text())["reported"]["hits"] == 1
     assert any(line.split() == ["hits", "1"] for line in result.stdout.splitlines())
 
 

@@ -26,10 +26,9 @@ from lapjoint import (
     Simulation,
     Sphere,
 )
-from lapjoint.engines import TouchReports
-from lapjoint.engines.step_tables import BEGIN, END, NEAR
 from lapjoint.run import run
-from lapjoint.server.touches import Touches, TouchLog
+from lapjoint.server.touches import TouchLog
+from lapjoint.step_tables.touches import BEGIN, END, NEAR, Touches, TouchReports
 
 GRAVITY, TIMESTEP = 9.81, 0.002
 INLINE: dict[str, Any] = {"runtime": "inline"}
@@ -372,7 +371,7 @@ def test_a_recording_has_the_touches_up_to_each_frame(tmp_path: Path) -> None:
     with Simulation(heap(11, touch_events=False), Params(**INLINE)) as simulation:
         run(simulation, 3, record=tmp_path / "plain")
     plain = Recording(tmp_path / "plain")
-    assert not plain.has_touches
+    assert Touches not in plain.kinds
     assert len(plain.touches()) == 0
     assert not list((tmp_path / "plain").glob("touch_*"))
 

@@ -27,7 +27,7 @@ from lapjoint.server.profile import PHASES, StepProfile
 from lapjoint.studies.bench import BenchPlan, BenchRow, bench, measure
 from lapjoint.studies.bench.repetitions import rotated, take_turn
 from lapjoint.studies.bench.rows import Repetition, TurnMeans, rows_of
-from lapjoint.workers.messages import StepReply
+from lapjoint.workers.messages import StepReply, StepTimes
 
 LAPJOINT = str(Path(sys.executable).parent / "lapjoint")
 DOCUMENT = Path(__file__).parents[2] / "docs" / "bench.md"
@@ -308,7 +308,8 @@ def test_a_turn_by_a_fake_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_wait_for_the_slowest_in_every_half_sweep() -> None:
     replies = [
-        StepReply(between_meetings_s=1e-3 * np.array(ms), cpu_s=1e-3 * sum(ms)) for ms in ([3.0, 1.0], [1.0, 2.5])
+        StepReply(times=StepTimes(between_meetings_s=1e-3 * np.array(ms), cpu_s=1e-3 * sum(ms)))
+        for ms in ([3.0, 1.0], [1.0, 2.5])
     ]
     profile = StepProfile(steps=2)
     profile.count_workers([], replies, np.zeros((0, 1), np.uint64), 0)

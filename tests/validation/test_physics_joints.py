@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from engine_support import BULLET, Kind, Make
+from engine_support import BULLET, Kind, Make, gaps_of
 from lapjoint import (
     FREE,
     LOCKED,
@@ -82,7 +82,7 @@ def test_a_pendulum_keeps_time(start: Make, joint: Ball | Hinge, length: float) 
     assert len(measured) >= 2
     np.testing.assert_allclose(measured, period * (1 + amplitude**2 / 16), rtol=2e-3)
     assert max(swing[-2000:]) == pytest.approx(max(swing[:2000]), rel=0.01)
-    assert engine.joint_gaps()[1].max() < 1e-4 * length
+    assert gaps_of(engine)[1].max() < 1e-4 * length
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_a_chain_hangs_in_a_catenary(start: Make) -> None:
     engine.step(2000)
     assert np.abs(engine.get_states()[:, 7:10]).max() < 0.01
     assert off(engine.get_states()) < 0.002
-    assert engine.joint_gaps()[1].max() < 1e-3
+    assert gaps_of(engine)[1].max() < 1e-3
 
 
 @pytest.mark.slow
@@ -167,7 +167,7 @@ def test_a_fixed_joint_holds_a_beam_under_its_load(start: Make) -> None:
         tip = engine.get_states([4])[0]
         sags.append(float(np.linalg.norm(tip[:3] - [4.5, 0.0, 0.0])))
         assert abs(tip[3]) > 1 - 1e-6
-        assert engine.joint_gaps()[1].max() < 1e-3
+        assert gaps_of(engine)[1].max() < 1e-3
     assert sags[0] < 0.01
     assert sags[1] < 0.2 * sags[0]
 
@@ -250,7 +250,7 @@ def test_a_slider_stops_at_its_limits(
     state = engine.get_states()[0]
     np.testing.assert_allclose(state[:3] - [1.0, 0.0, 0.0], stop * unit(axis), atol=1e-3)
     assert abs(state[3]) > 1 - 1e-6
-    assert engine.joint_gaps()[1].max() < 1e-3
+    assert gaps_of(engine)[1].max() < 1e-3
 
 
 def test_a_trapdoor_falls_open_as_far_as_its_hinge_lets_it(start: Make) -> None:

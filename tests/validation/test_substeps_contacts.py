@@ -276,7 +276,7 @@ def test_an_overlapping_heap_does_not_explode(precision: str) -> None:
     for _ in range(200):
         engine.step()
         assert np.linalg.norm(engine.get_states()[:, 7:10], axis=1).max() < 3.5
-    engine.detect()
+    engine.contacts(now=True)
     assert engine.contacts().penetration < 1e-3
 
 

@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import ellipk
 
+from engine_support import gaps_of
 from lapjoint import (
     FREE,
     LOCKED,
@@ -72,7 +73,7 @@ def test_a_pendulum_keeps_the_time_of_the_elliptic_integral(joint: Ball | Hinge,
         engine.step()
         swing.append(engine.get_states()[0, 0])
     assert H * np.diff(rising_zeros(np.array(swing))).mean() == pytest.approx(period, rel=1e-3)
-    assert engine.joint_gaps()[1].max() < 5e-5
+    assert gaps_of(engine)[1].max() < 5e-5
 
 
 @every_choice
@@ -175,7 +176,7 @@ def test_a_chain_hangs_in_a_catenary(joints: str) -> None:
     assert np.abs(states[:, 7:10]).max() < 2e-3
     curve = a * (np.cosh(states[:, 0] / a) - np.cosh(span / (2 * a)))
     assert np.abs(states[:, 2] - curve).max() < 0.001 * span
-    assert engine.joint_gaps()[1].max() < (1e-8 if joints == "direct" else 1e-4)
+    assert gaps_of(engine)[1].max() < (1e-8 if joints == "direct" else 1e-4)
 
 
 # ---- springs -----------------------------------------------------------------------------------------------------
@@ -363,7 +364,7 @@ def loaded_chain(ratio: float, direction: tuple[float, ...], links: int = 12) ->
 def test_a_light_chain_holds_a_heavy_ball(joints: str, gap: float, precision: str) -> None:
     engine = started(loaded_chain(1000.0, (0.0, 0.0, -1.0)), precision, joints=joints)
     engine.step(500)
-    assert engine.joint_gaps()[1].max() < (gap if precision == "float64" else max(gap, 5e-6))
+    assert gaps_of(engine)[1].max() < (gap if precision == "float64" else max(gap, 5e-6))
 
 
 @every_choice
@@ -373,7 +374,7 @@ def test_a_swinging_chain_holds_together(ratio: float, gap: float, joints: str) 
     engine, worst = started(loaded_chain(ratio, (1.0, 0.0, 0.0)), joints=joints), 0.0
     for _ in range(1000):
         engine.step()
-        worst = max(worst, engine.joint_gaps()[1].max())
+        worst = max(worst, gaps_of(engine)[1].max())
     assert worst < (gap if joints == "swept" else 5e-4 if ratio < 1 else 1e-5)
 
 
@@ -391,7 +392,7 @@ def test_a_chain_that_starts_with_gaps_closes_them_quietly(gap: float, joints: s
     for _ in range(10):
         engine.step()
         assert top_speed(engine) < 150 * gap
-    assert engine.joint_gaps()[1].max() < (1e-6 if joints == "direct" else 2e-4)
+    assert gaps_of(engine)[1].max() < (1e-6 if joints == "direct" else 2e-4)
 
 
 # ---- one motion, however it is solved ----------------------------------------------------------------------------
@@ -420,7 +421,7 @@ def test_direct_and_swept_joints_move_alike(kind: str) -> None:
             engine = started(scene, precision, joints=joints)
             engine.step(250)
             ends[joints, precision] = engine.get_states()[:, :3]
-            assert engine.joint_gaps()[1].max() < 2e-3
+            assert gaps_of(engine)[1].max() < 2e-3
     assert np.abs(ends["direct", "float64"] - scene.states[:, :3]).max() > 0.01
     for joints in JOINTS:
         np.testing.assert_allclose(ends[joints, "float32"], ends[joints, "float64"], atol=1e-4)

@@ -115,7 +115,7 @@ def test_penetration_falls_by_four_with_twice_the_substeps() -> None:
     for substeps in (1, 2, 4, 8):
         engine = started(scene, substeps=substeps)
         engine.step(500)
-        engine.detect()
+        engine.contacts(now=True)
         depths.append(engine.contacts().depth.sum())
     np.testing.assert_allclose(np.divide(depths[:-1], depths[1:]), 4.0, rtol=3e-3)
 

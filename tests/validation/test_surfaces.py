@@ -203,7 +203,7 @@ def test_clearances_know_which_parts_may_touch(kind: Kind) -> None:
     parts = Part(Sphere(0.6), (0.0, 0.0, -1.0), group=2, mask=1), Part(Sphere(0.3), (0.0, 0.0, 1.0))
     scene.add_bodies(Compound(parts), [(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)])
     engine = started(kind, scene)
-    engine.detect()
+    engine.contacts(now=True)
     assert len(engine.contacts()) == 0
     assert engine.clearances([[0, 1]], scene.states)[0] > 0
 
@@ -356,6 +356,6 @@ def test_a_height_field_is_where_its_body_is() -> None:
     for (x, y), z in zip(local, ground, strict=True):
         scene.add_body(Sphere(0.01), (1.0 + c * x - s * y, 2.0 + s * x + c * y, 3.0 + z))
     engine = started(("bullet", "float64", "substeps"), scene)
-    engine.detect()
+    engine.contacts(now=True)
     assert engine.contacts().bodies.tolist() == [[0, -1], [1, -1], [2, -1]]
     np.testing.assert_allclose(engine.contacts().depth, 0.01, atol=1e-3)

@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from lapjoint.arrays.packing import pack_arrays
+from lapjoint.engines import Contacts
+from lapjoint.step_tables import TABLES, StepTable
 from lapjoint.workers import codec, messages
-from lapjoint.workers.messages import MESSAGES, RemoteCommand, RemoteReply, StepCommand, StepReply, WorkerFailure
+from lapjoint.workers.messages import (
+    MESSAGES,
+    RemoteCommand,
+    RemoteReply,
+    StepCommand,
+    StepReply,
+    StepTimes,
+    WorkerFailure,
+)
 
 every_kind = pytest.mark.parametrize("kind", MESSAGES)
 ROOM = 100_000
@@ -28,12 +38,31 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 
 @st.composite
+def rows(draw: st.DrawFn, kind: type) -> Any:
+    count = draw(st.integers(0, 5))
+    columns = [(one.metadata["dtype"], (count, *one.metadata["shape"])) for one in fields(kind)]
+    return kind(*(draw(arrays.arrays(*column)) for column in columns))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[StepTable, ...]:
+    """Of some kinds."""
+    return tuple(draw(rows(kind)) for kind in draw(st.lists(st.sampled_from(list(TABLES.values())), unique=True)))
+
+
+@st.composite
 def random_messages(draw: st.DrawFn, kind: type) -> Any:
     values = {}
     for field in fields(kind):
         if field.metadata:
             shape = (draw(st.integers(0, 9)), *field.metadata["shape"])
             values[field.name] = draw(arrays.arrays(field.metadata["dtype"], shape))
+        elif field.name == "times":
+            values[field.name] = draw(random_messages(StepTimes))
+        elif field.name == "listed":
+            values[field.name] = draw(st.none() | rows(Contacts))
+        elif field.name == "tables":
+            values[field.name] = draw(tables())
         elif str(field.type) in VALUES:
             values[field.name] = draw(VALUES[str(field.type)])
         else:  # another message
@@ -46,6 +75,8 @@ def random_messages(draw: st.DrawFn, kind: type) -> Any:
 def equal(a: Any, b: Any) -> bool:
     if isinstance(b, np.ndarray):
         return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())  # NaN and -0 too
+    if isinstance(b, tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
     if is_dataclass(b):
         return type(a) is type(b) and all(equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(b))
     return type(a) is type(b) and repr(a) == repr(b)
@@ -105,7 +136,7 @@ def test_other_types_of_numbers_are_converted() -> None:
 
 
 def test_what_is_no_message_is_refused() -> None:
-    good = codec.to_bytes(StepReply(np.zeros((3, 2), np.int32)))
+    good = codec.to_bytes(StepReply(Contacts(np.zeros((3, 2), np.int32), np.zeros(3, np.int32), np.zeros(3))))
     for bad in (good[:20], good.replace(b"StepReply", b"StepReplx"), good.replace(b"[3, 2]", b"[2, 3]"), bytes(64)):
         with pytest.raises((ValueError, KeyError, TypeError)):
             codec.from_bytes(bad)

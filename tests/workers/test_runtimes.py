@@ -17,7 +17,7 @@ import pytest
 
 from lapjoint import LapjointError, Params, Plane, Scene, Sphere, make_engine
 from lapjoint.errors import WorkerError
-from lapjoint.workers.messages import StepCommand, StepReply, WorkerFailure
+from lapjoint.workers.messages import StepCommand, StepReply, StepTimes, WorkerFailure
 from lapjoint.workers.runtimes import Runtime, answer_limits, make_runtime, runtime_names
 from lapjoint.workers.runtimes.answer_limits import AnswerLimits
 from lapjoint.workers.runtimes.child import Child
@@ -117,7 +117,7 @@ def test_workers_start_empty(start: Start, scene: Scene) -> None:
     assert runtime.states.shape == (4, 13)
     assert runtime.worker_states.shape == (8, 13)
     replies = runtime.step([StepCommand(), StepCommand()])
-    assert [len(reply.contact_bodies) for reply in replies] == [0, 0]
+    assert [len(reply.contacts.bodies) for reply in replies] == [0, 0]
     assert np.array_equal(runtime.states, scene.states)
 
 
@@ -196,13 +196,13 @@ def test_forces_last_one_step(start_here: Start, scene: Scene) -> None:
 def test_replies_have_contacts_and_measures(start: Start) -> None:
     runtime = start()
     empty, reply = runtime.step([StepCommand(activate=ids(A)), StepCommand(activate=ids(B, RESTING))])
-    assert reply.contact_bodies.tolist() == [[RESTING, -1]]
-    assert reply.contact_point_count.tolist() == [1]
-    assert reply.contact_depth == pytest.approx([0.001], abs=1e-5)
-    assert len(empty.contact_depth) == 0
+    assert reply.contacts.bodies.tolist() == [[RESTING, -1]]
+    assert reply.contacts.point_count.tolist() == [1]
+    assert reply.contacts.depth == pytest.approx([0.001], abs=1e-5)
+    assert len(empty.contacts.depth) == 0
     assert [reply.body_count, empty.body_count] == [2, 1]
     for each in (empty, reply):
-        assert each.cpu_s > 0
+        assert each.times.cpu_s > 0
         assert each.residual >= 0
 
 
@@ -407,15 +407,15 @@ def test_a_worker_that_hangs_is_named_killed_and_replaced(scene: Scene) -> None:
 def test_the_limit_follows_the_usual_time_between_bounds() -> None:
     limits = AnswerLimits(5.0, 0)
     assert limits.limit_s(0) == 60.0, "the first step activates everything"
-    limits.note([StepReply(own_s=0.01)])
+    limits.note([StepReply(times=StepTimes(own_s=0.01))])
     assert limits.limit_s(0) == 5.0
-    limits.note([StepReply(own_s=2.0), WorkerFailure(1, "hung", ""), None])
+    limits.note([StepReply(times=StepTimes(own_s=2.0)), WorkerFailure(1, "hung", ""), None])
     assert limits.limit_s(0) == 40.0
     assert limits.limit_s(1) == 60.0
-    limits.note([StepReply(own_s=100.0)])
+    limits.note([StepReply(times=StepTimes(own_s=100.0))])
     assert limits.limit_s(0) == 60.0, "and no more"
     for _ in range(50):
-        limits.note([StepReply(own_s=0.5)])
+        limits.note([StepReply(times=StepTimes(own_s=0.5))])
     assert limits.limit_s(0) == 10.0, "what is long ago is forgotten"
     limits.forget(0)
     assert limits.limit_s(0) == 60.0

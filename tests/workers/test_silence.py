@@ -17,7 +17,7 @@ import pytest
 
 from host_support import MachinesRuntime
 from lapjoint import Params, Simulation, scenes, waits
-from lapjoint.workers.messages import Command, StepReply
+from lapjoint.workers.messages import Command, StepReply, StepTimes
 from lapjoint.workers.runtimes import fleet
 from lapjoint.workers.runtimes.answer_limits import AnswerLimits
 from lapjoint.workers.runtimes.base import _RUNTIMES
@@ -108,7 +108,7 @@ def test_who_is_stopped_is_not_ready() -> None:
 
 def test_a_pause_does_not_raise_the_limit() -> None:
     limits = AnswerLimits(5.0, 0)
-    limits.note([StepReply(own_s=6.01)], 1, 6.0)
+    limits.note([StepReply(times=StepTimes(own_s=6.01))], 1, 6.0)
     assert limits.limit_s(0) == 5.0
 
 

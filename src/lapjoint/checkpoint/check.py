@@ -22,7 +22,8 @@ from ..scene import STATE_SIZE, Scene
 from ..scene.living import NEVER
 from ..scene.motions import POSE_SIZE
 from ..server.coupling.turns import check_turns
-from ..server.touches import TOUCH_KINDS
+from ..step_tables import KEPT, Of, StepTable
+from ..step_tables.sensor_events import SensorEvents
 from ..workers.engine_states import from_bytes, to_bytes
 
 Symbol = str | int
@@ -85,6 +86,24 @@ def _under(prefix: str, rules: Mapping[str, Rule]) -> dict[str, Rule]:
     return {f"{prefix}/{name}": rule for name, rule in rules.items()}
 
 
+def _table(kind: type[StepTable]) -> dict[str, Rule]:
+    """Of a log of step tables."""
+    ends: dict[Of | int | None, tuple[Symbol | None, Symbol | None]] = {
+        None: (None, None),
+        Of.BODY: (0, "bodies"),
+        Of.CONTACT: ("statics", "bodies"),
+        Of.JOINT: (0, "joints"),
+        Of.STEP: (0, None),
+    }
+    rules = {}
+    for one in fields(kind):
+        of = one.metadata["of"]
+        low, high = (0, of) if isinstance(of, int) else ends[of]
+        shape = (kind.name, *one.metadata["shape"])
+        rules[one.name] = Rule(one.metadata["dtype"].name, shape, low, high, is_pairs=of is Of.CONTACT)
+    return rules
+
+
 def _optional(rules: Mapping[str, Rule]) -> dict[str, Rule]:
     return {name: replace(rule, optional=True) for name, rule in rules.items()}
 
@@ -133,37 +152,15 @@ ARRAYS: dict[str, dict[str, Rule]] = {
         "turned": Rule("int32", ("turned",), 0, "joints", is_ascending=True),
         "half_turns": Rule("int32", ("turned",)),
     },
-    "breaks": {
-        "step": Rule("int32", ("breaks",), 0),
-        "joint": Rule("int32", ("breaks",), 0, "joints"),
-        "load": Rule("float64", ("breaks", 2)),
-    },
+    **{kind.name: _table(kind) for kind in KEPT if kind is not SensorEvents},
     "life": {
         f"{prefix}{name}": Rule("int32", (count,), 0)
         for prefix, count in (("", "bodies"), ("joint_", "joints"))
         for name in ("first_step", "last_step")
     },
-    "hits": {
-        "step": Rule("int32", ("hits",), 0),
-        "bodies": _pairs("hits"),
-        "impulse": Rule("float64", ("hits",)),
-        "point": Rule("float64", ("hits", 3)),
-        "normal": Rule("float64", ("hits", 3)),
-    },
-    "touches": {
-        "step": Rule("int32", ("touches",), 0),
-        "bodies": _pairs("touches"),
-        "kind": Rule("uint8", ("touches",), 0, len(TOUCH_KINDS)),
-        "speed": Rule("float64", ("touches",)),
-        "touching": _pairs("touching pairs"),
-    },
 }
-SENSING = {
-    "inside": Rule("int32", ("inside", 2), 0),
-    "step": Rule("int32", ("sensed",), 0),
-    "pair": Rule("int32", ("sensed", 2), 0),
-    "kind": Rule("uint8", ("sensed",), 0, 2),
-}
+ARRAYS["touches"]["touching"] = _pairs("touching pairs")
+SENSING = {"inside": Rule("int32", ("inside", 2), 0), **_table(SensorEvents)}
 """Of scenes with sensors."""
 GLUED = {"first": Rule("int32", ("glued bodies",), -1, "bodies")}
 """Of scenes with glued bodies."""

@@ -34,7 +34,11 @@ def summary_table(summary: RunSummary) -> Table:
         "made": counted(summary.made_count, "body", "bodies"),
         "removed": counted(summary.removed_count, "body", "bodies"),
         "broken": counted(summary.broken_joint_count, "joint"),
-        "hits": f"{summary.hit_count:,}",
+        **{
+            name.replace("_", " "): f"{count:,}"
+            for name, count in summary.reported.items()
+            if count and name != "breaks"
+        },
         "penetration": f"{summary.penetration_max * 1e3:.3g} mm at most",
         **_excess_rows(summary),
         **_measured_rows(summary),
@@ -47,7 +51,6 @@ def summary_table(summary: RunSummary) -> Table:
     if not summary.frozen_ids:
         del rows["frozen"]
     counts = {"made": summary.made_count, "removed": summary.removed_count, "broken": summary.broken_joint_count}
-    counts |= {"hits": summary.hit_count}
     for name in (name for name, count in counts.items() if not count):
         del rows[name]
     if summary.joint_count == 0 and summary.joint_gap_max == 0:

@@ -4,60 +4,35 @@ from __future__ import annotations
 
 from .base import (
     CONTACT_MARGIN,
-    STEP_MEASURES,
-    BreakingEngine,
     Contacts,
-    DirectEngine,
-    DrivingEngine,
     Engine,
-    FieldEngine,
-    GrowingEngine,
-    HitEngine,
-    KinematicEngine,
     Mail,
     NeighbourEngine,
-    SensorEngine,
-    SleepingEngine,
-    SubstepEngine,
-    SurgeEngine,
+    PreparingEngine,
 )
+from .changes import STEP_MEASURES, Changes, DriveTargets, HalfTurnsSet, StepReport
 from .inertias import check_inertias
-from .readings import ContactPoints, ReadingEngine, TouchEngine
+from .readings import ContactPoints, ReadingEngine
 from .registry import check_engines, engine_names, engine_version, make_engine, make_worker_engine, supports
 from .state import EngineState, join_states
-from .step_tables import SENSOR_KINDS, Hits, JointBreaks, SensorEvents, StepTable, Surges, TouchReports
 from .support import Support
 
 __all__ = [
     "CONTACT_MARGIN",
-    "SENSOR_KINDS",
     "STEP_MEASURES",
-    "BreakingEngine",
+    "Changes",
     "ContactPoints",
     "Contacts",
-    "DirectEngine",
-    "DrivingEngine",
+    "DriveTargets",
     "Engine",
     "EngineState",
-    "FieldEngine",
-    "GrowingEngine",
-    "HitEngine",
-    "Hits",
-    "JointBreaks",
-    "KinematicEngine",
+    "HalfTurnsSet",
     "Mail",
     "NeighbourEngine",
+    "PreparingEngine",
     "ReadingEngine",
-    "SensorEngine",
-    "SensorEvents",
-    "SleepingEngine",
-    "StepTable",
-    "SubstepEngine",
+    "StepReport",
     "Support",
-    "SurgeEngine",
-    "Surges",
-    "TouchEngine",
-    "TouchReports",
     "check_engines",
     "check_inertias",
     "engine_names",

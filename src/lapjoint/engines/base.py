@@ -8,7 +8,6 @@ docs/engines.md walks through an engine of one's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -17,10 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..params import Params
 from ..scene import Scene
-from ..scene.fields import GivenField
-from ..scene.motions import GivenMotion
+from ..step_tables import Of, column
+from .changes import Changes, StepReport
 from .state import EngineState
-from .step_tables import Hits, JointBreaks, SensorEvents, Surges
 from .support import Support
 
 Array = NDArray[np.float64]
@@ -32,31 +30,16 @@ contact. Nearer ones may be, before they touch; that is the engine's choice. Fas
 what they come to within a step from farther away, are no contact before that either: their hits are reported, and
 `clearances` are 0 for them."""
 
-STEP_MEASURES = (
-    "contact_count",
-    "contact_point_count",
-    "penetration_sum",
-    "penetration_max",
-    "joint_gap_sum",
-    "joint_gap_max",
-    "residual",
-    "substeps",
-    "exchanges",
-    "sent_bytes",
-)
-"""What engines with substeps measure of every step, in this order. Those up to the joint gaps are of the state that it
-begins with. A contact or joint between two workers counts in the first of them."""
-
 
 @dataclass(frozen=True)
 class Contacts:
     """Contacts of one moment, one row per pair of touching bodies, in ascending order of body numbers."""
 
-    bodies: Ids
+    bodies: Ids = column(np.int32, 2, of=Of.CONTACT)
     """(n, 2). The second is -1 - s where it is the static body s."""
-    point_count: Ids
+    point_count: Ids = column(np.int32)
     """(n,) contact points of the pair."""
-    depth: Array
+    depth: Array = column(float)
     """(n,) depth of the deepest point [m]; negative for a pair that is near but apart."""
 
     @staticmethod
@@ -132,17 +115,12 @@ class Engine(Protocol):
         engine cannot be used any more."""
         ...
 
-    def set_iterations(self, iterations: int) -> None:
-        """Set the sweeps of the solver per step from now on."""
+    def change(self, changes: Changes) -> None:
+        """What is otherwise from the next step on, in the order of its fields. Invalid: LapjointError."""
         ...
 
-    def prepare(self, moving: ArrayLike) -> None:
-        """Do now what the next step can do already if, of the active bodies, only `moving` are set to other states
-        before it. Results are the same to the last bit; an engine may do nothing here."""
-        ...
-
-    def detect(self) -> None:
-        """Find the contacts of the present states without stepping."""
+    def report(self) -> StepReport:
+        """What is reported of the steps of the last call of `step`, asked for once after it."""
         ...
 
     def clearances(self, pairs: ArrayLike, states: ArrayLike) -> Array:
@@ -155,12 +133,9 @@ class Engine(Protocol):
         """
         ...
 
-    def contacts(self) -> Contacts:
-        """Contacts of the last step (as it began) or detect."""
-        ...
-
-    def clear_contacts(self) -> None:
-        """Empty the contact cache: impulses that contacts are warm started from."""
+    def contacts(self, now: bool = False) -> Contacts:
+        """Contacts of the last step (as it began); or, with `now`, those of the present states, found without stepping.
+        What was found last is returned until the next step."""
         ...
 
     def state(self) -> EngineState:
@@ -173,170 +148,14 @@ class Engine(Protocol):
         with the feature "contact cache" to the last bit. What was active before is dropped."""
         ...
 
-    def residual(self) -> float:
-        """Largest velocity change of a constraint in the last sweep of the last step [m/s]; not a number where the
-        engine does not report it (feature "residual")."""
-        ...
-
-    def joint_gaps(self) -> tuple[Ids, Array]:
-        """Live joints and their gaps [m]: how far their anchors are apart along the directions they hold."""
-        ...
-
 
 @runtime_checkable
-class DirectEngine(Protocol):
-    """What an engine with the feature "direct solvers" offers besides."""
+class PreparingEngine(Protocol):
+    """What an engine offers besides that can do a part of a step before the server has sent its command."""
 
-    def fallback_count(self) -> int:
-        """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""
-        ...
-
-
-@runtime_checkable
-class SubstepEngine(Protocol):
-    """What an engine offers besides that may take its steps in substeps."""
-
-    def substep_count(self) -> int:
-        """Substeps of the last step; 0 where it had none."""
-        ...
-
-    def step_measures(self) -> Array:
-        """A row for each step of the last call, with the columns STEP_MEASURES; none with a solver that has no
-        substeps."""
-        ...
-
-
-@runtime_checkable
-class SurgeEngine(Protocol):
-    """What an engine offers besides that keeps account of energy."""
-
-    def surges(self) -> Surges:
-        """Energy that came from nowhere in the steps of the last call."""
-        ...
-
-
-@runtime_checkable
-class SleepingEngine(Protocol):
-    """What an engine offers besides that leaves bodies at rest alone (feature "sleep")."""
-
-    def sleeping_count(self) -> int:
-        """Active bodies that sleep."""
-        ...
-
-    def take_moved(self) -> Ids:
-        """Active bodies whose states may be others than when this was last asked for."""
-        ...
-
-    def set_step(self, step_count: int) -> None:
-        """So many steps have been taken: bodies fall asleep in steps of some numbers. Each step adds one by itself."""
-        ...
-
-
-@runtime_checkable
-class GrowingEngine(Protocol):
-    """An engine whose scene may get more bodies and joints."""
-
-    def grow(self) -> None:
-        """Take note of what was added to the scene, between two steps; no body is active by that."""
-        ...
-
-
-@runtime_checkable
-class BreakingEngine(Protocol):
-    """What an engine offers besides whose joints can break (feature "breaks")."""
-
-    def break_joints(self, joint_ids: ArrayLike) -> None:
-        """Have these joints broken, besides those that are."""
-        ...
-
-    def set_broken(self, joint_ids: ArrayLike) -> None:
-        """These joints are broken, and no others: they hold nothing, and their bodies may touch."""
-        ...
-
-    def set_breaks(self, breaks: bool) -> None:
-        """Whether a joint that a step was too much for breaks before the next one. If not, it is only reported."""
-        ...
-
-    def breaks(self) -> JointBreaks:
-        """Joints that broke, or would have, in the steps of the last call. One between two workers is reported by the
-        first of them."""
-        ...
-
-
-@runtime_checkable
-class KinematicEngine(Protocol):
-    """What an engine offers besides whose static bodies can move (feature "kinematic bodies")."""
-
-    def set_motions(self, motions: Mapping[int, GivenMotion]) -> None:
-        """Have these static bodies move so, in place of what they did."""
-        ...
-
-    def set_step(self, step_count: int) -> None:
-        """So many steps have been taken: kinematic bodies are where their motions have them then. Each step adds one
-        by itself."""
-        ...
-
-
-@runtime_checkable
-class DrivingEngine(Protocol):
-    """What an engine offers besides whose drives have targets (feature "drives") and that counts angles over turns
-    (feature "counted angles")."""
-
-    def set_drive_targets(self, joint_ids: ArrayLike, axes: ArrayLike, targets: ArrayLike) -> None:
-        """Give drives and motors, on these axes of these joints, other targets from the next step on: a row each with a
-        position and a velocity. One that is not driven: LapjointError, nothing changes."""
-        ...
-
-    def joint_turns(self, joint_ids: ArrayLike) -> Ids:
-        """Half turns that the angle of each joint is next to, which is known up to whole turns without: see
-        scene.joints.counted_angles. 0 for joints whose angles are not counted (scene.joints.counts_turns)."""
-        ...
-
-    def set_half_turns(self, joint_ids: ArrayLike, half_turns: ArrayLike) -> None:
-        """Have the angles of these joints, which are counted, be next to so many half turns."""
-        ...
-
-    def turned(self) -> tuple[Ids, Ids]:
-        """Joints whose half turns are others than when this was last asked for, or set; and the half turns."""
-        ...
-
-
-@runtime_checkable
-class FieldEngine(Protocol):
-    """What an engine offers besides whose bodies fields push (feature "fields"): those of its scene, in every step."""
-
-    def set_fields(self, fields: Sequence[GivenField]) -> None:
-        """Have these force fields in place of those of before."""
-        ...
-
-    def set_step(self, step_count: int) -> None:
-        """So many steps have been taken: functions of fields are given that time. Each step adds one by itself."""
-        ...
-
-
-@runtime_checkable
-class HitEngine(Protocol):
-    """What an engine offers besides that reports hits (feature "hits")."""
-
-    def hits(self) -> Hits:
-        """Contacts that did as much as the lower of their bodies' `hit_impulse`, in the steps of the last call. One
-        between two workers is reported by the first of them."""
-        ...
-
-
-@runtime_checkable
-class SensorEngine(Protocol):
-    """What an engine offers besides that finds who enters sensors (feature "sensors"). Without it the server looks
-    after every step, and workers take steps one by one."""
-
-    def watch_sensors(self, inside: ArrayLike | None) -> None:
-        """In the next call of `step`, find who enters and leaves; these pairs of a sensor and a body, (n, 2), are
-        inside already, ascending. Those of bodies that are not active are left alone. None: find nothing."""
-        ...
-
-    def sensor_events(self) -> SensorEvents:
-        """Of active bodies in the steps of the last call: who overlaps a sensor at the end of a step and did not at the
-        end of the one before, and the other way round."""
+    def prepare(self, moving: ArrayLike) -> None:
+        """Do now what the next step can do already if, of the active bodies, only `moving` are set to other states
+        before it. Results are the same to the last bit."""
         ...
 
 

@@ -16,7 +16,6 @@ from ..arrays.checks import as_rows
 from ..errors import LapjointError, NotFiniteError
 from ..params import Params
 from ..scene import (
-    STATE_SIZE,
     Box,
     Capsule,
     Compound,
@@ -31,26 +30,25 @@ from ..scene import (
     TriangleMesh,
 )
 from ..scene.fields import GivenField, pack_fields
-from ..scene.measures import joint_gaps
 from ..scene.motions import POSE_SIZE, GivenMotion
 from ..scene.shapes import STATIC_ONLY, StaticShape
 from ..scene.thickness import thickness
 from ..scene.titles import body_titles
+from ..step_tables import TABLES
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids, Mail
 from .bullet_module import check_built, load_bullet
+from .changes import Changes, StepReport
 from .readings import ContactPoints
 from .springs import check_springs
 from .state import EngineState
-from .step_tables import Hits, JointBreaks, SensorEvents, Surges, TouchReports
 from .support import (
     ALL_JOINTS,
     Support,
     check_bonds_are_direct,
     check_joints_of_solver,
     check_nothing_moves,
-    first_with_hits,
-    first_with_touches,
+    check_reports,
 )
 
 if TYPE_CHECKING:
@@ -100,10 +98,7 @@ class BulletEngine:
         only = f"which only the solver substeps has, and solver is {params.solver}"
         check_nothing_moves(scene, only.removeprefix("which "))
         check_joints_of_solver(scene, params.solver)
-        if (body := first_with_hits(scene)) is not None:
-            raise LapjointError(f"{body} has a hit_impulse, {only}")
-        if (body := first_with_touches(scene)) is not None:
-            raise LapjointError(f"{body}, {only}")
+        check_reports(scene, params, (), only)
         if params.keep_forces:
             raise LapjointError(f"keep_forces is on, {only}")
         if params.sleep:
@@ -120,7 +115,7 @@ class BulletEngine:
         self._mailboxes: compiled.Mailboxes | None = None
         self._world = self._native.BulletWorld(self._settings())
         self._shape_count = 0
-        self.grow()
+        self._grow()
         self._world.ignore_pairs(scene.ignored_explicitly)  # jointed ones it knows
         statics = scene.statics
         for s in range(scene.static_count):
@@ -135,16 +130,18 @@ class BulletEngine:
                 int(statics.friction_combine[s]),
                 int(statics.restitution_combine[s]),
             )
-        self.set_motions(scene.motions)
+        self._set_motions(scene.motions)
         for s in np.flatnonzero(statics.surface_velocity.any(axis=1)).tolist():
             if s not in scene.motions:
-                self.set_motions({s: GivenMotion.at_rest(np.concatenate([statics.position[s], statics.quaternion[s]]))})
+                self._set_motions(
+                    {s: GivenMotion.at_rest(np.concatenate([statics.position[s], statics.quaternion[s]]))}
+                )
             self._world.set_surface_velocity(s, statics.surface_velocity[s].tolist())
         self._fields: Sequence[GivenField] = ()
         self._field_shapes: FieldShapes | None = None
         if scene.fields:
-            self.set_fields(scene.fields)
-        self.set_step(0)
+            self._set_fields(scene.fields)
+        self._set_step(0)
         sensors = scene.sensors
         for place, shape_id, mask, on in zip(
             np.concatenate([sensors.position, sensors.quaternion], axis=1).tolist(),
@@ -153,7 +150,7 @@ class BulletEngine:
         ):
             self._world.add_sensor(shape_id, place, mask, on)
 
-    def grow(self) -> None:
+    def _grow(self) -> None:
         scene = self.scene
         for shape in scene.shapes[self._shape_count :]:
             self._world.define_shape(self._shape(shape))
@@ -167,7 +164,7 @@ class BulletEngine:
 
     # ---- fields ----------------------------------------------------------------------------------------------------
 
-    def set_fields(self, fields: Sequence[GivenField]) -> None:
+    def _set_fields(self, fields: Sequence[GivenField]) -> None:
         self._fields = fields
         built_in = [one for one in fields if one.field is None]
         if any(one.kind == BUOYANCY for one in built_in) and self._field_shapes is None:
@@ -240,6 +237,7 @@ class BulletEngine:
         settings.timestep = self._timestep
         settings.keep_forces = params.keep_forces
         settings.finds_surges = params.on_surge != "ignore"
+        settings.slide_speed = params.slide_speed or np.inf
         settings.has_neighbours = params.coupling == "tight" and params.solver == "substeps"
         return settings
 
@@ -326,15 +324,47 @@ class BulletEngine:
             raise LapjointError(f"count of steps is {count}, expected zero or more")
         self._call(self._world.step, self._timestep, count)
 
-    def set_iterations(self, iterations: int) -> None:
-        self.params = replace(self.params, iterations=iterations)  # refuses what is no count
-        self._world.set_iterations(iterations)
+    def change(self, changes: Changes) -> None:
+        if changes.grown:
+            self._grow()
+        if changes.breaks is not None:
+            self._world.set_breaks(changes.breaks)
+        if changes.broken is not None:
+            self._call(self._world.add_broken, as_ids(changes.broken))
+        if changes.all_broken is not None:
+            self._call(self._world.set_broken, as_ids(changes.all_broken))
+        if changes.motions is not None:
+            self._set_motions(changes.motions)
+        if changes.fields is not None:
+            self._set_fields(changes.fields)
+        if changes.step_count is not None:
+            self._set_step(changes.step_count)
+        if changes.senses is not None:
+            self._watch_sensors(changes.inside if changes.senses else None)
+        if (given := changes.drive_targets) is not None:
+            self._set_drive_targets(given.joints, given.axes, given.targets)
+        if (turned := changes.half_turns) is not None:
+            self._set_half_turns(turned.joints, turned.half_turns)
+        if changes.forgets_contacts:
+            self._world.clear_contacts()
+        if changes.iterations is not None:
+            self.params = replace(self.params, iterations=changes.iterations)  # refuses what is no count
+            self._world.set_iterations(changes.iterations)
+
+    def report(self) -> StepReport:
+        world, sleeps = self._world, self.params.sleep
+        return StepReport(
+            world.residual(),
+            tuple(TABLES[name].from_rows(rows) for name, rows in world.tables().items()),
+            world.step_measures(),
+            world.substep_count(),
+            world.fallback_count(),
+            world.sleeping_count() if sleeps else 0,
+            world.take_moved() if sleeps else None,
+        )
 
     def prepare(self, moving: ArrayLike) -> None:
         self._call(self._world.prepare, as_ids(moving))
-
-    def detect(self) -> None:
-        self._world.detect()
 
     def clearances(self, pairs: ArrayLike, states: ArrayLike) -> Array:
         rows, given = pairs_and_states(self.scene, pairs, states)
@@ -342,15 +372,14 @@ class BulletEngine:
         self._world.clearances(rows, given, clearance)
         return clearance
 
-    def contacts(self) -> Contacts:
+    def contacts(self, now: bool = False) -> Contacts:
+        if now:
+            self._world.detect()
         count = self._world.contact_count()
         bodies, point_count = np.empty((count, 2), np.int32), np.empty(count, np.int32)
         depth = np.empty(count)
         self._world.read_contacts(bodies, point_count, depth)
         return Contacts(bodies, point_count, depth)
-
-    def clear_contacts(self) -> None:
-        self._world.clear_contacts()
 
     # ---- state and warm-start data -------------------------------------------------------------------------------
 
@@ -407,7 +436,7 @@ class BulletEngine:
         # First what decides which bodies may touch, and what would wake those that sleep.
         self._call(self._world.set_broken, as_ids(state.broken_joints))
         self._world.forget_drive_targets()
-        self.set_drive_targets(state.drive_axes // 6, state.drive_axes % 6, state.drive_targets)
+        self._set_drive_targets(state.drive_axes // 6, state.drive_axes % 6, state.drive_targets)
         self._call(
             self._world.restore,
             as_ids(state.body_ids),
@@ -501,32 +530,14 @@ class BulletEngine:
         own = np.array(mail.between_meetings_s)
         return Mail(mail.waited_s, mail.waited_cpu_s, own)
 
-    def residual(self) -> float:
-        return self._world.residual()
-
-    def substep_count(self) -> int:
-        return self._world.substep_count()
-
-    def sleeping_count(self) -> int:
-        return self._world.sleeping_count()
-
-    def take_moved(self) -> Ids:
-        return self._world.take_moved()
-
-    def step_measures(self) -> Array:
-        return self._world.step_measures()
-
-    def break_joints(self, joint_ids: ArrayLike) -> None:
-        self._call(self._world.add_broken, as_ids(joint_ids))
-
-    def set_motions(self, motions: Mapping[int, GivenMotion]) -> None:
+    def _set_motions(self, motions: Mapping[int, GivenMotion]) -> None:
         for number, motion in motions.items():
             self._call(self._world.set_motion, number, motion.kind, motion.start, motion.base.tolist(), motion.values)
 
-    def set_step(self, step_count: int) -> None:
+    def _set_step(self, step_count: int) -> None:
         self._world.set_step(step_count, self._timestep)
 
-    def set_drive_targets(self, joint_ids: ArrayLike, axes: ArrayLike, targets: ArrayLike) -> None:
+    def _set_drive_targets(self, joint_ids: ArrayLike, axes: ArrayLike, targets: ArrayLike) -> None:
         ids = as_ids(joint_ids)
         if len(ids) and self.params.solver != "substeps":
             raise LapjointError(f"set_drive_targets: the solver is {self.params.solver}, expected substeps")
@@ -540,45 +551,13 @@ class BulletEngine:
         self._world.half_turns(ids, half_turns)
         return half_turns
 
-    def set_half_turns(self, joint_ids: ArrayLike, half_turns: ArrayLike) -> None:
+    def _set_half_turns(self, joint_ids: ArrayLike, half_turns: ArrayLike) -> None:
         ids, numbers = as_ids(joint_ids), as_ids(half_turns)
         if len(ids) != len(numbers):
             raise LapjointError(f"set_half_turns: {len(numbers)} numbers for {len(ids)} joints")
         if len(ids) and self.params.solver != "substeps":
             raise LapjointError(f"joint {ids[0]} counts no turns")
         self._call(self._world.set_half_turns, ids, numbers)
-
-    def turned(self) -> tuple[Ids, Ids]:
-        ids = np.array(self._world.take_turned(), np.int32)
-        return ids, self.joint_turns(ids)
-
-    def set_broken(self, joint_ids: ArrayLike) -> None:
-        self._call(self._world.set_broken, as_ids(joint_ids))
-
-    def set_breaks(self, breaks: bool) -> None:
-        self._world.set_breaks(breaks)
-
-    def breaks(self) -> JointBreaks:
-        rows = self._world.breaks()
-        if not rows:
-            return JointBreaks.none()
-        step, joint, force, torque = zip(*rows, strict=True)
-        return JointBreaks(np.array(step, np.int32), np.array(joint, np.int32), np.array([force, torque]).T.copy())
-
-    def hits(self) -> Hits:
-        rows = self._world.hits()
-        step, bodies = rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32)
-        return Hits(step, bodies, rows[:, 3].copy(), rows[:, 4:7].copy(), rows[:, 7:].copy())
-
-    def surges(self) -> Surges:
-        rows = self._world.surges()
-        step, body, island = (rows[:, column].astype(np.int32) for column in range(3))
-        return Surges(step, body, island, rows[:, 3].copy(), rows[:, 4].copy())
-
-    def touches(self) -> TouchReports:
-        rows = self._world.touches()
-        step, bodies, kind = rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32), rows[:, 3].astype(np.uint8)
-        return TouchReports(step, bodies, kind, rows[:, 4].copy())
 
     def contact_points(self) -> ContactPoints:
         rows = self._world.contact_points()
@@ -591,30 +570,15 @@ class BulletEngine:
         self._world.joint_forces(ids, forces)
         return forces
 
-    def watch_sensors(self, inside: ArrayLike | None) -> None:
+    def _watch_sensors(self, inside: ArrayLike | None) -> None:
         if inside is None:
             self._world.ignore_sensors()
         else:
             self._world.watch_sensors(np.ascontiguousarray(inside, np.int32).reshape(-1, 2))
 
-    def sensor_events(self) -> SensorEvents:
-        rows = self._world.sensor_events()
-        return SensorEvents(rows[:, 0].astype(np.int32), rows[:, 1:3].astype(np.int32), rows[:, 3].astype(np.uint8))
-
     def substep_overlap(self) -> float:
         """The deepest overlap of a contact that the last step left in any worker [m]; 0 without a tolerance."""
         return self._world.substep_overlap()
-
-    def fallback_count(self) -> int:
-        """Groups of bodies that a direct solver left to sweeps, in all steps of the last call of `step`."""
-        return self._world.fallback_count()
-
-    def joint_gaps(self) -> tuple[Ids, Array]:
-        joint_ids = self.live_joint_ids
-        states = np.zeros((self.scene.body_count, STATE_SIZE))
-        ids = self.active_ids
-        states[ids] = self.get_states(ids)
-        return joint_ids, joint_gaps(self.scene, states, joint_ids)
 
     # ---- checks --------------------------------------------------------------------------------------------------
 

@@ -16,11 +16,11 @@ from ..errors import LapjointError, NotFiniteError
 from ..params import Params
 from ..scene import STATE_SIZE, WORLD, Scene
 from ..scene.fields import GivenField
-from ..scene.measures import joint_gaps
 from ..scene.titles import body_titles
 from .arguments import as_ids, finite_rows, pairs_and_states, room_for_states, state_rows
 from .base import Array, Contacts, Ids
 from .bounds import Bounds
+from .changes import Changes, StepReport
 from .state import EngineState
 from .support import Support
 
@@ -223,12 +223,6 @@ class CheckedEngine(ABC):
             ids = self.active_ids
             self.check_finite(ids, self._read(ids))
 
-    def set_fields(self, fields: Sequence[GivenField]) -> None:
-        self._fields = fields
-
-    def set_step(self, step_count: int) -> None:
-        self._step_count = step_count
-
     def _with_fields(self, forces: Array | None) -> Array:
         """Forces of the next step, with those of fields."""
         ids = self.active_ids
@@ -254,18 +248,25 @@ class CheckedEngine(ABC):
         if len(ids):
             raise NotFiniteError(f"{body_titles(self.scene, ids)}: not finite after the step", ids.tolist())
 
-    def set_iterations(self, iterations: int) -> None:
-        self.params = replace(self.params, iterations=iterations)  # refuses what is no count
-        self.apply_iterations(iterations)
+    def change(self, changes: Changes) -> None:
+        if changes.fields is not None:
+            self._fields = changes.fields
+        if changes.step_count is not None:
+            self._step_count = changes.step_count
+        if changes.forgets_contacts:
+            self._read(self.active_ids)
+            self.forget()
+        if changes.iterations is not None:
+            self.params = replace(self.params, iterations=changes.iterations)  # refuses what is no count
+            self.apply_iterations(changes.iterations)
 
-    def prepare(self, moving: ArrayLike) -> None:
-        self._present(moving)
+    def report(self) -> StepReport:
+        return StepReport(residual=float("nan") if self._is_active.any() else 0.0)
 
-    def detect(self) -> None:
-        self.find()
-        self._contacts = None
-
-    def contacts(self) -> Contacts:
+    def contacts(self, now: bool = False) -> Contacts:
+        if now:
+            self.find()
+            self._contacts = None
         if self._contacts is None:
             found = self.list_contacts()
             a, b = found.bodies.T
@@ -274,25 +275,12 @@ class CheckedEngine(ABC):
             self._contacts = Contacts(found.bodies[order], found.point_count[order], found.depth[order])
         return self._contacts
 
-    def clear_contacts(self) -> None:
-        self._read(self.active_ids)
-        self.forget()
-
     def clearances(self, pairs: ArrayLike, states: ArrayLike) -> Array:
         """By the bodies' oriented boxes and bounding spheres: exact for two spheres, too early for others."""
         rows, given = pairs_and_states(self.scene, pairs, states)
         if self._bounds is None:
             self._bounds = Bounds(self.scene, self.length_unit)
         return self._bounds.clearances(rows, given)
-
-    def residual(self) -> float:
-        return 0.0 if not self._is_active.any() else float("nan")
-
-    def joint_gaps(self) -> tuple[Ids, Array]:
-        ids, joint_ids = self.active_ids, self.live_joint_ids
-        states = np.zeros((self.scene.body_count, STATE_SIZE))
-        states[ids] = self._read(ids)
-        return joint_ids, joint_gaps(self.scene, states, joint_ids)
 
     # ---- checks --------------------------------------------------------------------------------------------------
 

@@ -16,5 +16,4 @@ def exact_contacts(scene: Scene, states: Array) -> Contacts:
     size."""
     engine = BulletEngine(scene, Params(precision="float64", solver="substeps").resolved(scene))
     engine.activate(np.arange(scene.body_count), states)
-    engine.detect()
-    return engine.contacts()
+    return engine.contacts(now=True)

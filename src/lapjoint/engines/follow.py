@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scene import Scene
-from .base import BreakingEngine, Engine, GrowingEngine
+from .base import Engine
+from .changes import Changes
 
 Ids = NDArray[np.int32]
 
@@ -15,11 +16,12 @@ def follow(engine: Engine, scene: Scene, active: Ids, states: NDArray[np.float64
     """Activate bodies that have come and deactivate those that have gone, where `active` are those that it has; joints
     that hold no more are broken. `states` are those of all bodies now. Returns who is there."""
     there = np.flatnonzero(scene.alive).astype(np.int32)
-    if isinstance(engine, GrowingEngine):
-        engine.grow()
+    features = engine.supports.features
+    if "added bodies" in features:
+        engine.change(Changes(grown=True))
     engine.deactivate(np.setdiff1d(active, there))
     entering = np.setdiff1d(there, active)
     engine.activate(entering, states[entering])
-    if isinstance(engine, BreakingEngine):
-        engine.set_broken(np.flatnonzero(~scene.joint_alive))
+    if "breaks" in features:
+        engine.change(Changes(all_broken=np.flatnonzero(~scene.joint_alive)))
     return there

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..params import Params
 from ..scene import Compound, Ellipsoid, HeightField, Scene, Sphere, TriangleMesh
+from ..step_tables import FEATURES as STEP_TABLES
 from .arguments import pairs_and_states
 from .base import CONTACT_MARGIN, Array, Contacts, Ids
 from .checked import CheckedEngine
@@ -27,7 +28,8 @@ MANY_POINTS = (Compound, TriangleMesh, HeightField)
 """Shapes that a sphere can touch in several points."""
 LACKING = {
     *OF_SUBSTEPS,
-    *("hits", "touches", "sensors", "joint forces", "contact impulses", "kinematic bodies"),
+    *STEP_TABLES,
+    *("sensors", "joint forces", "contact impulses", "kinematic bodies"),
     *("rolling friction", "residual", "contact cache", "direct solvers"),
     *("part groups", "part materials", "combine rules", "added bodies", "sleep"),
 }

@@ -1,4 +1,4 @@
-"""What can be read of the last step: forces of joints, contact points with their impulses, touches."""
+"""What can be read of the last step: forces of joints, contact points with their impulses."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from .step_tables import TouchReports
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -74,14 +72,4 @@ class ReadingEngine(Protocol):
     def joint_forces(self, joint_ids: ArrayLike) -> Array:
         """Force [N] and torque about the anchor [N m] on body a of each joint, in the mean, in the joint's frame on
         body b, (n, 6); zeros for one that is not here."""
-        ...
-
-
-@runtime_checkable
-class TouchEngine(Protocol):
-    """What an engine offers besides that reports touches (feature "touches")."""
-
-    def touches(self) -> TouchReports:
-        """Of bodies with `touch_events` or a `hit_speed`, in the steps of the last call: all that touch in the first,
-        and what changes later. What is between two workers is reported by the first of them."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.metadata import EntryPoint, PackageNotFoundError, version
+from typing import Any
 
 from ..errors import LapjointError, did_you_mean
 from ..params import Params
@@ -11,10 +12,12 @@ from ..params.engine_choice import EngineChoice
 from ..params.solver_choice import parse_solvers
 from ..plug_ins import entries, load
 from ..scene import Scene
-from .base import Engine
+from .base import Engine, NeighbourEngine
+from .readings import ReadingEngine
 from .support import Support, check_support, warn_of_left_out
 
 GROUP = "lapjoint.engines"
+READINGS = ("joint forces", "contact impulses")
 
 
 def engine_names() -> list[str]:
@@ -42,7 +45,20 @@ def _load(entry: EntryPoint) -> type[Engine]:
         raise LapjointError(
             f"engine {entry.name} ({entry.value}) does not declare what it supports: see docs/engines.md"
         )
+    _check_methods(engine, f"engine {entry.name} ({entry.value})")
     return engine
+
+
+def _check_methods(engine: type[Engine], title: str) -> None:
+    """Refuse an engine without the methods of the protocol, or of those that it declares to have besides."""
+    support = engine.supports
+    wanted: list[tuple[type[Any], str]] = [(Engine, "every engine has")]
+    wanted += [(ReadingEngine, f"the feature {one} needs") for one in READINGS if one in support.features]
+    wanted += [(NeighbourEngine, "the coupling tight needs")] if "tight" in support.couplings else []
+    for protocol, why in wanted:
+        for name in vars(protocol):
+            if not name.startswith("_") and name != "supports" and not hasattr(engine, name):
+                raise LapjointError(f"{title} has no {name}, which {why}: see docs/engines.md")
 
 
 def supports(name: str) -> Support:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,8 @@ from ..scene.filters import ALL_GROUPS
 from ..scene.joints import KINDS, JointKind, counts_turns
 from ..scene.materials import COMBINE_RULES
 from ..scene.shapes import StaticShape
+from ..step_tables import FEATURES as STEP_TABLES
+from ..step_tables import TABLES
 
 ALL_SHAPES = (
     *(Sphere, Box, Capsule, Cylinder, ConvexHull, Ellipsoid, Cone, Compound),
@@ -50,7 +52,7 @@ JOINT_FEATURES = (
     "motors",
     "springs",
     "breaks",
-    "drives",  # DrivingEngine
+    "drives",  # with targets: Changes.drive_targets
     "joint friction",
     "ball limits",  # swing and twist
     "counted angles",  # limits and targets beyond half a turn
@@ -59,26 +61,25 @@ OF_SUBSTEPS = ("breaks", "drives", "joint friction", "ball limits", "counted ang
 """Features of joints that, of Bullet's solvers, only that in substeps has."""
 FEATURES = (
     *JOINT_FEATURES,
-    "hits",  # HitEngine: strong contacts of bodies with a hit_impulse are reported
-    "touches",  # TouchEngine: begin and end of touches, and hits above a speed, are reported
+    *STEP_TABLES,  # what StepReport.tables has, where scenes or parameters ask for it
     "joint forces",  # ReadingEngine: Params.keep_forces keeps what joints did in a step
     "contact impulses",  # and what contacts did
-    "sensors",  # SensorEngine: who enters sensors is found in every step of many that are taken at once
+    "sensors",  # Changes.senses: who enters sensors is found in every step of many that are taken at once
     "groups",  # groups and masks
     "part groups",  # groups and masks of parts of compounds
     "part materials",  # materials of parts of compounds
     "combine rules",  # of friction and restitution, other than the geometric mean
-    "fields",  # force fields of the scene: engines.FieldEngine
-    "kinematic bodies",  # static bodies that move, or whose surfaces do: engines.KinematicEngine
+    "fields",  # force fields of the scene
+    "kinematic bodies",  # static bodies that move, or whose surfaces do: Changes.motions
     "restitution",
     "rolling friction",
-    "sleep",  # SleepingEngine: Params.sleep leaves bodies at rest alone
+    "sleep",  # Params.sleep leaves bodies at rest alone
     "iterations",  # fewer or more of them give another result; else they are a limit at most
-    "residual",  # Engine.residual reports it
-    "warm start",  # contacts start from their last impulses, and clear_contacts drops these
+    "residual",  # StepReport.residual has it
+    "warm start",  # contacts start from their last impulses, and Changes.forgets_contacts drops these
     "contact cache",  # Engine.state has all that the next step depends on, not states alone
-    "added bodies",  # Engine.grow: a running scene gets more bodies and joints
-    "direct solvers",  # Params.solver dantzig, Engine.fallback_count
+    "added bodies",  # Changes.grown: a running scene gets more bodies and joints
+    "direct solvers",  # Params.solver dantzig, StepReport.fallback_count
     "exact clearances",  # Engine.clearances is 0 only where a step would find a contact
 )
 LEFT_OUT = ("restitution", "rolling friction")
@@ -135,10 +136,7 @@ def check_support(name: str, support: Support, scene: Scene, params: Params) -> 
             raise LapjointError(
                 f"{joint_title(scene, used[feature])} with {feature}, which the engine {name} does not have"
             )
-    if "hits" not in support.features and (body := first_with_hits(scene)) is not None:
-        raise LapjointError(f"{body} has a hit_impulse, which the engine {name} does not have")
-    if "touches" not in support.features and (body := first_with_touches(scene)) is not None:
-        raise LapjointError(f"{body}, which the engine {name} does not have")
+    check_reports(scene, params, support.features, f"which the engine {name} does not have")
     if "kinematic bodies" not in support.features:
         check_nothing_moves(scene, f"the engine {name} does not have")
     if "fields" not in support.features:
@@ -225,21 +223,11 @@ def check_bonds_are_direct(scene: Scene, joints: str) -> None:
         raise LapjointError(f"{joint_title(scene, int(joint))}, a bond, and joints is swept, expected auto or direct")
 
 
-def first_with_hits(scene: Scene) -> str | None:
-    """How messages call the first body whose hits are reported, if there is one."""
-    bodies = np.flatnonzero(np.isfinite(scene.bodies.hit_impulse))
-    return f"scene {scene.name!r}: {scene.body_title(int(bodies[0]))}" if len(bodies) else None
-
-
-def first_with_touches(scene: Scene, first: int = 0) -> str | None:
-    """How messages call the first body, from a number on, whose touches are reported, and why, if there is one."""
-    bodies = scene.bodies
-    found = np.flatnonzero(bodies.touch_events[first:] | np.isfinite(bodies.hit_speed[first:]))
-    if len(found) == 0:
-        return None
-    body = first + int(found[0])
-    option = "touch_events" if bodies.touch_events[body] else "a hit_speed"
-    return f"scene {scene.name!r}: {scene.body_title(body)} has {option}"
+def check_reports(scene: Scene, params: Params, features: Iterable[str], what: str) -> None:
+    """Refuse what is to be reported of single steps by a feature that is not among these, `what` is why."""
+    for kind in TABLES.values():
+        if kind.feature not in (None, *features) and (asked := kind.asked_by(scene, params)) is not None:
+            raise LapjointError(f"{asked}, {what}")
 
 
 def check_nothing_moves(scene: Scene, what: str) -> None:

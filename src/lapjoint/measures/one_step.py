@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import DrivingEngine, KinematicEngine, make_worker_engine
+from ..engines import Changes, DriveTargets, HalfTurnsSet, make_worker_engine
 from ..engines.follow import follow
 from ..errors import LapjointError
 from ..simulation import Simulation
@@ -70,15 +70,15 @@ class OneStep:
     def _take_step(self, simulation: Simulation, start: Array) -> Array:
         engine, bodies = self._engine, self._bodies
         iterations = simulation.params.iterations
+        changes, features = Changes(step_count=simulation.step_count - 1), engine.supports.features
         if iterations is not None and iterations != self._iterations:
-            engine.set_iterations(iterations)
-            self._iterations = iterations
-        if self._motions and isinstance(engine, KinematicEngine):
-            engine.set_motions(self._motions)
-            engine.set_step(simulation.step_count - 1)
-        if (told := self._targets) is not None and isinstance(engine, DrivingEngine):
-            engine.set_drive_targets(told.axes // 6, told.axes % 6, told.targets)
-            engine.set_half_turns(told.turned, told.half_turns)
+            changes.iterations = self._iterations = iterations
+        if self._motions and "kinematic bodies" in features:
+            changes.motions = self._motions
+        if (told := self._targets) is not None and "drives" in features:
+            changes.drive_targets = DriveTargets(told.axes // 6, told.axes % 6, told.targets)
+            changes.half_turns = HalfTurnsSet(told.turned, told.half_turns)
+        engine.change(changes)
         # Setting a state rounds it to the engine's precision. Bodies that are where the run has them stay untouched:
         # with one worker, all.
         moved = bodies[(engine.get_states(bodies) != start[bodies]).any(axis=1)]

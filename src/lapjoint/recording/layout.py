@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
+from ..step_tables import KEPT, StepTable
+
 FORMAT = "lapjoint recording"
 VERSION = 1
 """The second is of runs in which bodies or joints came or went: a reader of the first would take zeros for states."""
@@ -29,21 +33,8 @@ KINEMATIC_POSES = "kinematic_poses"
 
 # Rows of all frames one after the other; those of frame i are offset[i] to offset[i + 1].
 OVERLAP_OFFSET, INTERFACE_OFFSET, CONTACT_OFFSET = "overlap_offset", "interface_offset", "contact_offset"
-BREAK_OFFSET, HIT_OFFSET, TOUCH_OFFSET = "break_offset", "hit_offset", "touch_offset"
 OVERLAP_ARRAYS = {"overlap_body": "int32", "overlap_worker": "int32", "overlap_weight": "float64"}
 INTERFACE_ARRAYS = {"interface_body": "int32"}
-BREAK_ARRAYS = {"break_step": "int32", "break_joint": "int32", "break_force": "float64", "break_torque": "float64"}
-"""Joints that broke since the frame before: only of scenes with joints that can."""
-HIT_ARRAYS = {
-    "hit_step": "int32",
-    "hit_bodies": "int32",
-    "hit_impulse": "float64",
-    "hit_point": "float64",
-    "hit_normal": "float64",
-}
-"""Contacts that hit since the frame before: only of scenes with bodies that have such reported."""
-TOUCH_ARRAYS = {"touch_step": "int32", "touch_bodies": "int32", "touch_kind": "uint8", "touch_speed": "float64"}
-"""Touches that began, ended or hit since the frame before: the same."""
 LIFE_OFFSET, GROWTH_OFFSET = "life_offset", "growth_offset"
 LIFE_ARRAYS = {"life_step": "int32", "life_kind": "uint8", "life_number": "int32"}
 """Bodies and joints that came and went since the frame before, but for joints that broke: only where any did."""
@@ -52,14 +43,25 @@ GROWTH_ARRAYS = {"growth_byte": "uint8"}
 """What the scene has more than in the frame before, as bytes of `Scene.since`."""
 CONTACT_ARRAYS = {"contact_bodies": "int32", "contact_point_count": "int32", "contact_depth": "float32"}
 
-LIST_ROWS = {
-    "contact_bodies": {"side": 2},
-    "hit_bodies": {"side": 2},
-    "touch_bodies": {"side": 2},
-    "hit_point": {"axis": 3},
-    "hit_normal": {"axis": 3},
-}
+LIST_ROWS = {"contact_bodies": {"side": 2}}
 """Of these lists, where a row is several numbers: how many."""
+DIMENSIONS = {2: "side", 3: "axis"}
+
+
+def table_offset(kind: type[StepTable]) -> str:
+    """The array that says which rows of a step table came with which frame; in a recording of runs that ask for it."""
+    return f"{kind.row_name}_offset"
+
+
+def table_arrays(kind: type[StepTable]) -> dict[str, str]:
+    """Arrays of the columns of a step table, with their types: what was reported since the frame before."""
+    return {f"{kind.row_name}_{one.name}": one.metadata["dtype"].name for one in fields(kind)}
+
+
+for _kind in KEPT:
+    for _column in fields(_kind):
+        for _count in _column.metadata["shape"]:
+            LIST_ROWS[f"{_kind.row_name}_{_column.name}"] = {DIMENSIONS[_count]: _count}
 
 # One row per step, under profile/. A dimension is named where a value is several numbers. A recording lists those it
 # has, so one more here is no new version.

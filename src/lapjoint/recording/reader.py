@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.checks import is_finite
-from ..engines import Contacts, Hits, JointBreaks
+from ..engines import Contacts
 from ..errors import LapjointError, shortened
 from ..params import Params
 from ..scene import STATE_SIZE, Scene
 from ..scene.motions import POSE_SIZE
 from ..server.events import Events, order_events
 from ..server.frame import Frame
-from ..server.touches import TOUCH_KINDS, Touches
+from ..step_tables import KEPT, Of, StepTable
+from ..step_tables.breaks import JointBreaks
+from ..step_tables.hits import Hits
+from ..step_tables.sensor_events import SensorEvents
+from ..step_tables.touches import Touches
 from .attributes import MOST_BODIES, MOST_WORKERS, Attributes
 from .decoding import StoredArray
 from .layout import (
     BODY_ARRAYS,
-    BREAK_OFFSET,
     CHUNK_FRAMES,
     CONTACT_OFFSET,
     FRAME_ARRAYS,
     GROWTH_OFFSET,
-    HIT_ARRAYS,
-    HIT_OFFSET,
     INTERFACE_OFFSET,
     KINEMATIC_POSES,
     LIFE_KINDS,
     LIFE_OFFSET,
     OVERLAP_OFFSET,
     ROOT,
-    TOUCH_OFFSET,
+    table_arrays,
+    table_offset,
 )
 from .lives import Lives, Rows
 
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     import pandas
 
 Array = NDArray[np.float64]
+Table = TypeVar("Table", bound=StepTable)
 _DIMENSIONS = {
     "states": FRAME_ARRAYS["states"][1],
     "first_worker": FRAME_ARRAYS["first_worker"][1],
@@ -78,12 +82,8 @@ class Recording:
         self.has_contacts = found.flag("contacts")
         self.has_interface = found.flag("interface")
         """Whether the run was coupled tightly, so that its frames have an interface in place of an overlap."""
-        self.has_breaks = found.flag("breaks")
-        """Whether joints of the scene can break."""
-        self.has_hits = found.flag("hits")
-        """Whether bodies of the scene have hits reported."""
-        self.has_touches = found.flag("touches")
-        """The same of touches."""
+        self.kinds = [kind for kind in KEPT if found.flag(kind.name)]
+        """Kinds of step tables that the run asked for."""
         self.has_changes = found.flag("changes")
         """Whether bodies or joints were added or removed while it ran."""
         self.kinematic_count = found.count("kinematic_count", 0, MOST_BODIES)
@@ -211,36 +211,41 @@ class Recording:
         bodies = self._numbers("interface_body", start, stop, self.body_count)
         return np.asarray(bodies[self.alive(i)[bodies]])
 
+    def reported(self, kind: type[Table], i: int = -1) -> Table:
+        """All that has been reported of a kind up to a frame, the last one unless given: see Simulation.reported."""
+        i = self._index(i)
+        if kind not in self.kinds:
+            return kind.none()
+        stop = int(self.read(table_offset(kind), i + 1, i + 2)[0])
+        columns = []
+        for name, one in zip(table_arrays(kind), fields(kind), strict=True):
+            values, of = self.read(name, 0, stop), one.metadata["of"]
+            if of is not None:
+                statics = -MOST_BODIES if of is Of.CONTACT else 0
+                joints = self.scene.joint_count if of is Of.JOINT else 0
+                ends = {Of.STEP: MOST_BODIES, Of.JOINT: joints}
+                values = self._numbers(
+                    name, 0, stop, of if isinstance(of, int) else ends.get(of, self.body_count), statics
+                )
+            columns.append(values)
+        return kind(*columns)
+
     def joint_breaks(self, i: int = -1) -> JointBreaks:
         """Joints that have broken up to a frame, the last one unless given: see Simulation.joint_breaks."""
-        i = self._index(i)
-        if not self.has_breaks:
-            return JointBreaks.none()
-        stop = int(self.read(BREAK_OFFSET, i + 1, i + 2)[0])
-        step, force, torque = (self.read(f"break_{name}", 0, stop) for name in ("step", "force", "torque"))
-        joint = self._numbers("break_joint", 0, stop, self.scene.joint_count)
-        return JointBreaks(step, joint, np.stack([force, torque], axis=1))
+        return self.reported(JointBreaks, i)
 
     def hits(self, i: int = -1) -> Hits:
         """Contacts that have hit up to a frame, the last one unless given: see Simulation.hits."""
-        i = self._index(i)
-        if not self.has_hits:
-            return Hits.none()
-        stop = int(self.read(HIT_OFFSET, i + 1, i + 2)[0])
-        bodies = self._numbers("hit_bodies", 0, stop, self.body_count, -MOST_BODIES)
-        step, *rest = (self.read(name, 0, stop) for name in HIT_ARRAYS if name != "hit_bodies")
-        return Hits(step, bodies, *rest)
+        return self.reported(Hits, i)
 
     def touches(self, i: int = -1) -> Touches:
         """Touches that began, ended or hit up to a frame, the last one unless given: see Simulation.touches."""
-        i = self._index(i)
-        if not self.has_touches:
-            return Touches.none()
-        stop = int(self.read(TOUCH_OFFSET, i + 1, i + 2)[0])
-        bodies = self._numbers("touch_bodies", 0, stop, self.body_count, -MOST_BODIES)
-        kind = self._numbers("touch_kind", 0, stop, len(TOUCH_KINDS)).astype(np.uint8)
-        step, speed = (self.read(name, 0, stop) for name in ("touch_step", "touch_speed"))
-        return Touches(step, bodies, kind, speed)
+        return self.reported(Touches, i)
+
+    def sensor_events(self, i: int = -1) -> SensorEvents:
+        """Bodies that have entered sensors up to a frame, the last one unless given, and left them: see
+        Simulation.sensor_events."""
+        return self.reported(SensorEvents, i)
 
     def static_poses(self, i: int) -> Array:
         """Positions and quaternions of all static bodies, (static_count, 7); only those of kinematic ones change."""
@@ -342,9 +347,9 @@ class Recording:
     @cached_property
     def _joint_lives(self) -> Lives:
         broken = Rows.none()
-        if self.has_breaks and self.frame_count:
+        if JointBreaks in self.kinds and self.frame_count:
             breaks = self.joint_breaks()
-            broken = Rows(self._frames_of(self._offsets(BREAK_OFFSET)), breaks.step, breaks.joint)
+            broken = Rows(self._frames_of(self._offsets(table_offset(JointBreaks))), breaks.step, breaks.joint)
         return self._lives("joint", self.scene.joint_count, broken)
 
     def _lives(self, what: str, count: int, broken: Rows) -> Lives:

@@ -10,26 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms.membership import WORD
-from ..engines import Contacts, Hits, JointBreaks
+from ..engines import Contacts
 from ..scene import STATE_SIZE
 from ..scene.motions import POSE_SIZE
 from ..server.incidents import Incident
 from ..server.profile import PHASES
-from ..server.touches import Touches
+from ..step_tables import KEPT, StepTable
 from .changes import Changes
 from .growing import GrowingArray, write_group
 from .layout import (
     BODY_ARRAYS,
-    BREAK_ARRAYS,
-    BREAK_OFFSET,
     CHUNK_FRAMES,
     CONTACT_ARRAYS,
     CONTACT_OFFSET,
     FRAME_ARRAYS,
     GROWTH_ARRAYS,
     GROWTH_OFFSET,
-    HIT_ARRAYS,
-    HIT_OFFSET,
     INTERFACE_ARRAYS,
     INTERFACE_OFFSET,
     KINEMATIC_POSES,
@@ -39,10 +35,10 @@ from .layout import (
     OVERLAP_ARRAYS,
     OVERLAP_OFFSET,
     PROFILE_ARRAYS,
-    TOUCH_ARRAYS,
-    TOUCH_OFFSET,
     block_size,
     is_of_workers,
+    table_arrays,
+    table_offset,
 )
 from .place import NewFolder
 
@@ -69,12 +65,8 @@ class FrameSample:
     interface: NDArray[np.int32] | None
     """With tight coupling."""
     contacts: Contacts | None
-    breaks: JointBreaks | None = None
-    """Since the last frame, where joints can break."""
-    hits: Hits | None = None
-    """Since the last frame, where bodies have such reported."""
-    touches: Touches | None = None
-    """The same."""
+    tables: Sequence[StepTable] = ()
+    """What was reported since the last frame, of kinds that the run asks for."""
     changes: Changes | None = None
     """Since the last frame, where there were any."""
     kinematic_poses: NDArray[np.float64] | None = None
@@ -146,10 +138,7 @@ class RecordingStore:
             offsets[INTERFACE_OFFSET] = INTERFACE_ARRAYS
         if self._attributes["contacts"]:
             offsets[CONTACT_OFFSET] = CONTACT_ARRAYS
-        if self._attributes["breaks"]:
-            offsets[BREAK_OFFSET] = BREAK_ARRAYS
-        if self._attributes["hits"]:
-            offsets[HIT_OFFSET] = HIT_ARRAYS
+        offsets |= {table_offset(kind): table_arrays(kind) for kind in KEPT if self._attributes[kind.name]}
         for offset, arrays in offsets.items():
             self._make_lists(offset, arrays)
         self._step_names = [name for name in self._arrays if "/" in name]
@@ -200,12 +189,8 @@ class RecordingStore:
         if frame.contacts is not None:
             columns = (frame.contacts.bodies, frame.contacts.point_count, frame.contacts.depth)
             self._add_list(CONTACT_OFFSET, CONTACT_ARRAYS, columns)
-        if frame.breaks is not None:
-            self._add_list(BREAK_OFFSET, BREAK_ARRAYS, (frame.breaks.step, frame.breaks.joint, *frame.breaks.load.T))
-        if frame.hits is not None:
-            self._add_list(HIT_OFFSET, HIT_ARRAYS, tuple(vars(frame.hits).values()))
-        if frame.touches is not None:
-            self._add_list(TOUCH_OFFSET, TOUCH_ARRAYS, tuple(vars(frame.touches).values()))
+        for table in frame.tables:
+            self._add_list(table_offset(type(table)), table_arrays(type(table)), tuple(vars(table).values()))
         if frame.changes is not None:
             rows, growth = frame.changes, frame.changes.growth
             self._add_list(LIFE_OFFSET, LIFE_ARRAYS, (rows.step, rows.kind, rows.number))
@@ -236,10 +221,8 @@ class RecordingStore:
             array.flush(complete)
         counts = {"frame_count": self._frame_total, "profile_count": self._arrays[self._step_names[0]].row_count}
         counts |= {"worker_count": self._worker_count, "body_count": self._body_count}
-        self._attributes |= counts | {"complete": complete, "breaks": BREAK_OFFSET in self._list_sizes}
-        self._attributes["hits"] = HIT_OFFSET in self._list_sizes
-        self._attributes["touches"] = TOUCH_OFFSET in self._list_sizes
-        self._attributes["changes"] = LIFE_OFFSET in self._list_sizes
+        tables = {kind.name: table_offset(kind) in self._list_sizes for kind in KEPT}
+        self._attributes |= counts | tables | {"complete": complete, "changes": LIFE_OFFSET in self._list_sizes}
         self._attributes["events"] = [incident.to_dict() for incident in tuple(self.incidents)]
         write_group(self.path, self._attributes)
         self.frame_count = self._frame_total

@@ -20,19 +20,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engines import StepTable
-from ..engines.support import first_with_touches
 from ..errors import LapjointError
 from ..forks import belongs_here
 from ..interrupts import Uninterrupted
 from ..params.coupling_choice import traits
 from ..scene import STATE_SIZE
-from ..scene.bonds import can_break
-from ..scene.living import LivingScene
 from ..scene.motions import POSE_SIZE
 from ..server.incidents import Incident
 from ..server.profile import PHASES
 from ..simulation import Simulation
+from ..step_tables import KEPT, StepTable
+from ..step_tables.breaks import JointBreaks
 from ..system.shortage import reason, shortage
 from ..waits import wait_within
 from .changes import ChangeFinder
@@ -85,8 +83,9 @@ class RecordingWriter:
         self._measures = _checked_measures(measures)
         self._contacts = contacts
         self._has_interface = traits(simulation.params.coupling).exchanges
-        self._looked_at, self._has_breaks, self._has_hits, self._has_touches = (0, 0, 0), False, False, False
-        self._look_for_reports(simulation.scene)
+        self._looked_at: tuple[int, int, int] | None = None
+        self._kinds: set[type[StepTable]] = set()
+        self._look_for_reports(simulation)
         self._row_counts: dict[type, int] = {}  # of what is reported of single steps, up to the last frame
         self._worker_count = simulation.membership.worker_count
         self._added_count, self._began_at = 0, simulation.step_count
@@ -133,8 +132,7 @@ class RecordingWriter:
             "worker_count": self._worker_count,
             "contacts": self._contacts,
             "interface": self._has_interface,
-            "breaks": self._has_breaks,
-            "hits": self._has_hits,
+            **{kind.name: kind in self._kinds for kind in KEPT},
             "kinematic_count": len(simulation.scene.motions),
             "phases": list(PHASES),
             "profile": list(PROFILE_ARRAYS),
@@ -178,8 +176,9 @@ class RecordingWriter:
         self._added_count += len(values)
         frame = None
         if self._added_count % self._every == 0:
-            self._look_for_reports(simulation.scene)
-            breaks = self._new_rows(simulation.joint_breaks) if self._has_breaks else None
+            self._look_for_reports(simulation)
+            tables = [self._new_rows(simulation.reported(kind)) for kind in KEPT if kind in self._kinds]
+            broke = next((table.joint for table in tables if isinstance(table, JointBreaks)), NOTHING)
             self._queue.maxsize = _room(simulation.scene.body_count)
             bodies = np.repeat(simulation.overlap, np.diff(simulation.weight_offset))
             frame = FrameSample(
@@ -191,10 +190,8 @@ class RecordingWriter:
                 (bodies, simulation.weight_worker.copy(), simulation.weight.copy()),
                 simulation.interface if self._has_interface else None,
                 simulation.profile.contacts if self._contacts else None,
-                breaks,
-                self._new_rows(simulation.hits) if self._has_hits else None,
-                self._new_rows(simulation.touches) if self._has_touches else None,
-                self._changes.find(simulation.scene, NOTHING if breaks is None else breaks.joint),
+                tables,
+                self._changes.find(simulation.scene, broke),
                 simulation.kinematic_states[:, :POSE_SIZE] if simulation.scene.motions else None,
             )
         rows = profile_rows(simulation, len(values))
@@ -231,13 +228,14 @@ class RecordingWriter:
             left = self._queue.qsize()
             self._wait(goes_on)
 
-    def _look_for_reports(self, scene: LivingScene) -> None:
-        """Note whether any joint can break and any body wants hits or touches reported, those added since the last look
-        included: a simulation may add the first one."""
-        (_, body, joint), self._looked_at = self._looked_at, scene.extent
-        self._has_breaks = self._has_breaks or bool(can_break(scene.joints, joint).any())
-        self._has_hits = self._has_hits or bool(np.isfinite(scene.bodies.hit_impulse[body:]).any())
-        self._has_touches = self._has_touches or first_with_touches(scene, body) is not None
+    def _look_for_reports(self, simulation: Simulation) -> None:
+        """Note which step tables the parameters ask for, and bodies and joints of the scene, those added since the last
+        look included: a simulation may add the first one."""
+        scene = simulation.scene
+        if scene.extent == self._looked_at:
+            return
+        (_, body, joint), self._looked_at = self._looked_at or (0, 0, 0), scene.extent
+        self._kinds |= {kind for kind in KEPT if kind.asked_by(scene, simulation.params, body, joint) is not None}
 
     def _new_rows(self, every: Table) -> Table:
         """Of a table, the rows since the last frame; in the first one, all."""

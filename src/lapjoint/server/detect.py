@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..algorithms import Algorithms, ConstraintGraph, Membership, NearPairFinder
 from ..algorithms.membership import shared_before
 from ..arrays.state import PartState
-from ..engines import CONTACT_MARGIN, Contacts, EngineState, GrowingEngine, make_worker_engine
+from ..engines import CONTACT_MARGIN, Changes, Contacts, EngineState, make_worker_engine
 from ..engines.follow import follow
 from ..errors import PenetrationWarning
 from ..params import Params
@@ -85,8 +85,7 @@ class ServerDetector:
 
     def contacts(self, states: Array) -> Contacts:
         self._engine.set_states(self._there, states[self._there])
-        self._engine.detect()
-        return self._engine.contacts()
+        return self._engine.contacts(now=True)
 
     def find(self, states: Array, membership: Membership, last: Sequence[StepReply]) -> list[Ids]:
         if self._finder is None or not self._finder.has_fast(states):
@@ -135,7 +134,7 @@ class WorkerDetector:
         self._states = states
         between = self._touching(self._finder.find(states, membership))
         self.met = between[self._finder.have_fast(between, states)]
-        return [*(reply.contact_bodies for reply in last), between]
+        return [*(reply.contacts.bodies for reply in last), between]
 
     def find_lost(self, changed: Ids, membership: Membership) -> Ids:
         return self._touching(self._finder.find_again(changed, membership))
@@ -144,8 +143,8 @@ class WorkerDetector:
         self._finder.prepare(membership)
 
     def renew(self, states: Array) -> None:
-        if isinstance(self._engine, GrowingEngine):
-            self._engine.grow()
+        if "added bodies" in self._engine.supports.features:
+            self._engine.change(Changes(grown=True))
         self._finder = self._make_finder()
 
     def engine_state(self) -> EngineState | None:

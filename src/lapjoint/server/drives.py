@@ -6,8 +6,6 @@ not have in 0.1 ms, and whoever gets a joint later knows its targets already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,7 +15,8 @@ from ..arrays.state import Arrays, PartState
 from ..errors import LapjointError
 from ..scene.joints import counts_turns
 from ..scene.living import LivingScene
-from ..workers.messages import JointTargets, StepReply
+from ..step_tables.half_turns import HalfTurns
+from ..workers.messages import JointTargets
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -132,14 +131,12 @@ class Drives:
         found = np.append(self._counted, -1)[rows] == ids
         return np.where(found, np.append(self._half_turns, 0)[rows], 0).astype(np.int32)
 
-    def note_turned(self, replies: Iterable[StepReply]) -> None:
-        """What workers have counted. Where several have a joint, the first one's count: the others give the same
-        angle."""
+    def note_turned(self, found: HalfTurns) -> None:
+        """What workers have counted."""
         self._look()
-        for reply in reversed(list(replies)):
-            rows = np.searchsorted(self._counted, reply.turned)
-            self._half_turns[rows] = reply.half_turns
-            self._has_turned[rows] = self._has_news = True
+        rows = np.searchsorted(self._counted, found.joint)
+        self._half_turns[rows] = found.half_turns
+        self._has_turned[rows] = self._has_news = True
 
     # ---- messages ----------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import Hits, JointBreaks
 from ..errors import LapjointError
 from ..scene.living import NEVER, LivingScene
+from ..step_tables.breaks import JointBreaks
+from ..step_tables.hits import Hits
 
 Ids = NDArray[np.int32]
 

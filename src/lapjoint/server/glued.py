@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.state import PartState
-from ..engines import Hits
 from ..errors import LapjointError
 from ..scene import Scene
 from ..scene.glue import Glued
+from ..step_tables.hits import Hits
 
 WHOLE = -1
 

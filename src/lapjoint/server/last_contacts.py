@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..engines import Contacts
 from ..workers.engine_states import Send
 from ..workers.messages import StepReply
 from ..workers.questions import Question, ask
@@ -19,5 +20,4 @@ def fetch_contacts(replies: Sequence[StepReply], send: Send, worker_count: int, 
     questions += [None] * (worker_count - len(questions))  # of workers that have started since
     for reply, answer in zip(replies, ask(send, questions, body_count), strict=False):
         if answer is not None:
-            reply.contact_bodies, reply.contact_point_count = answer["bodies"], answer["point_count"]
-            reply.contact_depth, reply.has_contacts = answer["depth"], True
+            reply.listed = Contacts(**answer)

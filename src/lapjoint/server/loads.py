@@ -66,10 +66,10 @@ class Loads:
             return
         contacts, points = (np.zeros(membership.body_count) for _ in range(2))
         for reply in replies:
-            for end in reply.contact_bodies.T:
+            for end in reply.contacts.bodies.T:
                 body = end[end >= 0]  # the rest are static
                 contacts += np.bincount(body, minlength=membership.body_count)
-                points += np.bincount(body, reply.contact_point_count[end >= 0], membership.body_count)
+                points += np.bincount(body, reply.contacts.point_count[end >= 0], membership.body_count)
         several = np.maximum(membership.worker_counts(), 1)  # which report the same contacts
         swept = sweeps * (POINT_SWEEP * points / several + JOINT_SWEEP * self._joint_counts())
         membership.set_costs(BODY + CONTACT * contacts / several + swept)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..arrays.state import PartState
+from ..engines import Contacts
 from ..scene.living import LivingScene
 from ..workers.engine_states import read_states, write_states
-from ..workers.messages import StepReply
+from ..workers.messages import StepReply, StepTimes
 from ..workers.runtimes import Runtime
 from .coupling import Coupling, Situation
 from .profile import StepProfile
 
-REPLY_ARRAYS = ("contact_bodies", "contact_point_count", "contact_depth")
-REPLY_VALUES = ("cpu_s", "prepare_cpu_s", "residual", "body_count", "fallback_count", "substeps")
+TIMES = ("cpu_s", "prepare_cpu_s")
+VALUES = ("residual", "body_count", "fallback_count", "substeps")
+"""Of a reply, what the next step may depend on besides contacts."""
 
 
 @dataclass
@@ -27,8 +28,13 @@ class LastStepPart:
 
     def state(self) -> PartState:
         replies = self.now.replies
-        arrays = {f"{i}/{name}": getattr(reply, name) for i, reply in enumerate(replies) for name in REPLY_ARRAYS}
-        values = [{name: getattr(reply, name) for name in REPLY_VALUES} for reply in replies]
+        arrays = {
+            f"{i}/contact_{name}": rows for i, one in enumerate(replies) for name, rows in vars(one.contacts).items()
+        }
+        values = [
+            {name: getattr(one.times, name) for name in TIMES} | {name: getattr(one, name) for name in VALUES}
+            for one in replies
+        ]
         return PartState(arrays, {"step_count": self.now.step_count, "replies": values})
 
     def restore(self, state: PartState) -> None:
@@ -39,9 +45,9 @@ def replies_of(state: PartState) -> list[StepReply]:
     """The replies of a LastStepPart."""
     replies = []
     for i, values in enumerate(state.values["replies"]):
-        fields: dict[str, Any] = {name: state.array(f"{i}/{name}") for name in REPLY_ARRAYS}
-        fields |= {name: values[name] for name in REPLY_VALUES}
-        replies.append(StepReply(**fields))
+        contacts = Contacts(*(state.array(f"{i}/contact_{name}") for name in vars(Contacts.none())))
+        times = StepTimes(**{name: values[name] for name in TIMES})
+        replies.append(StepReply(contacts, times, **{name: values[name] for name in VALUES}))
     return replies
 
 

@@ -100,10 +100,10 @@ class StepProfile:
         self.sleeping_count = sum(reply.sleeping_count for reply in replies)
         self.worker_body_count = np.array([reply.body_count for reply in replies])
         self.worker_contact_count = np.array([_contact_count(reply) for reply in replies], np.int64)
-        self.worker_prepare_ms = 1e3 * np.array([reply.prepare_cpu_s for reply in replies])
-        self.worker_cpu_ms = 1e3 * np.array([reply.cpu_s for reply in replies]) + self.worker_prepare_ms
-        self.sweep_wait_ms = 1e3 * _waits_for_the_slowest([reply.between_meetings_s for reply in replies])
-        reset_ms = 1e3 * max((reply.reset_s for reply in replies), default=0.0)
+        self.worker_prepare_ms = 1e3 * np.array([reply.times.prepare_cpu_s for reply in replies])
+        self.worker_cpu_ms = 1e3 * np.array([reply.times.cpu_s for reply in replies]) + self.worker_prepare_ms
+        self.sweep_wait_ms = 1e3 * _waits_for_the_slowest([reply.times.between_meetings_s for reply in replies])
+        reset_ms = 1e3 * max((reply.times.reset_s for reply in replies), default=0.0)
         self.phases_ms["reset"] += reset_ms
         self.phases_ms["step"] -= reset_ms
 
@@ -169,7 +169,7 @@ class StepProfile:
 
 def _contact_count(reply: StepReply) -> int:
     """As measured, where it is."""
-    return int(reply.step_measures[-1, CONTACT_COUNT]) if len(reply.step_measures) else len(reply.contact_depth)
+    return int(reply.step_measures[-1, CONTACT_COUNT]) if len(reply.step_measures) else len(reply.contacts)
 
 
 def _waits_for_the_slowest(times: Sequence[NDArray[np.float64]]) -> float:

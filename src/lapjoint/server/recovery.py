@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from ..algorithms import Membership
 from ..arrays.state import PartState
-from ..engines import Surges
 from ..errors import SimulationStopped, WorkerError
 from ..params import Params
 from ..scene import STATE_SIZE
 from ..scene.living import LivingScene
 from ..scene.titles import body_titles
+from ..step_tables.surges import Surges
 from ..workers.messages import Reply, StepCommand, StepReply, WorkerFailure
 from ..workers.runtimes import Runtime
 from .commands import CommandBuilder
@@ -150,8 +150,10 @@ class Recovery:
                 answers[worker] = answers[worker] if answer is None else answer
             failures = self._failures(plan, answers)
         replies = [answer for answer in answers if isinstance(answer, StepReply)]
-        if any(len(reply.surge_step) for reply in replies):
-            self._judge_surges(plan, Surges.joined(reply.surges for reply in replies).ordered())
+        if any(reply.tables for reply in replies):
+            found = Surges.joined(reply.table(Surges) for reply in replies)
+            if len(found):
+                self._judge_surges(plan, found.ordered())
         return replies
 
     def _judge_surges(self, plan: StepPlan, found: Surges) -> None:

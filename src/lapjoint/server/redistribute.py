@@ -31,7 +31,7 @@ def redistribute(
     replies = replies_of(saved["last_step"])
     own = np.asarray(known & saved["membership"].arrays["bits"], np.uint64)  # without what workers have besides
     contacts = merge_contacts([reply.contacts for reply in replies], own)
-    now.replies = [StepReply.of(contacts)]
+    now.replies = [StepReply(contacts)]
     now.detection.set_contacts([contacts.bodies, saved["detection"].arrays["contacts"]])
     membership.restore_without_workers(saved["membership"])
     worker_count = membership.worker_count

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.state import PartState
-from ..engines import SensorEvents, supports
+from ..engines import supports
 from ..params.coupling_choice import traits
 from ..params.engine_choice import EngineChoice
 from ..queries.sensors import SensorSet
+from ..step_tables.sensor_events import SensorEvents
 from ..workers.runtimes import Runtime
 from .coupling import Situation
 from .kinematic import KinematicBodies
@@ -77,7 +78,7 @@ class Sensing:
         if now.commands.inside is None:
             self._look(now.step_count, now.step_count + steps)
             return
-        found = SensorEvents.joined(reply.sensed for reply in now.replies)
+        found = SensorEvents.joined(reply.table(SensorEvents) for reply in now.replies)
         if len(found):
             self._log.add(found, now.step_count)
             last = found.ordered().taken(slice(None, None, -1))  # of each pair the last event counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from ..arrays.state import PartState
-from ..engines import StepTable
+from ..step_tables import StepTable
 
 Table = TypeVar("Table", bound=StepTable)
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import Surges
 from ..params import Params
 from ..scene.living import LivingScene
 from ..scene.titles import body_titles
+from ..step_tables.surges import Surges
 from .incidents import Incident
 
 Ids = NDArray[np.int32]

@@ -6,50 +6,17 @@ whoever has a body now can report for it. Who touches whom is known here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.columns import Columns
 from ..arrays.state import PartState
-from ..engines import StepTable, TouchReports
-from ..engines.step_tables import BEGIN, END, NEAR
-from ..errors import LapjointError
+from ..step_tables.touches import BEGIN, END, NEAR, TOUCH_KINDS, Touches, TouchReports
 from .step_log import StepLog
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 Keys = NDArray[np.int64]
-
-TOUCH_KINDS = ("begin", "end", "hit")
-
-
-@dataclass(frozen=True)
-class Touches(StepTable):
-    """Touches of bodies with `touch_events` or a `hit_speed`, in the order of steps and bodies."""
-
-    bodies: Ids
-    """(n, 2). The second is -1 - s where it is the static body s."""
-    kind: NDArray[np.uint8]
-    """Its place in TOUCH_KINDS: two bodies begin to touch, cease to, or begin to at a speed of `hit_speed` or more."""
-    speed: Array
-    """(n,) with which they came nearer along the normal, as the step began [m/s]; 0 for an end."""
-
-    @classmethod
-    def none(cls) -> Touches:
-        return cls(np.empty(0, np.int32), np.empty((0, 2), np.int32), np.empty(0, np.uint8), np.empty(0))
-
-    @property
-    def is_static(self) -> NDArray[np.bool_]:
-        """Which rows are of a static body."""
-        return self.bodies[:, 1] < 0
-
-    def of(self, kind: str) -> Touches:
-        """Those of one kind, by its name."""
-        if kind not in TOUCH_KINDS:
-            raise LapjointError(f"no touches are {kind!r}; known kinds: {', '.join(TOUCH_KINDS)}")
-        return self.taken(self.kind == TOUCH_KINDS.index(kind))
 
 
 class TouchLog:

@@ -1,7 +1,7 @@
 """Messages as bytes, for every transport: shared memory and sockets. The layout is arrays/packing.py's.
 
 A message is its arrays that are not empty, and a description: its name and its other fields. A message within another
-one has its arrays under the name of its field.
+one has its arrays under the name of its field; step tables, as fields have them, are described like messages.
 """
 
 from __future__ import annotations
@@ -13,31 +13,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.packing import pack_arrays, unpack_arrays
-from .messages import MESSAGES, Message
+from ..engines import Contacts
+from ..step_tables import TABLES, StepTable
+from .messages import MESSAGES, Message, StepTimes
 
 Arrays = dict[str, NDArray[Any]]
 
 SIZE = 8
 """Bytes in front of a message in a buffer: how long it is."""
-_KIND = "message"
+_KIND, _TABLES = "message", "tables"
 
-# Of every message: its array fields with dtype, shape of a row and whether they may be narrowed; its other fields.
+KINDS: tuple[type[Any], ...] = (*MESSAGES, Contacts, *TABLES.values())
+# Of each: its array fields with dtype, shape of a row and whether they may be narrowed; its other fields.
 _ARRAYS = {
     kind: [(f.name, f.metadata["dtype"], f.metadata["shape"], f.metadata["narrow"]) for f in fields(kind) if f.metadata]
-    for kind in MESSAGES
+    for kind in KINDS
 }
-_VALUES = {kind: [(f.name, f.default) for f in fields(kind) if not f.metadata] for kind in MESSAGES}
-_BY_NAME = {kind.__name__: kind for kind in MESSAGES}
+_VALUES = {kind: [(f.name, f.default) for f in fields(kind) if not f.metadata] for kind in KINDS}
+_BY_NAME = {kind.__name__: kind for kind in KINDS}
 # What a value may be, by its default: seconds may be a whole number, what may be missing is a count or a message.
 _TYPES = {bool: bool, int: int, float: (int, float), str: str, tuple: tuple, type(None): (int, type(None), *MESSAGES)}
-_WITHOUT_DEFAULT = {"int": int, "str": str}
+_WITHOUT_DEFAULT = {"int": int, "str": str, "StepTimes": StepTimes, "Contacts | None": (Contacts, type(None))}
 _ALLOWED: dict[type[Any], dict[str, Any]] = {
     kind: {
         f.name: _WITHOUT_DEFAULT[str(f.type)] if f.default is MISSING else _TYPES[type(f.default)]
         for f in fields(kind)
         if not f.metadata
     }
-    for kind in MESSAGES
+    for kind in KINDS
 }
 
 
@@ -96,14 +99,15 @@ def read_bytes(buffer: memoryview) -> memoryview:
     return buffer[SIZE : SIZE + int.from_bytes(buffer[:SIZE], "little")]
 
 
-def array_bytes(message: Message) -> int:
+def array_bytes(message: Message | StepTable) -> int:
     """Bytes of a message's arrays."""
     own = sum(int(getattr(message, name).nbytes) for name, *_ in _ARRAYS[type(message)])
-    inner = (getattr(message, name) for name, _ in _VALUES[type(message)])
+    inner = [getattr(message, name) for name, _ in _VALUES[type(message)]]
+    inner += getattr(message, _TABLES, ())
     return own + sum(array_bytes(value) for value in inner if type(value) in _ARRAYS)
 
 
-def _describe(message: Message, prefix: str, arrays: Arrays) -> dict[str, Any]:
+def _describe(message: Message | StepTable, prefix: str, arrays: Arrays) -> dict[str, Any]:
     """The description of a message; its arrays are added to `arrays`."""
     kind = type(message)
     for name, dtype, _, narrow in _ARRAYS[kind]:
@@ -115,6 +119,8 @@ def _describe(message: Message, prefix: str, arrays: Arrays) -> dict[str, Any]:
         value = getattr(message, name)
         if type(value) in _ARRAYS:
             description[name] = _describe(value, f"{prefix}{name}.", arrays)
+        elif name == _TABLES and value:
+            description[name] = [_describe(one, f"{prefix}{one.name}.", arrays) for one in value]
         elif value is not default:
             description[name] = value
     return description
@@ -126,6 +132,8 @@ def _restore(description: dict[str, Any], prefix: str, arrays: Arrays) -> Any:
     for name, value in values.items():
         if isinstance(value, dict):
             values[name] = _restore(value, f"{prefix}{name}.", arrays)
+        elif name == _TABLES:
+            values[name] = tuple(_restore(one, f"{prefix}{_BY_NAME[one[_KIND]].name}.", arrays) for one in value)
         elif isinstance(value, list):
             values[name] = tuple(value)
         allowed = _ALLOWED[kind][name]
@@ -133,7 +141,9 @@ def _restore(description: dict[str, Any], prefix: str, arrays: Arrays) -> Any:
             raise ValueError(f"{name} of a {kind.__name__} is a {type(values[name]).__name__}")
     for name, dtype, shape, _ in _ARRAYS[kind]:
         array = arrays.get(prefix + name)
-        if array is not None:
+        if array is None:
+            values[name] = np.empty((0, *shape), dtype)
+        else:
             if array.ndim == 0 or array.shape[1:] != shape:
                 raise ValueError(f"{name} of a {kind.__name__} has rows of {array.shape[1:]}, expected {shape}")
             if not np.can_cast(array.dtype, dtype):

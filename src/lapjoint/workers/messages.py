@@ -1,24 +1,26 @@
 """What server and workers send each other: one dataclass per message, named fields, no transport.
 
-A field is an array of a declared type, empty unless given; or a number, a text, or another message. `codec.py` turns
-any of them into bytes.
+A field is an array of a declared type, empty unless given; or a number, a text, another message, or step tables.
+`codec.py` turns any of them into bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines import STEP_MEASURES, Contacts, Hits, JointBreaks, SensorEvents, Surges, TouchReports
+from ..engines import STEP_MEASURES, Contacts
 from ..scene.motions import POSE_SIZE
+from ..step_tables import StepTable
 
 Ids = NDArray[np.int32]
 Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
+Table = TypeVar("Table", bound=StepTable)
 
 
 def _array(dtype: Any, *shape: int, narrow: bool = False) -> Any:
@@ -129,26 +131,31 @@ class NeighbourCommand(StepCommand):
 
 
 @dataclass
+class StepTimes:
+    """What the steps of a command took [s]."""
+
+    own_s: float = 0.0
+    """Wall time, without what the worker waited for others."""
+    cpu_s: float = 0.0
+    """CPU time."""
+    prepare_cpu_s: float = 0.0
+    """CPU time of what was prepared for them, while the worker waited for the command."""
+    waited_s: float = 0.0
+    """Wall time that was waited for other workers; in none of the others."""
+    reset_s: float = 0.0
+    """Of the first step, what setting bodies back to their blended states took."""
+    between_meetings_s: Array = _array(np.float64)
+    """CPU time from one place within a step where all workers wait for each other to the next, of all steps."""
+
+
+@dataclass
 class StepReply:
     """Worker to server: the steps are done. What is not a time is of the last one. Of a step that was abandoned:
     empty."""
 
-    contact_bodies: Ids = _array(np.int32, 2)
-    """Contacts of the step, as in engines.Contacts."""
-    contact_point_count: Ids = _array(np.int32)
-    contact_depth: Array = _array(np.float64)
-    has_contacts: bool = True
-    """Whether contacts are listed."""
-    own_s: float = 0.0
-    """Wall time of the steps, without what the worker waited for others [s]."""
-    cpu_s: float = 0.0
-    """CPU time of the steps [s]."""
-    prepare_cpu_s: float = 0.0
-    """CPU time of what was prepared for it, while the worker waited for the command [s]."""
-    waited_s: float = 0.0
-    """Wall time of the steps that was waited for other workers [s]; in none of the other times."""
-    reset_s: float = 0.0
-    """Of the first step, what setting bodies back to their blended states took [s]."""
+    listed: Contacts | None = field(default_factory=Contacts.none)
+    """Contacts of the step; None where they are not listed."""
+    times: StepTimes = field(default_factory=StepTimes)
     residual: float = 0.0
     """m/s"""
     body_count: int = 0
@@ -157,78 +164,33 @@ class StepReply:
     """Of these, bodies that sleep."""
     step_measures: Array = _array(np.float64, len(STEP_MEASURES))
     """A row for each step, where the engine measures them."""
-    broke_step: Ids = _array(np.int32)
-    """Joints that broke, as in engines.JointBreaks."""
-    broke_joint: Ids = _array(np.int32)
-    broke_load: Array = _array(np.float64, 2)
-    turned: Ids = _array(np.int32)
-    """Joints whose counted angles are next to other half turns than before."""
-    half_turns: Ids = _array(np.int32)
-    hit_step: Ids = _array(np.int32)
-    """Contacts that hit, as in engines.Hits."""
-    hit_bodies: Ids = _array(np.int32, 2)
-    hit_impulse: Array = _array(np.float64)
-    hit_point: Array = _array(np.float64, 3)
-    hit_normal: Array = _array(np.float64, 3)
-    touch_step: Ids = _array(np.int32)
-    """Bodies that touch, as in engines.TouchReports."""
-    touch_bodies: Ids = _array(np.int32, 2)
-    touch_kind: Bytes = _array(np.uint8)
-    touch_speed: Array = _array(np.float64)
-    sensed_step: Ids = _array(np.int32)
-    """Bodies that entered sensors and left them, as in engines.SensorEvents."""
-    sensed_pair: Ids = _array(np.int32, 2)
-    sensed_kind: Bytes = _array(np.uint8)
-    surge_step: Ids = _array(np.int32)
-    """Energy that came from nowhere, as in engines.Surges."""
-    surge_body: Ids = _array(np.int32)
-    surge_island: Ids = _array(np.int32)
-    surge_energy: Array = _array(np.float64)
-    surge_limit: Array = _array(np.float64)
+    tables: tuple[StepTable, ...] = ()
+    """What is reported of single steps: of each kind one table, where it has rows."""
     fallback_count: int = 0
     """Groups of bodies that a direct solver left to sweeps."""
     substeps: int = 0
     """Substeps that the step took; 0 with a solver that has none."""
-    between_meetings_s: Array = _array(np.float64)
-    """CPU time from one place within a step where all workers wait for each other to the next, of all steps [s]."""
     has_ghosts: bool = False
     """Whether `ghosts` are listed: they are others than when they were last reported."""
     ghosts: Ids = _array(np.int32)
     """Bodies of other workers that this one has too, ascending."""
 
     @property
+    def has_contacts(self) -> bool:
+        return self.listed is not None
+
+    @property
     def contacts(self) -> Contacts:
-        return Contacts(self.contact_bodies, self.contact_point_count, self.contact_depth)
+        """Those that are listed."""
+        return Contacts.none() if self.listed is None else self.listed
 
-    @property
-    def breaks(self) -> JointBreaks:
-        return JointBreaks.within(self, "broke")
-
-    @property
-    def hits(self) -> Hits:
-        return Hits.within(self, "hit")
-
-    @property
-    def touches(self) -> TouchReports:
-        return TouchReports.within(self, "touch")
-
-    @property
-    def sensed(self) -> SensorEvents:
-        return SensorEvents.within(self, "sensed")
-
-    @property
-    def surges(self) -> Surges:
-        return Surges.within(self, "surge")
+    def table(self, kind: type[Table]) -> Table:
+        """Its rows of a kind."""
+        return next((one for one in self.tables if isinstance(one, kind)), kind.none())
 
     def with_contacts(self, kept: NDArray[np.bool_]) -> StepReply:
         """The same with these of its contacts alone."""
-        contacts = ("contact_bodies", "contact_point_count", "contact_depth")
-        return replace(self, **{name: getattr(self, name)[kept] for name in contacts})
-
-    @staticmethod
-    def of(contacts: Contacts) -> StepReply:
-        """A reply that has contacts and nothing else."""
-        return StepReply(contacts.bodies, contacts.point_count, contacts.depth)
+        return replace(self, listed=Contacts(*(column[kept] for column in vars(self.contacts).values())))
 
 
 # ---- an engine's state, between two steps --------------------------------------------------------------------------
@@ -395,7 +357,7 @@ Command = StepCommand | NeighbourCommand | ReadState | WriteState | Migrate | As
 """What a worker executes."""
 Reply = StepReply | StatePart | AnswerPart
 """What it answers."""
-Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply | OwnStates | Motions | JointTargets
+Message = Command | Reply | WorkerFailure | RemoteCommand | RemoteReply | OwnStates | Motions | JointTargets | StepTimes
 
 
 def steps_of(commands: Iterable[Command | None]) -> int:
@@ -408,6 +370,7 @@ MESSAGES: tuple[type[Any], ...] = (
     JointTargets,
     StepCommand,
     NeighbourCommand,
+    StepTimes,
     StepReply,
     ReadState,
     StatePart,

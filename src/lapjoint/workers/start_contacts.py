@@ -25,8 +25,7 @@ def start_contacts(scene: Scene, params: Params, states: NDArray[np.float64], as
     try:
         engine = make_worker_engine(scene, params)
         engine.activate(bodies, states[bodies])
-        engine.detect()
-        found = engine.contacts()
+        found = engine.contacts(now=True)
     except LapjointError as error:
         return {"error": np.frombuffer(str(error).encode(), np.uint8)}
     is_own = ~np.isin(found.bodies[:, 0], asked["guests"])

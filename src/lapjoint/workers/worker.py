@@ -12,33 +12,19 @@ from ..arrays.growing import grown
 from ..arrays.pages import trim
 from ..arrays.rows import copy_rows, find_not_finite
 from ..engines import (
-    STEP_MEASURES,
-    BreakingEngine,
+    Changes,
     Contacts,
-    DirectEngine,
-    DrivingEngine,
+    DriveTargets,
     EngineState,
-    FieldEngine,
-    GrowingEngine,
-    HitEngine,
-    Hits,
-    JointBreaks,
-    KinematicEngine,
+    HalfTurnsSet,
     NeighbourEngine,
-    SensorEngine,
-    SensorEvents,
-    SleepingEngine,
-    SubstepEngine,
-    SurgeEngine,
-    Surges,
-    TouchEngine,
-    TouchReports,
+    PreparingEngine,
+    StepReport,
     make_worker_engine,
 )
 from ..errors import NotFiniteError, WorkerError
 from ..params import Params
 from ..scene import Scene
-from ..scene.joints import counts_turns
 from ..scene.motions import unpack_motions
 from ..scene.titles import body_titles
 from .engine_states import StateParts
@@ -54,6 +40,7 @@ from .messages import (
     StatePart,
     StepCommand,
     StepReply,
+    StepTimes,
     WorkerFailure,
     WriteState,
 )
@@ -69,8 +56,6 @@ UNKNOWN = np.array([-1], np.int32)
 
 MOST_CONTACTS = 100
 """Contacts of a reply for each body of the scene, at most: more would not fit, and are fetched in parts."""
-NOBODY = np.empty(0, np.int32)
-NOT_MEASURED = np.empty((0, len(STEP_MEASURES)))
 
 
 class Worker:
@@ -83,20 +68,9 @@ class Worker:
     def __init__(self, index: int, scene: Scene, params: Params, states: Array, worker_states: Array) -> None:
         self.index = index
         self._scene, self._engine = scene, make_worker_engine(scene, params, index)
-        self._direct = self._engine if isinstance(self._engine, DirectEngine) else None
-        self._in_substeps = self._engine if isinstance(self._engine, SubstepEngine) else None
-        self._sleeping = self._engine if params.sleep and isinstance(self._engine, SleepingEngine) else None
+        self._features = frozenset(self._engine.supports.features)
+        self._preparing = self._engine if isinstance(self._engine, PreparingEngine) else None
         self._moved: Ids | None = None  # in the last step; None: it is not known who did
-        self._sensing = self._engine if isinstance(self._engine, SensorEngine) else None
-        self._breaking = self._engine if isinstance(self._engine, BreakingEngine) else None
-        self._hitting: HitEngine | None = None
-        self._touching: TouchEngine | None = None
-        self._counting: DrivingEngine | None = None
-        self._kinematic = self._engine if scene.motions and isinstance(self._engine, KinematicEngine) else None
-        self._driving = self._engine if isinstance(self._engine, DrivingEngine) else None
-        self._surging = self._engine if isinstance(self._engine, SurgeEngine) else None
-        self._note_wishes()
-        self._in_fields = self._engine if scene.fields and isinstance(self._engine, FieldEngine) else None
         self._states = states
         self._worker_states = worker_states
         self._kept = Kept.none()
@@ -156,7 +130,7 @@ class Worker:
                 completed = self.step_with_neighbours()
                 waited_s = self._waited_s
             reply = self.finish(completed)
-            reply.own_s = time.perf_counter() - start - waited_s
+            reply.times.own_s = time.perf_counter() - start - waited_s
             return reply
         self._has_stepped = False
         if isinstance(command, ReadState):
@@ -182,28 +156,7 @@ class Worker:
         start = time.thread_time()
         self._command, self._has_stepped = command, True
         self.extend(command.added)
-        if self._breaking is not None:
-            self._breaking.set_breaks(command.breaks)
-            if command.sets_broken:
-                self._breaking.set_broken(command.broken)
-            elif len(command.broken):
-                self._breaking.break_joints(command.broken)
-        if self._kinematic is not None:
-            if command.motions is not None:
-                self._kinematic.set_motions(unpack_motions(vars(command.motions)))
-            self._kinematic.set_step(command.first_step)
-        if self._in_fields is not None:
-            self._in_fields.set_step(command.first_step)
-        if self._sleeping is not None:
-            self._sleeping.set_step(command.first_step)
-        if self._sensing is not None and (command.senses or self._senses):
-            self._sensing.watch_sensors(command.inside if command.senses else None)
-            self._senses = command.senses
-        if self._driving is not None and (told := command.joint_targets) is not None:
-            self._driving.set_drive_targets(told.axes // 6, told.axes % 6, told.targets)
-            self._driving.set_half_turns(told.turned, told.half_turns)
-        if command.forgets:
-            self._engine.clear_contacts()
+        self._engine.change(self._changes(command))
         self._change_members(command)
         if len(command.released):
             for first, end in command.released.tolist():
@@ -211,8 +164,6 @@ class Worker:
             trim()
         if len(command.force_ids):
             self._engine.add_forces(command.force_ids, command.forces[:, :3], command.forces[:, 3:])
-        if command.iterations is not None:
-            self._engine.set_iterations(command.iterations)
         self._spent_cpu_s = time.thread_time() - start
 
     def extend(self, added: NDArray[np.uint8]) -> None:
@@ -220,21 +171,31 @@ class Worker:
         if len(added) == 0:
             return
         self._scene.extend(added)
-        if not isinstance(self._engine, GrowingEngine):
+        if "added bodies" not in self._features:
             raise WorkerError(f"worker {self.index}: its engine takes no more bodies")
-        self._engine.grow()
+        self._engine.change(Changes(grown=True))
         self._active = grown(self._active, self._scene.body_count, False)
-        self._note_wishes()
 
-    def _note_wishes(self) -> None:
-        """Ask the engine, after a step, only for what somebody in the scene wants to have reported."""
-        engine, bodies = self._engine, self._scene.bodies
-        if isinstance(engine, HitEngine) and np.isfinite(bodies.hit_impulse).any():
-            self._hitting = engine
-        if isinstance(engine, TouchEngine) and (bodies.touch_events.any() or np.isfinite(bodies.hit_speed).any()):
-            self._touching = engine
-        if self._driving is not None and counts_turns(self._scene.joints).any():
-            self._counting = self._driving
+    def _changes(self, command: StepCommand) -> Changes:
+        """What the engine is told before the step, of what it has features for."""
+        has = self._features
+        changes = Changes(
+            step_count=command.first_step, forgets_contacts=command.forgets, iterations=command.iterations
+        )
+        if "breaks" in has:
+            changes.breaks = command.breaks
+            if command.sets_broken:
+                changes.all_broken = command.broken
+            elif len(command.broken):
+                changes.broken = command.broken
+        if command.motions is not None and "kinematic bodies" in has:
+            changes.motions = unpack_motions(vars(command.motions))
+        if (command.senses or self._senses) and "sensors" in has:
+            changes.senses, changes.inside, self._senses = command.senses, command.inside, command.senses
+        if (told := command.joint_targets) is not None and "drives" in has:
+            changes.drive_targets = DriveTargets(told.axes // 6, told.axes % 6, told.targets)
+            changes.half_turns = HalfTurnsSet(told.turned, told.half_turns)
+        return changes
 
     def step_with_neighbours(self) -> bool:
         """Take the steps together with all other workers. False: one is abandoned."""
@@ -262,52 +223,39 @@ class Worker:
             return StepReply()
         if not isinstance(command, NeighbourCommand):
             engine.step(command.steps)
-        self._write_states(command)
+        report = engine.report()
+        self._write_states(command, report)
         self._contacts = engine.contacts()  # now, for to prepare the next step finds others
         lists_contacts = command.contacts and len(self._contacts) <= MOST_CONTACTS * self._scene.body_count
-        contacts = self._contacts if lists_contacts else Contacts.none()
-        broke = self._breaking.breaks() if self._breaking else JointBreaks.none()
-        hits = self._hitting.hits() if self._hitting else Hits.none()
-        touches = self._touching.touches() if self._touching else TouchReports.none()
-        sensed = self._sensing.sensor_events() if self._sensing and self._senses else SensorEvents.none()
-        surges = self._surging.surges() if self._surging else Surges.none()
-        turned, half_turns = self._counting.turned() if self._counting else (NOBODY, NOBODY)
         has_ghosts = self._take_ghosts() if isinstance(command, NeighbourCommand) else False
         return StepReply(
-            contacts.bodies,
-            contacts.point_count,
-            contacts.depth,
-            lists_contacts,
-            residual=engine.residual(),
+            listed=self._contacts if lists_contacts else None,
+            residual=report.residual,
             body_count=self._active_count,
-            between_meetings_s=self._between_meetings_s,
             has_ghosts=has_ghosts,
             ghosts=self._ghosts if has_ghosts else self._ghosts[:0],
-            fallback_count=self._direct.fallback_count() if self._direct else 0,
-            sleeping_count=self._sleeping.sleeping_count() if self._sleeping else 0,
-            substeps=self._in_substeps.substep_count() if self._in_substeps else 0,
-            **broke.named("broke"),
-            **hits.named("hit"),
-            **touches.named("touch"),
-            **sensed.named("sensed"),
-            **surges.named("surge"),
-            turned=turned,
-            half_turns=half_turns,
-            step_measures=self._in_substeps.step_measures() if self._in_substeps else NOT_MEASURED,
-            prepare_cpu_s=self._prepare_cpu_s,
-            waited_s=self._waited_s,
-            reset_s=self._reset_s,
-            cpu_s=self._spent_cpu_s + time.thread_time() - start,
+            fallback_count=report.fallback_count,
+            sleeping_count=report.sleeping_count,
+            substeps=report.substeps,
+            tables=report.tables,
+            step_measures=report.measures,
+            times=StepTimes(
+                cpu_s=self._spent_cpu_s + time.thread_time() - start,
+                prepare_cpu_s=self._prepare_cpu_s,
+                waited_s=self._waited_s,
+                reset_s=self._reset_s,
+                between_meetings_s=self._between_meetings_s,
+            ),
         )
 
-    def _write_states(self, command: StepCommand) -> None:
+    def _write_states(self, command: StepCommand, report: StepReport) -> None:
         """Write the results where the server reads them, and keep what was there."""
         own, engine = self._own_bodies(command), self._engine
         kept = own
-        if self._sleeping is not None:
+        if report.moved is not None:
             # Rows of bodies that sleep are as they were. Of those that fell asleep in the last step, the row that is
             # kept is of before it.
-            own = self._sleeping.take_moved()
+            own = report.moved
             kept = kept if self._moved is None else np.union1d(own, self._moved[self._active[self._moved]])
             self._moved = own
         if len(self._kept.noted):
@@ -325,10 +273,10 @@ class Worker:
     def prepare(self) -> None:
         """Do what the next step can do already, while the others still step and the server works. Of this worker's
         bodies, only those in the overlap are reset before it."""
-        if not self._has_stepped:
+        if not self._has_stepped or self._preparing is None:
             return
         start = time.thread_time()
-        self._engine.prepare(self._overlap)
+        self._preparing.prepare(self._overlap)
         self._prepare_cpu_s = time.thread_time() - start
 
     @property

@@ -68,7 +68,7 @@ def test_times_are_those_of_one_step() -> None:
         simulation.step(20)
         profile = simulation.profile
         assert profile.steps == 20
-        assert 0 < profile.worker_cpu_ms.max() < 1e3 * sum(reply.cpu_s for reply in profile.replies)
+        assert 0 < profile.worker_cpu_ms.max() < 1e3 * sum(reply.times.cpu_s for reply in profile.replies)
         assert simulation.step_count == 22
 
 

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from ...algorithms import Algorithms, ConstraintGraph, Membership
 from ...arrays.state import PartState
-from ...engines import EngineState, Hits, JointBreaks, TouchReports
+from ...engines import EngineState
 from ...params import Params
 from ...scene.living import LivingScene
+from ...step_tables import StepTable
 from ...workers.messages import StepCommand, StepReply, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..commands import CommandBuilder
@@ -159,8 +160,8 @@ class Coupling(Protocol):
         """Lines 18 to 20: one result of the workers' results. The profile has the workers' counts already."""
         ...
 
-    def breaks(self, now: Situation) -> JointBreaks:
-        """Joints that broke in the last steps, each once."""
+    def tables(self, now: Situation) -> list[StepTable]:
+        """What was reported of the last steps, one table of each kind that has been: every event once."""
         ...
 
     def add_bodies(self, workers: Ids) -> None:
@@ -169,14 +170,6 @@ class Coupling(Protocol):
 
     def note_changes(self) -> None:
         """Bodies or joints of the scene have come or gone."""
-        ...
-
-    def hits(self, now: Situation) -> Hits:
-        """Contacts that hit in the last steps, each once in a step."""
-        ...
-
-    def touches(self, now: Situation) -> TouchReports:
-        """What is reported of touches in the last steps, each once in a step."""
         ...
 
     def invalidate(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 from ...algorithms import Balance, ConstraintGraph, Membership
 from ...algorithms.membership import WORD, resized, validate_weights
 from ...arrays.state import PartState
-from ...engines import EngineState, Hits, JointBreaks, StepTable, TouchReports, join_states
+from ...engines import EngineState, join_states
 from ...params import Params
+from ...step_tables import StepTable
 from ...workers.messages import StepCommand
 from ...workers.runtimes import Runtime
 from ..loads import ESTIMATE_EVERY
 from ..profile import StepProfile
 from ..weights import OverlapWeights
 from .base import Decision, Meanwhile, ServerWork, Situation
+from .combined import combined_tables
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
-Table = TypeVar("Table", bound=StepTable)
 
 
 class Blend:
@@ -159,29 +160,12 @@ class Blend:
         self._is_settled = profile.activation_count + profile.deactivation_count == 0
         profile.overlap_count = len(weights.bodies)
 
-    def breaks(self, now: Situation) -> JointBreaks:
-        reported, joints = [reply.breaks for reply in now.replies], now.scene.joints
-        ends = [np.stack([joints.body_a[one.joint], joints.body_b[one.joint]], axis=1) for one in reported]
-        return JointBreaks.joined(self._decided(now, reported, ends))
+    def tables(self, now: Situation) -> list[StepTable]:
+        def decided(found: Sequence[StepTable]) -> Sequence[StepTable]:
+            weight = weight_table(now.commands.known, self.weights, len(found))
+            return [one.taken(is_best(weight, worker, one.bodies_in(now.scene))) for worker, one in enumerate(found)]
 
-    def hits(self, now: Situation) -> Hits:
-        reported = [reply.hits for reply in now.replies]
-        return Hits.joined(self._decided(now, reported, [one.bodies for one in reported]))
-
-    def touches(self, now: Situation) -> TouchReports:
-        reported = [reply.touches for reply in now.replies]
-        return TouchReports.joined(self._decided(now, reported, [one.bodies for one in reported]))
-
-    def _decided(self, now: Situation, reported: Sequence[Table], ends: Sequence[Ids]) -> Sequence[Table]:
-        """Of a constraint that several workers have, what the one of largest weight reports; of several such, the
-        first. `ends` are its bodies, or less than 0."""
-        if len(reported) == 1 or not any(map(len, reported)):
-            return reported
-        weight = weight_table(now.commands.known, self.weights, len(reported))
-        return [
-            one.taken(is_best(weight, worker, own))
-            for worker, (one, own) in enumerate(zip(reported, ends, strict=True))
-        ]
+        return combined_tables(now.replies, decided)
 
     def add_bodies(self, workers: Ids) -> None:
         pass

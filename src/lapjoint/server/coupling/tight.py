@@ -17,10 +17,11 @@ from ...algorithms.ownership import choose_migrations, cut_share, owners
 from ...arrays.growing import grown
 from ...arrays.pages import trim
 from ...arrays.state import PartState
-from ...engines import EngineState, Hits, JointBreaks, TouchReports, join_states
+from ...engines import EngineState, join_states
 from ...engines.bullet import BulletEngine
 from ...errors import WorkerError
 from ...params import Params
+from ...step_tables import StepTable
 from ...workers.messages import NeighbourCommand, StepCommand, WorkerFailure
 from ...workers.runtimes import Runtime
 from ..last_contacts import fetch_contacts
@@ -28,6 +29,7 @@ from ..profile import StepProfile
 from ..repartition import PlannedPartition, with_newer
 from ..weights import OverlapWeights
 from .base import Decision, Meanwhile, Migration, ServerWork, Situation
+from .combined import combined_tables
 from .structures import Structures
 from .turns import check_turns, pair_turns
 
@@ -108,7 +110,7 @@ class Tight:
         if self._is_due(now):
             with profile.phase("detect"):
                 self._fetch_contacts(now, runtime)
-                now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
+                now.detection.set_contacts([reply.contacts.bodies for reply in now.replies])
             with profile.phase("balance"):
                 now.loads.estimate(now.membership, now.replies, now.params.sweeps)
                 self._choose_owners(now, runtime, profile)
@@ -181,7 +183,7 @@ class Tight:
         self._must_choose |= not np.array_equal(before, self.turns)
 
     def graph(self, now: Situation) -> ConstraintGraph:
-        now.detection.set_contacts([reply.contact_bodies for reply in now.replies])
+        now.detection.set_contacts([reply.contacts.bodies for reply in now.replies])
         return now.graph
 
     @staticmethod
@@ -255,14 +257,8 @@ class Tight:
         if now.params.validate:
             self._validate_ghosts(now)
 
-    def breaks(self, now: Situation) -> JointBreaks:
-        return JointBreaks.joined(reply.breaks for reply in now.replies)
-
-    def hits(self, now: Situation) -> Hits:
-        return Hits.joined(reply.hits for reply in now.replies)
-
-    def touches(self, now: Situation) -> TouchReports:
-        return TouchReports.joined(reply.touches for reply in now.replies)
+    def tables(self, now: Situation) -> list[StepTable]:
+        return combined_tables(now.replies)
 
     def add_bodies(self, workers: Ids) -> None:
         first = len(self._owner)

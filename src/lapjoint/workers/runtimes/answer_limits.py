@@ -48,7 +48,7 @@ class AnswerLimits:
         not its own time, nor is a pause of the whole program: one that hangs would raise the limits of all."""
         for worker, answer in enumerate(answers):
             if isinstance(answer, StepReply):
-                own_s = max(0.0, answer.own_s - paused_s) / steps
+                own_s = max(0.0, answer.times.own_s - paused_s) / steps
                 self._recent.setdefault(worker, deque(maxlen=RECENT)).append(own_s)
 
     def forget(self, worker: int) -> None:
