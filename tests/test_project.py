@@ -335,8 +335,9 @@ def test_python_headers_and_bullet_are_each_included_in_one_place() -> None:
 # ---- files -------------------------------------------------------------------------------------------------------
 
 
-def test_every_path_in_the_architecture_exists() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text()
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "docs/internals.md", "docs/paper.md"])
+def test_every_path_in_the_architecture_exists(page: str) -> None:
+    text = (ROOT / page).read_text()
     paths = {word for word in re.findall(r"`([^`\s]+)`", text) if re.fullmatch(r"[\w.-]+(/[\w.-]*)+", word)}
     assert len(paths) > 10
     assert sorted(path for path in paths if not (ROOT / path).exists()) == []
