@@ -129,6 +129,12 @@ def unpruned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "balance", guarded)
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many steps are taken at once does not depend on how long they took, on a machine that is busy."""
+    monkeypatch.setattr("lapjoint.simulation.TOGETHER_MS", 1e9)
+
+
 @pytest.fixture(autouse=True)
 def _nothing_left_behind() -> Iterator[None]:
     """After every test: no worker process of ours is left, and no shared memory of ours has a name."""

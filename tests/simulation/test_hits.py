@@ -238,6 +238,7 @@ def test_reporting_changes_nothing(params: dict[str, Any]) -> None:
     assert _hash(heap(), 120, **params) == _hash(heap(hit_impulse=np.inf), 120, **params)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_run_with_hits_takes_many_steps_at_once() -> None:
     with Simulation(heap(), Params(**INLINE, workers=2)) as simulation:
         simulation.step(5)

@@ -376,6 +376,7 @@ def test_a_recording_has_the_touches_up_to_each_frame(tmp_path: Path) -> None:
     assert not list((tmp_path / "plain").glob("touch_*"))
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_run_with_touches_takes_many_steps_at_once() -> None:
     with Simulation(heap(), Params(**INLINE, workers=2)) as simulation:
         simulation.step(5)
