@@ -69,7 +69,7 @@ def made(scene: Scene, step_count: int = 0, seed: int = 0, workers: int = 1, mos
     byte_count = int(rng.integers(0, 2**60))
     profile = StepProfile(
         phases_ms=dict(zip(StepProfile().phases_ms, rng.random(6).tolist(), strict=True)),
-        replies=[StepReply.of(contacts)],
+        replies=[StepReply(contacts)],
         residual=float(rng.random()),
         overlap_count=len(overlap),
         exchange_bytes=byte_count,
