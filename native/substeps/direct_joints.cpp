@@ -311,6 +311,8 @@ void DirectJoints::prepare_rows(Structure& structure, Bodies& bodies, const std:
         rows_[link.first_row + k].stiffness *= double(h_) * (double(h_) + joint.bond_damping_time);
     put_other_axes(link);
     if (structure.has_elastic) put_elastic(link);
+    // An impact before the first solution is shared out with these: those of the last step are no part of the state.
+    for (int r = link.first_row; r < link.first_row + link.row_count; ++r) rows_[r].pull = rows_[r].next_pull;
   }
   if (structure.is_bonded) note_turns(structure, bodies);
 }

@@ -26,9 +26,10 @@ WHOLE = 1
 """Scenes of the few that are resumed after every step."""
 OTHERS = 8
 """How many steps apart the others are."""
-ONCE_DIFFERENT = {106: 40, 269: 34}
+ONCE_DIFFERENT = {106: 40, 269: 34, 406: 6, 1064: 13, 1109: 32}
 """Scenes, and after which of their steps a run once went on otherwise: a worker ended whose bodies slept on elsewhere;
-one that was started later had other sweeps than were set."""
+one that was started later had other sweeps than were set; impacts were shared out with what drives and bonds did in the
+step before."""
 FIELDS: dict[str, list[int]] = json.loads(TABLE.read_text())
 Run = tuple[LivingScene, list[Readings], list[Saved]]
 
