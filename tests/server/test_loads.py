@@ -7,7 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lapjoint import Box, Checkpoint, CheckpointWriter, LapjointError, Params, Plane, Scene, Simulation, scenes
+from lapjoint import (
+    Box,
+    Checkpoint,
+    CheckpointWriter,
+    LapjointError,
+    Params,
+    Plane,
+    Scene,
+    Sequential,
+    Simulation,
+    scenes,
+)
 from lapjoint.algorithms import Membership, native, reference
 from lapjoint.algorithms.balance import Balance
 from lapjoint.server.coupling.tight import PLAN_AHEAD
@@ -85,7 +96,9 @@ def test_a_throttled_worker_gets_fewer_bodies() -> None:
     scene = scenes.build("bowl", 400)
     counts = {}
     for load in ("contacts", "time"):
-        with Simulation(scene, Params(workers=2, runtime="inline", iterations=10, load=load)) as simulation:
+        with Simulation(
+            scene, Params(workers=2, runtime="inline", sequential=Sequential(iterations=10), load=load)
+        ) as simulation:
             measure = simulation._now.loads.measure
             simulation._now.loads.measure = lambda ms, steps, measure=measure: measure(ms * [4.0, 1.0], steps)  # type: ignore[method-assign]
             simulation.step(400)

@@ -46,7 +46,7 @@ class Tried:
         return Trial(1e-3 * found, self.spent_s)
 
     def choice(self, steps: int | None = LONG, scene: Scene | None = None, **given: Any) -> CountChoice:
-        return tried_count(scene or small(), Params(**given), steps, self.announced.append)
+        return tried_count(scene or small(), Params.from_options(**given), steps, self.announced.append)
 
     @property
     def counts(self) -> list[int]:
@@ -129,7 +129,7 @@ def test_a_mistake_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_options_decide_the_number(given: dict[str, Any], count: int, reason: str) -> None:
-    choice = known_count(scenes.build("bowl", 30), Params(**given), LONG)
+    choice = known_count(scenes.build("bowl", 30), Params.from_options(**given), LONG)
     assert choice is not None
     assert choice.workers == count
     assert choice.reason.startswith(reason)

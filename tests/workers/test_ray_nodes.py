@@ -136,7 +136,7 @@ def test_the_same_bits_as_on_one_machine(nodes: TwoNodes) -> None:
     exec(FEED, feed)
     for one in cases:
         here = {**one["params"], "runtime": "inline"}
-        with Simulation(scenes.build(one["scene"], one["size"]), Params(**here)) as simulation:
+        with Simulation(scenes.build(one["scene"], one["size"]), Params.from_options(**here)) as simulation:
             if one["feeds"]:
                 simulation.on_step(feed["feed"])
             simulation.step(one["steps"])
@@ -214,7 +214,7 @@ with Simulation(scenes.build("bridge", 106), params) as simulation:
 def test_runs_go_on_without_a_node_that_is_lost(nodes: TwoNodes) -> None:
     """Its workers are replaced on the node that is left: in a blended run between two steps, in a tightly coupled one
     in the middle of a step."""
-    with Simulation(scenes.build("bridge", 106), Params(runtime="inline", **TIGHT_PARAMS)) as simulation:
+    with Simulation(scenes.build("bridge", 106), Params.from_options(runtime="inline", **TIGHT_PARAMS)) as simulation:
         simulation.step(25)
         wanted = simulation.state_hash
     with running(nodes, BLENDED) as blended, running(nodes, TIGHT, json.dumps(TIGHT_PARAMS)) as tight:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,10 +33,10 @@ class CheckedEngine(ABC):
     def __init__(self, scene: Scene, params: Params) -> None:
         params = params.resolved(scene)
         assert params.timestep is not None
-        assert params.length_unit is not None
+        assert params.units.length is not None
         self.scene = scene
         self.params = params
-        self.timestep, self.length_unit = params.timestep, params.length_unit
+        self.timestep, self.length_unit = params.timestep, params.units.length
         self._is_active = np.zeros(scene.body_count, bool)
         self._is_live = np.zeros(scene.joint_count, bool)
         self._active: Ids | None = None
@@ -255,7 +254,7 @@ class CheckedEngine(ABC):
             raise NotFiniteError(f"{body_titles(self.scene, ids)}: not finite after the step", ids.tolist())
 
     def set_iterations(self, iterations: int) -> None:
-        self.params = replace(self.params, iterations=iterations)  # refuses what is no count
+        self.params = self.params.with_options(iterations=iterations)  # refuses what is no count
         self.apply_iterations(iterations)
 
     def prepare(self, moving: ArrayLike) -> None:

@@ -52,7 +52,7 @@ class RapierEngine(CheckedEngine):
     def __init__(self, scene: Scene, params: Params) -> None:
         super().__init__(scene, params)
         self._rapier: Any = import_module("rapier3d")
-        spring = spring_of(self._rapier, self.params.joint_erp, self.timestep)
+        spring = spring_of(self._rapier, self.params.sequential.joint_erp, self.timestep)
         self._mapping = RapierMapping(self._rapier, scene, spring)
         self._reader = StateReader(self._rapier)
         self._probe: RapierProbe | None = None
@@ -76,10 +76,10 @@ class RapierEngine(CheckedEngine):
         options.normalized_max_linear_velocity = 1e30
         options.warmstart_coefficient = WARM_START
         options.contact_recycling = False  # else depths are those of an earlier step
-        spring = spring_of(rapier, params.contact_erp, self.timestep)
+        spring = spring_of(rapier, params.sequential.contact_erp, self.timestep)
         options.contact_softness = options.static_contact_softness = spring
-        assert params.iterations is not None
-        self.apply_iterations(params.iterations)
+        assert params.sequential.iterations is not None
+        self.apply_iterations(params.sequential.iterations)
         self._bodies: dict[int, Any] = {}
         self._handles: dict[int, Any] = {}
         self._ground: Any = None
