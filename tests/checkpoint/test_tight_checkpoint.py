@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Simulation, SimulationStopped
+from lapjoint import Checkpoint, CheckpointWriter, Failures, LapjointError, Simulation, SimulationStopped
 from lapjoint.engines import EngineState
 from lapjoint.server.redistribute import redistribute
 from lapjoint.workers import engine_states
@@ -279,7 +279,7 @@ def test_workers_whose_contacts_differ_wait_for_nothing() -> None:
     """In a checkpoint that was changed, what two workers have of their common contacts differs. Once it decided how
     many messages they expected of each other, and they waited without end."""
     checkpoint = Checkpoint(Path(__file__).parents[1] / "data" / "checkpoint-workers-disagree")
-    with checkpoint.resume(runtime="inline", hang_limit=0.5) as simulation:
+    with checkpoint.resume(runtime="inline", failures=Failures(hang_limit=0.5)) as simulation:
         simulation.step(20)
         assert not simulation.incidents
         assert np.isfinite(simulation.states).all()

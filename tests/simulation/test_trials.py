@@ -71,7 +71,7 @@ def test_there_are_no_more_workers_than_cores_and_bodies(monkeypatch: pytest.Mon
 def test_each_trial_has_what_a_run_with_so_many_workers_has(monkeypatch: pytest.MonkeyPatch) -> None:
     tried, scene = Tried(monkeypatch, 16.0, 8.0, 8.0), small()
     tried.choice(substeps=3)
-    assert [(one.coupling_choice(scene).coupling, one.substeps) for one in tried.params] == [
+    assert [(one.coupling_choice(scene).coupling, one.substeps.count) for one in tried.params] == [
         *[("blend", 3), ("tight", 3), ("tight", 3)]
     ]
 

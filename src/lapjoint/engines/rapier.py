@@ -19,7 +19,7 @@ from .rapier_states import StateReader
 from .support import ALL_SHAPES, FEATURES, OF_SUBSTEPS, Support
 
 SWEEPS = 5
-"""A substep of Rapier's costs about as much as so many sweeps of Bullet's: `Params.iterations` are sweeps."""
+"""A substep of Rapier's costs about as much as so many sweeps of Bullet's: `Sequential.iterations` are sweeps."""
 WARM_START = 0.85
 """Share of the last step's contact impulses that the solver starts from, as in Bullet."""
 
