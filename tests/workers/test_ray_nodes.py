@@ -88,7 +88,7 @@ from lapjoint.workers.runtimes import ray_cluster
 {FEED}
 tight.MOST_INTERFACE = 1000  # so that messages have to have more room, too
 for case in json.loads(sys.argv[1]):
-    params = Params(runtime="ray", address="{ADDRESS}", **case["params"])
+    params = Params.from_options(runtime="ray", address="{ADDRESS}", **case["params"])
     with Simulation(scenes.build(case["scene"], case["size"]), params) as simulation:
         counts = []
         if case["feeds"]:
@@ -165,8 +165,9 @@ def test_a_slower_node_has_fewer_bodies(nodes: TwoNodes) -> None:
 
 BLENDED = f"""
 import json, sys
-from lapjoint import Params, Simulation, scenes
-params = Params(workers=2, runtime="ray", address="{ADDRESS}", hang_limit=8.0, coupling="blend")
+from lapjoint import Failures, Params, Simulation, scenes
+failures = Failures(hang_limit=8.0)
+params = Params(workers=2, runtime="ray", address="{ADDRESS}", failures=failures, coupling="blend")
 with Simulation(scenes.build("bowl", 120), params) as simulation:
     simulation.step(20)
     print("between steps", flush=True)
@@ -183,7 +184,7 @@ TIGHT_PARAMS: dict[str, Any] = {"workers": 3, "timestep": 0.005, "coupling": "ti
 TIGHT = f"""
 import json, sys
 from lapjoint import Params, Simulation, scenes
-params = Params(runtime="ray", address="{ADDRESS}", hang_limit=8.0, **json.loads(sys.argv[1]))
+params = Params.from_options(runtime="ray", address="{ADDRESS}", hang_limit=8.0, **json.loads(sys.argv[1]))
 with Simulation(scenes.build("bridge", 106), params) as simulation:
     simulation.step(25)
     found = {{

@@ -182,10 +182,10 @@ def test_a_worker_that_was_paused_with_the_program_goes_on(
 
 PAUSED = """
     import sys
-    from lapjoint import Params, Simulation, scenes
+    from lapjoint import Failures, Params, Simulation, scenes
     for coupling in ("blend", "tight"):
         for is_paused in (False, True):
-            params = Params(workers=2, runtime="process", coupling=coupling, hang_limit=1.5)
+            params = Params(workers=2, runtime="process", coupling=coupling, failures=Failures(hang_limit=1.5))
             with Simulation(scenes.build("bowl", 20), params) as simulation:
                 simulation.step(60)  # how slow the first step was is forgotten
                 if is_paused:
