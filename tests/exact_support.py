@@ -19,7 +19,7 @@ IMPULSE = 26
 
 def exact_engine(scene: Scene, precision: str = "float32", **params: object) -> BulletEngine:
     """An engine with exact shapes, with all bodies active."""
-    engine = BulletEngine(scene, Params.from_options(precision=precision, solver="substeps", **params).resolved(scene))  # type: ignore[arg-type]
+    engine = BulletEngine(scene, Params.from_options(precision=precision, solver="substeps", **params).resolved(scene))
     engine.activate(np.arange(scene.body_count), scene.states)
     return engine
 

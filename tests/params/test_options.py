@@ -72,7 +72,7 @@ def test_fields_of_couplings() -> None:
 def test_a_choice_that_is_none_names_the_nearest(name: str) -> None:
     nearly = CHOICES[name][-1] + "x"
     with pytest.raises(LapjointError, match=rf"{name} is '{nearly}', expected one of .*did you mean '{nearly[:-1]}'"):
-        Params.from_options(**{name: nearly})  # type: ignore[arg-type]
+        Params.from_options(**{name: nearly})
 
 
 def test_the_page_of_options_is_current() -> None:

@@ -434,7 +434,7 @@ def test_what_cannot_be_is_refused() -> None:
         ({"workers": 4, "max_workers": 2}, "max_workers is 2, expected at least workers, 4"),
     ):
         with pytest.raises(LapjointError) as caught:
-            Params.from_options(**params)  # type: ignore[arg-type]
+            Params.from_options(**params)
         assert message in str(caught.value)
 
 
