@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tables import append_row, show
 
-from lapjoint import Box, Params, Plane, Scene, Simulation, scenes
+from lapjoint import Box, Params, Plane, Scene, Sequential, Simulation, scenes
 from lapjoint.measures import joint_gaps, kinetic_energy, motion, potential_energy
 from lapjoint.measures.one_step import OneStep
 
@@ -69,7 +69,7 @@ def row(case: str, scene: Scene, params: Params, step: int, **figures: float | s
     found = dict.fromkeys(COLUMNS, "") | {
         "case": case,
         "division": "" if params.workers == 1 else named,
-        "joints": params.joints if scene.joint_count else "",
+        "joints": params.substeps.joints if scene.joint_count else "",
         "workers": params.workers,
         "body_count": scene.body_count,
         "step": step,
@@ -80,7 +80,7 @@ def row(case: str, scene: Scene, params: Params, step: int, **figures: float | s
 def params_of(workers: int, **more: Any) -> Params:
     if workers > 1:
         more = {"coupling": "tight", "partition": "metis"} | more
-    return Params(workers=workers, runtime="inline", **more)
+    return Params.from_options(workers=workers, runtime="inline", **more)
 
 
 def penetration(simulation: Simulation) -> float:
@@ -300,7 +300,9 @@ LOOKED_AT = (1, 10, 100)
 def torn_bridge() -> tuple[Scene, Array]:
     """The two-way bridge, badly solved until its largest gap is as wide."""
     scene = scenes.build("two-way-bridge")
-    with Simulation(scene, Params(runtime="inline", solver="sequential", iterations=10)) as simulation:
+    with Simulation(
+        scene, Params(runtime="inline", solver="sequential", sequential=Sequential(iterations=10))
+    ) as simulation:
         while simulation.joint_gaps().max() < GAP:
             simulation.step()
         return scene, simulation.states

@@ -12,10 +12,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lapjoint import CheckpointWriter, LapjointError, Params, Scene, Simulation, scenes
+from lapjoint import CheckpointWriter, Failures, LapjointError, Params, Scene, Simulation, scenes
 from lapjoint.cli.termination import ended_in_order_by_sigterm
 from lapjoint.run import run
 from lapjoint.workers.runtimes import base
@@ -70,9 +71,14 @@ def main(trial: dict[str, Any]) -> None:
     Machines.places = trial["machines"]
     base._RUNTIMES["hosts"] = "chaos_run:MachinesRuntime"
     sys.modules["chaos_run"] = sys.modules[__name__]
-    params = Params(workers=trial["workers"], runtime=trial["runtime"], hang_limit=5.0, coupling=trial["coupling"])
+    params = Params(
+        workers=trial["workers"],
+        runtime=trial["runtime"],
+        failures=Failures(hang_limit=5.0),
+        coupling=trial["coupling"],
+    )
     if trial["runtime"] == "ray":
-        params = Params(**{**vars(params), "address": trial["address"]})
+        params = replace(params, address=trial["address"])
     with open(trial["progress"], "r+b") as file, mmap.mmap(file.fileno(), 16) as progress:
         scene = scenes.build(trial["scene"], trial["size"])
         with Simulation(scene, params) as simulation:

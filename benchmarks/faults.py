@@ -164,7 +164,7 @@ def measure(reference: Reference, trials: int, chance: random.Random, last: int)
         done = []
         for _ in range(count):
             Path(os.environ[FAULT_FILE]).unlink(missing_ok=True)
-            trial_params = Params(**{**params.__dict__, **extra})  # type: ignore[arg-type]
+            trial_params = params.with_options(**extra)
             done.append(try_fault(reference, trial_params, chance.randrange(10, last), plan()))
         rows.append(summed_up(reference, name, done))
         print(rows[-1], flush=True)

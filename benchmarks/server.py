@@ -28,7 +28,7 @@ import numpy as np
 from tables import append_row, show
 
 import lapjoint.simulation
-from lapjoint import Box, Params, Plane, Scene, Simulation, Sphere
+from lapjoint import Box, Failures, Params, Plane, Scene, Simulation, Sphere
 
 SIZES = (5_000, 50_000, 200_000, 500_000)
 COURSES = 20
@@ -108,7 +108,7 @@ def measure(name: str, count: int, workers: int) -> dict[str, Any]:
     scene = SCENES[name](count)
     spent["scene_s"] = time.perf_counter() - start
     before = own(memory())
-    with Simulation(scene, Params(workers=workers, hang_limit=HANG_LIMIT)) as simulation:
+    with Simulation(scene, Params(workers=workers, failures=Failures(hang_limit=HANG_LIMIT))) as simulation:
         simulation.step()
         first_s = time.perf_counter() - start
         ordinary, deciding, slowest = [], [], []

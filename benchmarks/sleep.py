@@ -30,7 +30,7 @@ import numpy as np
 import psutil
 from tables import show, write_table
 
-from lapjoint import Box, Params, Plane, Scene, Simulation, Sphere, scenes
+from lapjoint import Box, Params, Plane, Scene, Simulation, Sleep, Sphere, scenes
 
 LAYERS, TIMESTEP, SLEEP_AFTER = 5, 0.005, 0.1
 COUNTED = 5
@@ -73,7 +73,7 @@ class Clock:
 
 
 def params(workers: int, sleep: bool) -> Params:
-    return Params(workers=workers, runtime="process", sleep=sleep, sleep_after=SLEEP_AFTER)
+    return Params(workers=workers, runtime="process", sleep=sleep and Sleep(after=SLEEP_AFTER))
 
 
 def measure(scene: Scene, workers: int, every: int, most: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 from tables import append_row, show
 
-from lapjoint import Params, Simulation, scenes
+from lapjoint import Failures, Params, Simulation, scenes
 
 
 def everybody() -> list[psutil.Process]:
@@ -51,7 +51,8 @@ def cpu_s() -> float:
 
 def soak(given: argparse.Namespace, coupling: str) -> list[dict[str, Any]]:
     scene, rows = scenes.build(given.scene, given.size), []
-    params = Params(workers=2, runtime="process", coupling=coupling, hang_limit=60.0)  # others may have all cores
+    patient = Failures(hang_limit=60.0)  # others may have all cores
+    params = Params(workers=2, runtime="process", coupling=coupling, failures=patient)
     with Simulation(scene, params) as simulation:
         every = given.steps // given.samples
         simulation.step(every // 10)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from tables import show, write_table
 
-from lapjoint import Params, Scene, make_engine, scenes
+from lapjoint import Params, Scene, Sequential, Substeps, make_engine, scenes
 from lapjoint.studies.bench.repetitions import rotated
 from lapjoint.studies.peers import StateError, load_peer, state_error
 from lapjoint.studies.peers.own_ladder import own_ladder
@@ -67,7 +67,7 @@ class Contestant:
 
 
 def settled(scene: Scene) -> np.ndarray:
-    engine = make_engine(scene, Params(solver="sequential", iterations=SETTLE_ITERATIONS))
+    engine = make_engine(scene, Params(solver="sequential", sequential=Sequential(iterations=SETTLE_ITERATIONS)))
     engine.activate(np.arange(scene.body_count), scene.states)
     engine.step(SETTLE.get(scene.name, 150))
     return engine.get_states()
@@ -83,7 +83,7 @@ def contestants(scene: Scene, states: np.ndarray) -> Iterator[Contestant]:
         engine.activate(np.arange(scene.body_count), states)
         yield Contestant("lapjoint", rung.title, engine.step, engine.get_states)
     for substeps in (2, 4, 8) if scene.joint_count else ():
-        engine = make_engine(scene, Params(substeps=substeps, joints="swept"))
+        engine = make_engine(scene, Params(substeps=Substeps(substeps, joints="swept")))
         engine.activate(np.arange(scene.body_count), states)
         yield Contestant("lapjoint", f"{substeps} substeps swept", engine.step, engine.get_states)
 

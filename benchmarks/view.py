@@ -19,7 +19,7 @@ from statistics import mean, median
 
 from tables import write_table
 
-from lapjoint import Params, Simulation, scenes
+from lapjoint import Params, Sequential, Simulation, scenes
 from lapjoint.view.page.live import LiveView
 
 CLIENT = """
@@ -57,7 +57,7 @@ def block(simulation: Simulation, steps: int, view: LiveView | None) -> tuple[fl
 def measure(
     name: str, workers: int, iterations: int, fps: float, warmup: int, steps: int, repetitions: int
 ) -> dict[str, object]:
-    with Simulation(scenes.build(name), Params(workers=workers, iterations=10)) as simulation:
+    with Simulation(scenes.build(name), Params(workers=workers, sequential=Sequential(iterations=10))) as simulation:
         simulation.step(warmup)
         simulation.set_iterations(iterations)
         with LiveView(simulation, port=0, fps=fps, wait=False) as view:

@@ -5,7 +5,9 @@ import lapjoint
 scene = lapjoint.scenes.build("bridge")
 gaps = {}
 for growth_depth in (0, 3):
-    params = lapjoint.Params(workers=2, growth_depth=growth_depth, iterations=200)
+    params = lapjoint.Params(
+        workers=2, blend=lapjoint.Blend(growth_depth=growth_depth), sequential=lapjoint.Sequential(iterations=200)
+    )
     with lapjoint.Simulation(scene, params) as simulation:
         simulation.step(100)
         gaps[growth_depth] = simulation.joint_gaps().sum()

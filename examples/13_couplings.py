@@ -8,7 +8,7 @@ scene = lapjoint.scenes.build("bridge")
 gaps, states = {}, {}
 runs = {"one worker": {"workers": 1}, "blend": {"workers": 4, "coupling": "blend"}, "tight": {"workers": 4}}
 for name, options in runs.items():
-    with lapjoint.Simulation(scene, lapjoint.Params(precision="float64", **options)) as simulation:
+    with lapjoint.Simulation(scene, lapjoint.Params.from_options(precision="float64", **options)) as simulation:
         simulation.step(100)
         gaps[name], states[name] = simulation.joint_gaps().max(), simulation.states
         print(f"{name}: largest joint gap {1e3 * gaps[name]:.2g} mm")

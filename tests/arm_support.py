@@ -28,7 +28,7 @@ def params_of(workers: int, bodies: int, joints: str = "auto", precision: str = 
     if workers > 1:
         owners = (np.arange(bodies) * workers // bodies).astype(np.int32)
         given |= {"coupling": "tight", "partition": owners, "repartition": 0}
-    return Params(**(given | more))
+    return Params.from_options(**(given | more))
 
 
 def moved(scene: Scene, seconds: float, joints: str = "direct", precision: str = "float64", **more: Any) -> Array:

@@ -42,7 +42,7 @@ def gaps_of(engine: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
 def params_of(kind: Kind, **more: Any) -> Params:
     """Params with the engine, precision and solver of a kind."""
     solver = {"solver": kind[2]} if len(kind) > 2 else {}
-    return Params(**{"engine": kind[0], "precision": kind[1], **solver, **more})
+    return Params.from_options(**{"engine": kind[0], "precision": kind[1], **solver, **more})
 
 
 # To look an engine up goes through everything that is installed: once is enough for thousands of tests.

@@ -19,7 +19,7 @@ IMPULSE = 26
 
 def exact_engine(scene: Scene, precision: str = "float32", **params: object) -> BulletEngine:
     """An engine with exact shapes, with all bodies active."""
-    engine = BulletEngine(scene, Params(precision=precision, solver="substeps", **params).resolved(scene))  # type: ignore[arg-type]
+    engine = BulletEngine(scene, Params.from_options(precision=precision, solver="substeps", **params).resolved(scene))
     engine.activate(np.arange(scene.body_count), scene.states)
     return engine
 
@@ -118,7 +118,7 @@ class Points(NamedTuple):
 
 def contact_points(engine: Engine) -> Points:
     """All contact points that an engine of two bodies has."""
-    state, unit = engine.state(), engine.params.length_unit  # type: ignore[attr-defined]
+    state, unit = engine.state(), engine.params.units.length  # type: ignore[attr-defined]
     values = state.points.astype(float)
     on_b, on_a, normal = values[:, 6:9] * unit, values[:, 9:12] * unit, values[:, 12:15]
     if len(values) and state.point_bodies[0, 0] == 1:

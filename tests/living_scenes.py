@@ -66,7 +66,7 @@ class LivingScene:
     step_count: int
 
     def start(self, **other: Any) -> Simulation:
-        return Simulation(self.scene, Params(**{"runtime": "inline", **self.params, **other}))
+        return Simulation(self.scene, Params.from_options(**{"runtime": "inline", **self.params, **other}))
 
 
 def living_scene(number: int, **wanted: Any) -> LivingScene:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lapjoint import Ball, Box, Contacts, Params, Plane, RecordingWriter, Scene, Simulation, Sphere
+from lapjoint import Ball, Blend, Box, Contacts, Params, Plane, RecordingWriter, Scene, Sequential, Simulation, Sphere
 from lapjoint.algorithms import Membership
 from lapjoint.scene.living import LivingScene
 from lapjoint.server.incidents import Incident
@@ -30,7 +30,9 @@ def write_example(path: Path) -> Path:
     scene.add_static(Plane())
     boxes = [scene.add_body(Box((1.0, 1.0, 0.5)), (0, 0, 0.25 + 0.5 * level)) for level in range(5)]
     scene.add_joint(Ball(), boxes[3], boxes[4], (0, 0, 2.0))
-    with Simulation(scene, Params(workers=2, runtime="inline", growth_depth=0, iterations=50)) as simulation:
+    with Simulation(
+        scene, Params(workers=2, runtime="inline", blend=Blend(growth_depth=0), sequential=Sequential(iterations=50))
+    ) as simulation:
         options: dict[str, Any] = {"every": 2, "contacts": True, "measures": {"gap": 1, "ends": 2}}
         with RecordingWriter(path, simulation, **options) as recorder:
             for _ in range(9):

@@ -13,7 +13,7 @@ def record(path: Path, scene: Scene, steps: int = 8, measures: Any = (), **param
     """A short run; `measures` are made up."""
     given = {"iterations": 5, "runtime": "inline", **params}
     with (
-        Simulation(scene, Params(**given)) as simulation,
+        Simulation(scene, Params.from_options(**given)) as simulation,
         RecordingWriter(path, simulation, every=2, contacts=True, measures=list(measures)) as writer,
     ):
         for step in range(steps):

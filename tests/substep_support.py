@@ -16,7 +16,7 @@ JOINTS = ("direct", "swept")
 
 def started(scene: Scene, precision: str = "float64", solver: str = "substeps", **params: object) -> Engine:
     """An engine with every body active."""
-    engine = make_engine(scene, Params.of(solver=solver, precision=precision, **params))
+    engine = make_engine(scene, Params.from_options(solver=solver, precision=precision, **params))
     engine.activate(np.arange(scene.body_count), scene.states)
     return engine
 

@@ -21,7 +21,7 @@ def tight(scene: Scene | str, **params: Any) -> Simulation:
         scene = scenes.build(scene, SIZES[scene])
     settings: dict[str, Any] = {"coupling": "tight", "workers": 3, "runtime": "inline", "validate": True}
     settings |= {"timestep": 0.005, "solver": "substeps"}
-    return Simulation(scene, Params.of(**{**settings, **params}))
+    return Simulation(scene, Params.from_options(**{**settings, **params}))
 
 
 def wall(columns: int = 6, rows: int = 5) -> Scene:

@@ -70,6 +70,6 @@ def simulate(scene: Scene, steps: int, **params: Any) -> np.ndarray:
         "validate": True,
         "solver": "substeps",
     }
-    with Simulation(scene, Params(**(given | params))) as simulation:
+    with Simulation(scene, Params.from_options(**(given | params))) as simulation:
         simulation.step(steps)
         return simulation.states

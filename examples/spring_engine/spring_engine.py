@@ -104,7 +104,7 @@ class SpringEngine(CheckedEngine):
 
     def advance(self, forces):
         self.find()
-        count = max(1, self.params.iterations // SWEEPS)
+        count = max(1, self.params.sequential.iterations // SWEEPS)
         with np.errstate(all="ignore"):  # a state that is not finite is an error after the step
             for _ in range(count):
                 self._substep(self.timestep / count, forces)

@@ -15,7 +15,7 @@ _PLACES = {
     ".engines": ["Contacts", "Engine", "engine_names", "make_engine"],
     ".errors": ["AccuracyWarning", "EngineWarning", "LapjointError", "PenetrationWarning", "SimulationStopped"],
     ".measures.step": ["Measures"],
-    ".params": ["Params"],
+    ".params": ["Blend", "Failures", "Params", "Sequential", "Sleep", "Substeps", "Units"],
     ".queries": ["NO_BODY", "ClosestPoints", "Inside", "Overlaps", "RayHits"],
     ".recording": ["Recording", "RecordingWriter"],
     ".scene": [

@@ -5,7 +5,7 @@ from .checkpoint import Checkpoint, CheckpointWriter
 from .engines import Contacts, Engine, engine_names, make_engine
 from .errors import AccuracyWarning, EngineWarning, LapjointError, PenetrationWarning, SimulationStopped
 from .measures.step import Measures
-from .params import Params
+from .params import Blend, Failures, Params, Sequential, Sleep, Substeps, Units
 from .queries import NO_BODY, ClosestPoints, Inside, Overlaps, RayHits
 from .recording import Recording, RecordingWriter
 from .scene import (
@@ -65,6 +65,7 @@ __all__ = [
     "AccuracyWarning",
     "Attractor",
     "Ball",
+    "Blend",
     "Box",
     "BoxRegion",
     "Breaks",
@@ -86,6 +87,7 @@ __all__ = [
     "Engine",
     "EngineWarning",
     "Events",
+    "Failures",
     "Field",
     "Fixed",
     "Gear",
@@ -111,14 +113,18 @@ __all__ = [
     "Rotation",
     "Scene",
     "SensorEvents",
+    "Sequential",
     "Simulation",
     "SimulationStopped",
     "SixAxis",
+    "Sleep",
     "Slider",
     "Sphere",
     "SphereRegion",
     "Spring",
+    "Substeps",
     "TriangleMesh",
+    "Units",
     "Wind",
     "__version__",
     "engine_names",

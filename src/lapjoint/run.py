@@ -286,8 +286,8 @@ def run(
             _checkpoint(checkpoints.save, simulation)
     params, scene = simulation.params, simulation.scene
     assert params.timestep is not None
-    assert params.iterations is not None
-    assert params.length_unit is not None
+    assert params.sequential.iterations is not None
+    assert params.units.length is not None
     step_s = means.mean("step_ms") / 1e3
     return RunSummary(
         scene=scene.name,
@@ -302,8 +302,8 @@ def run(
         search_depth=simulation.search_depth,
         steps=means.count,
         timestep=params.timestep,
-        iterations=params.iterations,
-        length_unit=params.length_unit,
+        iterations=params.sequential.iterations,
+        length_unit=params.units.length,
         body_count=scene.began_with[1],
         joint_count=scene.began_with[2],
         contact_count_mean=means.mean("contact_count"),
@@ -350,8 +350,8 @@ def run(
         stopped=stopped,
         **_tight_part(params, means, measured),
         **interfaces.values(),
-        substeps=params.substeps if params.solver == "substeps" else None,
-        joints=params.joints if params.solver == "substeps" else None,
+        substeps=params.substeps.count if params.solver == "substeps" else None,
+        joints=params.substeps.joints if params.solver == "substeps" else None,
         substeps_mean=means.mean("substeps") if params.solver == "substeps" else None,
         substeps_max=measured.max("substeps") if params.solver == "substeps" else None,
         broken_joint_count=len(simulation.broken_joint_ids),

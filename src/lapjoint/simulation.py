@@ -354,7 +354,7 @@ class Simulation:
         for command in commands:
             command.contacts = wants_contacts
         work = coupling.server_work(now, self._runtime)
-        iterations = now.params.iterations or 1
+        iterations = now.params.sequential.iterations or 1
         plan = StepPlan(now.step_count, iterations, now.membership, commands, weights, work, steps)
         try:
             now.replies = self._recovery.take_step(plan)
@@ -630,14 +630,14 @@ class Simulation:
     @property
     def growth_depth(self) -> int:
         """How far overlap grows."""
-        assert self.params.growth_depth is not None
-        return self.params.growth_depth
+        assert self.params.blend.growth_depth is not None
+        return self.params.blend.growth_depth
 
     @property
     def search_depth(self) -> int:
         """How far weights search."""
-        assert self.params.search_depth is not None
-        return self.params.search_depth
+        assert self.params.blend.search_depth is not None
+        return self.params.blend.search_depth
 
     @property
     def forces(self) -> dict[int, Array]:
@@ -728,7 +728,7 @@ class Simulation:
         apart = np.linalg.norm(after[:, :3] - table[ids, :3], axis=1)
         table[ids] = after
         self._now.commands.set_from_table(ids)
-        self._note_placed(ids[apart > (self.params.length_unit or 1.0)])
+        self._note_placed(ids[apart > (self.params.units.length or 1.0)])
 
     @whole
     def freeze(self, body_ids: ArrayLike) -> None:
@@ -880,8 +880,8 @@ class Simulation:
                 "simulation begins with, or `solver` to sequential"
             )
         self._set_params("set_iterations", iterations=iterations)
-        assert self.params.iterations is not None
-        self._now.commands.set_iterations(self.params.iterations)
+        assert self.params.sequential.iterations is not None
+        self._now.commands.set_iterations(self.params.sequential.iterations)
 
     @whole
     def repartition(self, partition: ArrayLike) -> None:
@@ -995,7 +995,7 @@ class Simulation:
     def _set_params(self, what: str, **changed: Any) -> None:
         """Other parameters from the next step on; refuses values that are none, and those of another coupling."""
         self.params.check_own(changed, what)
-        self._now.params = replace(self.params, **changed)
+        self._now.params = self.params.with_options(**changed)
 
     def _request(self, partition: Ids) -> None:
         self._now.repartition.request(partition)
@@ -1008,8 +1008,8 @@ class Simulation:
             with short_of(f"{worker_count} workers"):
                 self._runtime.set_worker_count(worker_count)
             self._now.commands.set_worker_count(worker_count)
-            if self.params.iterations is not None:  # new workers know those that the simulation began with
-                self._now.commands.set_iterations(self.params.iterations)
+            if self.params.sequential.iterations is not None:  # new workers know those that the simulation began with
+                self._now.commands.set_iterations(self.params.sequential.iterations)
             self._now.params = replace(self.params, workers=worker_count)
             self.incidents.append(Incident(self.step_count, "workers", text))
         if worker_count != self.membership.worker_count:
@@ -1066,7 +1066,7 @@ class Simulation:
         after = replace(self.params, partition=before.partition)
         self._given = replace(self._given, partition=before.partition)
         # With their old values first, for these are changed by more than a number.
-        self._now.params = replace(after, growth_depth=before.growth_depth, load=before.load)
+        self._now.params = after.with_options(growth_depth=before.blend.growth_depth, load=before.load)
         if after.workers == before.workers:
             for name, part in self._parts().items():
                 part.restore(parts[name])
@@ -1084,8 +1084,9 @@ class Simulation:
             self._recovery.restore_without_workers(parts["recovery"])
         if self._kinematic.changed:
             self._now.commands.set_motions(self._kinematic.message())
-        if after.growth_depth is not None and after.growth_depth != before.growth_depth:
-            self.set_growth_depth(after.growth_depth)
+        depth = after.blend.growth_depth
+        if depth is not None and depth != before.blend.growth_depth:
+            self.set_growth_depth(depth)
         if after.load != before.load:
             self.set_load(after.load)
         if after.max_workers != before.max_workers:

@@ -78,7 +78,7 @@ def test_native_forces_are_those_of_the_twin(seed: int) -> None:
     pushes = np.random.default_rng(seed).normal(size=(len(ids), 3))
     engine.add_forces(ids, pushes)
     states = scene.states.copy()
-    states[:, :3] += ahead_share(Params().substeps) * 0.01 * states[:, 7:10]
+    states[:, :3] += ahead_share(Params().substeps.count) * 0.01 * states[:, 7:10]
     expected = field_forces(scene, FieldShapes(scene), scene.fields, ids, states, pushes, 0.01)
     np.testing.assert_allclose(engine.field_forces(ids), expected, rtol=1e-9, atol=1e-9)
     assert np.abs(expected).max() > 0.1

@@ -24,6 +24,7 @@ from lapjoint import (
     Scene,
     Simulation,
     Sphere,
+    Units,
     make_engine,
 )
 from lapjoint.arrays import rotation as rot
@@ -145,7 +146,7 @@ def read_joints(scene: Scene, state: EngineState) -> list[twin.BallJoint]:
 
 def starting_state(engine: Engine, scene: Scene, params: dict[str, object]) -> EngineState:
     """The engine's state with the contacts that its next step will find."""
-    copy = make_engine(scene, Params.of(solver="substeps", precision="float64", **params))
+    copy = make_engine(scene, Params.from_options(solver="substeps", precision="float64", **params))
     copy.restore(engine.state())
     copy.contacts(now=True)
     return copy.state()
@@ -401,7 +402,7 @@ def test_workers_sweep_together_what_the_twin_sweeps_in_their_order(
     scene, settings = heap(seed, SURFACES[surface], heavy=heavy), twin.Settings(substeps=4)
     given: dict[str, object] = {"joints": "swept", "length_unit": 1.0}
     owner = np.random.default_rng(seed).permutation(np.arange(scene.body_count) % workers).astype(np.int32)
-    params = Params.of(
+    params = Params.from_options(
         workers=workers,
         runtime="inline",
         precision="float64",
@@ -410,7 +411,7 @@ def test_workers_sweep_together_what_the_twin_sweeps_in_their_order(
         repartition=0.0,
         **given,
     )
-    one = make_engine(scene, Params.of(solver="substeps", precision="float64", **given))
+    one = make_engine(scene, Params.from_options(solver="substeps", precision="float64", **given))
     between = 0
     with Simulation(scene, params) as simulation:
         simulation.step()
@@ -441,7 +442,7 @@ def test_a_contact_that_comes_within_the_step_is_the_twins(restitution: float) -
     surface = Material(friction=0.5, restitution=restitution)
     scene.add_static(Box((0.2, 20, 20)), (0.1, 0, 0), material=surface)
     scene.add_body(Sphere(radius), start, linear_velocity=velocity, mass=2.0, material=surface)
-    params = Params(length_unit=1.0, mass_unit=1.0, precision="float64")
+    params = Params(units=Units(length=1.0, mass=1.0), precision="float64")
     engine = make_engine(scene, params)
     engine.activate([0], scene.states)
     engine.step()

@@ -10,7 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapjoint import Checkpoint, CheckpointWriter, LapjointError, Params, Recording, Simulation, scenes
+from lapjoint import (
+    Blend,
+    Checkpoint,
+    CheckpointWriter,
+    LapjointError,
+    Params,
+    Recording,
+    Sequential,
+    Simulation,
+    Units,
+    scenes,
+)
 from lapjoint.checkpoint.layout import read_checkpoint, write_checkpoint
 from lapjoint.engines import EngineState
 from lapjoint.measures import kinetic_energy
@@ -32,7 +43,7 @@ def make(name: str, **params: Any) -> Simulation:
         "validate": True,
         **params,
     }
-    return Simulation(scenes.build(name, SIZES[name]), Params.of(**settings))
+    return Simulation(scenes.build(name, SIZES[name]), Params.from_options(**settings))
 
 
 @cache
@@ -174,7 +185,7 @@ def test_what_a_user_has_changed_goes_on(tmp_path: Path) -> None:
         with checkpoint.resume() as second:
             assert second.frozen_ids.tolist() == [5]
             assert sorted(second.forces) == [9, 40]
-            assert second.params.iterations == 20
+            assert second.params.sequential.iterations == 20
             assert (second.growth_depth, second.params.load) == (1, "bodies")
             second.step(20)
             assert second.state_hash == first.state_hash
@@ -329,10 +340,11 @@ def test_parameters_may_change_where_a_running_simulation_could(tmp_path: Path) 
     with make("bowl", workers=2) as first:
         first.step(10)
         checkpoint = saved(first, tmp_path / "c")
-    with checkpoint.resume(iterations=30, growth_depth=2, load="bodies", weights="computed") as second:
-        assert (second.params.iterations, second.growth_depth, second.params.load) == (30, 2, "bodies")
+    blend, sequential = Blend(growth_depth=2, weights="computed"), Sequential(iterations=30)
+    with checkpoint.resume(sequential=sequential, blend=blend, load="bodies") as second:
+        assert (second.params.sequential.iterations, second.growth_depth, second.params.load) == (30, 2, "bodies")
         second.step(5)
-    for name, value in {"precision": "float64", "timestep": 0.001, "length_unit": 2.0}.items():
+    for name, value in {"precision": "float64", "timestep": 0.001, "units": Units(length=2.0)}.items():
         with pytest.raises(LapjointError, match=f"{name} cannot change when a run goes on, it stays"):
             checkpoint.resume(**{name: value})
     with pytest.raises(LapjointError, match="no parameter named 'worker'"):

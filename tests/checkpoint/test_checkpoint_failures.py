@@ -25,7 +25,9 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bowl(**params: object) -> Simulation:
-    return Simulation(scenes.build("bowl", size=300), Params.of(workers=3, runtime="inline", validate=True, **params))
+    return Simulation(
+        scenes.build("bowl", size=300), Params.from_options(workers=3, runtime="inline", validate=True, **params)
+    )
 
 
 def test_a_run_that_a_failure_stops_leaves_a_checkpoint_from_before_the_step(faulty: None, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from lapjoint import (
     Box,
     Checkpoint,
     CheckpointWriter,
+    Failures,
     LapjointError,
     Params,
     Plane,
@@ -300,7 +301,7 @@ def test_workers_whose_contacts_differ_wait_for_nothing(tmp_path: Path) -> None:
     own = state.taken(np.ones(len(state.body_ids), bool), lambda ends: (ends < 0).any(axis=1))
     assert len(own.points) < len(state.points)
     workers["1"] = engine_states.to_bytes(own)
-    with checkpoint.resume(runtime="inline", hang_limit=0.5) as simulation:
+    with checkpoint.resume(runtime="inline", failures=Failures(hang_limit=0.5)) as simulation:
         simulation.step(20)
         assert not simulation.incidents
         assert np.isfinite(simulation.states).all()

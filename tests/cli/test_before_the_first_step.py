@@ -221,7 +221,7 @@ def text_of(summary: RunSummary) -> str:
 
 
 def summary(**given: Any) -> RunSummary:
-    with Simulation(scenes.build("chain", 8), Params(workers=2, runtime="inline", **given)) as simulation:
+    with Simulation(scenes.build("chain", 8), Params.from_options(workers=2, runtime="inline", **given)) as simulation:
         return run(simulation, 1)
 
 

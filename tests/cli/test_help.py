@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import fields
 
 import pytest
 from typer.testing import CliRunner
@@ -112,7 +111,7 @@ def test_the_help_of_run_is_grouped() -> None:
 def test_options_are_those_of_params_with_their_defaults() -> None:
     text = " ".join(page("run").replace("│", " ").split())
     has_option = [field for field in fields_of(Params) if field.has_option]
-    assert {field.name for field in fields(Params)} - {field.name for field in has_option} == {
+    assert {field.name for field in fields_of(Params)} - {field.name for field in has_option} == {
         *("solver_rows", "length_unit", "mass_unit", "joint_erp", "contact_erp"),
         *("split_impulse", "keep_forces", "max_workers"),
         *("sleep_after", "sleep_speed", "sleep_spin"),

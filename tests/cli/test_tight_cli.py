@@ -36,7 +36,7 @@ def run_chain(tmp_path: Path, *arguments: object) -> tuple[dict[str, Any], str]:
 
 
 def chain_params(**given: Any) -> Params:
-    return Params(**{"workers": 2, "runtime": "inline", "coupling": "tight", "joints": "swept", **given})
+    return Params.from_options(**{"workers": 2, "runtime": "inline", "coupling": "tight", "joints": "swept", **given})
 
 
 # ---- options and what a run says ---------------------------------------------------------------------------------

@@ -294,7 +294,7 @@ def test_a_state_read_as_bytes_is_the_state_that_properties_tell() -> None:
 
 def end_of(scene: Scene, steps: int, **params: object) -> tuple[str, float, np.ndarray]:
     """State hash, largest joint gap and states after some steps."""
-    with Simulation(scene, Params.of(workers=2, validate=True, **params)) as simulation:
+    with Simulation(scene, Params.from_options(workers=2, validate=True, **params)) as simulation:
         simulation.step(steps)
         return simulation.state_hash, float(simulation.joint_gaps().max(initial=0.0)), simulation.states
 

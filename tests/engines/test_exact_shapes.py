@@ -64,7 +64,7 @@ def test_the_deepest_point_is_as_deep_as_separating_axes_and_the_longest_line_in
     scene, first, second = two_at(np.random.default_rng(seed), kinds, -depth)
     engine = exact_engine(scene, precision)
     engine.contacts(now=True)
-    found, unit = contact_points(engine), engine.params.length_unit
+    found, unit = contact_points(engine), engine.params.units.length
     assert unit is not None
     near, expected = 3e-4 * unit, separation(first, second)  # needles are never so deep inside each other
     longest = clipped(first, second, found.normal[0])
@@ -85,7 +85,7 @@ def test_apart_no_point_is_nearer_than_the_shapes_are(seed: int, kinds: tuple[st
     scene, _, _ = two_at(np.random.default_rng(seed), kinds, apart)
     engine = exact_engine(scene)
     engine.contacts(now=True)
-    found, unit = contact_points(engine), engine.params.length_unit
+    found, unit = contact_points(engine), engine.params.units.length
     assert unit is not None
     assert (found.distance >= 0.989 * apart - 3e-4 * unit).all()
     assert (found.distance <= 0.02 * unit).all()

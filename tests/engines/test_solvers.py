@@ -38,7 +38,7 @@ APART = "sequential,label:1=dantzig"
 
 
 def started(scene: Scene, solver: str = "sequential", precision: str = "float32", **params: object) -> Engine:
-    engine = make_engine(scene, Params.of(solver=solver, precision=precision, **params))
+    engine = make_engine(scene, Params.from_options(solver=solver, precision=precision, **params))
     engine.activate(np.arange(scene.body_count), scene.states)
     return engine
 
@@ -258,7 +258,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(case: str) -> None:
     if "mujoco" in params.get("engine", ""):
         pytest.importorskip("mujoco")
     with pytest.raises(LapjointError, match=message):
-        Simulation(scenes.build("cable", 40), Params.of(**{"workers": 2, "runtime": "inline", **params}))
+        Simulation(scenes.build("cable", 40), Params.from_options(**{"workers": 2, "runtime": "inline", **params}))
 
 
 def test_another_number_of_workers_is_refused_on_the_way() -> None:

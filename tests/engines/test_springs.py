@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lapjoint import FREE, WORLD, Box, LapjointError, Params, Scene, SixAxis, Spring, make_engine
+from lapjoint import FREE, WORLD, Box, LapjointError, Params, Scene, SixAxis, Spring, Substeps, make_engine
 
 
 def hung(stiffness: float, damping: float = 0.0) -> Scene:
@@ -25,7 +25,7 @@ def test_a_spring_that_swings_too_fast_is_refused_with_the_limit() -> None:
 
 @pytest.mark.parametrize(("stiffness", "damping", "substeps"), [(7.9e6, 0.0, 4), (1e7, 9e3, 4), (1e7, 0.0, 5)])
 def test_slower_more_damped_or_finer_is_taken(stiffness: float, damping: float, substeps: int) -> None:
-    make_engine(hung(stiffness, damping), Params(timestep=0.002, substeps=substeps))
+    make_engine(hung(stiffness, damping), Params(timestep=0.002, substeps=Substeps(substeps)))
 
 
 def test_the_sequential_solver_takes_any() -> None:

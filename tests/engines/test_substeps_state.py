@@ -25,6 +25,7 @@ from lapjoint import (
     Slider,
     Sphere,
     Spring,
+    Substeps,
     make_engine,
     scenes,
 )
@@ -61,7 +62,7 @@ def hash_of(engine: Engine) -> str:
 
 
 def empty(scene: Scene, precision: str, joints: str) -> Engine:
-    return make_engine(scene, Params(solver="substeps", precision=precision, joints=joints))
+    return make_engine(scene, Params(solver="substeps", precision=precision, substeps=Substeps(joints=joints)))
 
 
 def test_the_order_of_arrival_does_not_matter(joints: str, precision: str) -> None:

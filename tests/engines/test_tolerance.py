@@ -20,7 +20,7 @@ def engine_of(scene: Scene, precision: str, **params: object) -> BulletEngine:
 
 
 def restored(scene: Scene, state: EngineState, precision: str, **params: object) -> BulletEngine:
-    engine = make_engine(scene, Params.of(solver="substeps", precision=precision, **params))
+    engine = make_engine(scene, Params.from_options(solver="substeps", precision=precision, **params))
     engine.restore(state)
     assert isinstance(engine, BulletEngine)
     return engine
@@ -142,4 +142,4 @@ def test_swept_joints_gain_no_energy_where_contacts_need_more_substeps(precision
 )
 def test_what_makes_no_sense_is_refused(given: dict[str, object], message: str, precision: str) -> None:
     with pytest.raises(LapjointError, match=message):
-        Params.of(precision=precision, **given).resolved(Scene())
+        Params.from_options(precision=precision, **given).resolved(Scene())

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lapjoint import LapjointError, Params, Scene, Simulation
+from lapjoint import LapjointError, Params, Scene, Simulation, Substeps
 from lapjoint.arrays import rotation
 from lapjoint.errors import FileWarning
 from lapjoint.files.read import read_scene, read_with_notes
@@ -69,7 +69,7 @@ def test_masses_and_inertias_are_those_of_mujoco(name: str) -> None:
 def test_free_motion_is_that_of_mujoco(name: str, keyframe: str | None, tolerance: float) -> None:
     """Positions after 0.2 s [m], in steps of half a millisecond."""
     scene = read(name, keyframe=keyframe)
-    with Simulation(scene, Params(precision="float64", substeps=4, timestep=0.0005)) as simulation:
+    with Simulation(scene, Params(precision="float64", substeps=Substeps(4), timestep=0.0005)) as simulation:
         simulation.step(400)
         states = simulation.states
     model = mujoco.MjModel.from_xml_path(str(DATA / name))
@@ -105,7 +105,7 @@ def test_a_person_moves_as_in_mujoco(tmp_path: Path) -> None:
     path = tmp_path / "person.xml"
     path.write_text(text.replace("</mujoco>", key))
     scene, _ = read_with_notes(path, keyframe="k")
-    with Simulation(scene, Params(precision="float64", substeps=4, timestep=0.0005)) as simulation:
+    with Simulation(scene, Params(precision="float64", substeps=Substeps(4), timestep=0.0005)) as simulation:
         simulation.step(200)
         states = simulation.states
     model.opt.timestep, model.opt.integrator = 0.0002, mujoco.mjtIntegrator.mjINT_IMPLICITFAST

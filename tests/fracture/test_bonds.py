@@ -34,6 +34,7 @@ from lapjoint import (
     Scene,
     Simulation,
     Sphere,
+    Substeps,
     fracture,
 )
 from lapjoint.checkpoint import Checkpoint, CheckpointWriter
@@ -56,7 +57,7 @@ def grid(size: tuple[float, ...], counts: tuple[int, ...]) -> Array:
 
 
 def simulate(scene: Scene, workers: int = 1, **more: Any) -> Simulation:
-    return Simulation(scene, Params(**{"workers": workers, "runtime": "inline", **more}))
+    return Simulation(scene, Params.from_options(**{"workers": workers, "runtime": "inline", **more}))
 
 
 def stresses(scene: Scene, simulation: Simulation) -> Array:
@@ -354,7 +355,7 @@ def test_a_welded_body_that_bounces_gains_no_momentum(workers: int) -> None:
 def test_bonds_are_refused_where_joints_are_swept() -> None:
     scene, _ = column()
     with pytest.raises(LapjointError, match="joint 0 is a Fixed, a bond, and joints is swept, expected auto or direct"):
-        Simulation(scene, Params(joints="swept", runtime="inline"))
+        Simulation(scene, Params(substeps=Substeps(joints="swept"), runtime="inline"))
 
 
 @pytest.mark.slow

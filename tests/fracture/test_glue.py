@@ -70,7 +70,7 @@ def test_a_hit_that_is_hard_enough_takes_it_apart(way: dict[str, Any]) -> None:
     """240 kg that fall from 0.1 m bring 336 N s, from 2 m 1500."""
     for height, comes_apart in ((0.1, False), (2.0, True)):
         scene, glued = falling(height)
-        with Simulation(scene, Params(runtime="inline", validate=True, **way)) as simulation:
+        with Simulation(scene, Params.from_options(runtime="inline", validate=True, **way)) as simulation:
             simulation.step(220)
             bodies = simulation.pieces_of(glued.body)
             assert (bodies is not None) == comes_apart

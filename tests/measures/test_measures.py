@@ -48,7 +48,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def measured(scene: Scene, steps: int, names: str = "all", every: int = 1, **params: Any) -> dict[str, Array]:
     """Measures of every step of a run, by name."""
-    with Simulation(scene, Params(runtime="inline", **params)) as simulation:
+    with Simulation(scene, Params.from_options(runtime="inline", **params)) as simulation:
         measures = Measures(simulation, names, every)
         rows = []
         for _ in range(steps):

@@ -22,7 +22,7 @@ def start(**params: Any) -> Simulation:
     scene.add_static(Plane())
     scene.add_bodies(Box((1.0, 1.0, 1.0)), [[1.01 * i, 0.0, 0.501] for i in range(6)])
     scene.add_joints(Ball(), [0, 2], [1, 3], [[0.5, 0, 0.5], [2.5, 0, 0.5]])
-    return Simulation(scene, Params(runtime="inline", **params))
+    return Simulation(scene, Params.from_options(runtime="inline", **params))
 
 
 def change(simulation: Simulation) -> None:

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lapjoint import Ball, LapjointError, Material, Motor, Params, Scene, Simulation, Sphere, Spring, make_engine
+from lapjoint import (
+    Ball,
+    Blend,
+    Failures,
+    LapjointError,
+    Material,
+    Motor,
+    Params,
+    Scene,
+    Sequential,
+    Simulation,
+    Sleep,
+    Sphere,
+    Spring,
+    Units,
+    make_engine,
+)
 from lapjoint.params.params import typical_length
 
 NAN = np.nan
@@ -35,14 +51,20 @@ NUMBER_MISTAKES: dict[str, Callable[[], object]] = {
     "iterations is 1.5": lambda: Scene(iterations=1.5),  # type: ignore[arg-type]
     "growth_depth is -1": lambda: Scene(growth_depth=-1),
     "search_depth is -1": lambda: Scene(search_depth=-1),
-    "iterations is 2.5": lambda: Params(iterations=2.5),  # type: ignore[arg-type]
-    "iterations is 0, expected 1": lambda: Params(iterations=0),
+    "iterations is 2.5": lambda: Params(sequential=Sequential(iterations=2.5)),  # type: ignore[arg-type]
+    "iterations is 0, expected 1": lambda: Params(sequential=Sequential(iterations=0)),
     "timestep is -1": lambda: Params(timestep=-1.0),
-    "length_unit is long": lambda: Params(length_unit="long"),  # type: ignore[arg-type]
+    "growth_depth is of blend: Params(blend=Blend(growth_depth=3))": lambda: Params(growth_depth=3),  # type: ignore[call-arg]
+    "length_unit is of units: Params(units=Units(length=2.0))": lambda: Params(length_unit=2.0),  # type: ignore[call-arg]
+    "substeps is 8, expected Substeps, as in Substeps(count=8)": lambda: Params(substeps=8),  # type: ignore[arg-type]
+    "blend is {'growth_depth': 3}, expected Blend": lambda: Params(blend={"growth_depth": 3}),  # type: ignore[arg-type]
+    "no parameter named 'growth'; known parameters: growth_depth, search": lambda: Blend(growth=3),  # type: ignore[call-arg]
+    "sleep_after is -1": lambda: Params(sleep=Sleep(after=-1.0)),
+    "length_unit is long": lambda: Params(units=Units(length="long")),  # type: ignore[arg-type]
     "precision is 'float16'": lambda: Params(precision="float16"),
-    "joint_erp is nan": lambda: Params(joint_erp=NAN),
-    "joint_erp is 2": lambda: Params(joint_erp=2.0),
-    "no parameter named 'speed'; known parameters: ": lambda: Params.of(speed=1.0),
+    "joint_erp is nan": lambda: Params(sequential=Sequential(joint_erp=NAN)),
+    "joint_erp is 2": lambda: Params(sequential=Sequential(joint_erp=2.0)),
+    "no parameter named 'speed'; known parameters: ": lambda: Params.from_options(speed=1.0),
     "no parameter named 'iteration' (did you mean 'iterations'?); known parameters: ": lambda: Params(iteration=1),  # type: ignore[call-arg]
     "no engine named 'bulet' (did you mean 'bullet'?)": lambda: make_engine(Scene(), Params(engine="bulet")),
     "no engine named 'warp'; known engines: bullet": lambda: make_engine(Scene(), Params(engine="warp")),
@@ -61,8 +83,8 @@ def test_the_length_unit_is_a_power_of_two_near_the_typical_body() -> None:
     assert typical_length(scene) == 1.0
     scene.add_bodies([Sphere(0.1), Sphere(0.1), Sphere(50.0)], np.eye(3) * 200)
     assert typical_length(scene) == 0.25
-    assert Params().resolved(scene).length_unit == 0.25
-    assert Params(length_unit=3.0).resolved(scene).length_unit == 3.0
+    assert Params().resolved(scene).units.length == 0.25
+    assert Params(units=Units(length=3.0)).resolved(scene).units.length == 3.0
 
 
 # ---- coupling ----------------------------------------------------------------------------------------------------
@@ -99,7 +121,7 @@ def row(count: int, jointed: bool = False) -> Scene:
 def test_auto_chooses_a_coupling_and_says_why(
     jointed: bool, given: dict[str, Any], coupling: str, reason: str | None
 ) -> None:
-    scene, params = row(4, jointed), Params(**given)
+    scene, params = row(4, jointed), Params.from_options(**given)
     assert params.resolved(scene).coupling == coupling
     assert params.coupling_reason(scene) == reason
     assert params.resolved(scene).resolved(scene) == params.resolved(scene), "resolving again changes nothing"
@@ -114,7 +136,7 @@ def test_auto_chooses_a_coupling_and_says_why(
 )
 def test_an_option_of_the_other_coupling_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(LapjointError, match=message):
-        Simulation(row(4), Params(workers=2, runtime="inline", **given))
+        Simulation(row(4), Params.from_options(workers=2, runtime="inline", **given))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +149,7 @@ def test_an_option_of_the_other_coupling_is_refused(given: dict[str, Any], messa
 )
 def test_tight_coupling_is_of_the_substep_solver_alone(given: dict[str, Any], message: str) -> None:
     with pytest.raises(LapjointError, match=message):
-        Simulation(row(4), Params(workers=2, runtime="inline", coupling="tight", **given))
+        Simulation(row(4), Params.from_options(workers=2, runtime="inline", coupling="tight", **given))
 
 
 # ---- solver ------------------------------------------------------------------------------------------------------
@@ -156,7 +178,7 @@ def test_tight_coupling_is_of_the_substep_solver_alone(given: dict[str, Any], me
     ],
 )
 def test_auto_chooses_a_solver_and_says_why(given: dict[str, Any], solver: str, reason: str | None) -> None:
-    scene, params = row(4, jointed=True), Params(**given)
+    scene, params = row(4, jointed=True), Params.from_options(**given)
     assert scene.iterations == 50
     resolved = params.resolved(scene)
     assert resolved.solver == solver
@@ -194,7 +216,7 @@ def test_auto_chooses_a_solver_and_says_why(given: dict[str, Any], solver: str, 
 )
 def test_an_option_of_the_other_solver_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(LapjointError, match=message):
-        Simulation(row(4, jointed=True), Params(workers=2, runtime="inline", **given))
+        Simulation(row(4, jointed=True), Params.from_options(workers=2, runtime="inline", **given))
 
 
 def test_the_substep_solver_has_no_iterations_to_set() -> None:
@@ -214,7 +236,9 @@ def test_a_partition_may_be_an_array(given: Any) -> None:
     assert params == Params(workers=2, runtime="inline", partition=[1, 0, 0, 1])
     assert params != replace(params, partition="metis")
     assert hash(params) == hash(replace(params, workers=2))
-    assert Params.of(**json.loads(json.dumps(asdict(params)))) == params, "as recordings and checkpoints keep it"
+    assert Params.from_options(**json.loads(json.dumps(params.options()))) == params, (
+        "as recordings and checkpoints keep it"
+    )
     assert (params.partition_name, replace(params, partition="equal").partition_name) == ("array", "equal")
     with Simulation(row(4), params) as simulation:
         assert simulation.weights().argmax(axis=1).tolist() == [1, 0, 0, 1]
@@ -245,9 +269,11 @@ def test_a_partition_for_another_number_of_workers_is_refused() -> None:
 
 
 def test_numbers_of_numpy_become_plain_ones() -> None:
-    params = Params(workers=np.int64(2), timestep=np.float32(0.25), quarantine=np.bool_(True))
-    assert params == Params(workers=2, timestep=0.25, quarantine=True)
-    assert json.loads(json.dumps(asdict(params)))["workers"] == 2, "as workers in processes of their own are sent them"
+    params = Params(workers=np.int64(2), timestep=np.float32(0.25), failures=Failures(quarantine=np.bool_(True)))
+    assert params == Params(workers=2, timestep=0.25, failures=Failures(quarantine=True))
+    assert json.loads(json.dumps(params.options()))["workers"] == 2, (
+        "as workers in processes of their own are sent them"
+    )
 
 
 @pytest.mark.parametrize("value", [None, 1, "yes"])

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lapjoint import (
+    Blend,
     LapjointError,
     Params,
     Recording,
@@ -41,7 +42,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     path = tmp_path_factory.mktemp("recordings") / "bowl"
     scene = scenes.build("bowl", 120)
     frames, profiles = [], []
-    with Simulation(scene, Params(workers=2, runtime="inline", growth_depth=1)) as simulation:
+    with Simulation(scene, Params(workers=2, runtime="inline", blend=Blend(growth_depth=1))) as simulation:
         options: dict[str, Any] = {"every": 3, "contacts": True, "measures": {"height": 1, "low": 2}}
         with RecordingWriter(path, simulation, **options) as recorder:
             for done in range(1, 251):
@@ -517,7 +518,7 @@ def test_all_that_a_run_leaves_is_read(example: Path) -> None:
     assert recording.at_time(0.012).step_count == 6
     assert recording.scene.name == "example"
     assert recording.scene.joint_count == 1
-    assert (recording.params.workers, recording.params.iterations, recording.every) == (2, 50, 2)
+    assert (recording.params.workers, recording.params.sequential.iterations, recording.every) == (2, 50, 2)
     for i, frame in enumerate(recording):
         assert np.allclose(frame.states[:, 2], [0.25, 0.75, 1.25, 1.75, 2.25], rtol=0, atol=0.01)
         assert np.allclose(np.linalg.norm(frame.states[:, 3:7], axis=1), 1, rtol=0, atol=1e-6)

@@ -50,7 +50,9 @@ def boxes(count: int = 6) -> Scene:
 
 
 def start(**params: Any) -> Simulation:
-    return Simulation(boxes(), Params(**{"runtime": "inline", "workers": 2, "coupling": "tight", **params}))
+    return Simulation(
+        boxes(), Params.from_options(**{"runtime": "inline", "workers": 2, "coupling": "tight", **params})
+    )
 
 
 def change(simulation: Simulation, k: int) -> None:

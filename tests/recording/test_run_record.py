@@ -153,7 +153,7 @@ def test_how_the_scene_is_balanced_can_be_said(tmp_path: Path) -> None:
     summary, _ = invoke(tmp_path, *options.split(), "--record", str(tmp_path / "r"))
     recording = Recording(tmp_path / "r")
     params = recording.params
-    assert (params.load, params.linger, params.repartition) == ("bodies", 7, 1.01)
+    assert (params.load, params.blend.linger, params.repartition) == ("bodies", 7, 1.01)
     assert summary["divided_count"] == recording.profile["divided"].sum() > 0
 
 

@@ -219,4 +219,4 @@ def test_who_has_no_kinematic_bodies_says_so(params: dict[str, Any]) -> None:
     belt.add_static(Box((1.0, 1.0, 1.0)), surface_velocity=(1.0, 0.0, 0.0))
     for scene, what in ((moving(None), "0 is kinematic"), (belt, "1 has a surface velocity")):
         with pytest.raises(LapjointError, match=rf"scene '\w+': static body {what}, which (only|the engine)"):
-            make_engine(scene, Params.of(**params))
+            make_engine(scene, Params.from_options(**params))

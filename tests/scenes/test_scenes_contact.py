@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lapjoint import Engine, LapjointError, Params, Scene, make_engine, scenes
+from lapjoint import Engine, LapjointError, Params, Scene, Sequential, make_engine, scenes
 from lapjoint.scene.linking import linking_numbers
 from lapjoint.scene.shapes import hull_faces
 from lapjoint.scenes import bowl, building, chain_net
@@ -18,7 +18,7 @@ NAMES = ("bowl", "building", "chain-net")
 def started(scene: Scene, bodies: int | None = None) -> Engine:
     """An engine with the scene's first `bodies` bodies (all), at 50 iterations."""
     ids = np.arange(scene.body_count if bodies is None else bodies)
-    engine = make_engine(scene, Params(iterations=50))
+    engine = make_engine(scene, Params(sequential=Sequential(iterations=50)))
     engine.activate(ids, scene.states[ids])
     return engine
 

@@ -10,7 +10,7 @@ from engine_support import gaps_of
 from lapjoint import LapjointError, Scene, scenes
 from lapjoint.arrays import rotation
 from lapjoint.engines import Engine, make_engine
-from lapjoint.params import Params
+from lapjoint.params import Params, Sequential
 from lapjoint.scene import WORLD
 from lapjoint.scenes import bridge, chain, four_way_bridge
 from lapjoint.scenes.bridge_cells import RAIL, Cell, add_cells
@@ -29,7 +29,7 @@ PRECISIONS = ["float32", "float64"]
 
 
 def started(scene: Scene, iterations: int = 50, precision: str = "float32") -> Engine:
-    engine = make_engine(scene, Params(iterations=iterations, precision=precision))
+    engine = make_engine(scene, Params(sequential=Sequential(iterations=iterations), precision=precision))
     engine.activate(np.arange(scene.body_count), scene.states)
     return engine
 

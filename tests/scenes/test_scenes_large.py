@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine_support import gaps_of
-from lapjoint import LapjointError, Params, Scene, make_engine, scenes
+from lapjoint import LapjointError, Params, Scene, Sequential, make_engine, scenes
 from lapjoint.engines import Engine
 from lapjoint.scene import WORLD
 from lapjoint.scenes import pyramid
@@ -17,7 +17,7 @@ LEAST = {"pyramid": 1, "joint-grid": 2}
 
 
 def started(scene: Scene, precision: str = "float32") -> Engine:
-    engine = make_engine(scene, Params(iterations=50, precision=precision))
+    engine = make_engine(scene, Params(sequential=Sequential(iterations=50), precision=precision))
     engine.activate(np.arange(scene.body_count), scene.states)
     return engine
 

@@ -16,8 +16,10 @@ from lapjoint import (
     Params,
     Part,
     Scene,
+    Sequential,
     Simulation,
     Sphere,
+    Units,
     make_engine,
     scenes,
 )
@@ -143,7 +145,7 @@ def test_pairs_known_to_be_apart_come_back_before_they_can_touch(seed: int, pace
     random = np.random.default_rng(seed + 1)
     membership, states = Membership(random.integers(0, 3, 24), 3), scene.states.copy()
     sparing, full = (native.PairFinder(scene, 0.02) for _ in range(2))
-    engine = make_engine(scene, Params(length_unit=1.0))
+    engine = make_engine(scene, Params(units=Units(length=1.0)))
     for _ in range(20):
         every, fewer = full.find(states, membership), sparing.find(states, membership)
         clearances = engine.clearances(fewer, states)
@@ -196,7 +198,7 @@ def test_a_clearance_of_zero_is_what_a_step_finds(precision: str) -> None:
 def test_no_contact_is_without_a_worker(name: str, size: int | None, workers: int) -> None:
     """Before every step, a detector that sees everything finds every touching pair in some worker."""
     scene = scenes.build(name, size)
-    params = Params(workers=workers, runtime="inline", coupling="blend", iterations=10)
+    params = Params(workers=workers, runtime="inline", coupling="blend", sequential=Sequential(iterations=10))
     with Simulation(scene, params) as simulation:
         whole = ServerDetector(scene, simulation.params)
         take_step = simulation._step_workers
@@ -215,7 +217,7 @@ def test_no_contact_is_without_a_worker(name: str, size: int | None, workers: in
 @pytest.mark.slow
 def test_both_ways_find_the_same_contacts_between_workers() -> None:
     scene = scenes.build("bowl", 400)
-    with Simulation(scene, Params(workers=4, runtime="inline", iterations=10)) as simulation:
+    with Simulation(scene, Params(workers=4, runtime="inline", sequential=Sequential(iterations=10))) as simulation:
         whole = ServerDetector(scene, simulation.params)
         count = 0
         for _ in range(200):

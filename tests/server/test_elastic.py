@@ -21,7 +21,9 @@ from recording_support import table
 
 
 def start(scene: Scene, workers: int, **params: Any) -> Simulation:
-    return Simulation(scene, Params(**{"workers": workers, "runtime": "inline", "validate": True, **params}))
+    return Simulation(
+        scene, Params.from_options(**{"workers": workers, "runtime": "inline", "validate": True, **params})
+    )
 
 
 def one_step(simulation: Simulation) -> float:

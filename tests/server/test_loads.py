@@ -16,6 +16,7 @@ from lapjoint import (
     Params,
     Plane,
     Scene,
+    Sequential,
     Simulation,
     scenes,
 )
@@ -100,7 +101,9 @@ def test_a_throttled_worker_gets_fewer_bodies() -> None:
     scene = scenes.build("bowl", 400)
     counts = {}
     for load in ("contacts", "time"):
-        with Simulation(scene, Params(workers=2, runtime="inline", iterations=10, load=load)) as simulation:
+        with Simulation(
+            scene, Params(workers=2, runtime="inline", sequential=Sequential(iterations=10), load=load)
+        ) as simulation:
             measure = simulation._now.loads.measure
             simulation._now.loads.measure = lambda ms, steps, measure=measure: measure(ms * [4.0, 1.0], steps)  # type: ignore[method-assign]
             simulation.step(400)

@@ -19,7 +19,7 @@ def tower(timestep: float, size: float = 1.0, gravity: float = 9.81) -> Scene:
 def said(scene: Scene, **params: object) -> list[str]:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", AccuracyWarning)
-        Simulation(scene, Params(runtime="inline", **params)).close()
+        Simulation(scene, Params.from_options(runtime="inline", **params)).close()
     return [str(one.message) for one in found if one.category is AccuracyWarning]
 
 

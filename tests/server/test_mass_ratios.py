@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from lapjoint import WORLD, AccuracyWarning, Ball, Distance, Params, Scene, Simulation, Sphere, Spring
+from lapjoint import WORLD, AccuracyWarning, Ball, Distance, Params, Scene, Simulation, Sphere, Spring, Substeps
 from lapjoint.scene.joints import FREE, SixAxis
 
 
@@ -35,7 +35,7 @@ def net(count: int, load: float) -> Scene:
 def said(scene: Scene, **params: object) -> list[str]:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", AccuracyWarning)
-        Simulation(scene, Params(**{"runtime": "inline", **params})).close()
+        Simulation(scene, Params.from_options(**{"runtime": "inline", **params})).close()
     return [str(one.message) for one in found if one.category is AccuracyWarning]
 
 
@@ -74,7 +74,7 @@ def test_bodies_of_different_structures_may_be_as_unequal_as_they_like() -> None
 def test_joints_that_come_later_are_looked_at_too() -> None:
     scene = rope([1.0, 1.0])
     scene.add_body(Sphere(0.1), (1.0, 0.0, 0.0), mass=500.0)
-    with Simulation(scene, Params(runtime="inline", joints="swept")) as simulation:
+    with Simulation(scene, Params(runtime="inline", substeps=Substeps(joints="swept"))) as simulation:
         simulation.step()
         with pytest.warns(AccuracyWarning, match=r"1:500, and are swept"):
             simulation.add_joint(Ball(), 2, 1, (0.6, 0.0, 0.0))

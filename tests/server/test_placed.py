@@ -26,7 +26,7 @@ def floor() -> Scene:
 
 
 def start(coupling: str, **params: object) -> Simulation:
-    return Simulation(floor(), Params.of(workers=WORKERS, coupling=coupling, runtime="inline", **params))
+    return Simulation(floor(), Params.from_options(workers=WORKERS, coupling=coupling, runtime="inline", **params))
 
 
 @pytest.fixture(params=COUPLINGS)

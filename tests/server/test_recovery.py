@@ -69,7 +69,7 @@ def without_fault(bowl: Scene) -> list[np.ndarray]:
 def start(scene: Scene, **params: Any) -> Simulation:
     # The solver by name: auto takes the substep solver for the engine bullet alone.
     given = {"workers": 3, "coupling": "blend", "solver": "substeps", "validate": True, **params}
-    return Simulation(scene, Params(**given))
+    return Simulation(scene, Params.from_options(**given))
 
 
 def pids(simulation: Simulation) -> list[int]:
@@ -361,7 +361,7 @@ def test_nan_that_comes_back_though_frozen_leaves_the_engines(bowl: Scene, fault
 def test_a_runaway_is_frozen_where_it_was() -> None:
     scene = scenes.build("bowl", size=100)
     with start(scene, runtime="inline", quarantine=True) as simulation:
-        limit = simulation.params.speed_limit
+        limit = simulation.params.failures.speed_limit
         assert limit is not None
         extent = np.linalg.norm(np.ptp(scene.states[:, :3], axis=0)) + 4 * scene.bounding_radii().max()
         assert limit * simulation.timestep == pytest.approx(extent, rel=0.2)
@@ -434,7 +434,7 @@ def test_what_cannot_be_is_refused() -> None:
         ({"workers": 4, "max_workers": 2}, "max_workers is 2, expected at least workers, 4"),
     ):
         with pytest.raises(LapjointError) as caught:
-            Params(**params)  # type: ignore[arg-type]
+            Params.from_options(**params)
         assert message in str(caught.value)
 
 

@@ -51,7 +51,7 @@ def arm() -> Scene:
 
 
 def simulation(scene: Scene, **params: object) -> Simulation:
-    return Simulation(scene, Params(**{"runtime": "inline", "joints": "swept", **params}))
+    return Simulation(scene, Params.from_options(**{"runtime": "inline", "joints": "swept", **params}))
 
 
 def surges(of: Simulation) -> list[str]:

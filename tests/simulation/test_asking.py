@@ -70,7 +70,7 @@ def heap(simple: bool = False) -> Scene:
 
 
 def params(coupling: str, workers: int, **more: Any) -> Params:
-    return Params(**{"coupling": coupling, "workers": workers, "runtime": "inline", **more})
+    return Params.from_options(**{"coupling": coupling, "workers": workers, "runtime": "inline", **more})
 
 
 def everything(simulation: Simulation, mask: int, statics: bool) -> list[tuple[int, Any, Array]]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapjoint import Box, Breaks, Fixed, Params, Scene, Simulation, Sphere
+from lapjoint import Box, Breaks, Fixed, Params, Scene, Simulation, Sphere, Substeps
 from lapjoint.measures import angular_momentum, kinetic_energy, linear_momentum
 
 SIDE, CELL = 8, 0.1
@@ -87,7 +87,7 @@ def test_fast_bodies_are_the_same_however_steps_are_taken(workers: int) -> None:
     """What a worker prepares between two commands must not cost contacts with ghosts their impulses."""
     hashes = []
     for at_once in (1, 12):
-        params = Params(workers=workers, runtime="inline", repartition=0, joints="swept")
+        params = Params(workers=workers, runtime="inline", repartition=0, substeps=Substeps(joints="swept"))
         with Simulation(spinning_cluster(), params) as simulation:
             while simulation.step_count < 12:
                 simulation._last_step_ms = 1e-3  # a guess: so short that nothing keeps workers from taking all at once

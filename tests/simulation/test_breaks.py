@@ -75,7 +75,7 @@ KINDS = {
 @pytest.mark.parametrize("joints", ["direct", "swept"])
 def test_a_joint_bears_what_hangs_on_it(kind: str, joints: str) -> None:
     """All joints would break in the first step; the load of each is the weight below it."""
-    with Simulation(hanging(KINDS[kind]), Params(joints=joints, substeps=16, **UNBROKEN)) as simulation:
+    with Simulation(hanging(KINDS[kind]), Params.from_options(joints=joints, substeps=16, **UNBROKEN)) as simulation:
         simulation.step()
         found = simulation.joint_breaks
     assert found.joint.tolist() == [0, 1, 2, 3]
@@ -91,7 +91,7 @@ def test_only_what_is_too_weak_breaks(workers: int, joints: str) -> None:
     # Joints that are swept are springs: they swing about their load at first, and after a blow.
     shares = {"direct": (4.1, 3.1, 1.9, 1.1), "swept": (8.0, 7.0, 1.5, 4.0)}[joints]
     strengths = [Breaks(force=share * weight) for share in shares]
-    params = Params(workers=workers, joints=joints, **UNBROKEN)
+    params = Params.from_options(workers=workers, joints=joints, **UNBROKEN)
     with Simulation(hanging(Ball(), strengths=strengths), params) as simulation:
         simulation.step(100)
         assert simulation.joint_breaks.joint.tolist() == [2]
@@ -109,7 +109,7 @@ def test_only_what_is_too_weak_breaks(workers: int, joints: str) -> None:
 def test_a_beam_breaks_at_its_support_under_the_moment_that_beam_theory_has(workers: int) -> None:
     moment = 1000.0 * 0.1**2 * GRAVITY * 4.0**2 / 2
     for share, breaks in ((1.03, False), (0.97, True)):
-        with Simulation(beam(share * moment), Params(workers=workers, **UNBROKEN)) as simulation:
+        with Simulation(beam(share * moment), Params.from_options(workers=workers, **UNBROKEN)) as simulation:
             simulation.step(50)
             found = simulation.joint_breaks
             assert found.joint.tolist() == ([0] if breaks else [])
@@ -124,7 +124,7 @@ def test_a_blow_is_felt_as_a_force_over_one_step() -> None:
         scene = Scene(gravity=(0, 0, 0), timestep=0.002)
         scene.add_body(Sphere(0.1), (0, 0, 0), mass=2.0, linear_velocity=(3.0, 0, 0))
         scene.add_joint(Ball(breaks=Breaks(force=1e-3)), 0, WORLD, (0, 0, 0))
-        with Simulation(scene, Params(substeps=substeps, joints="direct", **UNBROKEN)) as simulation:
+        with Simulation(scene, Params.from_options(substeps=substeps, joints="direct", **UNBROKEN)) as simulation:
             simulation.step()
             loads.append(simulation.joint_breaks.load[0, 0])
     assert loads == pytest.approx([2.0 * 3.0 / 0.002] * 2, rel=0.02)
@@ -142,7 +142,7 @@ def test_momentum_stays_and_nothing_explodes_when_a_joint_breaks() -> None:
     scene.add_joint(Fixed(breaks=Breaks(force=0.9 * pull)), 0, 1, (0, 0, 0))
     # The joint holds them to one body that spins.
     scene.set_states([0, 1], [[-0.5, 0, 0, 1, 0, 0, 0, 0, 4, 0, 0, 0, -8], [0.5, 0, 0, 1, 0, 0, 0, 0, -4, 0, 0, 0, -8]])
-    with Simulation(scene, Params(**UNBROKEN)) as simulation:
+    with Simulation(scene, Params.from_options(**UNBROKEN)) as simulation:
         simulation.step(100)
         assert simulation.joint_breaks.load[0, 0] == pytest.approx(pull, rel=0.05)
         speed = np.linalg.norm(simulation.states[:, 7:10], axis=1)
@@ -159,7 +159,7 @@ def test_bodies_of_a_broken_joint_may_touch(workers: int) -> None:
     scene.add_static(Plane())
     scene.add_bodies(Box((1.0, 1.0, 1.0)), [(0, 0, 0.5), (0, 0, 1.6)], mass=1.0)
     scene.add_joint(Ball(breaks=Breaks(force=5.0)), 1, 0, (0.0, 0.0, 1.05))
-    with Simulation(scene, Params(workers=workers, **UNBROKEN)) as simulation:
+    with Simulation(scene, Params.from_options(workers=workers, **UNBROKEN)) as simulation:
         simulation.add_forces([1], [[0.0, 0.0, 30.0]])
         simulation.step(600)
         assert simulation.broken_joint_ids.tolist() == [0]
@@ -187,7 +187,7 @@ def random_net(seed: int) -> Scene:
 
 def after(scene: Scene, steps: int, at_once: int = 1, migrate: int = 0, **params: Any) -> tuple[str, list[Any]]:
     """The hash and all breaks of a run."""
-    with Simulation(scene, Params.of(**{"runtime": "inline", "repartition": 0, **params})) as simulation:
+    with Simulation(scene, Params.from_options(**{"runtime": "inline", "repartition": 0, **params})) as simulation:
         count = simulation.params.workers
         while simulation.step_count < steps:
             simulation._last_step_ms = 1e-3  # a guess: so short that nothing keeps workers from taking all at once
@@ -227,7 +227,7 @@ def test_joints_that_broke_in_steps_taken_again_break_again(tmp_path: Path, monk
     scene = random_net(5)
     params: dict[str, Any] = {"workers": 2, "repartition": 0, "solver": "substeps", "coupling": "tight"}
     steps, joints, _ = after(scene, 160, **params)[1]
-    with Simulation(scene, Params.of(engine="faulty", runtime="process", **params)) as simulation:
+    with Simulation(scene, Params.from_options(engine="faulty", runtime="process", **params)) as simulation:
         simulation.step()
         simulation._last_step_ms = 1e-3
         tell("kill", 0, when="end")
@@ -246,7 +246,7 @@ def test_a_resumed_run_has_the_same_breaks(tmp_path: Path, workers: int) -> None
     scene, params = random_net(7), {"workers": 2, "repartition": 0}
     wanted = after(scene, 160, **params)
     middle = wanted[1][0][len(wanted[1][0]) // 2] + 1
-    with Simulation(scene, Params.of(runtime="inline", **params)) as simulation:
+    with Simulation(scene, Params.from_options(runtime="inline", **params)) as simulation:
         simulation.step(middle)
         assert 0 < len(simulation.broken_joint_ids) < len(wanted[1][1])
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
@@ -325,7 +325,7 @@ def test_a_broken_joint_has_no_gap_in_any_measure() -> None:
     ],
 )
 def test_a_joint_that_is_removed_lets_go(params: dict[str, Any]) -> None:
-    with Simulation(hanging(Ball()), Params.of(runtime="inline", **params)) as simulation:
+    with Simulation(hanging(Ball()), Params.from_options(runtime="inline", **params)) as simulation:
         simulation.step(5)
         simulation.remove_joints([2])
         assert simulation.broken_joint_ids.tolist() == [2]
@@ -389,4 +389,4 @@ def test_who_cannot_break_joints_says_so(params: dict[str, Any]) -> None:
     if "engine" in params:
         pytest.importorskip({"rapier": "rapier3d", "mujoco:float64": "mujoco"}[params["engine"]])
     with pytest.raises(LapjointError, match=r"scene 'hanging': joint 0 is a Fixed (with breaks|that breaks), which"):
-        Simulation(hanging(Fixed(breaks=Breaks(force=1.0))), Params.of(**params))
+        Simulation(hanging(Fixed(breaks=Breaks(force=1.0))), Params.from_options(**params))

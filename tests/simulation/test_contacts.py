@@ -14,7 +14,7 @@ from lapjoint.server.coupling.tight import DECIDE_EVERY
 
 
 def building(**given: Any) -> Simulation:
-    return Simulation(scenes.build("building", 75), Params(**{"workers": 3, "runtime": "inline", **given}))
+    return Simulation(scenes.build("building", 75), Params.from_options(**{"workers": 3, "runtime": "inline", **given}))
 
 
 def rows(contacts: Contacts) -> list[list[Any]]:

@@ -8,14 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lapjoint import LapjointError, Params, Simulation, Sphere, scenes
+from lapjoint import LapjointError, Params, Simulation, Sphere, Substeps, scenes
 from lapjoint.checkpoint import CheckpointWriter
 
 
 def make(workers: int = 3, **params: object) -> Simulation:
     return Simulation(
         scenes.build("bridge"),
-        Params.of(workers=workers, runtime="inline", coupling="blend", validate=True, iterations=20, **params),
+        Params.from_options(
+            workers=workers, runtime="inline", coupling="blend", validate=True, iterations=20, **params
+        ),
     )
 
 
@@ -66,7 +68,7 @@ def test_growth_depth_changes_the_width_of_the_overlap_while_running(depths: tup
         start = len(simulation.overlap)
         simulation.set_growth_depth(after)
         simulation.step(5)
-        assert simulation.growth_depth == simulation.params.growth_depth == after
+        assert simulation.growth_depth == simulation.params.blend.growth_depth == after
         assert abs(len(simulation.overlap) - len(wanted.overlap)) < abs(start - len(wanted.overlap)) / 4
 
 
@@ -171,7 +173,9 @@ def test_a_simulation_that_nobody_has_any_more_lets_go_of_its_scene_at_once(coup
 def test_numbers_may_be_those_of_numpy(coupling: str, tmp_path: Path) -> None:
     def run(number: type) -> str:
         solver = {"blend": "sequential", "tight": "substeps"}[coupling]
-        params = Params(workers=number(1), runtime="process", coupling=coupling, solver=solver, substeps=number(4))
+        params = Params(
+            workers=number(1), runtime="process", coupling=coupling, solver=solver, substeps=Substeps(number(4))
+        )
         with Simulation(scenes.build("chain"), params) as simulation:
             if coupling == "blend":
                 simulation.set_iterations(number(7))

@@ -35,7 +35,7 @@ HERE = sys.platform == "linux" and platform.machine() == "x86_64"
 def final_hash(name: str, runtime: str, **more: Any) -> str:
     size, workers, growth_depth = CASES[name]
     settings = {"timestep": TIMESTEP, "growth_depth": growth_depth, "validate": True, "solver": "sequential", **more}
-    params = Params(workers=workers, runtime=runtime, **settings)
+    params = Params.from_options(workers=workers, runtime=runtime, **settings)
     with Simulation(scenes.build(name, size), params) as simulation:
         overlap = 0
         for _ in range(STEPS):

@@ -65,7 +65,7 @@ def machine() -> Scene:
 
 def simulate(workers: int = 1, coupling: str = "auto", scene: Scene | None = None, **more: Any) -> Simulation:
     given = {"engine": "bullet:float64", "runtime": "inline", "workers": workers, **more}
-    return Simulation(scene or machine(), Params(coupling=coupling if workers > 1 else "auto", **given))
+    return Simulation(scene or machine(), Params.from_options(coupling=coupling if workers > 1 else "auto", **given))
 
 
 def drive(simulation: Simulation) -> None:

@@ -59,7 +59,7 @@ def pool(functions: bool = True, workers: int = 5) -> Scene:
 
 
 def run(scene: Scene, steps: int = 40, **params: Any) -> Simulation:
-    simulation = Simulation(scene, Params(**{"runtime": "inline", "partition": "labels", **params}))
+    simulation = Simulation(scene, Params.from_options(**{"runtime": "inline", "partition": "labels", **params}))
     simulation.step(steps)
     return simulation
 

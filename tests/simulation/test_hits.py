@@ -80,7 +80,7 @@ def meetings(count: int = 10) -> Scene:
 
 
 def hits_of(scene: Scene, steps: int, **params: Any) -> Hits:
-    with Simulation(scene, Params.of(**{**INLINE, **params})) as simulation:
+    with Simulation(scene, Params.from_options(**{**INLINE, **params})) as simulation:
         simulation.step(steps)
         return simulation.hits
 
@@ -129,7 +129,7 @@ def test_two_balls_give_each_other_the_same(masses: tuple[float, float], e: floa
         material=Material(restitution=e, friction=0.0),
         hit_impulse=[np.inf, impulse / 2],
     )
-    with Simulation(scene, Params(**INLINE, **params)) as simulation:
+    with Simulation(scene, Params.from_options(**INLINE, **params)) as simulation:
         simulation.step(300)
         found, after = simulation.hits, simulation.states[:, 7]
     assert found.bodies.tolist() == [[0, 1]]
@@ -163,7 +163,7 @@ def test_impulses_are_those_that_stop_bodies(precision: str) -> None:
     """Of a heap, all contacts of all bodies together bear what gravity gives them but for what they still move with."""
     scene = heap(3, hit_impulse=1e-6)
     scene.bodies.friction[:] = scene.statics.friction[:] = 0.0
-    with Simulation(scene, Params(**INLINE, precision=precision)) as simulation:
+    with Simulation(scene, Params.from_options(**INLINE, precision=precision)) as simulation:
         simulation.step(200)
         found, states = simulation.hits, simulation.states
     changed = np.zeros((scene.body_count, 3))
@@ -218,7 +218,7 @@ def test_the_same_wherever_workers_live_and_however_many_steps_they_take(params:
     wanted = hits_of(heap(5), 150, **params)
     assert len(wanted) > 10
     assert same(hits_of(heap(5), 150, **{**params, "runtime": "process"}), wanted)
-    with Simulation(heap(5), Params(**INLINE, **params)) as simulation:
+    with Simulation(heap(5), Params.from_options(**INLINE, **params)) as simulation:
         for _ in range(150):
             simulation.step()
         assert same(simulation.hits, wanted)
@@ -228,7 +228,7 @@ def test_the_same_wherever_workers_live_and_however_many_steps_they_take(params:
 
 
 def _hash(scene: Scene, steps: int, **params: Any) -> str:
-    with Simulation(scene, Params(**INLINE, **params)) as simulation:
+    with Simulation(scene, Params.from_options(**INLINE, **params)) as simulation:
         simulation.step(steps)
         return simulation.state_hash
 
@@ -240,7 +240,7 @@ def test_reporting_changes_nothing(params: dict[str, Any]) -> None:
 
 @pytest.mark.usefixtures("unhurried")
 def test_a_run_with_hits_takes_many_steps_at_once() -> None:
-    with Simulation(heap(), Params(**INLINE, workers=2)) as simulation:
+    with Simulation(heap(), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(5)
         assert simulation.step_at_once(20) == 20
         before = len(simulation.hits)
@@ -255,7 +255,7 @@ def test_hits_of_steps_that_are_taken_again_are_reported_once(tmp_path: Path, mo
     register(tmp_path, monkeypatch)
     params: dict[str, Any] = {"workers": 2, "repartition": 0, "solver": "substeps", "coupling": "tight"}
     wanted = hits_of(heap(7), 100, **params)
-    with Simulation(heap(7), Params.of(engine="faulty", runtime="process", **params)) as simulation:
+    with Simulation(heap(7), Params.from_options(engine="faulty", runtime="process", **params)) as simulation:
         simulation.step()
         tell("kill", 0, when="end")
         simulation.step(99)
@@ -271,7 +271,7 @@ def test_hits_of_steps_that_are_taken_again_are_reported_once(tmp_path: Path, mo
 
 @pytest.mark.parametrize("workers", [2, 1])
 def test_a_checkpoint_has_the_hits_so_far(workers: int, tmp_path: Path) -> None:
-    with Simulation(heap(9), Params(**INLINE, workers=2)) as simulation:
+    with Simulation(heap(9), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(80)
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
         before = simulation.hits
@@ -286,7 +286,7 @@ def test_a_checkpoint_has_the_hits_so_far(workers: int, tmp_path: Path) -> None:
 
 
 def test_a_recording_has_the_hits_up_to_each_frame(tmp_path: Path) -> None:
-    with Simulation(heap(11), Params(**INLINE, workers=2)) as simulation:
+    with Simulation(heap(11), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(10)
         summary = run(simulation, 120, record=tmp_path / "heap", record_every=40)
         wanted = simulation.hits
@@ -295,7 +295,7 @@ def test_a_recording_has_the_hits_up_to_each_frame(tmp_path: Path) -> None:
     for frame in range(3):
         assert same(recording.hits(frame), wanted.taken(wanted.step < 10 + 40 * (frame + 1)))
     assert same(recording.hits(), wanted)
-    with Simulation(drop(1.0), Params(**INLINE)) as simulation:
+    with Simulation(drop(1.0), Params.from_options(**INLINE)) as simulation:
         run(simulation, 3, record=tmp_path / "plain")
     plain = Recording(tmp_path / "plain")
     assert Hits not in plain.kinds
@@ -342,4 +342,4 @@ def test_who_cannot_report_hits_says_so(params: dict[str, Any]) -> None:
     if "engine" in params:
         pytest.importorskip({"rapier": "rapier3d", "mujoco:float64": "mujoco"}[params["engine"]])
     with pytest.raises(LapjointError, match=r"scene 'drop': body 0 has a hit_impulse, which"):
-        Simulation(drop(1.0, hit_impulse=1.0), Params.of(**params))
+        Simulation(drop(1.0, hit_impulse=1.0), Params.from_options(**params))

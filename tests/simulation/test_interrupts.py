@@ -40,7 +40,7 @@ def _handler() -> Iterator[None]:
 
 
 def simulate(runtime: str = "inline", coupling: str = "tight", **more: Any) -> Simulation:
-    return Simulation(SCENE, Params(workers=2, runtime=runtime, coupling=coupling, **more))
+    return Simulation(SCENE, Params.from_options(workers=2, runtime=runtime, coupling=coupling, **more))
 
 
 class Twin:

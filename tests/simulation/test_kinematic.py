@@ -63,7 +63,7 @@ def play(simulation: Simulation, start: int, stop: int, at_once: int = 10) -> No
 
 
 def final(scene: Scene, steps: int = 100, at_once: int = 10, **params: Any) -> str:
-    with Simulation(scene, Params.of(**{"runtime": "inline", "repartition": 0, **params})) as simulation:
+    with Simulation(scene, Params.from_options(**{"runtime": "inline", "repartition": 0, **params})) as simulation:
         play(simulation, 0, steps, at_once)
         return simulation.state_hash + np.array2string(simulation.kinematic_states)
 
@@ -86,7 +86,7 @@ def test_a_run_does_not_depend_on_where_workers_live_and_how_steps_are_taken(wor
 def test_a_checkpoint_goes_on_bit_for_bit(
     tmp_path_factory: pytest.TempPathFactory, seed: int, middle: int, coupling: str, workers: int
 ) -> None:
-    scene, params = workshop(seed), Params.of(workers=workers, coupling=coupling, runtime="inline", repartition=0)
+    scene, params = workshop(seed), Params(workers=workers, coupling=coupling, runtime="inline", repartition=0)
     with Simulation(scene, params) as simulation:
         play(simulation, 0, middle, 1)
         writer = CheckpointWriter(tmp_path_factory.mktemp("checkpoints"), simulation)
@@ -126,10 +126,10 @@ def test_a_fresh_worker_has_bodies_where_the_others_have_them(
 ) -> None:
     register(tmp_path, monkeypatch)
     params: dict[str, Any] = {"workers": 2, "coupling": coupling, "solver": "substeps", "repartition": 0}
-    with Simulation(workshop(), Params.of(runtime="inline", **params)) as simulation:
+    with Simulation(workshop(), Params.from_options(runtime="inline", **params)) as simulation:
         play(simulation, 0, 100, 5)
         states, poses = simulation.states, simulation.kinematic_states
-    with Simulation(workshop(), Params.of(engine="faulty", runtime="process", **params)) as simulation:
+    with Simulation(workshop(), Params.from_options(engine="faulty", runtime="process", **params)) as simulation:
         play(simulation, 0, at, 5)
         tell("kill", 0, when="end")
         play(simulation, at, 100, 5)

@@ -18,7 +18,7 @@ WORKERS = 2
 GONE_S = 60.0  # it takes a second; a busy machine may need more
 START = f"""
 import os, signal, sys, time
-from lapjoint import Params, Simulation, scenes
+from lapjoint import Params, Sequential, Simulation, scenes
 simulation = Simulation(scenes.build("bowl", 60), Params(workers={WORKERS}))
 simulation.step(3)
 print("ready", flush=True)
@@ -151,7 +151,7 @@ def test_a_stopped_worker_of_a_server_that_is_killed(
 
 
 ENDLESS = """
-endless = Simulation(scenes.build("bridge"), Params(workers=2, iterations=1_000_000))
+endless = Simulation(scenes.build("bridge"), Params(workers=2, sequential=Sequential(iterations=1_000_000)))
 print("stepping", flush=True)
 endless.step()
 """

@@ -37,7 +37,7 @@ def boxes(count: int = 8) -> Scene:
 
 def start(**params: Any) -> Simulation:
     params = {"runtime": "inline", "validate": True, **params}
-    return Simulation(boxes(), Params(**params))
+    return Simulation(boxes(), Params.from_options(**params))
 
 
 def live(simulation: Simulation, first: int, last: int) -> list[str]:

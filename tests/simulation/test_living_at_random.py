@@ -141,7 +141,7 @@ ACTIONS = st.lists(
 
 def run(actions: list[tuple[str, int, int, int]], **params: Any) -> list[str]:
     hashes = []
-    with Simulation(begin(), Params(validate=True, quarantine=False, **params)) as simulation:
+    with Simulation(begin(), Params.from_options(validate=True, quarantine=False, **params)) as simulation:
         changes = Changes(simulation)
         simulation.step(2)
         for kind, pick, count, steps in actions:

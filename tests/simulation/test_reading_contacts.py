@@ -146,7 +146,7 @@ def test_momenta_change_by_what_is_read(joined: str, seed: int, params: dict[str
     within the step are known in the world as far as they turn."""
     scene = random_scene(seed, joined)
     dt, weight = scene.timestep, scene.bodies.mass[:, None] * scene.gravity
-    with Simulation(scene, Params.of(**KEPT, **params)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT, **params)) as simulation:
         for _ in range(12):
             simulation.step(3)
             before = simulation.states
@@ -180,7 +180,7 @@ def test_friction_on_a_slope_is_what_holds_a_body_there(shape: Any, precision: s
     up = rotation.rotate(turn, (0, 0, 1.0))
     height = 0.2 if isinstance(shape, Box) else 0.5
     scene.add_body(shape, height * up, turn, mass=mass, material=Material(friction=0.9))
-    with Simulation(scene, Params(**KEPT, precision=precision)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT, precision=precision)) as simulation:
         simulation.step(200)
         points = simulation.contact_points()
         force, _ = simulation.contact_forces([0], [-1])
@@ -205,7 +205,7 @@ def test_each_layer_of_a_tower_bears_those_above_it(params: dict[str, Any]) -> N
     workers, is_blend = params.get("workers", 1), params.get("coupling") == "blend"
     partition = np.repeat(np.arange(5) % workers, 4) if is_blend else np.arange(count) % workers
     between = [([k for k in range(4) if k >= layer], [layer - 1]) for layer in range(1, 4)]
-    with Simulation(scene, Params.of(**KEPT, **params, partition=partition, repartition=0)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT, **params, partition=partition, repartition=0)) as simulation:
         simulation.step(120)
         wall, layers, torque = np.zeros(3), np.zeros((3, 3)), np.zeros(3)
         for _ in range(120):
@@ -225,7 +225,7 @@ def test_the_floor_and_the_walls_bear_a_heap(params: dict[str, Any]) -> None:
     """Within a hundredth, over a second."""
     scene = heap()
     weight, every = scene.bodies.mass.sum() * GRAVITY, range(scene.body_count)
-    with Simulation(scene, Params.of(**KEPT, **params)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT, **params)) as simulation:
         simulation.step(600)
         change = -simulation.states[:, 7:10]
         force = np.zeros(3)
@@ -245,10 +245,10 @@ def test_points_are_those_of_one_worker_where_states_are(params: dict[str, Any])
     """To the last bit, if every tower is in one worker."""
     scene = towers()
     partition = np.repeat(np.arange(5) % params["workers"], 4)
-    with Simulation(scene, Params.of(**KEPT)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT)) as simulation:
         simulation.step(40)
         wanted, force = simulation.contact_points(), simulation.contact_forces(range(20), [-1])[0]
-    with Simulation(scene, Params.of(**KEPT, **params, partition=partition, repartition=0)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT, **params, partition=partition, repartition=0)) as simulation:
         simulation.step(40)
         assert same(simulation.contact_points(), wanted)
         assert len(wanted) == 5 * 4 * 4
@@ -262,7 +262,7 @@ def test_points_are_those_of_one_worker_where_states_are(params: dict[str, Any])
 def test_a_contact_that_several_workers_have_is_there_once(params: dict[str, Any]) -> None:
     scene = heap(27)
     partition = np.arange(27) % params.get("workers", 1)
-    with Simulation(scene, Params.of(**KEPT, **params, partition=partition)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT, **params, partition=partition)) as simulation:
         for _ in range(4):
             simulation.step(20)
             points, contacts = simulation.contact_points(), simulation.contacts()
@@ -332,7 +332,7 @@ def test_sums_of_groups_are_those_of_a_plain_loop(seed: int) -> None:
 
 
 def hash_and_points(scene: Scene, steps: list[int], **params: Any) -> tuple[str, ContactPoints]:
-    with Simulation(scene, Params.of(**{**KEPT, **params})) as simulation:
+    with Simulation(scene, Params.from_options(**{**KEPT, **params})) as simulation:
         for count in steps:
             simulation.step(count)
             points = simulation.contact_points() if simulation.params.keep_forces else ContactPoints.none()
@@ -357,7 +357,9 @@ def test_joints_change_nothing_either() -> None:
         hashes = set()
         for keep in (False, True):
             scene = scenes.build("bridge", 60)
-            with Simulation(scene, Params.of(**{**KEPT, "keep_forces": keep}, workers=2, joints=joints)) as simulation:
+            with Simulation(
+                scene, Params.from_options(**{**KEPT, "keep_forces": keep}, workers=2, joints=joints)
+            ) as simulation:
                 simulation.step(20)
                 if keep:
                     assert simulation.joint_forces(range(scene.joint_count)).any()
@@ -371,7 +373,7 @@ def test_a_tolerance_that_takes_more_substeps_counts_each_once() -> None:
     scene.add_bodies(
         Sphere(0.5), [(0, 0, 0.5), (0, 0, 1.5)], mass=[0.01, 100.0], linear_velocities=[(0, 0, 0), (0, 0, -20)]
     )
-    with Simulation(scene, Params(**KEPT, tolerance=1e-4)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT, tolerance=1e-4)) as simulation:
         simulation.step()
         assert simulation.profile.substeps > 4
         impulse = simulation.contact_points([1]).normal_impulse.sum()
@@ -384,7 +386,7 @@ def test_a_tolerance_that_takes_more_substeps_counts_each_once() -> None:
 @pytest.mark.parametrize("params", [{}, {"workers": 2}, {"workers": 2, "coupling": "blend"}], ids=of_workers)
 def test_bodies_may_come_and_go(params: dict[str, Any]) -> None:
     partition = np.repeat(np.arange(3) % params.get("workers", 1), 4)
-    with Simulation(towers(3), Params.of(**KEPT, **params, partition=partition, repartition=0)) as simulation:
+    with Simulation(towers(3), Params.from_options(**KEPT, **params, partition=partition, repartition=0)) as simulation:
         simulation.step(30)
         simulation.remove_bodies([3])
         assert (simulation.contact_points().bodies == 3).any()  # of the last step, as it was
@@ -403,7 +405,7 @@ def test_bodies_may_come_and_go(params: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
 def test_after_a_resume_the_first_step_can_be_read(coupling: str, tmp_path: Path) -> None:
-    with Simulation(heap(), Params.of(**KEPT, workers=2, coupling=coupling)) as simulation:
+    with Simulation(heap(), Params.from_options(**KEPT, workers=2, coupling=coupling)) as simulation:
         simulation.step(40)
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
         simulation.step()
@@ -425,7 +427,9 @@ def test_a_step_that_was_taken_again_can_be_read(
 ) -> None:
     register(tmp_path, monkeypatch)
     params: dict[str, Any] = {"workers": 2, "repartition": 0, "solver": "substeps", "coupling": coupling}
-    with Simulation(towers(2), Params.of(engine="faulty", **{**KEPT, "runtime": "process"}, **params)) as simulation:
+    with Simulation(
+        towers(2), Params.from_options(engine="faulty", **{**KEPT, "runtime": "process"}, **params)
+    ) as simulation:
         simulation.step(2)
         tell("kill", 0, when="end")
         simulation.step()
@@ -442,7 +446,7 @@ def test_wrong_questions_are_refused() -> None:
         for read in (simulation.contact_points, lambda: simulation.contact_forces([0])):
             with pytest.raises(LapjointError, match="forces are not kept, expected Params"):
                 read()
-    with Simulation(towers(1), Params(**KEPT)) as simulation:
+    with Simulation(towers(1), Params.from_options(**KEPT)) as simulation:
         simulation.step()
         with pytest.raises(LapjointError, match="contact_points: body 4 does not exist"):
             simulation.contact_points([4])

@@ -44,7 +44,7 @@ def chain(joint: Joint, count: int = 1) -> Scene:
 
 
 def forces_of(scene: Scene, steps: int, **params: Any) -> np.ndarray:
-    with Simulation(scene, Params.of(**{**KEPT, **params})) as simulation:
+    with Simulation(scene, Params.from_options(**{**KEPT, **params})) as simulation:
         simulation.step(steps)
         return simulation.joint_forces(range(scene.joint_count))
 
@@ -102,7 +102,7 @@ def test_a_motor_that_is_too_weak_does_all_it_can(joint: Any) -> None:
     drive = type(joint)(axis=joint.axis, motor=Motor(1e6, 3.0))
     scene.add_joint(drive, 0, WORLD, (0, 0, 0))
     axis = 3 if isinstance(joint, Hinge) else 0
-    with Simulation(scene, Params(**KEPT)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT)) as simulation:
         simulation.step(50)
         wanted = np.zeros((1, 6))
         wanted[0, axis] = 3.0
@@ -117,7 +117,7 @@ def test_a_motor_that_is_strong_enough_turns_at_its_speed() -> None:
     scene = Scene("motor")
     scene.add_body(Box((1, 0.2, 0.2)), (0.5, 0, 0), mass=1.0)
     scene.add_joint(Hinge(axis=(0, 0, 1), motor=Motor(2.0, 1e3)), 0, WORLD, (0, 0, 0))
-    with Simulation(scene, Params(**KEPT)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT)) as simulation:
         simulation.step(500)
         assert simulation.joint_positions([0]).shape == (1, 6)
         assert simulation.joint_positions([0], 3) == pytest.approx([2.0 * simulation.time], rel=0.01)
@@ -135,7 +135,7 @@ def test_springs_and_limits_count() -> None:
     spring = Spring(stiffness=500.0, damping=60.0)
     scene.add_joint(SixAxis(linear=linear, angular=((0, 0),) * 3, springs={2: spring}), 0, WORLD, (0, 0, 0))
     scene.add_joint(Slider(axis=(0, 0, 1), limits=(-0.1, 0.1)), 1, WORLD, (1, 0, 0))
-    with Simulation(scene, Params(**KEPT)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT)) as simulation:
         simulation.step(1500)
         forces, positions = simulation.joint_forces([0, 1]), simulation.joint_positions([0, 1])
     assert forces[0] == pytest.approx([0, 0, MASS * GRAVITY, 0, 0, 0], rel=1e-3, abs=1e-3)
@@ -155,7 +155,7 @@ def test_what_turns_is_held_towards_its_middle_in_the_frame_that_turns(joints: s
     )
     scene.add_joint(Hinge(axis=(0, 0, 1)), 0, WORLD, (0, 0, 0))
     scene.add_joint(Fixed(), 1, 0, (0.9, 0, 0))
-    with Simulation(scene, Params.of(**KEPT, joints=joints, substeps=16)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT, joints=joints, substeps=16)) as simulation:
         simulation.step(60)
         now = simulation.joint_velocities([0], "free")[0]
         force = simulation.joint_forces([1])[0]
@@ -174,7 +174,7 @@ def test_what_is_not_kept_cannot_be_read() -> None:
         ):
             simulation.joint_forces([0])
         assert simulation.joint_positions([0]).shape == (1, 6)
-    with Simulation(chain(Ball()), Params(**KEPT)) as simulation:
+    with Simulation(chain(Ball()), Params.from_options(**KEPT)) as simulation:
         with pytest.raises(LapjointError, match="joint_forces: no step has been taken yet"):
             simulation.joint_forces([0])
         simulation.step()
@@ -192,7 +192,7 @@ def test_joints_that_come_and_go(params: dict[str, Any]) -> None:
     scene.add_bodies(Sphere(0.1), [(k, 0, 0) for k in range(3)], mass=MASS)
     for k in range(3):
         scene.add_joint(Fixed(breaks=Breaks(force=1.0) if k == 0 else None), k, WORLD, (k, 0, 0))
-    with Simulation(scene, Params.of(**KEPT, **params)) as simulation:
+    with Simulation(scene, Params.from_options(**KEPT, **params)) as simulation:
         simulation.step()
         assert simulation.joint_breaks.joint.tolist() == [0]
         assert simulation.joint_forces([0, 1])[:, 2] == pytest.approx([MASS * GRAVITY] * 2, rel=1e-3)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lapjoint import LapjointError, Params, Simulation, Sphere, scenes
+from lapjoint import Blend, LapjointError, Params, Sequential, Simulation, Sphere, scenes
 from lapjoint.checkpoint import Checkpoint, CheckpointWriter
 
 
@@ -16,7 +16,9 @@ from lapjoint.checkpoint import Checkpoint, CheckpointWriter
 def test_a_restart_is_bit_for_bit_a_new_simulation(coupling: str, runtime: str) -> None:
     scene = scenes.build("two-way-bridge", 106)
     is_swept = coupling == "blend"
-    params = Params(workers=2, runtime=runtime, coupling=coupling, iterations=20 if is_swept else None)
+    params = Params(
+        workers=2, runtime=runtime, coupling=coupling, sequential=Sequential(iterations=20 if is_swept else None)
+    )
     with Simulation(scene, params) as simulation:
         seen: list[int] = []
         simulation.on_step(lambda simulation: seen.append(simulation.step_count))
@@ -68,7 +70,9 @@ def test_a_restart_that_fails_closes_the_simulation(tmp_path: Path) -> None:
 @pytest.mark.parametrize("coupling", ["blend", "tight"])
 def test_a_partition_replaces_that_of_a_running_simulation(coupling: str) -> None:
     scene = scenes.build("chain")
-    params = Params(workers=2, runtime="inline", coupling=coupling, growth_depth=None, repartition=0, validate=True)
+    params = Params(
+        workers=2, runtime="inline", coupling=coupling, blend=Blend(growth_depth=None), repartition=0, validate=True
+    )
     with Simulation(scene, params) as simulation:
         simulation.step(5)
         mirrored = 1 - simulation.weights().argmax(axis=1)

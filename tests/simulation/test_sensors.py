@@ -41,7 +41,7 @@ ENTER, LEAVE = 0, 1
 
 
 def params(coupling: str, workers: int, **more: Any) -> Params:
-    return Params(**{"coupling": coupling, "workers": workers, "runtime": "inline", **more})
+    return Params.from_options(**{"coupling": coupling, "workers": workers, "runtime": "inline", **more})
 
 
 def fall(moving: bool = False) -> Scene:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapjoint import Ball, LapjointError, Params, Scene, Simulation, Sphere, make_engine, scenes
+from lapjoint import Ball, Blend, LapjointError, Params, Scene, Sequential, Simulation, Sphere, make_engine, scenes
 from lapjoint.errors import SimulationStopped
 from lapjoint.server.profile import PHASES
 from parallel_support import children
@@ -22,7 +22,7 @@ TIMESTEP, STEPS = 0.005, 100
 
 
 def final_hash(scene: Scene, steps: int = STEPS, **params: Any) -> str:
-    with Simulation(scene, Params(timestep=TIMESTEP, validate=True, **params)) as simulation:
+    with Simulation(scene, Params.from_options(timestep=TIMESTEP, validate=True, **params)) as simulation:
         simulation.step(steps)
         return simulation.state_hash
 
@@ -110,7 +110,9 @@ def test_hundreds_of_workers(coupling: str) -> None:
 def test_a_push_reaches_an_overlap_body_once(runtime: str) -> None:
     scene = row_of_balls()
     mass = scene.bodies.mass[1]
-    with Simulation(scene, Params(workers=3, runtime=runtime, balance="printed", validate=True)) as simulation:
+    with Simulation(
+        scene, Params(workers=3, runtime=runtime, blend=Blend(balance="printed"), validate=True)
+    ) as simulation:
         simulation.membership.activate([0, 1, 2], 1)  # nothing touches it, so that it stays where we put it
         simulation.step()
         assert simulation.overlap.tolist() == [1]
@@ -159,12 +161,14 @@ def test_iterations_change_with_the_next_step(runtime: str) -> None:
     scene.add_joints(Ball(), np.arange(11), np.arange(1, 12), np.arange(11)[:, None] * [1.1, 0, 0] + [0.55, 0, 0])
     hashes = []
     for first in (40, 1):
-        with Simulation(scene, Params(workers=2, runtime=runtime, iterations=first)) as simulation:
+        with Simulation(
+            scene, Params(workers=2, runtime=runtime, sequential=Sequential(iterations=first))
+        ) as simulation:
             if first != 40:
                 simulation.set_iterations(40)
             simulation.add_forces(0, [0.0, 50.0, 0.0])
             simulation.step(3)
-            assert simulation.params.iterations == 40
+            assert simulation.params.sequential.iterations == 40
             hashes.append(simulation.state_hash)
             with pytest.raises(LapjointError, match="iterations is 0"):
                 simulation.set_iterations(0)
@@ -307,7 +311,9 @@ def test_as_printed_uncovered_constraints_are_counted() -> None:
     scene.add_joints(Ball(), np.arange(5), np.arange(1, 6), ((x[1:] + x[:-1]) / 2)[:, None] * [1, 0, 0], collide=True)
     counts = {}
     for balance in ("printed", "pruned"):
-        with Simulation(scene, Params(workers=2, runtime="inline", coupling="blend", balance=balance)) as simulation:
+        with Simulation(
+            scene, Params(workers=2, runtime="inline", coupling="blend", blend=Blend(balance=balance))
+        ) as simulation:
             simulation.step()
             counts[balance] = simulation.profile.uncovered_count
             assert counts[balance] == len(simulation.membership.uncovered(simulation.graph.edges))

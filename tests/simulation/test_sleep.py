@@ -48,7 +48,7 @@ def piles(count: int = 3, height: int = 3, workers: int = 1, **options: Any) -> 
 
 
 def start(scene: Scene, **params: Any) -> Simulation:
-    return Simulation(scene, Params(**{"runtime": "inline", "sleep": True, "sleep_after": 0.1, **params}))
+    return Simulation(scene, Params.from_options(**{"runtime": "inline", "sleep": True, "sleep_after": 0.1, **params}))
 
 
 def asleep(simulation: Simulation) -> int:

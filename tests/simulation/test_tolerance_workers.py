@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapjoint import Checkpoint, CheckpointWriter, Params, Scene, Simulation, make_engine, scenes
+from lapjoint import Checkpoint, CheckpointWriter, Params, Scene, Simulation, Substeps, make_engine, scenes
 from lapjoint.run import RunSummary, run
 
 TOLERANCE = 1e-5
@@ -20,11 +20,11 @@ def bowl() -> Scene:
 
 def simulation_of(scene: Scene, **params: Any) -> Simulation:
     given: dict[str, Any] = {"runtime": "inline", "solver": "substeps", "tolerance": TOLERANCE, "validate": True}
-    return Simulation(scene, Params.of(**{**given, **params}))
+    return Simulation(scene, Params.from_options(**{**given, **params}))
 
 
 def summary_of(scene: Scene, steps: int, **params: Any) -> RunSummary:
-    with Simulation(scene, Params(runtime="inline", workers=2, **params)) as simulation:
+    with Simulation(scene, Params.from_options(runtime="inline", workers=2, **params)) as simulation:
         return run(simulation, steps)
 
 
@@ -34,7 +34,7 @@ def at_random(scene: Scene, workers: int) -> np.ndarray:
 
 def test_one_worker_is_the_plain_engine() -> None:
     scene = bowl()
-    engine = make_engine(scene, Params(solver="substeps", tolerance=TOLERANCE))
+    engine = make_engine(scene, Params(solver="substeps", substeps=Substeps(tolerance=TOLERANCE)))
     engine.activate(np.arange(scene.body_count), scene.states)
     engine.step(120)
     with simulation_of(scene) as simulation:
@@ -108,7 +108,7 @@ def test_a_resumed_run_equals_one_that_never_stopped(workers: int, tmp_path: Pat
         checkpoint = Checkpoint(CheckpointWriter(tmp_path / "c", first).save(first))
         first.step(25)
         with checkpoint.resume() as second:
-            assert second.params.tolerance == TOLERANCE
+            assert second.params.substeps.tolerance == TOLERANCE
             second.step(25)
             assert second.state_hash == first.state_hash
             assert second.profile.substeps == first.profile.substeps

@@ -43,7 +43,7 @@ def of_workers(one: dict[str, Any]) -> str:
 
 
 def touches_of(scene: Scene, steps: int, **params: Any) -> Touches:
-    with Simulation(scene, Params.of(**{**INLINE, **params})) as simulation:
+    with Simulation(scene, Params.from_options(**{**INLINE, **params})) as simulation:
         simulation.step(steps)
         return simulation.touches
 
@@ -118,7 +118,7 @@ def test_what_rests_goes_on_touching(params: dict[str, Any]) -> None:
     scene.add_static(Plane())
     places = [(x, 0, 0.1505 + 0.301 * k) for x in (0, 2) for k in range(3)]
     scene.add_bodies(Box((0.3, 0.3, 0.3)), places, touch_events=True)
-    with Simulation(scene, Params.of(**INLINE, **params)) as simulation:
+    with Simulation(scene, Params.from_options(**INLINE, **params)) as simulation:
         simulation.step(40)
         settled = len(simulation.touches)
         simulation.step(400)
@@ -132,7 +132,7 @@ def test_what_only_comes_near_does_not_touch() -> None:
     scene = Scene("past", gravity=(0, 0, 0))
     places = [(-0.5, 0, 0.2005), (0, 0, 0)]
     scene.add_bodies(Sphere(0.1), places, linear_velocities=[(5, 0, 0), (0, 0, 0)], touch_events=True, hit_speed=0.01)
-    with Simulation(scene, Params(**INLINE)) as simulation:
+    with Simulation(scene, Params.from_options(**INLINE)) as simulation:
         seen = False
         for _ in range(120):
             simulation.step()
@@ -200,7 +200,7 @@ def test_begin_and_end_take_turns(params: dict[str, Any]) -> None:
     """Of each pair, however bodies migrate; what has begun and not ended touches now."""
     scene = heap(3)
     workers = params.get("workers", 1)
-    with Simulation(scene, Params.of(**INLINE, **params, partition=np.arange(24) % workers)) as simulation:
+    with Simulation(scene, Params.from_options(**INLINE, **params, partition=np.arange(24) % workers)) as simulation:
         for shift in range(6):
             simulation.step(25)
             if workers > 1:
@@ -225,7 +225,7 @@ def test_bodies_that_migrate_go_on_touching_and_cease_to_once(at: int, coupling:
     scene.add_bodies(Sphere(0.1), [(0, 0, 0.12), (3, 0, 0.11)], material=surface, touch_events=True)
     wanted = touches_of(scene, 40)
     assert len(wanted.of("end")) >= 2
-    params = Params.of(**INLINE, workers=2, coupling=coupling, partition=[0, 1], repartition=0)
+    params = Params.from_options(**INLINE, workers=2, coupling=coupling, partition=[0, 1], repartition=0)
     with Simulation(scene, params) as simulation:
         simulation.step(12 + at)
         simulation.repartition([1, 0])
@@ -240,14 +240,14 @@ def test_the_same_wherever_workers_live_and_however_many_steps_they_take(params:
     wanted = touches_of(heap(5), 150, **params)
     assert len(wanted) > 20
     assert same(touches_of(heap(5), 150, **{**params, "runtime": "process"}), wanted)
-    with Simulation(heap(5), Params.of(**INLINE, **params)) as simulation:
+    with Simulation(heap(5), Params.from_options(**INLINE, **params)) as simulation:
         for _ in range(150):
             simulation.step()
         assert same(simulation.touches, wanted)
         with_touches = simulation.state_hash
         simulation.restart()
         assert len(simulation.touches) == len(simulation.touching) == 0
-    with Simulation(heap(5, touch_events=False), Params.of(**INLINE, **params)) as simulation:
+    with Simulation(heap(5, touch_events=False), Params.from_options(**INLINE, **params)) as simulation:
         simulation.step(150)
         assert simulation.state_hash == with_touches
         assert len(simulation.touches) == 0
@@ -262,7 +262,7 @@ def test_touches_of_steps_that_are_taken_again_are_reported_once(
     scene = meetings(6, touch_events=True)
     params["partition"] = np.arange(12) % 2
     wanted = touches_of(scene, 120, **params)
-    with Simulation(scene, Params.of(engine="faulty", runtime="process", **params)) as simulation:
+    with Simulation(scene, Params.from_options(engine="faulty", runtime="process", **params)) as simulation:
         simulation.step()
         tell("kill", 0, when="end")
         simulation.step(119)
@@ -326,7 +326,7 @@ def test_a_body_that_is_removed_ceases_to_touch(params: dict[str, Any]) -> None:
     scene.add_bodies(
         Box((0.3, 0.3, 0.3)), [(0, 0, 0.15), (0, 0, 0.45), (3, 0, 0.15)], touch_events=[True, False, False]
     )
-    with Simulation(scene, Params.of(**INLINE, **params)) as simulation:
+    with Simulation(scene, Params.from_options(**INLINE, **params)) as simulation:
         simulation.step(20)
         assert simulation.touching.tolist() == [[0, 1], [0, -1]]
         new = simulation.add_body(Sphere(0.1), (1, 0, 0.1), touch_events=True)
@@ -343,7 +343,7 @@ def test_a_body_that_is_removed_ceases_to_touch(params: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("workers", [2, 1])
 def test_a_checkpoint_has_the_touches_so_far(workers: int, tmp_path: Path) -> None:
-    with Simulation(heap(9), Params(**INLINE, workers=2)) as simulation:
+    with Simulation(heap(9), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(80)
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
         before, touching = simulation.touches, simulation.touching
@@ -359,7 +359,7 @@ def test_a_checkpoint_has_the_touches_so_far(workers: int, tmp_path: Path) -> No
 
 
 def test_a_recording_has_the_touches_up_to_each_frame(tmp_path: Path) -> None:
-    with Simulation(heap(11), Params(**INLINE, workers=2)) as simulation:
+    with Simulation(heap(11), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(10)
         run(simulation, 120, record=tmp_path / "heap", record_every=40)
         wanted = simulation.touches
@@ -368,7 +368,7 @@ def test_a_recording_has_the_touches_up_to_each_frame(tmp_path: Path) -> None:
     for frame in range(3):
         assert same(recording.touches(frame), wanted.taken(wanted.step < 10 + 40 * (frame + 1)))
     assert same(recording.touches(), wanted)
-    with Simulation(heap(11, touch_events=False), Params(**INLINE)) as simulation:
+    with Simulation(heap(11, touch_events=False), Params.from_options(**INLINE)) as simulation:
         run(simulation, 3, record=tmp_path / "plain")
     plain = Recording(tmp_path / "plain")
     assert Touches not in plain.kinds
@@ -378,7 +378,7 @@ def test_a_recording_has_the_touches_up_to_each_frame(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("unhurried")
 def test_a_run_with_touches_takes_many_steps_at_once() -> None:
-    with Simulation(heap(), Params(**INLINE, workers=2)) as simulation:
+    with Simulation(heap(), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(5)
         assert simulation.step_at_once(20) == 20
 
@@ -418,11 +418,11 @@ def test_engines_without_touches_refuse_them(params: dict[str, Any], options: di
     scene = Scene("drop")
     scene.add_body(Sphere(1.0), **options)
     with pytest.raises(LapjointError, match=r"scene 'drop': body 0 has (touch_events|a hit_speed), which"):
-        Simulation(scene, Params.of(**INLINE, **params))
+        Simulation(scene, Params.from_options(**INLINE, **params))
     plain = Scene("plain")
     plain.add_body(Sphere(1.0))
     if "mujoco" not in params.get("engine", ""):
-        with Simulation(plain, Params.of(**INLINE, **params)) as simulation, pytest.raises(LapjointError):
+        with Simulation(plain, Params.from_options(**INLINE, **params)) as simulation, pytest.raises(LapjointError):
             simulation.add_body(Sphere(0.1), (5, 0, 0), **options)
 
 

@@ -46,7 +46,7 @@ class Tried:
         return Trial(1e-3 * found, self.spent_s)
 
     def choice(self, steps: int | None = LONG, scene: Scene | None = None, **given: Any) -> CountChoice:
-        return tried_count(scene or small(), Params(**given), steps, self.announced.append)
+        return tried_count(scene or small(), Params.from_options(**given), steps, self.announced.append)
 
     @property
     def counts(self) -> list[int]:
@@ -71,7 +71,7 @@ def test_there_are_no_more_workers_than_cores_and_bodies(monkeypatch: pytest.Mon
 def test_each_trial_has_what_a_run_with_so_many_workers_has(monkeypatch: pytest.MonkeyPatch) -> None:
     tried, scene = Tried(monkeypatch, 16.0, 8.0, 8.0), small()
     tried.choice(substeps=3)
-    assert [(one.coupling_choice(scene).coupling, one.substeps) for one in tried.params] == [
+    assert [(one.coupling_choice(scene).coupling, one.substeps.count) for one in tried.params] == [
         *[("blend", 3), ("tight", 3), ("tight", 3)]
     ]
 
@@ -129,7 +129,7 @@ def test_a_mistake_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_options_decide_the_number(given: dict[str, Any], count: int, reason: str) -> None:
-    choice = known_count(scenes.build("bowl", 30), Params(**given), LONG)
+    choice = known_count(scenes.build("bowl", 30), Params.from_options(**given), LONG)
     assert choice is not None
     assert choice.workers == count
     assert choice.reason.startswith(reason)

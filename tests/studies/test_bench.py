@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from lapjoint import LapjointError, Params, Simulation, scenes
+from lapjoint import Blend, LapjointError, Params, Simulation, Substeps, scenes
 from lapjoint.cli import app, main
 from lapjoint.errors import WorkerError
 from lapjoint.server.profile import PHASES, StepProfile
@@ -102,12 +102,9 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
     assert (plan.steps, plan.repetitions, plan.warmup) == (7, 2, 0)
     assert plan.coupling == "blend"
     assert plan.params == Params(
-        growth_depth=2,
+        blend=Blend(growth_depth=2, weights="computed", balance="printed", linger=3),
         detect="server",
-        weights="computed",
-        balance="printed",
         load="bodies",
-        linger=3,
         repartition=0,
     )
 
@@ -129,7 +126,7 @@ def test_options_reach_the_plan(command: str, monkeypatch: pytest.MonkeyPatch) -
 def test_a_benchmark_couples_as_a_run_does(
     workers: list[int], iterations: list[int] | None, params: dict[str, Any], coupling: str
 ) -> None:
-    scene, chosen = scenes.build("chain", 12), Params(runtime="inline", **params)
+    scene, chosen = scenes.build("chain", 12), Params.from_options(runtime="inline", **params)
     found = BenchPlan([scene], workers, chosen, iterations)
     assert found.coupling == coupling
     assert {found.params_of(count).resolved(scene).coupling for count in found.counts} == {coupling}
@@ -166,7 +163,7 @@ def test_without_iterations_it_is_the_substep_solver(
 ) -> None:
     if "engine" in params:
         pytest.importorskip("mujoco")
-    chosen = Params(**{"runtime": "inline", "coupling": "blend", **params})
+    chosen = Params.from_options(**{"runtime": "inline", "coupling": "blend", **params})
     assert BenchPlan([scenes.build("chain", 12)], [2], chosen, given).amounts == amounts
 
 
@@ -219,7 +216,7 @@ def test_what_belongs_to_the_other_solver_is_refused(options: str, message: str)
 
 
 def test_a_row_of_the_substep_solver_has_substeps_for_iterations() -> None:
-    given = Params(runtime="inline", coupling="blend", substeps=2, joints="swept")
+    given = Params(runtime="inline", coupling="blend", substeps=Substeps(2, joints="swept"))
     rows = bench([scenes.build("chain", 12)], [2], given, steps=2, repetitions=2, warmup=1)
     assert [(row.workers, row.iterations, row.substeps, row.params) for row in rows] == [
         (count, None, 2, {"joints": "swept"}) for count in (1, 2)
@@ -345,10 +342,10 @@ def test_all_counts_live_at_once_and_take_their_steps_in_turn(monkeypatch: pytes
     closed: list[int] = []
 
     def record_step(self: Simulation, most: int) -> int:
-        assert self.params.iterations is not None
+        assert self.params.sequential.iterations is not None
         assert not closed
         count = step(self, most)
-        taken.extend([(self.params.workers, self.params.iterations)] * count)
+        taken.extend([(self.params.workers, self.params.sequential.iterations)] * count)
         return count
 
     def record_close(self: Simulation) -> None:

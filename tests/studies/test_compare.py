@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from lapjoint import LapjointError, Params, Recording, RecordingWriter, Scene, Simulation, Sphere, scenes
+from lapjoint import LapjointError, Params, Recording, RecordingWriter, Scene, Sequential, Simulation, Sphere, scenes
 from lapjoint.arrays import rotation
 from lapjoint.cli import app
 from lapjoint.studies.compare import Comparison, Value, compare, rotation_differences, run_single, state_differences
@@ -189,7 +189,8 @@ def test_of_a_vector_its_length_counts(tmp_path: Path) -> None:
 def record(path: Path, workers: int, steps: int = 12, skip: int = 0, every: int = 2) -> Recording:
     """A short run of the chain."""
     with Simulation(
-        scenes.build("chain"), Params(workers=workers, runtime="inline", coupling="blend", iterations=15)
+        scenes.build("chain"),
+        Params(workers=workers, runtime="inline", coupling="blend", sequential=Sequential(iterations=15)),
     ) as simulation:
         simulation.step(skip)
         with RecordingWriter(path, simulation, every=every, measures=["joint_gap_max", "own"]) as writer:

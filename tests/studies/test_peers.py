@@ -34,6 +34,7 @@ from lapjoint import (
     Part,
     Plane,
     Scene,
+    Sequential,
     Simulation,
     SixAxis,
     Slider,
@@ -87,7 +88,7 @@ def installed(peer: str) -> str:
 
 def start(name: str, scene: Scene, rung: int = -1) -> Peer:
     """A peer at a setting of its ladder, the most accurate if not told."""
-    peer, params = load_peer(name), Params(iterations=50).resolved(scene)
+    peer, params = load_peer(name), Params(sequential=Sequential(iterations=50)).resolved(scene)
     peer.check(scene)
     return peer(scene, scene.states, params, peer.ladder(scene, params)[rung])
 
@@ -297,7 +298,7 @@ def test_a_pendulum_stays_together(name: str, joint: Any) -> None:
     assert states[0, 2] < -0.2, "it swings"
     np.testing.assert_allclose(states[:, 1], 0, atol=1e-3)
     # What lapjoint makes of it, for the swing itself.
-    engine = make_engine(scene, Params(iterations=200, precision="float64"))
+    engine = make_engine(scene, Params(sequential=Sequential(iterations=200), precision="float64"))
     engine.activate([0, 1], scene.states)
     engine.step(150)
     np.testing.assert_allclose(states[:, :3], engine.get_states()[:, :3], atol=0.05)
@@ -601,7 +602,7 @@ def test_threads_do_not_change_what_a_pile_does(peer: str) -> None:
     scene = scenes.build("bowl", 60)
     found = []
     for threads in (1, 2):
-        made, params = load_peer(installed(peer)), Params(iterations=50).resolved(scene)
+        made, params = load_peer(installed(peer)), Params(sequential=Sequential(iterations=50)).resolved(scene)
         world = made(scene, scene.states, params, replace(made.ladder(scene, params)[-1], threads=threads))
         world.step(60)
         found.append(world.states())
@@ -611,12 +612,12 @@ def test_threads_do_not_change_what_a_pile_does(peer: str) -> None:
 
 @pytest.mark.parametrize("given", [{}, {"substeps": 3, "joints": "swept"}, {"iterations": 5}])
 def test_own_ladder_has_the_solvers_that_the_engine_has(given: dict[str, Any]) -> None:
-    params = Params(workers=4, runtime="inline", timestep=0.001, **given)
+    params = Params.from_options(workers=4, runtime="inline", timestep=0.001, **given)
     titles = [rung.title for rung in own_ladder(params)]
     assert titles[-3:] == ["10 iterations", "50 iterations", "200 iterations"]
     assert titles[:-3] == [f"{n} substeps" for n in (1, 2, 4, 8)]
     last = own_ladder(params)[-1].params
-    assert last == Params(runtime="inline", timestep=0.001, solver="sequential", iterations=200)
+    assert last == Params(runtime="inline", timestep=0.001, solver="sequential", sequential=Sequential(iterations=200))
     for rung in own_ladder(params):
         assert rung.params.resolved(scenes.build("chain", 4)).solver == rung.params.solver
     for rung in own_ladder(replace(params, coupling="tight")):
@@ -688,8 +689,8 @@ def test_all_sides_start_together_and_take_their_steps_in_turn(monkeypatch: pyte
     step = Simulation.step_at_once
 
     def record(self: Simulation, most: int) -> int:
-        taken.append(f"{self.params.workers}" if self.params.iterations != 7 else "rung")
-        if self.params.iterations == 7 and self.step_count == 0:
+        taken.append(f"{self.params.workers}" if self.params.sequential.iterations != 7 else "rung")
+        if self.params.sequential.iterations == 7 and self.step_count == 0:
             begun.append(self.states.copy())
         return step(self, 1)
 

@@ -186,7 +186,7 @@ def test_other_parameters_versions_or_machines_run_everything_again(
 ) -> None:
     run_into(tmp_path, two_parts())
     nothing = {"bowl-speedup": False, "bowl-2-run": False}
-    assert run_into(tmp_path, replace(two_parts(), params=replace(INLINE, weights="computed"))) == nothing
+    assert run_into(tmp_path, replace(two_parts(), params=INLINE.with_options(weights="computed"))) == nothing
     assert run_into(tmp_path, two_parts()) == nothing
     for name, value in (
         ("versions", {"lapjoint": "9.9", "engine": "bullet"}),

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from lapjoint import Params, Simulation, scenes
+from lapjoint import Blend, Params, Sequential, Simulation, scenes
 from lapjoint.scenes import bowl, building
 
 STEPS = 80
@@ -21,10 +21,12 @@ def bridge_gaps(growth_depth: int, weights: str = "computed", search_depth: int 
     params = Params(
         workers=2,
         runtime="inline",
-        iterations=100,
-        growth_depth=growth_depth,
-        search_depth=2 * growth_depth + 2 if search_depth is None else search_depth,
-        weights=weights,
+        sequential=Sequential(iterations=100),
+        blend=Blend(
+            growth_depth=growth_depth,
+            search_depth=2 * growth_depth + 2 if search_depth is None else search_depth,
+            weights=weights,
+        ),
         validate=True,
     )
     near = np.abs(scene.bodies.position[scene.joints.body_a, 0]) < NEAR

@@ -14,7 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lapjoint import WORLD, Ball, Box, Fixed, Hinge, Params, Scene, Simulation, SixAxis, Slider
+from lapjoint import WORLD, Ball, Box, Fixed, Hinge, Params, Scene, Simulation, SixAxis, Slider, Substeps
 from lapjoint.arrays import rotation as rot
 from lapjoint.scene.joints import Joint
 from substep_support import JOINTS, PRECISIONS, WEIGHTLESS, G
@@ -64,7 +64,7 @@ class Course(NamedTuple):
 
 def course(scene: Scene, seconds: float, axis: Any, joints: str, precision: str) -> Course:
     """With an axis, what counts is the angle between the two bodies' axes; without one, the whole angle."""
-    found, kind = [], Params(runtime="inline", workers=1, joints=joints, precision=precision)
+    found, kind = [], Params(runtime="inline", workers=1, substeps=Substeps(joints=joints), precision=precision)
     with Simulation(scene, kind) as simulation:
         for _ in range(round(seconds / scene.timestep)):
             simulation.step()
@@ -155,7 +155,9 @@ def twisted(timestep: float, count: int, seed: int) -> Scene:
 @pytest.mark.parametrize("seed", range(1))
 def test_a_row_of_welded_bodies_straightens(seed: int, joints: str, timestep: float, precision: str) -> None:
     scene = twisted(timestep, 6, seed)
-    with Simulation(scene, Params(runtime="inline", workers=1, joints=joints, precision=precision)) as simulation:
+    with Simulation(
+        scene, Params(runtime="inline", workers=1, substeps=Substeps(joints=joints), precision=precision)
+    ) as simulation:
         for _ in range(600):
             simulation.step()
             assert np.abs(simulation.states[:, 7:]).max() < (5.0 if joints == "direct" else 150.0)

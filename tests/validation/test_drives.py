@@ -45,7 +45,7 @@ ways = pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values(
 def run(scene: Scene, steps: int, **params: Any) -> np.ndarray:
     """States after every step."""
     given = {"workers": 1, "runtime": "inline", "substeps": SUBSTEPS, **params}
-    with Simulation(scene, Params(**given)) as simulation:
+    with Simulation(scene, Params.from_options(**given)) as simulation:
         return np.array([frame.states for frame in simulation.frames(steps)])
 
 

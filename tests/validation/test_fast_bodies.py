@@ -51,7 +51,7 @@ def direction(angle: float) -> np.ndarray:
 
 def end_of(scene: Scene, seconds: float, **params: Any) -> Simulation:
     """The scene after a time, its simulation closed but for what it knows."""
-    simulation = Simulation(scene, Params(runtime="inline", **params))
+    simulation = Simulation(scene, Params.from_options(runtime="inline", **params))
     simulation.step(int(np.ceil(seconds / scene.timestep)))
     return simulation
 
@@ -238,10 +238,10 @@ def test_processes_compute_the_same(params: dict[str, Any]) -> None:
         scene.add_body(Sphere(0.1), (-3.0 - k, 0, 1.0), linear_velocity=(200.0, 0, 0), mass=10.0, labels=1)
     hashes = []
     for runtime in ("inline", "process"):
-        with Simulation(scene, Params(runtime=runtime, **params)) as simulation:
+        with Simulation(scene, Params.from_options(runtime=runtime, **params)) as simulation:
             simulation.step(6)
             hashes.append(simulation.state_hash)
-    with Simulation(scene, Params(runtime="inline", **params)) as simulation:
+    with Simulation(scene, Params.from_options(runtime="inline", **params)) as simulation:
         for _ in range(6):
             simulation.step()
         hashes.append(simulation.state_hash)

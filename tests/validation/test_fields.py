@@ -40,7 +40,7 @@ def ball(*fields: Any, gravity: Any = FREE, mass: float = 1.0, **options: Any) -
 
 def states_of(scene: Scene, seconds: float, every: int = 1, **params: Any) -> np.ndarray:
     """States of the first body, step by step."""
-    with Simulation(scene, Params(runtime="inline", precision="float64", **params)) as simulation:
+    with Simulation(scene, Params.from_options(runtime="inline", precision="float64", **params)) as simulation:
         return np.array([frame.states[0] for frame in simulation.frames(round(seconds / TIMESTEP), every)])
 
 

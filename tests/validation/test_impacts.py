@@ -128,7 +128,9 @@ def test_a_cradle_passes_the_speed_to_its_last_ball(timestep: float, precision: 
     speeds = [(1.0 if k == 0 else 0.0, 0.0, 0.0) for k in range(5)]
     scene.add_bodies(Sphere(0.1), places, linear_velocities=speeds, material=Material(friction=0.0, restitution=1.0))
     params = {"partition": np.arange(5) % workers, "repartition": 0, "coupling": "tight"} if workers > 1 else {}
-    with Simulation(scene, Params.of(workers=workers, runtime="inline", precision=precision, **params)) as simulation:
+    with Simulation(
+        scene, Params.from_options(workers=workers, runtime="inline", precision=precision, **params)
+    ) as simulation:
         simulation.step(int(0.6 / timestep))
         assert simulation.states[:, 7] == pytest.approx([0, 0, 0, 0, 1], abs=1e-4)
 
@@ -194,7 +196,7 @@ def test_workers_bounce_as_one() -> None:
         scene.add_bodies(Sphere(0.1), places, linear_velocities=speeds, material=material)
         params = {"partition": np.arange(50) % workers, "repartition": 0, "coupling": "tight"} if workers > 1 else {}
         with Simulation(
-            scene, Params.of(workers=workers, runtime="inline", precision="float64", **params)
+            scene, Params.from_options(workers=workers, runtime="inline", precision="float64", **params)
         ) as simulation:
             simulation.step(40)
             ends.append((simulation.states[:, :3].copy(), energy(scene, simulation.states)))

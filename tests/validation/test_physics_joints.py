@@ -139,7 +139,7 @@ def test_a_swinging_chain_gains_no_energy(given: dict[str, Any]) -> None:
     scene.add_bodies(Capsule(0.02, link - 0.04), places, linear_velocities=speeds, mass=1.0, inertia=inertia)
     scene.add_joints(Ball(), range(29), range(1, 30), [(0.0, 0.0, -link * (k + 1)) for k in range(29)])
     scene.add_joint(Ball(), 0, WORLD, (0.0, 0.0, 0.0))
-    engine = make_engine(scene, Params(precision="float64", **given))
+    engine = make_engine(scene, Params.from_options(precision="float64", **given))
     engine.activate(np.arange(30), scene.states)
 
     def energy() -> float:

@@ -20,7 +20,7 @@ from lapjoint import (
 )
 from lapjoint.arrays import rotation as rot
 from lapjoint.measures import angular_momentum, kinetic_energy
-from lapjoint.params import Params
+from lapjoint.params import Params, Substeps
 from substep_support import PRECISIONS, WEIGHTLESS, started, top_speed
 
 every_precision = pytest.mark.parametrize("precision", PRECISIONS)
@@ -233,7 +233,7 @@ def test_a_shelf_of_a_kilogram_a_part_that_is_welded_to_the_world_bears_a_tower(
         scene.add_body(Box((0.5, 1.0, 0.2)), (0.5 * k, 0, 1), mass=1.0)
         scene.add_joint(Fixed(), k, k - 1 if k else WORLD, (0.5 * k - 0.25, 0, 1))
     boxes = [scene.add_body(Box((0.4, 0.5, 0.5)), (0.5 * (parts - 1), 0, 1.35 + 0.5 * k), mass=mass) for k in range(4)]
-    with Simulation(scene, Params(workers=workers, runtime="inline", joints="direct")) as simulation:
+    with Simulation(scene, Params(workers=workers, runtime="inline", substeps=Substeps(joints="direct"))) as simulation:
         simulation.step(2 * rate)
         for _ in range(10):
             simulation.step(rate // 10)

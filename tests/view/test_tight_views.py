@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from lapjoint import LapjointError, Params, Recording, RecordingWriter, Scene, Simulation, scenes
+from lapjoint import LapjointError, Params, Recording, RecordingWriter, Scene, Simulation, Substeps, scenes
 from lapjoint.cli import app
 from lapjoint.run import run
 from lapjoint.studies.compare import compare
@@ -35,7 +35,7 @@ STEPS = 12
 
 def record(path: Path, scene: Scene, **params: Any) -> Recording:
     given = {"workers": 2, "runtime": "inline", "joints": "swept", **params}
-    with Simulation(scene, Params(**given)) as simulation:
+    with Simulation(scene, Params.from_options(**given)) as simulation:
         run(simulation, STEPS, record=path, record_every=3, record_contacts=True)
     return Recording(path)
 
@@ -193,7 +193,7 @@ def test_playback_tells_exchanges_and_residual(
 
 
 def test_a_live_view_tells_exchanges_and_residual() -> None:
-    params = Params(workers=2, coupling="tight", runtime="inline", joints="swept")
+    params = Params(workers=2, coupling="tight", runtime="inline", substeps=Substeps(joints="swept"))
     with live_view(scenes.build("chain"), params) as view:
         view.steering.speed = None
         seen: list[int] = []

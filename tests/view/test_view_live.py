@@ -184,7 +184,7 @@ def test_a_restart_is_bit_for_bit_a_new_simulation_and_keeps_the_settings() -> N
         again = threading.Event()
         steering.restart(again.set)
         assert again.wait(LIMIT_S)
-        assert simulation.params.iterations == 7
+        assert simulation.params.sequential.iterations == 7
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ def _machines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def simulate(name: str, **more: Any) -> Simulation:
     params: dict[str, Any] = {"workers": 3, "validate": True, "timestep": 0.01}
-    return Simulation(scenes.build(name, SIZES[name]), Params(**{**params, **more}))
+    return Simulation(scenes.build(name, SIZES[name]), Params.from_options(**{**params, **more}))
 
 
 def runtime_of(simulation: Simulation) -> MachinesRuntime:
@@ -84,7 +84,7 @@ def test_what_is_asked_is_answered_as_on_one_machine(monkeypatch: pytest.MonkeyP
             scene = scenes.build("bowl", 120)
             scene.add_sensor(Box((2, 2, 2)), (0, 0, 1))
             answers: list[Any] = []
-            with Simulation(scene, Params(workers=3, **kind, **params)) as simulation:  # type: ignore[arg-type]
+            with Simulation(scene, Params.from_options(workers=3, **kind, **params)) as simulation:
                 for turn in range(3):
                     if turn == 1:
                         simulation.add_bodies(Sphere(0.2), [(0, 0, 3), (1, 0, 3.5)])

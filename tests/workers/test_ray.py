@@ -18,6 +18,7 @@ import pytest
 from lapjoint import (
     Checkpoint,
     CheckpointWriter,
+    Failures,
     LapjointError,
     Params,
     Plane,
@@ -50,7 +51,7 @@ def runtime(cluster: None) -> Iterator[object]:
     scene = Scene("balls", iterations=10)
     scene.add_static(Plane())
     scene.add_bodies(Sphere(0.5), [[0, 0, 5], [3, 0, 5], [6, 0, 5], [9, 0, 0.499]], linear_velocities=[1.0, 0, 0])
-    made = make_runtime(scene, Params(runtime="ray", hang_limit=6.0).resolved(scene), 3)
+    made = make_runtime(scene, Params(runtime="ray", failures=Failures(hang_limit=6.0)).resolved(scene), 3)
     made.states[:] = scene.states
     yield made
     made.close()
@@ -83,7 +84,7 @@ def test_the_same_bits_as_in_one_process(cluster: None) -> None:
         found = []
         for kind in ("inline", "ray"):
             growth = {"growth_depth": 1} if coupling == "blend" else {}
-            params = Params(workers=3, runtime=kind, timestep=0.005, coupling=coupling, **growth)
+            params = Params.from_options(workers=3, runtime=kind, timestep=0.005, coupling=coupling, **growth)
             with Simulation(scenes.build("bridge", 106), params) as simulation:
                 simulation.step(20)
                 found.append(simulation.state_hash)

@@ -88,7 +88,7 @@ from lapjoint.workers.runtimes import ray_cluster
 {FEED}
 tight.MOST_INTERFACE = 1000  # so that messages have to have more room, too
 for case in json.loads(sys.argv[1]):
-    params = Params(runtime="ray", address="{ADDRESS}", **case["params"])
+    params = Params.from_options(runtime="ray", address="{ADDRESS}", **case["params"])
     with Simulation(scenes.build(case["scene"], case["size"]), params) as simulation:
         counts = []
         if case["feeds"]:
@@ -136,7 +136,7 @@ def test_the_same_bits_as_on_one_machine(nodes: TwoNodes) -> None:
     exec(FEED, feed)
     for one in cases:
         here = {**one["params"], "runtime": "inline"}
-        with Simulation(scenes.build(one["scene"], one["size"]), Params(**here)) as simulation:
+        with Simulation(scenes.build(one["scene"], one["size"]), Params.from_options(**here)) as simulation:
             if one["feeds"]:
                 simulation.on_step(feed["feed"])
             simulation.step(one["steps"])
@@ -165,8 +165,9 @@ def test_a_slower_node_has_fewer_bodies(nodes: TwoNodes) -> None:
 
 BLENDED = f"""
 import json, sys
-from lapjoint import Params, Simulation, scenes
-params = Params(workers=2, runtime="ray", address="{ADDRESS}", hang_limit=8.0, coupling="blend")
+from lapjoint import Failures, Params, Simulation, scenes
+failures = Failures(hang_limit=8.0)
+params = Params(workers=2, runtime="ray", address="{ADDRESS}", failures=failures, coupling="blend")
 with Simulation(scenes.build("bowl", 120), params) as simulation:
     simulation.step(20)
     print("between steps", flush=True)
@@ -183,7 +184,7 @@ TIGHT_PARAMS: dict[str, Any] = {"workers": 3, "timestep": 0.005, "coupling": "ti
 TIGHT = f"""
 import json, sys
 from lapjoint import Params, Simulation, scenes
-params = Params(runtime="ray", address="{ADDRESS}", hang_limit=8.0, **json.loads(sys.argv[1]))
+params = Params.from_options(runtime="ray", address="{ADDRESS}", hang_limit=8.0, **json.loads(sys.argv[1]))
 with Simulation(scenes.build("bridge", 106), params) as simulation:
     simulation.step(25)
     found = {{
@@ -214,7 +215,7 @@ with Simulation(scenes.build("bridge", 106), params) as simulation:
 def test_runs_go_on_without_a_node_that_is_lost(nodes: TwoNodes) -> None:
     """Its workers are replaced on the node that is left: in a blended run between two steps, in a tightly coupled one
     in the middle of a step."""
-    with Simulation(scenes.build("bridge", 106), Params(runtime="inline", **TIGHT_PARAMS)) as simulation:
+    with Simulation(scenes.build("bridge", 106), Params.from_options(runtime="inline", **TIGHT_PARAMS)) as simulation:
         simulation.step(25)
         wanted = simulation.state_hash
     with running(nodes, BLENDED) as blended, running(nodes, TIGHT, json.dumps(TIGHT_PARAMS)) as tight:

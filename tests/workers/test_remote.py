@@ -116,7 +116,7 @@ CASES = [
 
 def hashes(runtime: str, name: str, size: int, workers: int, steps: int, more: dict[str, Any]) -> list[str]:
     """Of the states at the end and, so that states are not asked for, of the contacts in between."""
-    params = Params(workers=workers, runtime=runtime, timestep=0.005, coupling="blend", **more)
+    params = Params.from_options(workers=workers, runtime=runtime, timestep=0.005, coupling="blend", **more)
     with Simulation(scenes.build(name, size), params) as simulation:
         found = []
         for _ in range(steps):

@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 import pytest
 
-from lapjoint import LapjointError, Params, Plane, Scene, Sphere, make_engine
+from lapjoint import Failures, LapjointError, Params, Plane, Scene, Sphere, make_engine
 from lapjoint.errors import WorkerError
 from lapjoint.workers.messages import StepCommand, StepReply, StepTimes, WorkerFailure
 from lapjoint.workers.runtimes import Runtime, answer_limits, make_runtime, runtime_names
@@ -388,7 +388,7 @@ def test_a_worker_that_is_told_to_end_is_named(start_processes: Start) -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_hangs_is_named_killed_and_replaced(scene: Scene) -> None:
-    runtime = make_runtime(scene, Params(runtime="process", hang_limit=3.0), 3)
+    runtime = make_runtime(scene, Params(runtime="process", failures=Failures(hang_limit=3.0)), 3)
     try:
         assert finish(lambda: runtime.step([StepCommand()] * 3)) is None
         pid = pid_of(runtime, 1)
@@ -439,7 +439,7 @@ def test_a_worker_that_is_stopped_while_it_starts(scene: Scene, monkeypatch: pyt
     monkeypatch.setattr(Child, "__init__", stopped)
     before = set(children())
     with pytest.raises(WorkerError, match=r"worker 1 .*has not answered within 1 s and was killed"):
-        make_runtime(scene, Params(runtime="process", hang_limit=0.05), 2)
+        make_runtime(scene, Params(runtime="process", failures=Failures(hang_limit=0.05)), 2)
     assert poll(lambda: set(children()) <= before, 20.0)
 
 

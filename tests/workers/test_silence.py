@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from host_support import MachinesRuntime
-from lapjoint import Params, Simulation, scenes, waits
+from lapjoint import Failures, Params, Simulation, scenes, waits
 from lapjoint.workers.messages import Command, StepReply, StepTimes
 from lapjoint.workers.runtimes import fleet
 from lapjoint.workers.runtimes.answer_limits import AnswerLimits
@@ -168,7 +168,7 @@ def test_a_worker_that_was_paused_with_the_program_goes_on(
     clock, hashes = JumpingClock(), []
     monkeypatch.setattr(waits, "monotonic", clock.now)
     for is_paused in (False, True):
-        params = Params(workers=2, runtime=runtime, coupling=coupling, hang_limit=30.0)
+        params = Params(workers=2, runtime=runtime, coupling=coupling, failures=Failures(hang_limit=30.0))
         with Simulation(scenes.build("bowl", 20), params) as simulation:
             simulation.step(2)
             if is_paused:
@@ -182,10 +182,10 @@ def test_a_worker_that_was_paused_with_the_program_goes_on(
 
 PAUSED = """
     import sys
-    from lapjoint import Params, Simulation, scenes
+    from lapjoint import Failures, Params, Simulation, scenes
     for coupling in ("blend", "tight"):
         for is_paused in (False, True):
-            params = Params(workers=2, runtime="process", coupling=coupling, hang_limit=1.5)
+            params = Params(workers=2, runtime="process", coupling=coupling, failures=Failures(hang_limit=1.5))
             with Simulation(scenes.build("bowl", 20), params) as simulation:
                 simulation.step(60)  # how slow the first step was is forgotten
                 if is_paused:

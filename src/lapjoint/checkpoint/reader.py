@@ -19,7 +19,7 @@ from ..simulation import OF_RUNTIME, Simulation
 from .check import check_description, check_parts
 from .layout import checkpoint_files, read_checkpoint
 
-FIXED = ("engine", "precision", "length_unit", "timestep", "coupling", "partition", "solver")
+FIXED = ("engine", "precision", "units", "timestep", "coupling", "partition", "solver")
 """Parameters that cannot change from one step to the next."""
 
 
@@ -52,7 +52,7 @@ class Checkpoint:
             raise LapjointError(f"{error}; the one before it is {older[-1]}") from None
         try:
             self._parts = unflatten(self._arrays, description["parts"])
-            self.params = Params.of(**description["params"])
+            self.params = Params.from_options(**description["params"])
             self.step_count: int = description["step_count"]
             self._began_with: list[int] = description["began_with"]
             self.end: int | None = description["end"]
@@ -75,14 +75,13 @@ class Checkpoint:
     def resume(self, *, functions: Mapping[str, FieldFunction] | None = None, **changed: Any) -> Simulation:
         """The simulation, to go on. With as many workers, wherever they live, it goes on bit for bit as if it had never
         stopped; with another number the scene is repartitioned. `functions` are those of fields, by name, which a file
-        has not. `changed` are other parameters than those it had."""
+        has not. `changed` are other parameters than those it had, as Params has them: of a class in it all change."""
         for name in changed:
             if name in FIXED:
                 raise LapjointError(f"{name} cannot change when a run goes on, it stays {getattr(self.params, name)!r}")
-        kept = vars(self.params)
         if changed.get("runtime", self.params.runtime) != self.params.runtime:
-            kept = {name: value for name, value in kept.items() if name not in OF_RUNTIME}
-        params = Params.of(**{**kept, **changed})
+            changed = dict.fromkeys(OF_RUNTIME) | changed
+        params = replace(self.params, **changed)
         self.params.check_worker_count(params.workers)
         self._warn_of_other_versions()
         scene = self.scene()

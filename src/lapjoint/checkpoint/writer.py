@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +104,7 @@ class CheckpointWriter:
             "parts": parts,
             "step_count": simulation.step_count,
             "began_with": simulation.scene.began_with,
-            "params": asdict(simulation.params),
+            "params": simulation.params.options(),
             "end": self._end,
             "every": self._every,
             "keep": self._keep,

@@ -134,7 +134,7 @@ def bench(
         several = "engines" if len(engines) > 1 else "couplings"
         raise LapjointError(f"--peer is given with several {several}, expected one {several[:-1]} beside peers")
     for params, one in product(every, built):
-        given.solver(replace(params, iterations=iterations[0]) if iterations else params, one)
+        given.solver(params.with_options(iterations=iterations[0]) if iterations else params, one)
     with given.naming_options():
         plans = [BenchPlan(built, workers, params, iterations, steps, repetitions, warmup) for params in every]
         if len({plan.has_substeps for plan in plans}) > 1:  # side by side, with the solver that all of them have

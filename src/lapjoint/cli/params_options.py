@@ -22,13 +22,12 @@ from ..errors import LapjointError
 from ..params import Params
 from ..params.coupling_choice import CouplingChoice, mismatch
 from ..params.engine_choice import EngineChoice
-from ..params.options import Field, fields_of, help_of
-from ..params.params import others
+from ..params.options import Field
+from ..params.params import FIELDS, others
 from ..params.solver_choice import SolverChoice
 from ..params.solver_choice import mismatch as solver_mismatch
 from ..scene import Scene
 
-FIELDS = {one.name: one for one in fields_of(Params)}
 METAVARS = {
     "workers": "N|N..M",
     "address": "HOST:PORT",
@@ -78,7 +77,7 @@ class Given:
         """Params of what was typed. A message about an option that belongs to another coupling speaks of options."""
         self.check_coupling(CouplingChoice(more.get("coupling", self.values.get("coupling", "auto")), None))
         with self.naming_options():
-            return Params(**{**self.values, **more})
+            return Params.from_options(**{**self.values, **more})
 
     def check_coupling(self, choice: CouplingChoice) -> None:
         """Refuse what was typed and the coupling has no use for, also where it is the default."""
@@ -103,8 +102,9 @@ class Given:
         choice = params.solver_choice(scene)
         if choice.solver in ("substeps", "sequential"):
             for name in self.values:
-                if FIELDS[name].solver not in (None, choice.solver):
-                    raise LapjointError(self.in_options(solver_mismatch(name, choice, str(FIELDS[name].solver))))
+                of = FIELDS[name].part
+                if of in ("substeps", "sequential") and of != choice.solver:
+                    raise LapjointError(self.in_options(solver_mismatch(name, choice, of)))
         is_own = set(EngineChoice.parse(params.engine).names) != {"bullet"}  # what sequential stands for there
         reason = None if choice.reason is None or is_own else self.in_options(choice.reason)
         return SolverChoice(choice.solver, reason)
@@ -184,7 +184,7 @@ def _parameter(one: Field, change: Change) -> inspect.Parameter:
     elif one.type is bool:
         option = f"{option}/--no-{option[2:]}" if one.default else option
     default = AUTO if change.is_auto else change.default or one.default_text
-    text = Given({}).in_options(change.help or help_of(Params, one.name))
+    text = Given({}).in_options(change.help or one.summary)
     info = typer.Option(
         option,
         metavar=metavar or None,

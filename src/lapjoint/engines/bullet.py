@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..algorithms.field_forces import BUOYANCY, FieldShapes, ahead_share, function_forces
 from ..arrays.checks import as_rows
 from ..errors import LapjointError, NotFiniteError
-from ..params import Params
+from ..params import Params, Sleep
 from ..scene import (
     Box,
     Capsule,
@@ -82,7 +81,7 @@ class BulletEngine:
         check_built(params.precision)
         if params.solver == "substeps":
             check_springs(scene, params)
-            check_bonds_are_direct(scene, params.joints)
+            check_bonds_are_direct(scene, params.substeps.joints)
         else:
             BulletEngine._check_without_substeps(scene, params)
         if params.sleep and params.coupling == "blend" and max(params.workers, params.max_workers or 0) > 1:
@@ -107,7 +106,7 @@ class BulletEngine:
     def __init__(self, scene: Scene, params: Params) -> None:
         params = params.resolved(scene)
         assert params.timestep is not None
-        assert params.iterations is not None
+        assert params.sequential.iterations is not None
         self.scene = scene
         self.params = params
         self._native = load_bullet(params.precision)
@@ -199,7 +198,7 @@ class BulletEngine:
         ids = self.active_ids
         states = self.get_states(ids)
         if self.params.solver == "substeps":
-            states[:, :3] += ahead_share(self.params.substeps) * self._timestep * states[:, 7:10]
+            states[:, :3] += ahead_share(self.params.substeps.count) * self._timestep * states[:, 7:10]
         found = function_forces(self._fields, ids, states, step * self._timestep)
         if found is not None and len(ids):
             self.add_forces(ids, found[:, :3], found[:, 3:])
@@ -214,29 +213,30 @@ class BulletEngine:
 
     def _settings(self) -> compiled.WorldSettings:
         params, settings = self.params, self._native.WorldSettings()
-        assert params.length_unit is not None
-        assert params.iterations is not None
-        settings.length_unit = params.length_unit
-        assert params.mass_unit is not None
-        settings.mass_unit = params.mass_unit
+        assert params.units.length is not None
+        assert params.sequential.iterations is not None
+        settings.length_unit = params.units.length
+        assert params.units.mass is not None
+        settings.mass_unit = params.units.mass
         settings.gravity = self.scene.gravity.tolist()
         settings.solver = params.solver
-        settings.solver_rows = params.solver_rows
-        settings.substeps = params.substeps
-        settings.tolerance = params.tolerance
-        settings.max_substeps = params.max_substeps
-        settings.joints = params.joints
-        settings.iterations = params.iterations
-        settings.joint_erp = params.joint_erp
-        settings.contact_erp = params.contact_erp
-        settings.split_impulse = params.split_impulse
-        settings.sleep = params.sleep
-        settings.sleep_speed, settings.sleep_spin = params.sleep_speed, params.sleep_spin
-        settings.sleep_steps = round(min(max(1, params.sleep_after / self._timestep), MOST_STEPS))
+        settings.solver_rows = params.sequential.solver_rows
+        settings.substeps = params.substeps.count
+        settings.tolerance = params.substeps.tolerance
+        settings.max_substeps = params.substeps.max_count
+        settings.joints = params.substeps.joints
+        settings.iterations = params.sequential.iterations
+        settings.joint_erp = params.sequential.joint_erp
+        settings.contact_erp = params.sequential.contact_erp
+        settings.split_impulse = params.sequential.split_impulse
+        if isinstance(params.sleep, Sleep):
+            settings.sleep = True
+            settings.sleep_speed, settings.sleep_spin = params.sleep.speed, params.sleep.spin
+            settings.sleep_steps = round(min(max(1, params.sleep.after / self._timestep), MOST_STEPS))
         settings.exact_shapes = params.solver == "substeps"
         settings.timestep = self._timestep
         settings.keep_forces = params.keep_forces
-        settings.finds_surges = params.on_surge != "ignore"
+        settings.finds_surges = params.failures.on_surge != "ignore"
         settings.slide_speed = params.slide_speed or np.inf
         settings.has_neighbours = params.coupling == "tight" and params.solver == "substeps"
         return settings
@@ -348,7 +348,7 @@ class BulletEngine:
         if changes.forgets_contacts:
             self._world.clear_contacts()
         if changes.iterations is not None:
-            self.params = replace(self.params, iterations=changes.iterations)  # refuses what is no count
+            self.params = self.params.with_options(iterations=changes.iterations)  # refuses what is no count
             self._world.set_iterations(changes.iterations)
 
     def report(self) -> StepReport:
@@ -593,7 +593,7 @@ class BulletEngine:
         ids = self.active_ids
         states = self.get_states(ids).astype(self.params.precision)
         with np.errstate(all="ignore"):  # as the native world does: their squares must be numbers
-            also = ids[~np.isfinite(np.square(states / self.params.length_unit).sum(axis=1))]
+            also = ids[~np.isfinite(np.square(states / self.params.units.length).sum(axis=1))]
         bodies = np.union1d(also, [first, *self._world.lost_bodies()]).astype(int)
         return NotFiniteError(f"{body_titles(self.scene, bodies)}: not finite after the step", bodies)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,10 +33,10 @@ class CheckedEngine(ABC):
     def __init__(self, scene: Scene, params: Params) -> None:
         params = params.resolved(scene)
         assert params.timestep is not None
-        assert params.length_unit is not None
+        assert params.units.length is not None
         self.scene = scene
         self.params = params
-        self.timestep, self.length_unit = params.timestep, params.length_unit
+        self.timestep, self.length_unit = params.timestep, params.units.length
         self._is_active = np.zeros(scene.body_count, bool)
         self._is_live = np.zeros(scene.joint_count, bool)
         self._active: Ids | None = None
@@ -257,7 +256,7 @@ class CheckedEngine(ABC):
             self._read(self.active_ids)
             self.forget()
         if changes.iterations is not None:
-            self.params = replace(self.params, iterations=changes.iterations)  # refuses what is no count
+            self.params = self.params.with_options(iterations=changes.iterations)  # refuses what is no count
             self.apply_iterations(changes.iterations)
 
     def report(self) -> StepReport:

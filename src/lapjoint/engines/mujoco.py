@@ -51,10 +51,10 @@ class MujocoEngine(CheckedEngine):
         super().__init__(scene, params)
         self._mujoco: Any = import_module("mujoco")
         mapping = MujocoMapping(self._mujoco, scene, CONTACT_MARGIN * self.length_unit)
-        assert params.iterations is not None
+        assert params.sequential.iterations is not None
         # Newton is exact in few iterations where joints make a few large problems, and slow on piles.
         solver = "Newton" if scene.joint_count else "CG"
-        self._model = mapping.compile(self.timestep, solver, params.iterations, stiff=True)
+        self._model = mapping.compile(self.timestep, solver, params.sequential.iterations, stiff=True)
         self._data = self._mujoco.MjData(self._model)
         self._owner = np.array(mapping.geom_owner, np.int32)
         self._constraint_joint = np.array(mapping.constraint_joint, np.int32)

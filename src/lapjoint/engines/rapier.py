@@ -20,7 +20,7 @@ from .rapier_states import StateReader
 from .support import ALL_SHAPES, FEATURES, OF_SUBSTEPS, Support
 
 SWEEPS = 5
-"""A substep of Rapier's costs about as much as so many sweeps of Bullet's: `Params.iterations` are sweeps."""
+"""A substep of Rapier's costs about as much as so many sweeps of Bullet's: `Sequential.iterations` are sweeps."""
 WARM_START = 0.85
 """Share of the last step's contact impulses that the solver starts from, as in Bullet."""
 
@@ -54,7 +54,7 @@ class RapierEngine(CheckedEngine):
     def __init__(self, scene: Scene, params: Params) -> None:
         super().__init__(scene, params)
         self._rapier: Any = import_module("rapier3d")
-        spring = spring_of(self._rapier, self.params.joint_erp, self.timestep)
+        spring = spring_of(self._rapier, self.params.sequential.joint_erp, self.timestep)
         self._mapping = RapierMapping(self._rapier, scene, spring)
         self._reader = StateReader(self._rapier)
         self._probe: RapierProbe | None = None
@@ -78,10 +78,10 @@ class RapierEngine(CheckedEngine):
         options.normalized_max_linear_velocity = 1e30
         options.warmstart_coefficient = WARM_START
         options.contact_recycling = False  # else depths are those of an earlier step
-        spring = spring_of(rapier, params.contact_erp, self.timestep)
+        spring = spring_of(rapier, params.sequential.contact_erp, self.timestep)
         options.contact_softness = options.static_contact_softness = spring
-        assert params.iterations is not None
-        self.apply_iterations(params.iterations)
+        assert params.sequential.iterations is not None
+        self.apply_iterations(params.sequential.iterations)
         self._bodies: dict[int, Any] = {}
         self._handles: dict[int, Any] = {}
         self._ground: Any = None

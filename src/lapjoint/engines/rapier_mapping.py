@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 UPRIGHT = rotation.from_axis_angle([1.0, 0.0, 0.0], np.array(np.pi / 2))
 """Turns its cylinders, cones and height fields, which stand along y."""
 SUBSTEPS = 10
-"""In which a constraint closes its share each (`Params.joint_erp`, `contact_erp`), as Bullet does once a step: 50
+"""In which a constraint closes its share each (`Sequential.joint_erp`, `contact_erp`), as Bullet does once a step: 50
 iterations, the default of a scene, are as many."""
 DAMPING_RATIO = 1000.0
 """Of constraints that are rigid, but for rounding in float32."""

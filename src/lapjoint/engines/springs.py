@@ -29,15 +29,15 @@ def check_springs(scene: Scene, params: Params) -> None:
     stiffness, damping = joints.spring_stiffness[joint, axis], joints.spring_damping[joint, axis]
     omega = np.sqrt(stiffness * response)
     swings = damping * response < 2 * omega
-    wrong = np.flatnonzero(swings & (omega * timestep > FASTEST * params.substeps))
+    wrong = np.flatnonzero(swings & (omega * timestep > FASTEST * params.substeps.count))
     if len(wrong) == 0:
         return
     i = int(wrong[0])
-    most = (FASTEST * params.substeps / timestep) ** 2 / response[i]
+    most = (FASTEST * params.substeps.count / timestep) ** 2 / response[i]
     least, damped = np.ceil(omega[i] * timestep / FASTEST), 2 * omega[i] / response[i]
     unit = "N/m" if axis[i] < 3 else "N m/rad"
     raise LapjointError(
         f"{joint_title(scene, int(joint[i]))} with a spring of {stiffness[i]:g} {unit} on axis {axis[i]}, which swings "
-        f"faster than {params.substeps} substeps of {timestep:g} s can show, expected at most {most:.3g} {unit}, or at "
-        f"least {least:.0f} substeps, or damping above {damped:.3g}"
+        f"faster than {params.substeps.count} substeps of {timestep:g} s can show, expected at most {most:.3g} {unit}, "
+        f"or at least {least:.0f} substeps, or damping above {damped:.3g}"
     )

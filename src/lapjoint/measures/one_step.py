@@ -33,7 +33,7 @@ class OneStep:
         self._bodies = np.empty(0, np.int32)
         self._known: tuple[object, ...] = ()  # of the scene, as the engine has it
         self._engine = make_worker_engine(simulation.scene, simulation.params)
-        self._iterations = simulation.params.iterations
+        self._iterations = simulation.params.sequential.iterations
         self._start: Array | None = None
         self._forces: dict[int, Array] = {}
         self._motions = simulation.motions
@@ -69,7 +69,7 @@ class OneStep:
 
     def _take_step(self, simulation: Simulation, start: Array) -> Array:
         engine, bodies = self._engine, self._bodies
-        iterations = simulation.params.iterations
+        iterations = simulation.params.sequential.iterations
         changes, features = Changes(step_count=simulation.step_count - 1), engine.supports.features
         if iterations is not None and iterations != self._iterations:
             changes.iterations = self._iterations = iterations

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from .blend import Blend
+from .failures import Failures
 from .params import Params
+from .sequential import Sequential
+from .sleep import Sleep
+from .substeps import Substeps
+from .units import Units
 
-__all__ = ["Params"]
+__all__ = ["Blend", "Failures", "Params", "Sequential", "Sleep", "Substeps", "Units"]

@@ -1,9 +1,9 @@
 """What a field of Params has besides its name, type, default and docstring, written into its annotation:
 
->>> linger: Annotated[int, COUPLING, Of("blend"), Count(0, 1000)] = 20
+>>> linger: Annotated[int, Count(0, 1000)] = 20
 
-The group it is listed in, the coupling it belongs to, and the values it may have. The command line, the checks in
-`Params.__post_init__` and the documentation all read it from there (see options.py).
+The values it may have and, in Params itself, the group it is listed in; a class in Params is a group. The command
+line, the checks and the documentation all read it from there (see options.py).
 """
 
 from __future__ import annotations
@@ -27,24 +27,21 @@ class Group:
 SIMULATED = Group("What is simulated")
 WORKERS = Group("Workers")
 COUPLING = Group("Coupling")
+BLEND = Group("Blend coupling")
 SOLVER = Group("Solver")
+SUBSTEPS = Group("Substep solver")
+SEQUENTIAL = Group("Sequential solver")
+SLEEP = Group("Sleep")
 FAILURES = Group("Failures")
 OUTPUT = Group("Output")
-GROUPS = (SIMULATED, WORKERS, COUPLING, SOLVER, FAILURES, OUTPUT)
+GROUPS = (SIMULATED, WORKERS, COUPLING, BLEND, SOLVER, SUBSTEPS, SEQUENTIAL, SLEEP, FAILURES, OUTPUT)
 
 
 @dataclass(frozen=True)
-class Of:
-    """The coupling that a field belongs to: any other has no use for it."""
+class Named:
+    """The name of a field's option, where the field's own would not say enough outside its class."""
 
-    coupling: str
-
-
-@dataclass(frozen=True)
-class OfSolver:
-    """The solver that a field belongs to: any other has no use for it."""
-
-    solver: str
+    name: str
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""The fields of Params as the command line, the checks and the documentation see them: read once, from the class."""
+"""The fields of Params and of the classes in it as options, in one list: as the command line, files, the checks and the
+documentation see them. Read once, from the classes."""
 
 from __future__ import annotations
 
@@ -7,27 +8,32 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from .fields import RULES, Group, InPythonOnly, Of, OfSolver, OneOf, Rule, Unset
+from .fields import RULES, Group, InPythonOnly, Named, OneOf, Rule, Unset
+
+PLAIN = (int, float, bool, str)
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of Params."""
+    """A field with a plain value, of Params or of a class in it."""
 
     name: str
+    """Of its option: no two fields have the same."""
+    owner: type
+    """The class that has it."""
+    attribute: str
+    """Its name there."""
+    part: str | None
+    """The field of Params that has the owner; None for a field of Params itself."""
     type: Any
     """int, float, bool or str; without None."""
     default: Any
     group: Group
     rule: Rule | None
-    coupling: str | None
-    """The coupling it belongs to, if not to all."""
-    solver: str | None
-    """The solver it belongs to, if not to all."""
     unset: str | None
     """What None stands for, where it is the default."""
     has_option: bool
@@ -46,27 +52,55 @@ class Field:
             return self.unset
         return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
 
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the text below it, on one line."""
+        return " ".join(docstrings_of(self.owner)[self.attribute].split("\n\n")[0].split())
+
+    @property
+    def in_python(self) -> str:
+        """How it is written: `workers`, `blend.linger`."""
+        return self.attribute if self.part is None else f"{self.part}.{self.attribute}"
+
 
 @functools.cache
 def fields_of(cls: type) -> tuple[Field, ...]:
-    """The fields of a dataclass that is annotated as in fields.py."""
+    """The plain fields of a dataclass that is annotated as in fields.py, those of a class in it where its field is."""
+    return tuple(_fields_of(cls, None))
+
+
+def _fields_of(cls: Any, part: str | None) -> list[Field]:
+    found: list[Field] = []
     hints = get_type_hints(cls, include_extras=True)
-    return tuple(_field(one.name, hints[one.name], one.default) for one in fields(cls))
+    for one in fields(cls):
+        kinds, notes = _split(hints[one.name])
+        if any(kind in PLAIN for kind in kinds):
+            found.append(_field(cls, part, one.name, one.default, kinds, notes))
+        for owner in kinds:
+            if isinstance(owner, type) and is_dataclass(owner):
+                found += _fields_of(owner, one.name)
+    return found
 
 
-def _field(name: str, hint: Any, default: Any) -> Field:
-    if get_origin(hint) is not Annotated:
-        raise TypeError(f"{name}: expected Annotated[type, group, ...]")
-    base, *notes = get_args(hint)
+def _split(hint: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The types that an annotation allows, and what is noted there."""
+    base, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     kinds = get_args(base) if get_origin(base) in (Union, UnionType) else (base,)
+    return kinds, tuple(notes)
+
+
+def _field(
+    owner: type, part: str | None, attribute: str, default: Any, kinds: tuple[Any, ...], notes: tuple[Any, ...]
+) -> Field:
     return Field(
-        name,
-        next(kind for kind in kinds if kind in (int, float, bool, str)),
+        next((note.name for note in notes if isinstance(note, Named)), attribute),
+        owner,
+        attribute,
+        part,
+        next(kind for kind in kinds if kind in PLAIN),
         default,
-        next(note for note in notes if isinstance(note, Group)),
+        next((note for note in notes if isinstance(note, Group)), None) or owner.GROUP,  # type: ignore[attr-defined]
         next((note for note in notes if isinstance(note, RULES)), None),
-        next((note.coupling for note in notes if isinstance(note, Of)), None),
-        next((note.solver for note in notes if isinstance(note, OfSolver)), None),
         next((note.text for note in notes if isinstance(note, Unset)), None),
         not any(isinstance(note, InPythonOnly) for note in notes),
     )
@@ -84,8 +118,3 @@ def docstrings_of(cls: type) -> Mapping[str, str]:
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
             found[node.target.id] = inspect.cleandoc(str(after.value.value))
     return found
-
-
-def help_of(cls: type, name: str) -> str:
-    """The first paragraph of the text below a field, on one line."""
-    return " ".join(docstrings_of(cls)[name].split("\n\n")[0].split())

@@ -2,67 +2,55 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LapjointError, did_you_mean, shortened
+from ..errors import LapjointError, shortened
 from ..scene.scene import LONGEST_TIMESTEP, Scene
 from . import coupling_choice, solver_choice
+from .blend import Blend
+from .checked import check_values, unknown, with_named_keywords
 from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling
 from .engine_choice import PRECISIONS, EngineChoice
+from .failures import Failures
 from .fields import (
     COUPLING,
     FAILURES,
     SIMULATED,
+    SLEEP,
     SOLVER,
     WORKERS,
     Count,
     InPythonOnly,
-    NotNegative,
-    Of,
-    OfSolver,
     OneOf,
     Positive,
-    Share,
     Unset,
     ZeroOrAboveOne,
 )
-from .options import fields_of
+from .options import Field, fields_of
 from .partition_choice import PartitionLike, checked_partition
+from .sequential import Sequential
+from .sleep import Sleep
 from .solver_choice import AUTO, SolverChoice, choose_solver, is_uniform, parse_solvers, solvers_of_workers
-
-Class = TypeVar("Class", bound=type)
-
-
-def _with_named_keywords(cls: Class) -> Class:
-    """Class decorator of Params: a keyword that is no field raises a LapjointError, where Python has a TypeError."""
-    plain = cls.__init__  # type: ignore[misc]
-
-    @functools.wraps(plain)
-    def init(self: Any, *values: Any, **given: Any) -> None:
-        known = [field.name for field in fields(cls)]
-        for name in given:
-            if name not in known:
-                hint = did_you_mean(name, known)
-                raise LapjointError(f"no parameter named {name!r}{hint}; known parameters: {', '.join(known)}")
-        plain(self, *values, **given)
-
-    cls.__init__ = init  # type: ignore[misc]
-    return cls
+from .substeps import Substeps
+from .units import Units
 
 
-@_with_named_keywords
+@with_named_keywords
 @dataclass(frozen=True)
 class Params:
     """What a run is made of besides the scene. None means: the scene's.
 
-    Every field is an option of `lapjoint run`, unless it is marked InPythonOnly. The first paragraph below a field is
-    the help of its option; a field's name in backticks becomes the option's there.
+    What one coupling or solver alone has, and what belongs together, is in a class of its own:
+
+    >>> Params(workers=4, blend=Blend(growth_depth=3), failures=Failures(quarantine=True))
+
+    Every field, those of these classes included, is an option of `lapjoint run`, unless it is marked InPythonOnly. The
+    first paragraph below a field is the help of its option; an option's name in backticks gets its dashes there.
     """
 
     workers: Annotated[int, WORKERS, Count(1, 1024)] = 1
@@ -70,6 +58,9 @@ class Params:
 
     With one, the result is bit for bit that of the plain engine. The default of `lapjoint run` is auto: as many as pay
     on this machine, which trials of the first steps find (see docs/workers.md)."""
+    max_workers: Annotated[int | None, WORKERS, InPythonOnly(), Count(1, 1024)] = None
+    """With this, the number of workers follows the load, from `workers` to this (docs/failures.md). None: it stays. On
+    the command line: `--workers 2..16`."""
     runtime: Annotated[str, WORKERS] = "process"
     """Where workers live: process (their own processes), inline (all in this one), or ray (processes on many
     machines)."""
@@ -77,6 +68,27 @@ class Params:
     """host:port of a Ray cluster that this machine is part of, or auto, for `runtime` ray.
 
     None: one on this machine alone, started for this program."""
+    partition: Annotated[PartitionLike, WORKERS] = "auto"
+    """The first partition: auto, labels, metis, curve, boxes, equal, or a file with a worker for each body.
+
+    auto: labels if the scene has them, else metis, or curve (Hilbert's) beyond four million bodies. In Python also an
+    array: the worker of each body."""
+    detect: Annotated[str, WORKERS, OneOf("workers", "server")] = "workers"
+    """Who finds contacts: workers, or server (the paper's way, slower).
+
+    With workers each finds its own, and the server only those between workers. With server it finds all of them, which
+    takes a third of a step with few iterations."""
+    load: Annotated[str, WORKERS, OneOf("contacts", "bodies", "time")] = "contacts"
+    """What balancing evens out: contacts, bodies (the paper), or time (for machines of unequal speed; results differ
+    from run to run).
+
+    Contacts counts bodies, their joints and contacts. Time is the workers' measured CPU time: the one choice that gives
+    up reproducible results."""
+    repartition: Annotated[float, WORKERS, ZeroOrAboveOne()] = 1.05
+    """Largest load over mean load from which the scene is repartitioned; 0: never, as in the paper.
+
+    By METIS, for the scene as it is then; also when the overlap has become wide. Loads become more even, and many
+    bodies may migrate at once."""
     coupling: Annotated[str, COUPLING, OneOf("auto", *COUPLINGS)] = "auto"
     """How workers' results become one. blend, the paper's: one exchange a step, any engine, an error that falls with
     `growth_depth`. tight: workers solve the constraints between them together, within every substep, with the error of
@@ -84,53 +96,10 @@ class Params:
 
     Blend takes the weighted mean of bodies that several workers simulate. With tight coupling every body has one
     worker: nothing is simulated twice. `coupling_reason` is why auto takes blend."""
-    partition: Annotated[PartitionLike, WORKERS] = "auto"
-    """The first partition: auto, labels, metis, curve, boxes, equal, or a file with a worker for each body.
-
-    auto: labels if the scene has them, else metis, or curve (Hilbert's) beyond four million bodies. In Python also an
-    array: the worker of each body."""
-    growth_depth: Annotated[int | None, COUPLING, Of("blend"), Count(0, 1000), Unset("the scene's")] = None
-    """Blend: how many edges the overlap grows from an interface. More: smaller gaps there, slower.
-
-    Gamma of the paper. With more, more bodies are simulated twice."""
-    search_depth: Annotated[int | None, COUPLING, Of("blend"), Count(0, 1000), Unset("the scene's")] = None
-    """Blend: how many edges far weights search for a worker's own bodies.
-
-    Beta of the paper. It should be at least the width of the overlap."""
-    detect: Annotated[str, WORKERS, OneOf("workers", "server")] = "workers"
-    """Who finds contacts: workers, or server (the paper's way, slower).
-
-    With workers each finds its own, and the server only those between workers. With server it finds all of them, which
-    takes a third of a step with few iterations."""
-    balance: Annotated[str, COUPLING, Of("blend"), OneOf("pruned", "printed")] = "pruned"
-    """Blend: how bodies leave workers: pruned, or printed (the paper's text).
-
-    Printed can leave constraints without a worker."""
-    load: Annotated[str, WORKERS, OneOf("contacts", "bodies", "time")] = "contacts"
-    """What balancing evens out: contacts, bodies (the paper), or time (for machines of unequal speed; results differ
-    from run to run).
-
-    Contacts counts bodies, their joints and contacts. Time is the workers' measured CPU time: the one choice that gives
-    up reproducible results."""
-    linger: Annotated[int, COUPLING, Of("blend"), Count(0, 1000)] = 20
-    """Blend: steps for which a body that came back to a worker stays before it leaves again; 0 is the paper's.
-
-    A body that comes back to a worker within so many steps must be free to leave for as many before it does. This keeps
-    bodies from flickering between workers while nothing moves."""
-    repartition: Annotated[float, WORKERS, ZeroOrAboveOne()] = 1.05
-    """Largest load over mean load from which the scene is repartitioned; 0: never, as in the paper.
-
-    By METIS, for the scene as it is then; also when the overlap has become wide. Loads become more even, and many
-    bodies may migrate at once."""
-    weights: Annotated[str, COUPLING, Of("blend"), OneOf("depth", "computed")] = "depth"
-    """Blend: weights of workers: depth, or computed (Algorithm 5).
-
-    Depth equals Algorithm 5 between two workers that both have bodies of their own within the search depth, and does
-    not give a worker zero weight where an overlap covers all of its bodies."""
-    algorithms: Annotated[str, WORKERS, OneOf("native", "reference")] = "native"
-    """native, or reference: the readable Python, for study."""
-    validate: Annotated[bool, FAILURES] = False
-    """Check every invariant in every step."""
+    blend: Blend = Blend()
+    """Options that blend coupling alone has: its overlap and weights."""
+    timestep: Annotated[float | None, SIMULATED, Positive(LONGEST_TIMESTEP), Unset("the scene's")] = None
+    """Seconds per step. Smaller: smaller gaps and penetration, more steps."""
     engine: Annotated[str, SOLVER] = "bullet"
     """Physics engine (see `lapjoint engines`), with a precision as in bullet:float64, or one for each worker as in
     bullet,1=rapier."""
@@ -138,8 +107,6 @@ class Params:
     """float32, or float64: slower, less rounding.
 
     31 to 40% slower on the bowl, twice as slow on the net's hulls."""
-    timestep: Annotated[float | None, SIMULATED, Positive(LONGEST_TIMESTEP), Unset("the scene's")] = None
-    """Seconds per step. Smaller: smaller gaps and penetration, more steps."""
     solver: Annotated[str, SOLVER] = "auto"
     """substeps: a step in parts, each with two sweeps; sequential: the paper's, `iterations` sweeps of a whole step; or
     dantzig, a direct solver. One for each worker as in substeps,1=dantzig, or for a label as in
@@ -148,93 +115,40 @@ class Params:
 
     A direct solver is exact where masses differ a thousandfold, but the time grows with the third power of a group's
     contacts."""
-    substeps: Annotated[int, SOLVER, OfSolver("substeps"), Count(1, 1000)] = 4
-    """Substeps: parts of a step. Twice as many: a quarter of the penetration and of the gaps of swept joints, in twice
-    the time of the sweeps."""
-    tolerance: Annotated[float, SOLVER, OfSolver("substeps"), NotNegative()] = 0.0
-    """Substeps: metres of penetration that contacts may have after a step. Where one is deeper, the step is solved
-    again with twice as many substeps, until none is or there are `max_substeps`. 0: never.
-
-    Swept joints do not count, and stay as stiff as with `substeps`."""
-    max_substeps: Annotated[int, SOLVER, OfSolver("substeps"), Count(1, 1000)] = 64
-    """Substeps: the most that a step takes with a `tolerance`."""
-    joints: Annotated[str, SOLVER, OfSolver("substeps"), OneOf("auto", "direct", "swept")] = "auto"
-    """Substeps: direct solves whole structures of joints at once, without gaps; swept goes joint by joint. auto: direct
-    for structures where that is little work (chains, bridges), not for dense ones (wide grids). Pieces that are bonded
-    are always solved at once, and swept is refused for them."""
-    solver_rows: Annotated[int, SOLVER, InPythonOnly(), Count(1, 10_000)] = 300
-    """Direct solvers: the most rows with bounds (contacts, friction, limits) in one group of connected bodies.
-
-    Larger groups are swept, and counted in `fallback_count`."""
-    iterations: Annotated[int | None, SOLVER, OfSolver("sequential"), Count(1, 1_000_000), Unset("the scene's")] = None
-    """Sequential: sweeps of the solver per step. More: smaller residual, joint gap and penetration, slower."""
-    length_unit: Annotated[float | None, SOLVER, InPythonOnly(), Positive()] = None
-    """Metres per length unit of the engine. None: a power of two near the scene's typical body size, because Bullet's
-    margins (0.02 and 0.04) are absolute: bodies much smaller than the unit are slow, much larger ones are stiff."""
-    mass_unit: Annotated[float | None, SOLVER, InPythonOnly(), Positive()] = None
-    """Kilograms per mass unit of the engine. None: a power of two near the scene's typical body mass, because Bullet's
-    thresholds for masses are absolute too: it takes very heavy bodies for static ones."""
-    joint_erp: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.2
-    """Sequential: share of a joint's gap that one step tries to close, 0 to 1. More: smaller gaps, more jerk."""
-    contact_erp: Annotated[float, SOLVER, OfSolver("sequential"), InPythonOnly(), Share()] = 0.05
-    """Sequential: share of a penetration that one step tries to resolve, 0 to 1. More: less sinking, more shaking. The
-    default suits timesteps of a few milliseconds: at 0.2 the standing building moves eight times as much."""
-    split_impulse: Annotated[bool, SOLVER, OfSolver("sequential"), InPythonOnly()] = True
-    """Sequential: resolve deep penetration by moving bodies without giving them velocity."""
-    sleep: Annotated[bool, SOLVER] = False
+    substeps: Substeps = Substeps()
+    """Options that the substep solver alone has, the default: how many, how exact, and how joints are solved."""
+    sequential: Sequential = Sequential()
+    """Options of the sequential solver and of direct ones: iterations and how errors are corrected."""
+    units: Units = Units()
+    """What the engine calculates in."""
+    sleep: Annotated[bool | Sleep, SLEEP] = False
     """Leave bodies at rest alone until something wakes them.
 
-    They cost no time then. Results are as reproducible as without it, but not the same (docs/sleep.md)."""
-    sleep_after: Annotated[float, SOLVER, InPythonOnly(), Positive()] = 0.5
-    """With sleep: seconds for which all bodies of an island, which contacts and joints connect, must be still."""
-    sleep_speed: Annotated[float, SOLVER, InPythonOnly(), Positive()] = 0.02
-    """With sleep: the speed below which a body is still, in length units a second; one is about the size of a body."""
-    sleep_spin: Annotated[float, SOLVER, InPythonOnly(), Positive()] = 0.1
-    """With sleep: the same for the angular velocity [rad/s]."""
+    They cost no time then. Results are as reproducible as without it, but not the same (docs/sleep.md). In Python also
+    a Sleep, which says how still they must be and how long; True is Sleep()."""
     keep_forces: Annotated[bool, SOLVER, InPythonOnly()] = False
     """Keep the forces of joints and the impulses of contacts of the last step, to be read (docs/reading.md)."""
     slide_speed: Annotated[float | None, SOLVER, Positive(), Unset("none are looked for")] = None
     """Report contacts that start to slide faster than this [m/s].
 
     They are in `simulation.reported(Slides)` (docs/reading.md). Solver substeps."""
-
-    max_workers: Annotated[int | None, WORKERS, InPythonOnly(), Count(1, 1024)] = None
-    """With this, the number of workers follows the load, from `workers` to this (docs/failures.md). None: it stays. On
-    the command line: `--workers 2..16`."""
-    on_failure: Annotated[str, FAILURES, OneOf("replace", "stop")] = "replace"
-    """When a worker dies, hangs or fails: replace it and repeat its step, or stop.
-
-    The same when it answers with numbers that are not finite."""
-    hang_limit: Annotated[float, FAILURES, Positive()] = 5.0
-    """Seconds without an answer after which a worker counts as hung, at least.
-
-    If 20 times the slowest of its recent steps is longer, that counts, up to 12 times this plus 0.3 ms for each body of
-    the scene. In its first step a worker has that maximum."""
-    quarantine: Annotated[bool, FAILURES] = False
-    """Freeze bodies that run away or become NaN, and go on with the rest.
-
-    They are put back to where they were before the step. Without it, a state that does not stay finite ends the run."""
-    on_surge: Annotated[str, FAILURES, OneOf("report", "stop", "quarantine", "ignore")] = "report"
-    """When bodies gain energy from nowhere in a step: report it, stop, quarantine them, or ignore it.
-
-    A surge is a step in which bodies that joints and contacts connect gain more kinetic energy than forces, motors,
-    springs and moving bodies give them, by more than a tenth of gravity times their mass times their size. With stop
-    and quarantine, states are those before that step; workers then take one step at a time. Solver substeps."""
-    speed_limit: Annotated[float | None, FAILURES, Positive(), Unset("the scene in one step")] = None
-    """m/s from which `quarantine` freezes a body.
-
-    None: the speed that crosses the scene, as it was at the start, in one step."""
+    failures: Failures = Failures()
+    """What to do when a worker fails, and when bodies run away."""
+    algorithms: Annotated[str, WORKERS, OneOf("native", "reference")] = "native"
+    """native, or reference: the readable Python, for study."""
+    validate: Annotated[bool, FAILURES] = False
+    """Check every invariant in every step."""
 
     def __post_init__(self) -> None:
-        for field in fields_of(Params):
-            value = getattr(self, field.name)
-            if isinstance(value, np.generic):  # messages and checkpoints have plain numbers alone
-                value = value.item()
-                object.__setattr__(self, field.name, value)
-            if isinstance(field.default, bool) and not isinstance(value, bool):
-                raise LapjointError(f"{field.name} is {shortened(repr(value))}, expected True or False")
-            if field.rule is not None and not (value is None and field.default is None):
-                field.rule.check(field.name, value)
+        if isinstance(self.sleep, bool | np.bool_):
+            object.__setattr__(self, "sleep", Sleep() if self.sleep else False)
+        elif not isinstance(self.sleep, Sleep):
+            raise LapjointError(f"sleep is {shortened(repr(self.sleep))}, expected True or False, or a Sleep")
+        for name, part in PARTS.items():
+            if not isinstance(value := getattr(self, str(name)), part):
+                first = f", as in {part.__name__}(count={value})" if name == "substeps" else ""
+                raise LapjointError(f"{name} is {shortened(repr(value))}, expected {part.__name__}{first}")
+        check_values(self)
         object.__setattr__(self, "partition", checked_partition(self.partition))
         EngineChoice.parse(self.engine)
         parse_solvers(self.solver)
@@ -242,10 +156,6 @@ class Params:
             self._require_uniform_solver(f"max_workers is {self.max_workers}")
         if self.address is not None and self.runtime != "ray":
             raise LapjointError(f"address is {self.address!r}, but the runtime is {self.runtime}, expected ray")
-        if self.tolerance > 0 and self.max_substeps < self.substeps:
-            raise LapjointError(f"max_substeps is {self.max_substeps}, expected at least substeps, {self.substeps}")
-        if self.tolerance == 0 and "max_substeps" in self.given_of_solver("substeps"):
-            raise LapjointError(f"max_substeps is {self.max_substeps} and tolerance is 0, expected a tolerance")
         if self.max_workers is not None and self.max_workers < self.workers:
             raise LapjointError(f"max_workers is {self.max_workers}, expected at least workers, {self.workers}")
         # A resolved tight coupling has the scene's depths: `resolved` checks those.
@@ -256,21 +166,19 @@ class Params:
         refused."""
         choice, solver = self.coupling_choice(scene), self.solver_choice(scene)
         of_scene = {name: getattr(scene, name) for name in ("growth_depth", "search_depth")}
-        as_scene = [name for name, value in of_scene.items() if getattr(self, name) == value]
+        as_scene = [name for name, value in of_scene.items() if getattr(self.blend, name) == value]
         self._check_coupling(choice.coupling, choice.reason, as_scene)
         self._check_solver(solver, scene)
-        return replace(
-            self,
-            coupling=choice.coupling,
-            solver=solver.solver,
-            growth_depth=scene.growth_depth if self.growth_depth is None else self.growth_depth,
-            search_depth=scene.search_depth if self.search_depth is None else self.search_depth,
-            timestep=scene.timestep if self.timestep is None else self.timestep,
-            iterations=scene.iterations if self.iterations is None else self.iterations,
-            length_unit=typical_length(scene) if self.length_unit is None else self.length_unit,
-            mass_unit=typical_mass(scene) if self.mass_unit is None else self.mass_unit,
-            speed_limit=self._speed_limit(scene),
-        )
+        unset = {
+            **of_scene,
+            "timestep": scene.timestep,
+            "iterations": scene.iterations,
+            "length_unit": typical_length(scene),
+            "mass_unit": typical_mass(scene),
+            "speed_limit": self._speed_limit(scene),
+        }
+        filled_in = {name: value for name, value in unset.items() if self.option(name) is None}
+        return self.with_options(coupling=choice.coupling, solver=solver.solver, **filled_in)
 
     # ---- coupling ------------------------------------------------------------------------------------------------
 
@@ -282,7 +190,7 @@ class Params:
         obstacles = {
             "engine": not is_open,
             "solver": self.solver not in (AUTO, "substeps"),
-            **dict.fromkeys(self.given_of_solver("sequential"), True),
+            **dict.fromkeys(self.given("sequential"), True),
         }
         set_here = [name for name, is_set in obstacles.items() if is_set]
         # Sleep is of one coupling: a run that goes on with more workers has it already.
@@ -293,10 +201,9 @@ class Params:
         """Why auto takes the coupling that it takes for this scene; None where `coupling` is not auto."""
         return self.coupling_choice(scene).reason
 
-    def given(self, coupling: str) -> list[str]:
-        """Fields of a coupling that are not at their defaults."""
-        own = (field for field in fields_of(Params) if field.coupling == coupling)
-        return [field.name for field in own if getattr(self, field.name) != field.default]
+    def given(self, part: str) -> list[str]:
+        """Options of a class in Params that are not at their defaults."""
+        return [field.name for field in fields_of(Params) if field.part == part and self._value(field) != field.default]
 
     def _check_coupling(self, coupling: str, reason: str | None = None, but: Iterable[str] = ()) -> None:
         """Raise a LapjointError for a parameter of another coupling."""
@@ -317,16 +224,11 @@ class Params:
             "engine": set(EngineChoice.parse(self.engine).names) != {"bullet"},
         }
         set_here = [name for name, is_set in obstacles.items() if is_set]
-        return choose_solver(self.given_of_solver("sequential"), set_here)
+        return choose_solver(self.given("sequential"), set_here)
 
     def solver_reason(self, scene: Scene) -> str | None:
         """Why auto does not take the substep solver for this scene; None where it does, or `solver` is not auto."""
         return self.solver_choice(scene).reason
-
-    def given_of_solver(self, solver: str) -> list[str]:
-        """Fields of a solver that are not at their defaults."""
-        own = (field for field in fields_of(Params) if field.solver == solver)
-        return [field.name for field in own if getattr(self, field.name) != field.default]
 
     def _check_solver(self, choice: SolverChoice, scene: Scene) -> None:
         """Raise a LapjointError for a parameter of another solver. Direct solvers have those of the sequential one:
@@ -335,8 +237,8 @@ class Params:
         named = {str(solvers.default), *solvers.by_worker.values(), *solvers.by_label.values()}
         unused = {"substeps": "substeps" not in named, "sequential": named == {"substeps"}}
         for solver, is_unused in unused.items():
-            for name in self.given_of_solver(solver) if is_unused else ():
-                if name != "iterations" or self.iterations != scene.iterations:  # those of a resolved one
+            for name in self.given(solver) if is_unused else ():
+                if name != "iterations" or self.sequential.iterations != scene.iterations:  # those of a resolved one
                     raise LapjointError(solver_choice.mismatch(name, choice, solver))
 
     # ---- workers -------------------------------------------------------------------------------------------------
@@ -357,13 +259,13 @@ class Params:
     def check_own(self, names: Iterable[str], what: str) -> None:
         """Raise a LapjointError that begins with `what` if the coupling has no use for one of these parameters."""
         for field in fields_of(Params):
-            if field.name in names and field.coupling not in (None, self.coupling):
-                raise LapjointError(f"{what}: coupling is {self.coupling}, expected {field.coupling}")
+            if field.name in names and field.part in COUPLINGS and field.part != self.coupling:
+                raise LapjointError(f"{what}: coupling is {self.coupling}, expected {field.part}")
 
     @property
     def sweeps(self) -> int:
         """Of the solver in a step, once resolved."""
-        return 2 * self.substeps if self.solver == "substeps" else self.iterations or 1
+        return 2 * self.substeps.count if self.solver == "substeps" else self.sequential.iterations or 1
 
     @property
     def partition_name(self) -> str:
@@ -382,29 +284,69 @@ class Params:
             raise LapjointError(f"{why}, and solver is {self.solver!r}, expected one solver for all workers")
 
     def _speed_limit(self, scene: Scene) -> float | None:
-        if self.speed_limit is not None or not self.quarantine or not scene.body_count:
-            return self.speed_limit
+        if not self.failures.quarantine or not scene.body_count:
+            return None
         reach = scene.bounding_radii()[:, None]
         corners = (scene.states[:, :3] - reach).min(axis=0), (scene.states[:, :3] + reach).max(axis=0)
         return float(np.linalg.norm(corners[1] - corners[0])) / (self.timestep or scene.timestep)
 
-    # ---- making them ---------------------------------------------------------------------------------------------
+    # ---- options -------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def of(**given: Any) -> Params:
-        """Params from keywords."""
-        return Params(**given)
+    def from_options(**values: Any) -> Params:
+        """Params from the values of options, as `options` returns them; those left out are at their defaults."""
+        return Params().with_options(**values)
+
+    def options(self) -> dict[str, Any]:
+        """Values by the names of options, in one list: what the command line, files and tables have. There
+        `blend.growth_depth` is `growth_depth`."""
+        return {field.name: self._value(field) for field in fields_of(Params)}
+
+    def option(self, name: str) -> Any:
+        """The value of an option."""
+        return self._value(FIELDS[name])
+
+    def with_options(self, **values: Any) -> Params:
+        """The same with other values for some options."""
+        own: dict[str, Any] = {}
+        within: dict[str, dict[str, Any]] = {}
+        for name, value in values.items():
+            if name not in FIELDS:
+                raise LapjointError(unknown(name, list(FIELDS)))
+            part = FIELDS[name].part
+            (own if part is None else within.setdefault(part, {}))[FIELDS[name].attribute] = value
+        for part, changed in within.items():
+            before = own.get(part, getattr(self, part))
+            if part != "sleep" or isinstance(before, Sleep):
+                own[part] = replace(before, **changed)
+            elif before is True:
+                own[part] = replace(self._sleep, **changed)
+        return replace(self, **own)
+
+    @property
+    def _sleep(self) -> Sleep:
+        return self.sleep if isinstance(self.sleep, Sleep) else Sleep()
+
+    def _value(self, field: Field) -> Any:
+        if field.name == "sleep":
+            return bool(self.sleep)
+        owner = self if field.part is None else self._sleep if field.part == "sleep" else getattr(self, field.part)
+        return getattr(owner, field.attribute)
+
+
+PARTS = {field.part: field.owner for field in fields_of(Params) if field.part not in (None, "sleep")}
+"""Fields that are a class, and the class."""
+FIELDS = {field.name: field for field in fields_of(Params)}
+"""By the names of options."""
+CHOICES: dict[str, tuple[str, ...]] = {
+    name: field.rule.values for name, field in FIELDS.items() if isinstance(field.rule, OneOf) and field.type is str
+}
+"""Fields with a few values to choose from."""
 
 
 def others(coupling: str) -> dict[str, str]:
-    """Parameters that a coupling has no use for, and the couplings they belong to."""
-    return {field.name: field.coupling for field in fields_of(Params) if field.coupling not in (None, coupling)}
-
-
-CHOICES: dict[str, tuple[str, ...]] = {
-    field.name: field.rule.values for field in fields_of(Params) if isinstance(field.rule, OneOf) and field.type is str
-}
-"""Fields with a few values to choose from."""
+    """Options that a coupling has no use for, and the couplings they belong to."""
+    return {name: field.part for name, field in FIELDS.items() if field.part in COUPLINGS and field.part != coupling}
 
 
 def typical_length(scene: Scene) -> float:

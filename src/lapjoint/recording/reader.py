@@ -15,6 +15,7 @@ from ..arrays.checks import is_finite
 from ..engines import Contacts
 from ..errors import LapjointError, shortened
 from ..params import Params
+from ..params.params import FIELDS
 from ..scene import STATE_SIZE, Scene
 from ..scene.motions import POSE_SIZE
 from ..server.events import Events, order_events
@@ -129,9 +130,9 @@ class Recording:
     @property
     def params(self) -> Params:
         """Parameters of the run; those that this lapjoint does not know are left out."""
-        known = {name: self._params[name] for name in Params.__dataclass_fields__ if name in self._params}
+        known = {name: self._params[name] for name in FIELDS if name in self._params}
         try:
-            return Params.of(**known)
+            return Params.from_options(**known)
         except LapjointError as error:
             raise self._damaged(f"{ROOT}: params: {error}") from None
 

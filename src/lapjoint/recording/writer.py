@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -138,7 +137,7 @@ class RecordingWriter:
             "profile": list(PROFILE_ARRAYS),
             "measures": list(self._measures),
             "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "params": json.loads(json.dumps(asdict(params), default=_plain)),
+            "params": json.loads(json.dumps(params.options(), default=_plain)),
             "resumed_from": simulation.resumed_from,
             "versions": versions(params.engine),
             "machine": machine(),

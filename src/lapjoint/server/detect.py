@@ -163,7 +163,7 @@ class WorkerDetector:
 
 def contact_margin(params: Params) -> float:
     """Between bodies that may be a contact [m]."""
-    return CONTACT_MARGIN * (params.length_unit or 1.0)
+    return CONTACT_MARGIN * (params.units.length or 1.0)
 
 
 def looks_ahead(params: Params) -> float:

@@ -44,9 +44,9 @@ def check_mass_ratios(scene: Scene, params: Params) -> None:
             return
         here = label[pairs[:, 0]] == label[lightest[k]]
         row_count = int(counts[label[joints.body_a] == label[lightest[k]]].sum())
-        direct = bool(bonded[here].any()) or params.joints == "direct"
-        swept = not direct and (params.joints == "swept" or not _fits(pairs[here], row_count))
-        if not swept and (ratio[k] <= DIRECT or scene.timestep / params.substeps < LONG_SUBSTEP):
+        direct = bool(bonded[here].any()) or params.substeps.joints == "direct"
+        swept = not direct and (params.substeps.joints == "swept" or not _fits(pairs[here], row_count))
+        if not swept and (ratio[k] <= DIRECT or scene.timestep / params.substeps.count < LONG_SUBSTEP):
             continue
         ends = [f"{scene.body_title(body)} of {mass[body]:.3g} kg" for body in (lightest[k], heaviest[k])]
         text = f"scene {scene.name!r}: joints tie {ends[0]} to {ends[1]}, a mass ratio of 1:{ratio[k]:,.0f}, and are "
@@ -54,8 +54,8 @@ def check_mass_ratios(scene: Scene, params: Params) -> None:
             text += f"swept: expect gaps, and from 1:{DIRECT:,.0f} on that it flies apart; joints=direct holds it"
         else:
             text += (
-                f"solved {params.substeps / scene.timestep:.0f} times a second: expect gaps of some percent of a link "
-                "where light bodies whip around; a shorter timestep or more substeps closes them"
+                f"solved {params.substeps.count / scene.timestep:.0f} times a second: expect gaps of some percent of a "
+                "link where light bodies whip around; a shorter timestep or more substeps closes them"
             )
         warnings.warn(text, AccuracyWarning, stacklevel=4)
         return

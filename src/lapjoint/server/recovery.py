@@ -114,13 +114,13 @@ class Recovery:
 
     def most_steps(self, step_count: int) -> int:
         """How many steps the workers may take by themselves: one at a time where they have failed in several."""
-        one_by_one = step_count < self._one_by_one_until or self._freezes or self._params.on_surge == "stop"
+        one_by_one = step_count < self._one_by_one_until or self._freezes or self._params.failures.on_surge == "stop"
         return 1 if one_by_one else MOST_STEPS
 
     @property
     def _freezes(self) -> bool:
         """Whether bodies may have to be put back to where they were before the step."""
-        return self._params.quarantine or self._params.on_surge == "quarantine"
+        return self._params.failures.quarantine or self._params.failures.on_surge == "quarantine"
 
     def take_step(self, plan: StepPlan) -> list[StepReply]:
         """The replies of all workers, or SimulationStopped, with the states as they were before the step."""
@@ -161,9 +161,9 @@ class Recovery:
         new = self._surges.incidents(found, plan.step_count)
         self.incidents.extend(new)
         bodies = np.setdiff1d(found.body, self._frozen.ids).astype(np.int32)
-        if self._params.on_surge == "quarantine":
+        if self._params.failures.on_surge == "quarantine":
             self._surged_now = bodies
-        if self._params.on_surge == "stop":
+        if self._params.failures.on_surge == "stop":
             text = f"stopped in step {plan.step_count + 1}: energy from nowhere at {body_titles(self._scene, bodies)}"
             text += self._put_all_back(plan)
             self._report(plan.step_count, "stop", text, bodies)
@@ -193,8 +193,8 @@ class Recovery:
 
     def _contain_runaways(self, step_count: int) -> None:
         """Freeze bodies that pass the speed limit where they were before the step."""
-        limit = self._params.speed_limit
-        if not self._params.quarantine or limit is None:
+        limit = self._params.failures.speed_limit
+        if not self._params.failures.quarantine or limit is None:
             return
         velocity = self._runtime.states[:, 7:10]
         speed = np.sqrt(np.einsum("ij,ij->i", velocity, velocity))
@@ -246,12 +246,12 @@ class Recovery:
         failed_at = self._failed_at.setdefault(failure.worker, deque(maxlen=MOST))
         failed_at.append(plan.step_count)
         often = len(failed_at) == MOST and plan.step_count - failed_at[0] < WITHIN
-        if self._params.on_failure == "stop":
+        if self._params.failures.on_failure == "stop":
             return Verdict(Action.STOP)
         if times < MOST_IN_STEP and not often:
             return Verdict(Action.REPLACE)
         fresh = tuple(body for body in failure.body_ids if self._scene.alive[body])
-        if self._params.quarantine and fresh and times < MOST_QUARANTINED:
+        if self._params.failures.quarantine and fresh and times < MOST_QUARANTINED:
             return Verdict(Action.QUARANTINE, fresh)
         again = f"{times} times in this step" if times >= MOST_IN_STEP else f"{MOST} times within {WITHIN} steps"
         return Verdict(Action.STOP, why=f" {again}")

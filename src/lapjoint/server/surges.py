@@ -51,7 +51,7 @@ class SurgeReports:
         at_ends = np.concatenate([joints.body_a[tied], joints.body_b[tied]])
         mass = scene.bodies.mass[np.union1d(bodies, at_ends[at_ends >= 0])]
         advice = ["a shorter timestep", "more substeps"]
-        if tied.any() and params.joints != "direct":
+        if tied.any() and params.substeps.joints != "direct":
             advice.append("joints=direct")
         if mass.max() > UNEQUAL * mass.min():
             advice.append(f"masses that differ less than 1:{mass.max() / mass.min():,.0f}")

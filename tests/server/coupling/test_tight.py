@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapjoint import Box, LapjointError, Params, Plane, Scene, Simulation, scenes
+from lapjoint import Box, LapjointError, Params, Plane, Scene, Simulation, Substeps, scenes
 from lapjoint.measures import angular_momentum, joint_gaps, kinetic_energy, linear_momentum, motion, potential_energy
 from tight_support import colliding, free_chain, simulate, start_from, wall
 
@@ -33,8 +33,8 @@ def test_everything_is_coupled_tightly_unless_blend_is_asked_for() -> None:
     others += [{"coupling": "blend"}, {"weights": "computed"}, {"engine": "bullet,1=mujoco"}]
     others += [{"iterations": 20}, {"solver": "sequential"}]
     for other in others:
-        assert Params(**{"workers": 2, **other}).resolved(chain).coupling == "blend", other
-    assert Params(workers=2, substeps=8).resolved(chain).coupling == "tight"
+        assert Params.from_options(**{"workers": 2, **other}).resolved(chain).coupling == "blend", other
+    assert Params(workers=2, substeps=Substeps(8)).resolved(chain).coupling == "tight"
 
 
 def test_one_worker_is_the_plain_engine_bit_for_bit() -> None:
@@ -47,7 +47,7 @@ def test_one_worker_is_the_plain_engine_bit_for_bit() -> None:
 
 def at_rest(scene: Scene, **params: Any) -> tuple[float, float]:
     """Sum of penetrations [m] and kinetic energy [J], once a scene has come to rest; means over 50 steps."""
-    with Simulation(scene, Params(runtime="inline", **params)) as simulation:
+    with Simulation(scene, Params.from_options(runtime="inline", **params)) as simulation:
         simulation.step(200)
         depth, energy = [], []
         for _ in range(50):
@@ -78,7 +78,7 @@ def test_a_pile_that_falls_together_is_no_deeper_than_in_one_worker() -> None:
     sums = []
     for workers in (1, 4):
         more: dict[str, Any] = {"workers": workers, "coupling": "tight", "validate": True} if workers > 1 else {}
-        with Simulation(scene, Params(runtime="inline", **more)) as simulation:
+        with Simulation(scene, Params.from_options(runtime="inline", **more)) as simulation:
             simulation.step(150)
             depth = []
             for _ in range(150):

@@ -319,10 +319,10 @@ def test_a_worker_that_dies_while_bodies_change_hands(moment: str, monkeypatch: 
 
 PROGRAM = """
 import sys
-from lapjoint import Params, Simulation, scenes
+from lapjoint import Failures, Params, Simulation, Substeps, scenes
 if __name__ == "__main__":
     scene = scenes.build("joint-grid", 250)  # whose step takes a minute
-    params = Params(coupling="tight", workers=2, substeps=1000, hang_limit=600)
+    params = Params(coupling="tight", workers=2, substeps=Substeps(1000), failures=Failures(hang_limit=600))
     with Simulation(scene, params) as simulation:
         print("ready", flush=True)
         try:

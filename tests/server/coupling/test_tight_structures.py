@@ -93,7 +93,7 @@ def test_a_sheet_cut_in_the_middle_does_not_drift(side: int, steps: int) -> None
     gaps = []
     more: dict[str, Any]
     for more in ({}, {"workers": 2, "partition": half, "repartition": 0.0, "coupling": "tight"}):
-        with Simulation(scene, Params(runtime="inline", **more)) as simulation:
+        with Simulation(scene, Params.from_options(runtime="inline", **more)) as simulation:
             simulation.step(steps)
             gaps.append(simulation.joint_gaps().sum())
     assert gaps[1] < 1.1 * gaps[0]

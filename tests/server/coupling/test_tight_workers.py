@@ -172,4 +172,4 @@ def test_refused_before_anything_starts(params: dict[str, Any], message: str, mo
     monkeypatch.setattr(ProcessRuntime, "__init__", no_worker)
     scene = scenes.build("building", SIZES["building"])
     with pytest.raises(LapjointError, match=message):
-        Simulation(scene, Params.of(**{"coupling": "tight", "workers": 2, **params}))
+        Simulation(scene, Params.from_options(**{"coupling": "tight", "workers": 2, **params}))

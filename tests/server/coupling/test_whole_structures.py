@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lapjoint import Ball, Fixed, Params, Scene, Simulation, Sphere, scenes
+from lapjoint import Ball, Fixed, Params, Scene, Simulation, Sphere, Substeps, scenes
 
 
 def state_hash(scene: Scene, coupling: str, joints: str, steps: int = 3) -> str:
-    params = Params(workers=2, coupling=coupling, runtime="inline", partition="equal", joints=joints)
+    params = Params(workers=2, coupling=coupling, runtime="inline", partition="equal", substeps=Substeps(joints=joints))
     with Simulation(scene, params) as simulation:
         simulation.step(steps)
         return simulation.state_hash

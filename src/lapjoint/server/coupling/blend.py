@@ -70,7 +70,7 @@ class Blend:
         self._is_settled = False
         if now.step_count % ESTIMATE_EVERY == 0:
             now.loads.estimate(membership, now.replies, now.params.sweeps)
-        mode, before = Balance(params.balance), membership.bits.copy()
+        mode, before = Balance(params.blend.balance), membership.bits.copy()
         balance = partial(now.algorithms.balance, growth_depth=_growth_depth(now), graph=graph, membership=membership)
         worker_count, jointed = membership.worker_count, now.detection.jointed
         if now.repartition.is_due(membership) or (
@@ -82,7 +82,7 @@ class Blend:
             worker_count = now.repartition.end(membership)
             if worker_count != membership.worker_count:
                 membership.set_worker_count(worker_count)
-            balance(graph.contacts, mode=mode, jointed=jointed, linger=params.linger)
+            balance(graph.contacts, mode=mode, jointed=jointed, linger=params.blend.linger)
         after = resized(membership.bits, WORD * before.shape[1])
         left = np.flatnonzero((before & ~after).any(axis=1)).astype(np.int32)
         if mode is Balance.PRINTED:
@@ -117,8 +117,8 @@ class Blend:
 
     def _weigh(self, now: Situation) -> None:
         """Lines 13 to 15: Algorithm 5."""
-        depth, overlap = now.params.search_depth or 0, now.membership.overlap()
-        is_by_depth = now.params.weights == "depth"
+        depth, overlap = now.params.blend.search_depth or 0, now.membership.overlap()
+        is_by_depth = now.params.blend.weights == "depth"
         weigh = now.algorithms.depth_weights if is_by_depth else now.algorithms.compute_weights
         found = weigh(depth, now.graph, now.membership, overlap)
         self.weights = OverlapWeights(overlap, *found)
@@ -238,5 +238,5 @@ def _weights_of(state: PartState) -> OverlapWeights:
 
 
 def _growth_depth(now: Situation) -> int:
-    assert now.params.growth_depth is not None
-    return now.params.growth_depth
+    assert now.params.blend.growth_depth is not None
+    return now.params.blend.growth_depth

@@ -61,7 +61,7 @@ class Tight:
     def __init__(self, now: Situation) -> None:
         self.weights = OverlapWeights.none()
         room = self.mail_room(now.scene.body_count, now.params) - MESSAGE_HEAD
-        self._structures = Structures(now.scene, now.params.joints, room)
+        self._structures = Structures(now.scene, now.params.substeps.joints, room)
         self._owner = owners(now.membership)
         self.turns: Ids = np.empty((0, 0), np.int32)
         """When pairs of workers sweep what is between them, (workers, workers)."""

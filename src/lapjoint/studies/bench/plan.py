@@ -60,7 +60,7 @@ class BenchPlan:
             if len(values) == 0:
                 raise LapjointError(f"{name} has no value, expected at least one")
             for value in values:
-                Params.of(**{name: value})  # refuses what is no count
+                Params.from_options(**{name: value})  # refuses what is no count
                 if list(values).count(value) > 1:
                     raise LapjointError(f"{name} has {value} more than once")
         for name, least in (("steps", 1), ("repetitions", 1), ("warmup", 0)):
@@ -83,7 +83,7 @@ class BenchPlan:
         return [None] if self.has_substeps else [ITERATIONS]
 
     def _coupling_choice(self) -> CouplingChoice:
-        most = replace(self.params, workers=max(self.counts), iterations=self.amounts[0])
+        most = self.params.with_options(workers=max(self.counts), iterations=self.amounts[0])
         return most.coupling_choice(self.scenes[0])
 
     @property
@@ -99,15 +99,15 @@ class BenchPlan:
     def params_of(self, count: int) -> Params:
         """Of a simulation with so many workers, as it is warmed up."""
         params = replace(self.params, workers=count, coupling=self.coupling)
-        return params if self.amounts == [None] else replace(params, iterations=self.warmup_iterations)
+        return params if self.amounts == [None] else params.with_options(iterations=self.warmup_iterations)
 
     def sweeps(self, iterations: int | None) -> int:
         """About how many sweeps a step takes with so many iterations, or None."""
-        return SUBSTEP_WORK * self.params.substeps if iterations is None else iterations
+        return SUBSTEP_WORK * self.params.substeps.count if iterations is None else iterations
 
     def title(self, iterations: int | None) -> str:
         """Of rows with so many iterations, or None."""
-        return amount_title(iterations, self.params.substeps)
+        return amount_title(iterations, self.params.substeps.count)
 
     @property
     def counts(self) -> list[int]:

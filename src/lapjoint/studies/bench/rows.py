@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from math import isnan
 from pathlib import Path
 from statistics import median
@@ -163,7 +163,7 @@ def rows_of(plan: BenchPlan, scene: Scene, iterations: int | None, repetitions: 
             coupling=plan.coupling,
             residual=None if isnan(residual := middle("residual", count)) else residual,
             **{name: middle(name, count) if traits(plan.coupling).exchanges else None for name in OF_TIGHT},
-            substeps=plan.params.substeps if iterations is None else None,
+            substeps=plan.params.substeps.count if iterations is None else None,
         )
         for count in plan.counts
     ]
@@ -171,10 +171,10 @@ def rows_of(plan: BenchPlan, scene: Scene, iterations: int | None, repetitions: 
 
 def changed_params(params: Params) -> dict[str, object]:
     """Parameters that are not at their defaults, without those that a row has by themselves."""
-    values = {field.name: getattr(params, field.name) for field in fields(Params)}
+    values, defaults = params.options(), Params().options()
     for name in ("workers", "iterations", "substeps", "engine", "precision", "runtime", "coupling"):
         del values[name]
-    return {name: value for name, value in values.items() if value != getattr(Params(), name)}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def speed_ratio(a: float, b: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ...params import Params
@@ -12,7 +12,7 @@ from ..bench.plan import SUBSTEP_WORK
 LADDER = {"substeps": (1, 2, 4, 8), "sequential": (10, 50, 200)}
 """Rungs of each solver: its substeps, or its iterations."""
 FIELDS = {"substeps": "substeps", "sequential": "iterations"}
-"""What of Params they are."""
+"""What option they are."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ def own_ladder(params: Params) -> list[OwnRung]:
         if solver == "substeps" and params.engine != "bullet":
             continue
         other = "sequential" if solver == "substeps" else "substeps"
-        unset = {field.name: field.default for field in fields_of(Params) if field.solver == other}
+        unset = {field.name: field.default for field in fields_of(Params) if field.part == other}
         for amount in amounts:
             changed: dict[str, Any] = {**unset, "workers": 1, "solver": solver, FIELDS[solver]: amount}
             changed |= {"coupling": "blend"} if params.coupling == "tight" else {}
             work = SUBSTEP_WORK * amount if solver == "substeps" else amount
             title = f"{amount} substeps" if solver == "substeps" else f"{amount} iterations"
-            rungs.append(OwnRung(title, work, replace(params, **changed)))
+            rungs.append(OwnRung(title, work, params.with_options(**changed)))
     return rungs

@@ -42,7 +42,7 @@ class PeerPlan:
     def params(self, scene: Scene, iterations: int | None) -> Params:
         """Of one worker."""
         params = replace(self.plan.params, workers=1)
-        return (params if iterations is None else replace(params, iterations=iterations)).resolved(scene)
+        return (params if iterations is None else params.with_options(iterations=iterations)).resolved(scene)
 
     def thread_counts(self, peer: type[Peer]) -> list[int]:
         """As many as lapjoint has workers, but not more than the peer can have, nor than there are cores: more would

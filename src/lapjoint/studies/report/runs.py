@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ class Run:
     @cached_property
     def params(self) -> dict[str, Any]:
         """Those that its coupling has."""
-        found = asdict(self.recording.params)
+        found = self.recording.params.options()
         return {name: value for name, value in found.items() if name not in others(found["coupling"])}
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ def bench_origins(rows: Sequence[BenchPoint]) -> Table:
 
 def _run_origin(run: Run) -> dict[str, str]:
     recording, params = run.recording, run.params
-    defaults = {field.name: field.default for field in fields(Params)}
+    defaults = Params().options()
     # The scene decides the length unit; what it decides is no choice of the user.
     other = [name for name in params if name not in (*SHOWN, "length_unit") and params[name] != defaults[name]]
     steps = f"{len(run.steps):,}" + ("" if recording.complete else " (not closed: its end may be missing)")

@@ -94,7 +94,7 @@ def _results(plan: Plan, store: PartStore, done: Mapping[str, Done], rows: Seque
     return {
         "fidelity": plan.fidelity,
         **asdict(store.origin),
-        "params": {name: value for name, value in asdict(plan.params).items() if value is not None},
+        "params": {name: value for name, value in plan.params.options().items() if value is not None},
         "reductions": reductions(plan),
         "table2": [asdict(row) for row in rows],
         "parts": {

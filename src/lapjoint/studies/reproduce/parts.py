@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ def _run_part(plan: Plan, part: Part, store: PartStore, on_progress: OnProgress)
 
 
 def _measure_speedup(plan: Plan, part: SpeedupPart, on_progress: OnProgress) -> dict[str, Any]:
-    params = replace(plan.params, growth_depth=part.growth_depth)
+    params = plan.params.with_options(growth_depth=part.growth_depth)
     scene = scenes.build(part.scene, part.size)
     bench = BenchPlan([scene], part.counts, params, [part.iterations], part.steps, part.repetitions, part.warmup)
     return {"rows": [row.to_dict() for row in measure(bench, on_progress)]}
@@ -104,7 +104,7 @@ def _measure_speedup(plan: Plan, part: SpeedupPart, on_progress: OnProgress) -> 
 
 def _record(plan: Plan, part: RunPart, place: Path, on_progress: OnProgress) -> dict[str, Any]:
     few = min(WARMUP_ITERATIONS, part.iterations)
-    params = replace(plan.params, workers=part.workers, growth_depth=part.growth_depth, iterations=few)
+    params = plan.params.with_options(workers=part.workers, growth_depth=part.growth_depth, iterations=few)
     scene = scenes.build(part.scene, part.size)
     warmup = part.warmup * step_ms(part.scene, part.size, few)
     steps = part.steps * step_ms(part.scene, part.size, part.iterations)

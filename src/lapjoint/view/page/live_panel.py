@@ -95,7 +95,7 @@ class LivePanel:
         steering = self._steering
         iterations = gui.add_number(
             "Iterations",
-            steering.simulation.params.iterations or 1,
+            steering.simulation.params.sequential.iterations or 1,
             min=1,
             max=100_000,
             step=1,

@@ -8,7 +8,6 @@ import struct
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 from ...errors import WorkerError
@@ -61,7 +60,7 @@ class Child:
         self.link, theirs = socket.socketpair()
         task = {
             "index": index,
-            "params": asdict(params),
+            "params": params.options(),
             "mail_room": mail_room,
             "is_shared": is_shared,
             "has_bell": bell >= 0,

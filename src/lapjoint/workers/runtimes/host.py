@@ -317,7 +317,7 @@ class Host:
         if not self._is_shared:
             self._copies[index] = Copies.empty()
             kept = self._copies[index].blocks
-        params, room = Params(**values["params"]), mailbox_size(values["body_room"])
+        params, room = Params.from_options(**values["params"]), mailbox_size(values["body_room"])
         try:
             blocks = [*tables, scene, self._mail_block, *kept]
             return Child(index, params, blocks, room, values["mail_room"], self._links.bell, self._is_shared)

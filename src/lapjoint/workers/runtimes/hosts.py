@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,7 @@ class HostsRuntime:
         self._blocks = [states, worker_states, kept, noted, mail, self._lay_out_scene()]
         self._kept = Kept(kept.array((self._room, STATE_SIZE), float), noted.array((-1,), np.int64))
         self._mail_room = mail_room
-        self._limits = AnswerLimits(params.hang_limit, scene.body_count)
+        self._limits = AnswerLimits(params.failures.hang_limit, scene.body_count)
         self._fleet = Fleet(cluster, self._limits.start_s)
         self._workers, self._hosts = self._fleet.workers, self._fleet.hosts
         self._remote = RemoteStates(scene, params, self.border_states)
@@ -169,7 +168,9 @@ class HostsRuntime:
         if meanwhile is not None:
             meanwhile()
         answers: list[Any] = [b""] * len(self._workers)
-        self._paused_s = Gathering(self._fleet, answers, self._params.hang_limit, attempt).run(waiting, limit_s)
+        self._paused_s = Gathering(self._fleet, answers, self._params.failures.hang_limit, attempt).run(
+            waiting, limit_s
+        )
         return answers, time.thread_time() - cpu_s
 
     # ---- workers come and go -----------------------------------------------------------------------------------------
@@ -181,7 +182,7 @@ class HostsRuntime:
         lost: list[str] = []
         while True:
             try:
-                return self._start([worker], lost, 2 * self._params.hang_limit)
+                return self._start([worker], lost, 2 * self._params.failures.hang_limit)
             except NodeError as error:  # it takes a cluster a while to notice that a machine is gone
                 lost.append(error.node.node_id)
 
@@ -275,7 +276,7 @@ class HostsRuntime:
             self._workers[index : index + 1] = [HostedWorker(index, host)]
             self._remote.set_worker(index, host.is_shared)
         values = {
-            "params": asdict(self._params),
+            "params": self._params.options(),
             "rows": [self._room, len(self.worker_states)],
             "body_room": self._room,
             "mail_room": self._mail_room,

@@ -98,7 +98,7 @@ class InlineRuntime:
             running.look()
             if not all(is_waiting(self._mail, worker) for worker in left):
                 since_s = running.seconds
-            elif running.seconds - since_s > self._params.hang_limit:
+            elif running.seconds - since_s > self._params.failures.hang_limit:
                 for worker in left:
                     self._failures[worker] = WorkerFailure(worker, "hung", "it waits for others, which wait for it")
                 abandon(self._mail, attempt)

@@ -55,7 +55,7 @@ class ProcessRuntime:
         self._mail_room = mail_room
         self._mail: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._children: list[Child] = []
-        self._limits = AnswerLimits(params.hang_limit, scene.body_count)
+        self._limits = AnswerLimits(params.failures.hang_limit, scene.body_count)
         self._finalizer = weakref.finalize(self, _end, self._children, self._blocks)
         belongs_here(self, "a runtime", ProcessRuntime._let_go)
         try:

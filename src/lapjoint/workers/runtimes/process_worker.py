@@ -75,7 +75,7 @@ def work(task: dict[str, Any], descriptors: Sequence[int]) -> None:
         states, worker_states, scene_block, mail, *kept, mailbox = blocks
         copies = None if task["is_shared"] else Copies(kept)
         scene = read_scene(scene_block.map)
-        params = Params(**task["params"])
+        params = Params.from_options(**task["params"])
         worker = Worker(task["index"], scene, params, table(states), table(worker_states))
         worker.set_mail(mail.array((-1,), np.uint8), task["mail_room"], bell)
         if copies is None:

@@ -44,7 +44,7 @@ MOST = 3.0
 
 def limit_of(params: Params) -> float:
     """[m]"""
-    return LIMIT * (params.length_unit or 1.0)
+    return LIMIT * (params.units.length or 1.0)
 
 
 def turn_reaches(scene: Scene, first: int = 0) -> Array:
@@ -103,9 +103,9 @@ class Watch:
     def __init__(self, scene: Scene, params: Params) -> None:
         self._scene, self._reach = scene, turn_reaches(scene)
         self._limit = limit_of(params)
-        unit = params.length_unit or 1.0
+        unit = params.units.length or 1.0
         # Where overlap grows, neighbours of such bodies are soon given to other workers too.
-        ahead = 0.5 * unit * min(params.growth_depth or 0, 1)
+        ahead = 0.5 * unit * min(params.blend.growth_depth or 0, 1)
         algorithms = load_algorithms(params.algorithms)
         self._make_finder = partial(algorithms.PairFinder, scene, CONTACT_MARGIN * unit + 2 * self._limit + ahead)
         self._finder = self._make_finder()
