@@ -5,7 +5,7 @@ DEMO := .venv/.lapjoint-demo
 ALL := .venv/.lapjoint-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 FLOAT32_ALONE := --config-settings=cmake.define.LAPJOINT_FLOAT64=OFF
-CXX_FILES := $(wildcard native/*/*.cpp native/*/*.h tests/native/*.cpp)
+CXX_FILES := $(wildcard native/*.h native/*/*.cpp native/*/*.h tests/native/*.cpp)
 NATIVE := $(filter-out tests/%,$(CXX_FILES)) $(wildcard cmake/*.cmake) CMakeLists.txt pyproject.toml
 
 # Compilers in parallel: one for each core. Ninja would start two more, which on two cores take a tenth longer in all.

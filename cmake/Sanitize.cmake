@@ -18,3 +18,11 @@ function(lapjoint_sanitize_foreign target)
     target_compile_options(${target} PRIVATE -fsanitize=${checks} -fno-omit-frame-pointer -g1 -O1)
   endif()
 endfunction()
+
+# What must hold in native code (native/assertions.h), in a module of ours.
+option(LAPJOINT_ASSERTIONS "Check native/assertions.h; builds with sanitizers do" OFF)
+function(lapjoint_assertions target)
+  if(LAPJOINT_ASSERTIONS OR LAPJOINT_SANITIZE)
+    target_compile_definitions(${target} PRIVATE LAPJOINT_ASSERTIONS)
+  endif()
+endfunction()

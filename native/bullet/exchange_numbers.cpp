@@ -3,6 +3,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "assertions.h"
+
 namespace lapjoint {
 
 std::vector<std::vector<std::int32_t>> exchange_numbers(Mailboxes& mailboxes, const std::vector<std::int32_t>& own) {
@@ -26,6 +28,7 @@ std::vector<std::vector<std::int32_t>> exchange_numbers(Mailboxes& mailboxes, co
     const auto* in = static_cast<const std::byte*>(mailboxes.receive_any(worker));
     std::int32_t size;
     std::memcpy(&size, in, sizeof size);
+    LAPJOINT_ASSERT(size >= 0 && sizeof size + size * sizeof(std::int32_t) <= mailboxes.room());
     all[worker].resize(size);
     std::memcpy(all[worker].data(), in + sizeof size, size * sizeof(std::int32_t));
   }

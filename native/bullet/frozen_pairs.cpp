@@ -1,3 +1,4 @@
+#include "assertions.h"
 #include "bullet/sleep.h"
 
 namespace lapjoint {
@@ -10,6 +11,7 @@ int FrozenPairs::add(btBroadphasePair& pair) {
     at = free_.back();
     free_.pop_back();
   }
+  LAPJOINT_ASSERT(pair.m_pProxy0->m_uniqueId < pair.m_pProxy1->m_uniqueId);
   Pair& made = all_[at];
   made.proxies[0] = pair.m_pProxy0;
   made.proxies[1] = pair.m_pProxy1;
@@ -34,11 +36,13 @@ int FrozenPairs::add(btBroadphasePair& pair) {
 void FrozenPairs::unlink(int at, int side) {
   const int number = all_[at].proxies[side]->m_uniqueId;
   if (number >= kStaticBase) {
+    LAPJOINT_ASSERT(count_on_[number - kStaticBase] > 0);
     --count_on_[number - kStaticBase];
     return;
   }
   int* link = &first_[number];
   while (*link != at) {
+    LAPJOINT_ASSERT(*link >= 0);  // it is in the list of each of its bodies
     Pair& other = all_[*link];
     link = &other.next[other.proxies[0]->m_uniqueId == number ? 0 : 1];
   }

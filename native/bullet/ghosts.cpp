@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "assertions.h"
 #include "bullet/slot.h"
 #include "bullet/world.h"
 
@@ -109,6 +110,12 @@ void each_meeting(const std::vector<NearBody>& first, const std::vector<NearBody
   }
 }
 
+// By their numbers, each once.
+[[maybe_unused]] bool ascends(const std::vector<NearBody>& bodies) {
+  return std::adjacent_find(bodies.begin(), bodies.end(),
+                            [](const NearBody& x, const NearBody& y) { return x.id >= y.id; }) == bodies.end();
+}
+
 std::vector<int> numbers_of(const std::vector<NearBody>& candidates, const std::vector<char>& marked) {
   std::vector<int> ids;
   for (std::size_t i = 0; i < candidates.size(); ++i)
@@ -123,6 +130,7 @@ std::size_t ghost_message_bytes() { return sizeof(NearBody); }
 void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
   const int self = mailboxes.self(), worker_count = mailboxes.worker_count();
   const auto is_own = [this](int id) { return slots_[id] && !is_ghost_[id]; };
+  LAPJOINT_ASSERT(static_cast<int>(turns_.size()) == worker_count && self == self_);
   std::vector<Extent> own;
   std::vector<std::int32_t> jointed;
   Outline outline{Box::none(), 0};
@@ -205,6 +213,7 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
     Pair pair;
     pair.worker = worker;
     const std::vector<std::int32_t>& there = jointed_there[worker];  // ascending
+    LAPJOINT_ASSERT(std::is_sorted(there.begin(), there.end()));
     for (const int id : jointed)
       joint_lists_.each(id, [&](int joint) {
         const int other = other_end(joint, id);
@@ -233,6 +242,7 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
     std::memcpy(&count, in, sizeof count);
     pair.theirs.resize(static_cast<std::size_t>(count));
     std::memcpy(pair.theirs.data(), in + sizeof count, pair.theirs.size() * sizeof(NearBody));
+    LAPJOINT_ASSERT(ascends(pair.mine) && ascends(pair.theirs));
     std::vector<char> is_border(pair.mine.size(), 0), is_ghost(pair.theirs.size(), 0);
     each_meeting(pair.mine, pair.theirs, [&](int i, int k) { is_border[i] = is_ghost[k] = 1; });
     const auto place = [](const std::vector<NearBody>& of, int id) {
@@ -242,6 +252,7 @@ void BulletWorld::choose_ghosts(Mailboxes& mailboxes, double timestep) {
       is_border[place(pair.mine, mine)] = is_ghost[place(pair.theirs, theirs)] = 1;
     NeighbourBodies found{pair.worker, turns_[pair.worker], numbers_of(pair.mine, is_border),
                           numbers_of(pair.theirs, is_ghost)};
+    LAPJOINT_ASSERT(found.border.empty() == found.ghosts.empty());  // what meets is two
     if (found.border.empty()) continue;
     for (std::size_t k = 0; k < pair.theirs.size(); ++k)
       if (is_ghost[k] && !slots_[pair.theirs[k].id])
@@ -277,6 +288,10 @@ void BulletWorld::set_ghosts(std::vector<NeighbourBodies> chosen, const std::vec
     enter(entering.data(), static_cast<int>(entering.size()), entering);
     neighbours_ = std::move(chosen);
     members_changed_ = true;
+    for (const NeighbourBodies& neighbour : neighbours_) {
+      for (const int id : neighbour.border) LAPJOINT_ASSERT(slots_[id] && !is_ghost_[id]);
+      for (const int id : neighbour.ghosts) LAPJOINT_ASSERT(slots_[id] && is_ghost_[id]);
+    }
   }
   members_changed_ |= ghosts_are_stale_;
   ghosts_are_stale_ = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "assertions.h"
 #include "bullet/frames.h"
 #include "bullet/world.h"
 
@@ -19,6 +20,8 @@ BulletWorld::Kinematic& BulletWorld::kinematic(int number) {
   if (at != kinematic_.end() && at->number == number) return *at;
   Kinematic& made = *kinematic_.insert(at, Kinematic{});
   made.number = number;
+  LAPJOINT_ASSERT(std::is_sorted(kinematic_.begin(), kinematic_.end(),
+                                 [](const Kinematic& x, const Kinematic& y) { return x.number < y.number; }));
   return made;
 }
 

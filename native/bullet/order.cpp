@@ -4,7 +4,10 @@
 #include <BulletCollision/CollisionDispatch/btManifoldResult.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
+
+#include "assertions.h"
 
 namespace lapjoint {
 
@@ -42,6 +45,7 @@ std::pair<int, int> manifold_bodies(btPersistentManifold& manifold) {
 
 std::pair<std::uint64_t, std::uint64_t> manifold_key(btPersistentManifold& manifold) {
   auto [id0, id1] = manifold_bodies(manifold);
+  LAPJOINT_ASSERT(id0 != id1 && manifold.getNumContacts() > 0);
   const btManifoldPoint& point = manifold.getContactPoint(0);
   int part0 = point.m_index0, part1 = point.m_index1;
   if (id0 > id1) {  // Bullet names the compound first, whatever its number
@@ -100,6 +104,7 @@ bool PairFilter::needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy
     return false;
   const int low = std::min(a->m_uniqueId, b->m_uniqueId);
   const int high = std::max(a->m_uniqueId, b->m_uniqueId);
+  LAPJOINT_ASSERT(low >= 0 && low != high);
   if (low >= kStaticBase) return false;
   if (high >= kStaticBase) return is_own(low, -1);
   return is_own(low, high) && !ignores(low, high);
@@ -128,6 +133,7 @@ int& BatchPairCache::head(const btBroadphaseProxy& a, const btBroadphaseProxy& b
 int BatchPairCache::find(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
   if (heads_.empty()) return kNone;
   const btBroadphasePairArray& pairs = getOverlappingPairArray();
+  LAPJOINT_ASSERT(a->m_uniqueId < b->m_uniqueId);
   int place = head(*a, *b);
   while (place != kNone && (pairs[place].m_pProxy0 != a || pairs[place].m_pProxy1 != b)) place = next_[place];
   return place;
@@ -142,12 +148,16 @@ void BatchPairCache::link(int place) {
 void BatchPairCache::unlink(int place) {
   const btBroadphasePair& pair = getOverlappingPairArray()[place];
   int* at = &head(*pair.m_pProxy0, *pair.m_pProxy1);
-  while (*at != place) at = &next_[*at];
+  while (*at != place) {
+    LAPJOINT_ASSERT(*at != kNone);  // every pair is in the list of its numbers
+    at = &next_[*at];
+  }
   *at = next_[place];
 }
 
 void BatchPairCache::grow() {
   heads_.assign(std::max<std::size_t>(2 * heads_.size(), 64), kNone);
+  LAPJOINT_ASSERT(std::has_single_bit(heads_.size()));  // a mask is its rest
   for (int place = 0; place < static_cast<int>(next_.size()); ++place) link(place);
 }
 
@@ -156,6 +166,7 @@ btBroadphasePair* BatchPairCache::addOverlappingPair(btBroadphaseProxy* a, btBro
   if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
   btBroadphasePairArray& pairs = getOverlappingPairArray();
   if (const int place = find(a, b); place != kNone) return &pairs[place];
+  LAPJOINT_ASSERT(static_cast<int>(next_.size()) == pairs.size());
   if (next_.size() == heads_.size()) grow();
   pairs.push_back(btBroadphasePair(*a, *b));
   next_.push_back(kNone);
@@ -185,6 +196,7 @@ void* BatchPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphasePr
   }
   pairs.pop_back();
   next_.pop_back();
+  LAPJOINT_ASSERT(static_cast<int>(next_.size()) == pairs.size() && find(a, b) == kNone);
   return nullptr;
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "assertions.h"
 #include "bullet/exchange_numbers.h"
 #include "bullet/slot.h"
 #include "bullet/world.h"
@@ -33,6 +34,7 @@ void BulletWorld::wake_island(int label, bool stays_still) {
   if (found == islands_.end()) return;
   std::vector<btPersistentManifold*> thawed;
   for (const int id : found->second.bodies) {
+    LAPJOINT_ASSERT(island_[id] == label);
     island_[id] = kAwake;
     if (!stays_still) still_[id] = 0;
     frozen_.thaw(id, thawed);
@@ -59,6 +61,7 @@ void BulletWorld::forget_sleep() {
 
 // A ghost that leaves although it sleeps: it is no neighbour of what is awake, and its island sleeps on.
 void BulletWorld::forget_sleeper(int ghost) {
+  LAPJOINT_ASSERT(is_ghost_[ghost] && island_[ghost] != kAwake);
   const int label = island_[ghost];
   std::vector<btPersistentManifold*> thawed;
   frozen_.thaw(ghost, thawed);
@@ -150,6 +153,7 @@ void BulletWorld::count_still() {
     const bool is_still =
         body.getLinearVelocity().length2() < speed * speed && body.getAngularVelocity().length2() < spin * spin;
     still_[id] = is_still ? std::min(still_[id] + 1, settings_.sleep_steps) : 0;
+    LAPJOINT_ASSERT(still_[id] <= settings_.sleep_steps);
   }
 }
 
@@ -159,6 +163,7 @@ std::vector<BulletWorld::Group> BulletWorld::find_resting_groups() {
   if (before_step_ || !std::any_of(awake().begin(), awake().end(),
                                    [&](int id) { return !is_ghost_[id] && still_[id] >= settings_.sleep_steps; }))
     return {};
+  LAPJOINT_ASSERT(!members_changed_ && movers_.size() == awake().size());
   UnionFind groups(movers_.size());
   std::vector<char> moves(movers_.size(), 0), is_held(movers_.size(), 0);
   for (std::size_t i = 0; i < movers_.size(); ++i) moves[i] = !may_sleep(movers_[i]->getUserIndex());
@@ -244,6 +249,7 @@ void BulletWorld::agree_on_groups(Mailboxes& mailboxes, std::vector<Group>& grou
       all.push_back({worker, at[0], {at + 3, at + 3 + border}, {at + 3 + border, at + 3 + border + ghosts}});
       for (const int id : all.back().border) group_of[id] = static_cast<int>(all.size()) - 1;
       at += 3 + border + ghosts;
+      LAPJOINT_ASSERT(border >= 0 && ghosts >= 0 && at <= end);
     }
   }
   UnionFind joined(all.size());
@@ -279,6 +285,7 @@ void BulletWorld::agree_on_groups(Mailboxes& mailboxes, std::vector<Group>& grou
         if (is_ghost_[id] && slots_[id]) others.bodies.push_back(id);
     }
   }
+  LAPJOINT_ASSERT(next == sent.size());  // every own group has come back
   groups.insert(groups.end(), alone.begin(), alone.end());
 }
 
@@ -296,6 +303,7 @@ void BulletWorld::fall_asleep(Mailboxes* mailboxes) {
 }
 
 void BulletWorld::put_to_sleep(int id, int label) {
+  LAPJOINT_ASSERT(label >= 0 && island_[id] == kAwake);
   btRigidBody& body = slot(id).body;
   const btVector3 none(0, 0, 0);
   body.setLinearVelocity(none);
@@ -394,6 +402,7 @@ void BulletWorld::read_island(SleepingIsland& island) {
   const auto place = [&](int id) {
     return static_cast<int>(std::lower_bound(island.bodies.begin(), island.bodies.end(), id) - island.bodies.begin());
   };
+  LAPJOINT_ASSERT(std::is_sorted(island.bodies.begin(), island.bodies.end()));
   for (const int id : island.bodies) bodies.push_back(&slot(id).body);
   std::vector<ContactKey> keys;  // sorted: in which order pairs were frozen is nobody's business
   for (const int id : island.bodies)

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "assertions.h"
 #include "bullet/slot.h"
 #include "bullet/world.h"
 
@@ -202,6 +203,7 @@ void BulletWorld::restore(const int* ids, int count, const btScalar* bodies, con
   if (substeps_) substeps_->forget_contacts();
   leave(bodies_);
   neighbours_.clear();
+  LAPJOINT_ASSERT(bodies_.empty() && joints_.empty() && islands_.empty());
   waiting_.clear();
   ghosts_are_due_ = true;
   const std::vector<int> sorted = require_new(ids, count);

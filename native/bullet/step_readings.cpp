@@ -3,6 +3,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "assertions.h"
 #include "bullet/substeps.h"
 
 namespace lapjoint {
@@ -178,6 +179,8 @@ void SubstepWorld::find_touches() {
   }
   rest_up_to(~std::uint64_t(0));
   end_up_to(~std::uint64_t(0));
+  LAPJOINT_ASSERT(
+      std::is_sorted(now.begin(), now.end(), [](const Touching& x, const Touching& y) { return x.bodies < y.bodies; }));
   touching_.swap(now);
 }
 

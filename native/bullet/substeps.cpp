@@ -9,6 +9,8 @@
 #include <string>
 #include <tuple>
 
+#include "assertions.h"
+
 namespace lapjoint {
 
 namespace {
@@ -41,6 +43,8 @@ void sort_by_key(std::vector<std::pair<std::uint64_t, int>>& entries,
     for (const auto& entry : entries) scratch[start[digit(entry.first)]++] = entry;
     entries.swap(scratch);
   }
+  LAPJOINT_ASSERT(std::is_sorted(entries.begin(), entries.end(),
+                                 [](const auto& x, const auto& y) { return x.first >> 31 < y.first >> 31; }));
 }
 
 }  // namespace
@@ -52,6 +56,8 @@ SubstepWorld::SubstepWorld(const SubstepSettings& settings, double length_unit, 
 }
 
 void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
+  LAPJOINT_ASSERT(joints.count >= static_cast<int>(locked_.size()) &&
+                  body_count >= static_cast<int>(axis_counts_.size()));
   columns_ = joints;
   axis_counts_.resize(body_count, 0);
   for (int j = static_cast<int>(locked_.size()); j < joints.count; ++j) {
@@ -66,6 +72,8 @@ void SubstepWorld::set_tables(int body_count, const JointColumns& joints) {
     first_impulse_.push_back(first_impulse_.back() + 6 + first_axis_[j + 1] - first_axis_[j] + kept);
     if (counts_turns(j)) counted_.push_back({j, first_impulse_.back() - 1, 0});
   }
+  LAPJOINT_ASSERT(static_cast<int>(first_axis_.size()) == joints.count + 1 &&
+                  first_impulse_.size() == first_axis_.size());
   solver_.joint_impulses.resize(first_impulse_.back(), 0);
   if (static_cast<int>(structures_.joint_count()) == joints.count) {
     structures_.add_bodies(body_count);
@@ -209,6 +217,7 @@ bool SubstepWorld::Kept::replaces(const Source& source) const {
 }
 
 int SubstepWorld::owner_of(int a, int b) const {
+  LAPJOINT_ASSERT(a >= 0 && b >= 0 && std::max(a, b) < static_cast<int>(ghost_of_.size()));
   const int of_a = ghost_of_[a], of_b = ghost_of_[b];
   if (of_a == kOwn && of_b == kOwn) return kOwn;
   if (of_a != kOwn && of_b != kOwn) return kNobody;
@@ -288,6 +297,9 @@ void SubstepWorld::collect(btDispatcher& dispatcher) {
   for (std::size_t i = 1; i < sorted_.size(); ++i)
     for (std::size_t k = i; k > 0 && sources_[sorted_[k].second].name < sources_[sorted_[k - 1].second].name; --k)
       std::swap(sorted_[k], sorted_[k - 1]);
+  LAPJOINT_ASSERT(std::is_sorted(sorted_.begin(), sorted_.end(), [this](const auto& x, const auto& y) {
+    return sources_[x.second].name < sources_[y.second].name;
+  }));
 }
 
 void SubstepWorld::read_contacts() {
@@ -334,6 +346,8 @@ void SubstepWorld::read_contacts() {
   }
   solver_.contact_order.clear();
   for (std::vector<int>& order : solver_.between.contact_orders) order.clear();
+  LAPJOINT_ASSERT(
+      std::is_sorted(kept_.begin(), kept_.end(), [](const Kept& x, const Kept& y) { return x.name < y.name; }));
   std::size_t at = 0;  // both lists are in the same order
   for (const auto& [key, number] : sorted_) {
     const int owner = sources_[number].owner;
@@ -354,12 +368,14 @@ void SubstepWorld::read_contacts() {
 void SubstepWorld::set_surfaces(const std::vector<int>& numbers, const std::vector<const btRigidBody*>& bodies,
                                 std::vector<Surface> surfaces) {
   moving_statics_ = bodies;
+  LAPJOINT_ASSERT(numbers.size() == surfaces.size() && std::is_sorted(numbers.begin(), numbers.end()));
   surface_of_.assign(numbers.empty() ? 0 : numbers.back() + 1, Contact::kStill);
   for (std::size_t i = 0; i < numbers.size(); ++i) surface_of_[numbers[i]] = static_cast<int>(i);
   solver_.surfaces = std::move(surfaces);
 }
 
 void SubstepWorld::write_back() {
+  LAPJOINT_ASSERT(solver_.contacts.size() == sources_.size());
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     const Source& source = sources_[i];
     for (int k = 0; k < source.count; ++k)
@@ -651,6 +667,8 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
   members_.assign(bodies.empty() ? 0 : bodies.back()->getUserIndex() + 1, {0, 0});
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     const btRigidBody& body = *bodies[i];
+    LAPJOINT_ASSERT(body.getUserIndex2() == static_cast<int>(i));
+    LAPJOINT_ASSERT(i == 0 || bodies[i - 1]->getUserIndex() < body.getUserIndex());
     members_[body.getUserIndex()] = {static_cast<int>(i), body.getRollingFriction()};
     BodyTraits& traits = solver_.bodies.traits[i];
     traits.inverse_mass = body.getInvMass();
@@ -663,9 +681,14 @@ void SubstepWorld::set_members(const std::vector<btRigidBody*>& bodies, const st
   ghost_of_.assign(bodies.size() + 1, kOwn);
   is_border_.assign(neighbours.size(), std::vector<char>(bodies.size() + 1, 0));
   for (std::size_t n = 0; n < neighbours.size(); ++n) {
-    for (const int place : neighbours[n].ghosts) ghost_of_[place] = static_cast<int>(n);
+    for (const int place : neighbours[n].ghosts) {
+      LAPJOINT_ASSERT(ghost_of_[place] == kOwn);  // a body has one owner
+      ghost_of_[place] = static_cast<int>(n);
+    }
     for (const int place : neighbours[n].border) is_border_[n][place] = 1;
   }
+  for (const Neighbour& neighbour : neighbours)
+    for (const int place : neighbour.border) LAPJOINT_ASSERT(ghost_of_[place] == kOwn);
   set_joints(joints, self, std::move(neighbours), whole, parted, stale);
   set_energy_limits();
 }

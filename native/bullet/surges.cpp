@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "assertions.h"
 #include "bullet/exchange_numbers.h"
 #include "bullet/world.h"
 #include "substeps/stance.h"
@@ -222,6 +223,7 @@ void join_parts(Mailboxes& mailboxes, std::vector<IslandPart>& own) {
     while (at < end) {
       const std::int32_t* border = at + 7;
       const std::int32_t *ghosts = border + at[1], *next = ghosts + at[2];
+      LAPJOINT_ASSERT(next <= end);
       for (const std::int32_t* id = border; id < ghosts; ++id) part_of[*id] = static_cast<int>(all.size());
       all.push_back({worker, at[0], get_double(at + 3), get_double(at + 5), ghosts, next});
       at = next;
@@ -248,6 +250,7 @@ void join_parts(Mailboxes& mailboxes, std::vector<IslandPart>& own) {
     part.gain = whole.gain;
     part.limit = whole.limit;
   }
+  LAPJOINT_ASSERT(next == sent.size());
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
+#include "assertions.h"
 #include "bullet/errors.h"
 #include "bullet/frames.h"
 #include "bullet/memory.h"
@@ -187,7 +189,10 @@ void BulletWorld::add_static(const StaticBody& item) {
   members_changed_ = true;
 }
 
-BulletWorld::Slot& BulletWorld::slot(int body_id) const { return *slots_[body_id]; }
+BulletWorld::Slot& BulletWorld::slot(int body_id) const {
+  LAPJOINT_ASSERT(body_id >= 0 && body_id < static_cast<int>(slots_.size()) && slots_[body_id]);
+  return *slots_[body_id];
+}
 
 void BulletWorld::require(const int* ids, int count, bool active) const {
   for (int i = 0; i < count; ++i) {
@@ -288,6 +293,8 @@ void BulletWorld::enter(const int* ids, int count, const std::vector<int>& sorte
   }
   const auto middle = bodies_.insert(bodies_.end(), sorted.begin(), sorted.end());
   std::inplace_merge(bodies_.begin(), middle, bodies_.end());
+  LAPJOINT_ASSERT(std::adjacent_find(bodies_.begin(), bodies_.end(), std::greater_equal<>()) ==
+                  bodies_.end());  // each once
   connect_joints(ids, count);
   members_changed_ = true;
 }
@@ -337,6 +344,7 @@ void BulletWorld::connect_joints(const int* ids, int count) {
   const auto by_id = [](const LiveJoint& x, const LiveJoint& y) { return x.id < y.id; };
   std::sort(joints_.begin() + before, joints_.end(), by_id);
   std::inplace_merge(joints_.begin(), joints_.begin() + before, joints_.end(), by_id);
+  LAPJOINT_ASSERT(std::is_sorted(joints_.begin(), joints_.end(), by_id));
 }
 
 void BulletWorld::deactivate(const int* ids, int count, bool migrates) {
@@ -358,6 +366,7 @@ void BulletWorld::leave(const std::vector<int>& ids, bool migrates) {
       forget_sleeper(id);
     else
       wake(id, migrates);
+  LAPJOINT_ASSERT(std::none_of(mark_.begin(), mark_.end(), [](char mark) { return mark != 0; }));
   for (const int id : going) mark_[id] = 1;
   contacts_solved_ = false;
   const auto leaving = [this](int body) { return body != kWorld && mark_[body]; };
@@ -668,6 +677,7 @@ void BulletWorld::find_lost() {
 void BulletWorld::take_step_with_neighbours(double timestep, Mailboxes& mailboxes, bool is_first, bool is_last) {
   if (settings_.sleep && is_first) wake_together(&mailboxes);
   if (ghosts_are_due_) choose_ghosts(mailboxes, timestep);
+  LAPJOINT_ASSERT(!ghosts_are_due_ && !ghosts_are_stale_);  // the same bodies in both workers of a pair
   commit();
   substeps_->exchange_states();
   const auto start = std::chrono::steady_clock::now();
@@ -705,6 +715,8 @@ void BulletWorld::joint_forces(const int* joint_ids, int count, double* forces) 
   std::fill(forces, forces + 6 * static_cast<std::size_t>(count), 0.0);
   if (!substeps_) return;
   const std::vector<JointReading>& kept = substeps_->kept_joints();
+  LAPJOINT_ASSERT(std::is_sorted(kept.begin(), kept.end(),
+                                 [](const JointReading& x, const JointReading& y) { return x.joint < y.joint; }));
   for (int i = 0; i < count; ++i) {
     const auto found = std::lower_bound(kept.begin(), kept.end(), joint_ids[i],
                                         [](const JointReading& one, int joint) { return one.joint < joint; });
@@ -756,6 +768,7 @@ void BulletWorld::add_broken(const std::vector<int>& joint_ids) {
 }
 
 void BulletWorld::break_joint(int joint) {
+  LAPJOINT_ASSERT(!joint_lists_.is_broken(joint));
   wake_joint(joint);
   joint_lists_.set_broken(joint, true);
   if (joint_live_[joint]) {
@@ -773,6 +786,7 @@ void BulletWorld::break_joint(int joint) {
 }
 
 void BulletWorld::mend_joint(int joint) {
+  LAPJOINT_ASSERT(joint_lists_.is_broken(joint));
   wake_joint(joint);
   joint_lists_.set_broken(joint, false);
   const int a = joint_columns_.body_a[joint], b = joint_columns_.body_b[joint];
@@ -834,6 +848,7 @@ const std::vector<ContactPair>& BulletWorld::contacts() {
   const std::vector<ContactPair>& resting = resting_contacts();
   const auto middle = contacts_.insert(contacts_.end(), resting.begin(), resting.end());
   std::inplace_merge(contacts_.begin(), middle, contacts_.end(), comes_before);
+  LAPJOINT_ASSERT(std::is_sorted(contacts_.begin(), contacts_.end(), comes_before));
   return contacts_;
 }
 

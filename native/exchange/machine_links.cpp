@@ -14,6 +14,7 @@
 #include <string>
 #include <system_error>
 
+#include "assertions.h"
 #include "exchange/mailboxes.h"
 
 namespace lapjoint {
@@ -50,6 +51,7 @@ int MachineLink::flush() {
       is_open = false;
     }
   }
+  LAPJOINT_ASSERT(!is_open || sent_ == out_.size());
   out_.clear();
   sent_ = 0;
   return pieces;
@@ -193,6 +195,7 @@ bool MachineLinks::collect() {
   for (const int worker : here_) {
     Outbox& box = Mailboxes::outbox(memory_, worker);
     std::uint64_t taken = box.taken.load(std::memory_order_relaxed);
+    LAPJOINT_ASSERT(box.put.load(std::memory_order_relaxed) - taken <= Outbox::kRoom);
     for (; taken != box.put.load(std::memory_order_seq_cst); box.taken.store(++taken, std::memory_order_release)) {
       MailFrame frame = box.frames[taken % Outbox::kRoom];
       frame.from = static_cast<std::uint16_t>(worker);
@@ -203,6 +206,7 @@ bool MachineLinks::collect() {
 }
 
 bool MachineLinks::send(const MailFrame& frame) {
+  LAPJOINT_ASSERT(is_on(frame.from, machine_));  // only what workers here have put out is carried
   if (frame.to == MailFrame::kEverybody) {
     for (auto& [_, link] : links_) link->put(frame, nullptr);
     return true;
@@ -252,6 +256,7 @@ bool MachineLinks::take(MachineLink& link, int machine, const std::byte* data, s
                        ? Mailboxes::content(memory_, room_, frame.from, frame.to, frame.number)
                        : reinterpret_cast<std::byte*>(&frame);
     }
+    LAPJOINT_ASSERT(link.received_ >= sizeof frame && link.received_ <= sizeof frame + frame.size);
     const std::size_t done = link.received_ - sizeof frame, more = std::min(size, frame.size - done);
     if (link.into_ && more) std::memcpy(link.into_ + done, data, more);
     link.received_ += more, data += more, size -= more;
@@ -271,6 +276,7 @@ bool MachineLinks::is_acceptable(const MailFrame& frame) const {
 }
 
 void MachineLinks::deliver(const MailFrame& frame) {
+  LAPJOINT_ASSERT(is_acceptable(frame));
   if (frame.kind == MailFrame::kMessage) {
     Mailboxes::deliver(memory_, room_, frame.from, frame.to, frame.number, frame.size);
   } else if (frame.kind == MailFrame::kAbandoned) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "assertions.h"
+
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 #endif
@@ -53,9 +55,11 @@ Mailboxes::Mailboxes(void* memory, int worker_count, std::size_t room, int self,
       received_(worker_count),
       not_counted_(worker_count) {
   static_assert(sizeof(Slot) <= kLine && sizeof(Head) <= kLine && sizeof(Worker) <= kLine);
+  LAPJOINT_ASSERT(worker_count <= kMostWorkers && self >= 0 && self < worker_count);
 }
 
 void Mailboxes::begin_step(std::uint64_t attempt, bool first) {
+  LAPJOINT_ASSERT(attempt > attempt_);  // 0 is what the memory begins with
   attempt_ = attempt;
   put_before_ = outbox(memory_, self_).put.load(std::memory_order_relaxed);
   std::fill(sent_.begin(), sent_.end(), std::uint64_t(0));
@@ -83,9 +87,12 @@ void Mailboxes::even_out() {
   }
   for (int worker = 0; worker < worker_count_; ++worker)
     if (worker != self_ && received_[worker] % 2 == 0) receive(worker, 0);
+  for (int worker = 0; worker < worker_count_; ++worker)
+    LAPJOINT_ASSERT(worker == self_ || (sent_[worker] % 2 == 1 && received_[worker] % 2 == 1));
 }
 
 void Mailboxes::meet() {
+  LAPJOINT_ASSERT(meeting_ <= between_meetings_.size());  // the same places in every step
   const double now = thread_cpu() - counts_.wait_cpu;
   if (meeting_ == between_meetings_.size()) between_meetings_.push_back(0);
   between_meetings_[meeting_++] += now - last_cpu_;
@@ -94,6 +101,7 @@ void Mailboxes::meet() {
 
 // Pairs with the workers 0 to n come before all that have n + 1.
 Mailboxes::Slot& Mailboxes::slot(void* memory, std::size_t room, int from, int to, std::uint64_t number) {
+  LAPJOINT_ASSERT(from >= 0 && to >= 0 && from != to);
   const std::size_t a = from, b = to, pair = a < b ? b * b + a : a * a + a + b;
   return *reinterpret_cast<Slot*>(static_cast<std::byte*>(memory) + kHeads + (2 * pair + number % 2) * slot_size(room));
 }
@@ -110,6 +118,7 @@ void Mailboxes::deliver(void* memory, std::size_t room, int from, int to, std::u
 
 void Mailboxes::finish(void* memory, int number, std::uint64_t attempt, unsigned says) {
   Worker& finished = worker(memory, number);
+  LAPJOINT_ASSERT(says <= kMostSaid);
   finished.said[attempt % 2].store(attempt * (kMostSaid + 1) + says, std::memory_order_seq_cst);
   finished.finished.set(attempt);
 }
@@ -146,6 +155,7 @@ void Mailboxes::await_carrier() const {
 }
 
 void* Mailboxes::outgoing(int worker) {
+  LAPJOINT_ASSERT(worker >= 0 && worker < worker_count_ && worker != self_);
   if (is_elsewhere(memory_, worker)) await_carrier();
   return content(memory_, room_, self_, worker, attempt_ * kInStep + sent_[worker]);
 }
@@ -153,12 +163,15 @@ void* Mailboxes::outgoing(int worker) {
 void Mailboxes::send(int worker, std::size_t size) {
   const std::uint64_t number = attempt_ * kInStep + sent_[worker]++;
   if (sent_[worker] >= kInStep) throw std::runtime_error("too many messages in a step");
+  LAPJOINT_ASSERT(size <= room_);
+  LAPJOINT_ASSERT(sent_[worker] <= received_[worker] + 2);  // the slot has been read
   counts_.exchanges = std::max(counts_.exchanges, sent_[worker] - not_counted_[worker]);
   counts_.bytes += size;
   if (is_elsewhere(memory_, worker)) {
     put_out({MailFrame::kMessage, 0, static_cast<std::uint16_t>(worker), number, size});
   } else {
     Slot& into = slot(memory_, room_, self_, worker, number);
+    LAPJOINT_ASSERT(into.message.number.load(std::memory_order_relaxed) < number);
     into.size = size;
     signal(into.message, number);
   }
@@ -166,6 +179,7 @@ void Mailboxes::send(int worker, std::size_t size) {
 
 // The thread that carries never waits for anybody: an outbox is full only where it has had no core for a while.
 void Mailboxes::put_out(const MailFrame& frame) {
+  LAPJOINT_ASSERT(bell_ >= 0);  // who has workers elsewhere has a carrier to wake
   Outbox& box = outbox(memory_, self_);
   const std::uint64_t place = box.put.load(std::memory_order_relaxed);
   while (place - box.taken.load(std::memory_order_acquire) >= Outbox::kRoom) {
@@ -190,9 +204,11 @@ void Mailboxes::signal(SharedNumber& to, std::uint64_t number) {
 }
 
 const void* Mailboxes::receive_any(int worker) {
+  LAPJOINT_ASSERT(worker >= 0 && worker < worker_count_ && worker != self_);
   const std::uint64_t number = attempt_ * kInStep + received_[worker]++;
   wait_for(slot(memory_, room_, worker, self_, number).message,
            [number](std::uint64_t seen) { return seen == number; });
+  LAPJOINT_ASSERT(slot(memory_, room_, worker, self_, number).size <= room_);
   return content(memory_, room_, worker, self_, number);
 }
 

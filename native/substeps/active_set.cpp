@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "assertions.h"
 #include "substeps/ball_friction.h"
 
 namespace lapjoint {
@@ -16,6 +17,7 @@ constexpr double kRounding = 1e-6;  // of a kept impulse: it was at its bound
 }  // namespace
 
 void DirectRow::begin(double last) {
+  LAPJOINT_ASSERT(low <= high);
   place = kIn;
   impulse = std::clamp(last, low, high);
   if (impulse <= low * (1 - kRounding)) place = kLow;
@@ -50,12 +52,15 @@ void ActiveSet::turn_over(const DirectLink& link, DirectRow& row, double wanted)
     row.place = DirectRow::kIn;
     return;
   }
+  LAPJOINT_ASSERT(row.kind != DirectRow::kLocked && (wanted < row.low || wanted > row.high));
   row.place = wanted < row.low ? DirectRow::kLow : DirectRow::kHigh;
   arrivals_.push_back({&link, &row, row.bound() - row.impulse});
   row.impulse = row.bound();
 }
 
 void ActiveSet::look_at(const DirectLink& link, std::vector<DirectRow>& rows, double share_per_h, Pass pass) {
+  LAPJOINT_ASSERT(link.locked_count <= link.row_count &&
+                  link.first_row + link.row_count <= static_cast<int>(rows.size()));
   for (int r = link.first_row + link.locked_count; r < link.first_row + link.row_count; ++r) {
     DirectRow& row = rows[r];
     if (row.place == DirectRow::kSwept) continue;

@@ -1,9 +1,12 @@
 #include "substeps/as_backed.h"
 
+#include "assertions.h"
+
 namespace lapjoint {
 
 AsBacked::AsBacked(const std::vector<Backed>& backed, Bodies& bodies, Also also) : backed_(backed), bodies_(bodies) {
   for (const Backed& one : backed_) {
+    LAPJOINT_ASSERT(one.root > 1 && one.place < bodies_.fixed());
     Motion& motion = bodies_.motion[one.place];
     motions_.push_back(motion);
     const Lanes root = all(one.root);
@@ -28,6 +31,7 @@ AsBacked::AsBacked(const std::vector<Backed>& backed, Bodies& bodies, Also also)
 }
 
 AsBacked::~AsBacked() {
+  LAPJOINT_ASSERT(motions_.size() == backed_.size());  // the list is as it was
   for (std::size_t i = 0; i < backed_.size(); ++i) {
     const Backed& one = backed_[i];
     const Lanes root = all(one.root);

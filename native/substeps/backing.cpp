@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "assertions.h"
 #include "substeps/union_find.h"
 
 namespace lapjoint {
@@ -19,6 +20,7 @@ constexpr int kNone = -1;
 
 // Adds a body's inertia about the world's origin, in the world's axes.
 void add_body(const BodyState& state, const BodyTraits& traits, Backing::Inertia& into) {
+  LAPJOINT_ASSERT(traits.inverse_mass > 0);
   const double mass = 1 / double(traits.inverse_mass);
   double x[3], square = 0, inertia[3][3] = {};
   for (int k = 0; k < 3; ++k) x[k] = double(state.position[k]), square += x[k] * x[k];
@@ -85,6 +87,7 @@ void Backing::define(const std::vector<JointDefinition>& own, const std::vector<
   own_.clear();
   between_.assign(between.size(), {});
   if (!any_welds) return;
+  LAPJOINT_ASSERT(is_ghost.size() == bodies.size() && std::is_sorted(bodies.begin(), bodies.end()));
   numbers_ = bodies;
   is_ghost_ = is_ghost;
   const int fixed = static_cast<int>(bodies.size());
@@ -102,6 +105,9 @@ void Backing::define(const std::vector<JointDefinition>& own, const std::vector<
   for (const auto& joints : between)
     for (const JointDefinition& joint : joints)
       if (joint.direct && joint.welds()) is_welded[own_end(joint)] = 1;
+  for (const auto& joints : between)
+    for (const JointDefinition& joint : joints)
+      LAPJOINT_ASSERT(joint.a < fixed && joint.b < fixed && is_ghost_[joint.a] != is_ghost_[joint.b]);
   part_of_.assign(fixed + 1, kNone);
   for (int place = 0; place < fixed; ++place) {
     if (!is_welded[place]) continue;
@@ -132,6 +138,7 @@ void Backing::find(std::vector<Contact>& contacts, std::vector<int>& own, std::v
                    const std::vector<Neighbour>& neighbours, const Bodies& bodies, Mailboxes* mailboxes) {
   any_backed_ = bounces_ = false;
   if (!any_welds_) return;
+  LAPJOINT_ASSERT(part_of_.size() == bodies.motion.size());  // these are the bodies that it was defined for
   const int fixed = bodies.fixed();
   if (mailboxes) {
     for (std::size_t p = 0; p < parts_.size(); ++p) parts_[p].label = first_label_[p];
@@ -204,6 +211,7 @@ void Backing::add_inertias(const Bodies& bodies) {
 }
 
 void Backing::list(const std::vector<Contact>& contacts, const std::vector<int>& order, std::vector<Backed>& into) {
+  LAPJOINT_ASSERT(factor_of_.back() == 1);  // of what cannot move
   into.clear();
   for (const int number : order)
     for (const int place : {contacts[number].a, contacts[number].b})

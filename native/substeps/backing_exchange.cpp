@@ -4,6 +4,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "assertions.h"
 #include "substeps/backing.h"
 #include "substeps/between.h"
 
@@ -21,6 +22,7 @@ void exchange_all(Mailboxes& mailboxes, std::size_t most, Put&& put, Get&& get) 
     if (worker == mailboxes.self()) continue;
     auto* begin = static_cast<char*>(mailboxes.outgoing(worker));
     char* end = put(worker, begin);
+    LAPJOINT_ASSERT(end >= begin && static_cast<std::size_t>(end - begin) <= most);
     mailboxes.send(worker, static_cast<std::size_t>(end - begin));
   }
   for (int worker = 0; worker < mailboxes.worker_count(); ++worker)

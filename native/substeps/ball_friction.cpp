@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "assertions.h"
+
 namespace lapjoint {
 
 namespace {
@@ -30,7 +32,8 @@ void BallFriction::hold() {
 // Turns the rows so that the first lies along the velocity.
 void BallFriction::slip(const double* velocities, double speed) {
   const double size = length(velocities);
-  double turn[3][3];  // new rows, by the old ones
+  LAPJOINT_ASSERT(size > 0);  // without a direction there is none to slip along
+  double turn[3][3];          // new rows, by the old ones
   for (int k = 0; k < 3; ++k) turn[0][k] = velocities[k] / size;
   const double* d = turn[0];
   const int least = std::abs(d[0]) <= std::abs(d[1]) && std::abs(d[0]) <= std::abs(d[2]) ? 0
@@ -42,6 +45,7 @@ void BallFriction::slip(const double* velocities, double speed) {
   for (int k = 0; k < 3; ++k)
     turn[2][k] = d[(k + 1) % 3] * turn[1][(k + 2) % 3] - d[(k + 2) % 3] * turn[1][(k + 1) % 3];
 
+  LAPJOINT_ASSERT(!(std::abs(turn[0][0] * turn[1][0] + turn[0][1] * turn[1][1] + turn[0][2] * turn[1][2]) > 1e-9));
   const DirectRow old[3] = {rows_[0], rows_[1], rows_[2]};
   for (int k = 0; k < 3; ++k) {
     DirectRow& row = rows_[k];

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "assertions.h"
+
 namespace lapjoint {
 
 namespace {
@@ -38,6 +40,11 @@ void Between::define(std::vector<Neighbour> neighbours, std::vector<std::vector<
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     rows_[n].joints.define(std::move(joints[n]), axes, fixed);
     turn_count_ = std::max(turn_count_, neighbours_[n].turn + 1);
+    LAPJOINT_ASSERT(std::is_sorted(neighbours_[n].border.begin(), neighbours_[n].border.end()));
+    LAPJOINT_ASSERT(std::is_sorted(neighbours_[n].ghosts.begin(), neighbours_[n].ghosts.end()));
+    for (std::size_t before = 0; before < n; ++before)  // in a turn a worker has one pair
+      LAPJOINT_ASSERT(neighbours_[before].worker < neighbours_[n].worker &&
+                      neighbours_[before].turn != neighbours_[n].turn);
   }
 }
 
@@ -56,6 +63,7 @@ long Between::row_count() const {
 void Between::exchange_states(std::vector<BodyState>& states) {
   mailboxes_->meet();
   for (const Neighbour& neighbour : neighbours_) {
+    LAPJOINT_ASSERT(neighbour.border.size() * sizeof(BodyState) <= mailboxes_->room());
     auto* out = static_cast<BodyState*>(mailboxes_->outgoing(neighbour.worker));
     for (const int place : neighbour.border) *out++ = states[place];
     mailboxes_->send(neighbour.worker, neighbour.border.size() * sizeof(BodyState));
@@ -126,6 +134,8 @@ void Between::send_motion(const Neighbour& neighbour, const Bodies& bodies, With
   const std::vector<int>& places = neighbour.border;
   if (!std::all_of(places.begin(), places.end(), [&](int place) { return is_finite(bodies.motion[place]); }))
     throw MotionNotFinite();  // nothing like it is to reach bodies that had no part in it
+  LAPJOINT_ASSERT(places.size() * motion_bytes(with) <= mailboxes_->room());
+  LAPJOINT_ASSERT(with != With::kLast || bodies.last.size() == bodies.motion.size());  // there where there are joints
   void* rest = put_each(places, bodies.motion, mailboxes_->outgoing(neighbour.worker));
   if (with == With::kLast) put_each(places, bodies.last, rest);
   if (with == With::kComing) put_each(places, bodies.coming, rest);

@@ -1,5 +1,7 @@
 #include "substeps/bodies.h"
 
+#include "assertions.h"
+
 namespace lapjoint {
 
 namespace {
@@ -164,6 +166,8 @@ void Bodies::resize(int count, bool jointed) {
 }
 
 void Bodies::begin(Real timestep, int substeps) {
+  LAPJOINT_ASSERT(timestep > 0 && substeps >= 1);
+  LAPJOINT_ASSERT(traits.back().inverse_mass == 0);  // the last cannot move
   const Real h = timestep / Real(substeps);
   h_ = h;
   timestep_ = timestep;
@@ -305,6 +309,7 @@ void Bodies::find_poses() {
 }
 
 void Bodies::find_pose(int i) {
+  LAPJOINT_ASSERT(i >= 0 && i <= fixed() && i < static_cast<int>(pose.size()));
   double turn[3];
   world_turn(*this, i, turn);
   turn_axes(turn, start[i].axes, pose[i].axes);
@@ -313,6 +318,7 @@ void Bodies::find_pose(int i) {
 }
 
 void Bodies::end_substep() {
+  LAPJOINT_ASSERT(!(kinetic_energy(motion.back()) > 0));  // what cannot move has not
   for (std::size_t i = 0; i < motion.size(); ++i) {
     carried_[i].linear = motion[i].linear - carried_[i].linear;
     carried_[i].angular = motion[i].angular - carried_[i].angular;

@@ -1,5 +1,7 @@
 #include "substeps/contacts.h"
 
+#include "assertions.h"
+
 namespace lapjoint {
 
 namespace {
@@ -55,6 +57,8 @@ void ContactSweeps::colour(const std::vector<Contact>& contacts, const std::vect
   for (const int number : order) {
     const Contact& contact = contacts[number];
     ends_.push_back({contact.a, contact.b});
+    LAPJOINT_ASSERT(contact.point_count >= 1 && contact.point_count <= Contact::kPoints);
+    LAPJOINT_ASSERT(contact.a < fixed || contact.b < fixed);                // something of it can move
     const int points = contact.point_count == 3 ? 4 : contact.point_count;  // few have three: with those of four
     const bool special = contact.rolling > 0 || contact.restitution > 0;
     kinds_.push_back(static_cast<std::uint8_t>((points == 4 ? 2 : points - 1) + (special ? 4 : 0)));
@@ -105,6 +109,9 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     const Contact& contact = contacts[members[lane]];
     group.a[lane] = contact.a;
     group.b[lane] = contact.b;
+    LAPJOINT_ASSERT(!(std::abs(contact.normal[0] * contact.normal[0] + contact.normal[1] * contact.normal[1] +
+                               contact.normal[2] * contact.normal[2] - 1) > Real(1e-2)));
+    LAPJOINT_ASSERT(contact.surface == Contact::kStill || contact.a == fixed || contact.b == fixed);
     put(contact.normal, group.normal, lane);
     put_tangent(contact.normal, group.tangent, lane);
     group.friction[lane] = contact.friction;
@@ -114,6 +121,7 @@ void ContactSweeps::prepare_group(Group& group, const std::vector<Contact>& cont
     bounces |= contact.restitution > 0;
     drifts |= contact.surface != Contact::kStill;
     if (contact.shift != Contact::kHere) {
+      LAPJOINT_ASSERT(contact.shift >= 0 && settings_.shifts);
       put(settings_.shifts[contact.shift].by, shift, lane);
       shifts = true;
     }
@@ -479,6 +487,7 @@ void ContactSweeps::look_at_all() {
 }
 
 bool ContactSweeps::was_hit_since(const Group& group, int hits) const {
+  LAPJOINT_ASSERT(last_hit_.back() == 0);  // what cannot move is not hit
   int last = 0;
   for (int lane = 0; lane < kLanes; ++lane)
     last = std::max(last, std::max(last_hit_[group.a[lane]], last_hit_[group.b[lane]]));
@@ -764,6 +773,7 @@ void ContactSweeps::store(std::vector<Contact>& contacts) const {
       Contact& contact = contacts[members[lane]];
       for (int p = 0; p < contact.point_count; ++p)
         contact.impulse[p] = in_step * points_[group.first_point + p].impulse[lane];
+      for (int p = 0; p < contact.point_count; ++p) LAPJOINT_ASSERT(!(contact.impulse[p] < 0));  // contacts only push
       const Lanes3* parts[2] = {&friction.tangential, &friction.angular};
       Real* out[2] = {contact.tangential, contact.angular};
       for (int k = 0; k < 2; ++k) {

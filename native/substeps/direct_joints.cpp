@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "assertions.h"
 #include "solver/block_row.h"
 #include "substeps/union_find.h"
 
@@ -116,6 +117,7 @@ void DirectJoints::add_link(Structure& structure, JointDefinition& from, const L
   const int body_count = static_cast<int>(structure.places.size());
   Link& link = structure.links.emplace_back(ends);
   link.joint = static_cast<int>(joints_.size());
+  LAPJOINT_ASSERT(link.a <= body_count && link.b <= body_count && link.a != link.b);  // the last is what cannot move
   from.direct = true;
   if (&structure != &shared_) {
     structure.is_bonded |= from.bond != JointDefinition::kNoBond;
@@ -141,6 +143,7 @@ void DirectJoints::add_link(Structure& structure, JointDefinition& from, const L
                  : axis.kind == AxisDefinition::kDrag ? Row::kFriction
                                                       : Row::kBounded;
     }
+  LAPJOINT_ASSERT(link.locked_count <= 6 && (!link.is_point || link.locked_count >= 3));
   link.row_count = static_cast<int>(rows_.size()) - link.first_row;
   if (!link.is_own) return;
   if (link.a != body_count) link.of_a = structure.matrix->block(link.a, link.a);
@@ -160,6 +163,9 @@ void DirectJoints::choose_shared(std::vector<JointDefinition>& own, std::vector<
   is_ghost_.clear();
   shared_labels_.clear();
   const int fixed = static_cast<int>(bodies.size());
+  LAPJOINT_ASSERT(labels.size() == bodies.size() && is_ghost.size() == bodies.size() &&
+                  is_first.size() == between.size());
+  LAPJOINT_ASSERT(std::is_sorted(wanted.begin(), wanted.end()));
   const auto body_of = [fixed](const JointDefinition& joint) { return joint.a < fixed ? joint.a : joint.b; };
   const auto has_label = [&](const JointDefinition& joint) {
     return joint.ties && !joint.direct && std::binary_search(wanted.begin(), wanted.end(), labels[body_of(joint)]);
@@ -233,6 +239,7 @@ void DirectJoints::choose_shared(std::vector<JointDefinition>& own, std::vector<
   std::vector<int> at(body_count, -1);
   for (std::size_t k = 0; k < kept_.size(); ++k) at[kept_[k]] = static_cast<int>(k);
   shared_.matrix->each_kept([&](int row, int column, const double*) { part_.pairs.push_back({at[row], at[column]}); });
+  for (const BlockPlace& pair : part_.pairs) LAPJOINT_ASSERT(pair.row >= 0 && pair.column >= 0);  // kept ones alone
 }
 
 // ---- a step's rows
@@ -334,6 +341,7 @@ void DirectJoints::note_turns(Structure& structure, const Bodies& bodies) {
 }
 
 bool DirectJoints::has_turned(const Structure& structure, const Bodies& bodies) {
+  LAPJOINT_ASSERT(structure.turned.size() == structure.places.size());
   double most = 0;
   for (std::size_t i = 0; i < structure.places.size(); ++i) {
     const int place = structure.places[i];
@@ -553,6 +561,7 @@ void DirectJoints::each_impulse(Visit&& visit) {
       visit(row.target, row.impulse);
       continue;
     }
+    LAPJOINT_ASSERT(r + 2 < rows_.size() && rows_[r + 2].kind == Row::kFriction);  // in threes
     double about[3];
     BallFriction(&row).impulse(about);
     for (int k = 0; k < 3; ++k) visit(rows_[r + k].target, about[k]);
@@ -752,6 +761,7 @@ void DirectJoints::relax(Bodies& bodies) {
 }
 
 std::vector<double> DirectJoints::begin_sharing(Bodies& bodies) {
+  LAPJOINT_ASSERT(!keeps_places_);
   std::vector<double> before;
   for (const Row& row : rows_) before.push_back(row.impulse);
   keeps_places_ = true;
@@ -870,6 +880,7 @@ void DirectJoints::solve_shared(Bodies& bodies, int pass) {
   solve_interface(2);
   const std::vector<int>& labels = interface_.labels();
   const auto label_at = [&](std::size_t i) {
+    LAPJOINT_ASSERT(std::binary_search(labels.begin(), labels.end(), shared_labels_[i]));
     return static_cast<std::size_t>(std::lower_bound(labels.begin(), labels.end(), shared_labels_[i]) - labels.begin());
   };
   most_.assign(labels.size(), 0.0);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "assertions.h"
+
 namespace lapjoint {
 
 namespace {
@@ -46,6 +48,8 @@ void InterfaceMatrix::each_other(Mailboxes& mailboxes, Visit&& visit) const {
 }
 
 void InterfaceMatrix::exchange_pattern(Mailboxes& mailboxes, const Part& own) {
+  LAPJOINT_ASSERT(own.labels.size() == own.bodies.size() && own.blocks.size() == kBlock * own.pairs.size());
+  LAPJOINT_ASSERT(std::is_sorted(own.bodies.begin(), own.bodies.end()));
   self_ = mailboxes.self();
   const int worker_count = mailboxes.worker_count();
   parts_.resize(worker_count);
@@ -135,6 +139,7 @@ bool InterfaceMatrix::factor(const Part& own) {
   for (int worker = 0; worker < static_cast<int>(parts_.size()); ++worker) {
     const Known& part = parts_[worker];
     const double* block = worker == self_ ? own.blocks.data() : part.blocks.data();
+    LAPJOINT_ASSERT((worker == self_ ? own.blocks : part.blocks).size() == kBlock * part.pairs.size());
     if (worker != self_ && !part.bodies.empty()) works &= part.works;
     for (const auto& [a, b] : part.pairs) {
       const int row = part.rows[a], column = part.rows[b];
@@ -153,6 +158,7 @@ bool InterfaceMatrix::factor(const Part& own) {
 }
 
 void InterfaceMatrix::solve(Mailboxes& mailboxes, double* values, int sides) {
+  LAPJOINT_ASSERT(takes_part_ && (sides == 1 || sides == 2));
   const std::size_t each = static_cast<std::size_t>(kSide) * sides;
   const Known& own = parts_[self_];
   const std::size_t size = each * own.bodies.size();

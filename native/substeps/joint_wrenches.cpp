@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "assertions.h"
+
 namespace lapjoint {
 
 namespace {
@@ -30,6 +32,7 @@ void JointWrenches::clear() { sums_.assign(joints_.size(), {}); }
 void JointWrenches::add(const Bodies& bodies, const std::vector<Real>& impulses) {
   for (std::size_t i = 0; i < joints_.size(); ++i) {
     const JointDefinition& joint = joints_[i];
+    LAPJOINT_ASSERT(joint.first_impulse + 6 + joint.axis_count <= static_cast<int>(impulses.size()));
     const Real* rows = &impulses[joint.first_impulse];
     double force[3] = {0, 0, 0}, own[3] = {0, 0, 0};
     const auto add_row = [&](const JointRow& row, double impulse) {

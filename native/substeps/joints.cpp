@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "assertions.h"
 #include "substeps/drive_response.h"
 #include "substeps/stance.h"
 #include "substeps/union_find.h"
@@ -59,6 +60,7 @@ class HeldRows {
       JointRow row;
       stance.put_locked(joint, bodies, locked, row);
       const auto [whole, left] = reduce(row);
+      LAPJOINT_ASSERT(!(left > whole * (1 + 1e-6)));  // nothing is added by what is taken away
       if (!(left > 1e-9 * whole)) continue;
       for (int k = 0; k < 6; ++k) of_locked_[count_][k] = -of_last_[k];
       of_locked_[count_][locked] = 1;
@@ -168,6 +170,10 @@ void JointSweeps::define_blocks(const Colours& colours, const std::vector<int>& 
 }
 
 void JointSweeps::define(std::vector<JointDefinition> joints, const std::vector<AxisDefinition>& axes, int fixed) {
+  for (const JointDefinition& joint : joints) {
+    LAPJOINT_ASSERT(joint.a >= 0 && joint.b >= 0 && joint.a <= fixed && joint.b <= fixed && joint.a != joint.b);
+    LAPJOINT_ASSERT(joint.first_axis + joint.axis_count <= static_cast<int>(axes.size()));
+  }
   joints_ = std::move(joints);
   axes_ = &axes;
   kept_.assign(joints_.size(), 0);
@@ -276,6 +282,8 @@ void JointSweeps::define(std::vector<JointDefinition> joints, const std::vector<
 void JointSweeps::prepare(const Bodies& bodies, const JointSettings& settings, const std::vector<Real>& impulses) {
   settings_ = settings;
   sweep_count_ = find_sweep_count(bodies);
+  for (const JointDefinition& joint : joints_)
+    LAPJOINT_ASSERT(joint.kept_place() + joint.keeps <= static_cast<int>(impulses.size()));
   const Real per_substep = 1 / Real(settings.substeps);
   const auto load = [&](std::vector<Block>& blocks, const std::vector<int>& lanes, int first_axis) {
     for (std::size_t i = 0; i < blocks.size(); ++i)

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+
+#include "assertions.h"
 
 namespace lapjoint {
 
@@ -29,6 +32,10 @@ void SubstepSolver::step(Real timestep) {
   Clock clock;
   times_ = {};
   row_updates_ = 0;
+  // Every contact is between own bodies, or with those of one neighbour.
+  LAPJOINT_ASSERT(std::accumulate(between.contact_orders.begin(), between.contact_orders.end(), contact_order.size(),
+                                  [](std::size_t sum, const std::vector<int>& order) { return sum + order.size(); }) ==
+                  contacts.size());
   between.set_backing(&backing);
   backing.find(contacts, contact_order, between.contact_orders, between.neighbours(), bodies, between.mailboxes());
   // Impulses of the last step are what makes one sweep enough. Where there are none yet, as in a scene's first step, a

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "assertions.h"
 #include "solver/block_cholesky.h"
 #include "substeps/union_find.h"
 
@@ -15,6 +16,8 @@ long work_limit(JointChoice choice, long row_count) {
 void Structures::define(int body_count, std::vector<Tie> ties) {
   ties_ = std::move(ties);
   UnionFind bodies(body_count);
+  for (const Tie& tie : ties_)
+    LAPJOINT_ASSERT(tie.ends.a >= 0 && tie.ends.a < body_count && tie.ends.b < body_count && tie.row_count >= 0);
   for (const Tie& tie : ties_)
     if (tie.ends.b >= 0 && tie.row_count > 0) bodies.unite(tie.ends.a, tie.ends.b);
   label_.resize(body_count);
@@ -38,6 +41,7 @@ void Structures::define(int body_count, std::vector<Tie> ties) {
 }
 
 void Structures::add_bodies(int body_count) {
+  LAPJOINT_ASSERT(body_count >= static_cast<int>(label_.size()));  // numbers of bodies are never used again
   while (static_cast<int>(label_.size()) < body_count) label_.push_back(static_cast<int>(label_.size()));
   row_counts_.resize(body_count, 0);
   bounded_rows_.resize(body_count, 0);

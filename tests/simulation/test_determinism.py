@@ -26,6 +26,13 @@ GOLDEN = {
     "bowl": "8c59e2093fb1d726",
     "plank": "d6a99b50fec52f29",
 }
+DEFAULT_GOLDEN = {
+    # scene: about how many bodies, hash
+    "bowl": (120, "ae73faea38f2df4f"),
+    "building": (120, "e151ebab06330a64"),
+    "bridge": (106, "4a5abaf30fa89a70"),
+}
+"""Of a run without options: substeps, two workers, tight."""
 PAPER = {"load": "bodies", "linger": 0, "repartition": 0}
 PAPER_BOWL = "eb5aa46f4380ee2c"
 # Elsewhere, compilers and mathematical libraries round in other places.
@@ -57,6 +64,22 @@ def test_golden(name: str, solver: str) -> None:
         assert hashes[0] == GOLDEN[name]
 
 
+def default_hash(name: str, runtime: str) -> str:
+    size, _ = DEFAULT_GOLDEN[name]
+    with Simulation(scenes.build(name, size), Params(workers=2, runtime=runtime, validate=True)) as simulation:
+        simulation.step(STEPS)
+        assert simulation.profile.exchanges > 0, "workers that never meet prove nothing"
+        return simulation.state_hash
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DEFAULT_GOLDEN)
+def test_golden_of_the_default(name: str) -> None:
+    hashes = [default_hash(name, runtime) for runtime in ("inline", "process")]
+    assert len(set(hashes)) == 1, f"runtimes differ: {hashes}"
+    assert not HERE or hashes[0] == DEFAULT_GOLDEN[name][1]
+
+
 def test_a_thin_wall_that_moves_slowly_is_not_fast() -> None:
     """Grains in a turning drum, which is a mesh: contacts are those of where they are, as before there were others."""
     with Simulation(scenes.build("drum", 100), Params(workers=1, runtime="inline")) as simulation:
@@ -74,3 +97,5 @@ def test_the_paper_s_own_balancing_stays_as_it_was() -> None:
 if __name__ == "__main__":
     for scene_name in CASES:
         print(f'    "{scene_name}": "{final_hash(scene_name, "process")}",')
+    for scene_name, (body_count, _) in DEFAULT_GOLDEN.items():
+        print(f'    "{scene_name}": ({body_count}, "{default_hash(scene_name, "process")}"),')
