@@ -44,7 +44,7 @@ def row(count: int = 1, friction: float = 0.5, **options: Any) -> Scene:
 
 def pushed(scene: Scene, pushes: dict[int, tuple[int, float]], steps: int, **params: Any) -> Slides:
     """What is reported where bodies are pushed, each from a step on with a force along the ground."""
-    with Simulation(scene, Params.of(**{**INLINE, **params})) as simulation:
+    with Simulation(scene, Params.from_options(**{**INLINE, **params})) as simulation:
         for step in range(steps):
             for body, (first, force) in pushes.items():
                 if step >= first:
