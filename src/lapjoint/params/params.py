@@ -196,7 +196,7 @@ class Params:
     slide_speed: Annotated[float | None, SOLVER, Positive(), Unset("none are looked for")] = None
     """Report contacts that start to slide faster than this [m/s].
 
-    They are in `simulation.reported(Slides)` (docs/reading.md). Solver substeps."""
+    They are in `simulation.events.reported(Slides)` (docs/reading.md). Solver substeps."""
 
     max_workers: Annotated[int | None, WORKERS, InPythonOnly(), Count(1, 1024)] = None
     """With this, the number of workers follows the load, from `workers` to this (docs/failures.md). None: it stays. On
