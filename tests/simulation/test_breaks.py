@@ -342,7 +342,7 @@ def test_what_cannot_be_removed() -> None:
             with pytest.raises(LapjointError, match=f"joints.remove: {message}"):
                 simulation.joints.remove(wrong)
         simulation.joints.remove([1])
-        with pytest.raises(LapjointError, match="joints.remove: joint 1 has broken or was removed before"):
+        with pytest.raises(LapjointError, match=r"joints\.remove: joint 1 has broken or was removed before"):
             simulation.joints.remove([0, 1])
         assert simulation.joints.broken_ids.tolist() == [1], "nothing of it was done"
         simulation.joints.remove([])

@@ -350,8 +350,8 @@ def test_a_second_thread_is_refused_and_harms_nothing(runtime: str, coupling: st
         uses: dict[str, Callable[[], object]] = {
             "step": simulation.step,
             "state": simulation.state,
-            "add_body": lambda: simulation.bodies.add_one(Sphere(0.2), (0, 0, 6)),
-            "cast_rays": lambda: simulation.queries.cast_rays([[0, 0, 9]], [[0, 0, -1]]),
+            "bodies.add_one": lambda: simulation.bodies.add_one(Sphere(0.2), (0, 0, 6)),
+            "queries.cast_rays": lambda: simulation.queries.cast_rays([[0, 0, 9]], [[0, 0, -1]]),
             "close": simulation.close,
         }
         for name, use in uses.items():

@@ -281,7 +281,7 @@ def test_an_engine_that_takes_no_more_bodies_says_so() -> None:
     scene = boxes(2)
     with Simulation(scene, Params(engine="mujoco:float64", runtime="inline")) as simulation:
         simulation.step(2)
-        with pytest.raises(LapjointError, match="bodies.add_one: scenes stay as they are with the engine mujoco"):
+        with pytest.raises(LapjointError, match=r"bodies\.add_one: scenes stay as they are with the engine mujoco"):
             simulation.bodies.add_one(Sphere(0.1))
         simulation.bodies.remove([1])
         simulation.step(2)

@@ -388,7 +388,7 @@ def test_bodies_may_come_and_go(params: dict[str, Any]) -> None:
         simulation.step(30)
         simulation.bodies.remove([3])
         assert (simulation.contacts.points().bodies == 3).any()  # of the last step, as it was
-        with pytest.raises(LapjointError, match="contacts.points: body 3 was removed"):
+        with pytest.raises(LapjointError, match=r"contacts\.points: body 3 was removed"):
             simulation.contacts.points([3])
         new = simulation.bodies.add_one(Box((0.3, 0.3, 0.3)), (0, 0, 1.04), mass=5.0)
         assert len(simulation.contacts.points([new])) == 0
@@ -409,7 +409,7 @@ def test_after_a_resume_the_first_step_can_be_read(coupling: str, tmp_path: Path
         simulation.step()
         wanted, end = simulation.contacts.points(), simulation.state_hash
     with checkpoint.resume() as simulation:
-        with pytest.raises(LapjointError, match="contacts.points: no step has been taken yet, or none since"):
+        with pytest.raises(LapjointError, match=r"contacts\.points: no step has been taken yet, or none since"):
             simulation.contacts.points()
         simulation.step()
         assert same(simulation.contacts.points(), wanted)
@@ -444,17 +444,17 @@ def test_wrong_questions_are_refused() -> None:
                 read()
     with Simulation(towers(1), Params(**KEPT)) as simulation:
         simulation.step()
-        with pytest.raises(LapjointError, match="contacts.points: body 4 does not exist"):
+        with pytest.raises(LapjointError, match=r"contacts\.points: body 4 does not exist"):
             simulation.contacts.points([4])
-        with pytest.raises(LapjointError, match="contacts.points: static body 1 does not exist"):
+        with pytest.raises(LapjointError, match=r"contacts\.points: static body 1 does not exist"):
             simulation.contacts.points([-2])
-        with pytest.raises(LapjointError, match="contacts.forces: body 1 is in both groups"):
+        with pytest.raises(LapjointError, match=r"contacts\.forces: body 1 is in both groups"):
             simulation.contacts.forces([0, 1], [1, 2])
-        with pytest.raises(LapjointError, match="contacts.forces: static body 0 is in both groups"):
+        with pytest.raises(LapjointError, match=r"contacts\.forces: static body 0 is in both groups"):
             simulation.contacts.forces(between=[([-1], [-1])])
-        with pytest.raises(LapjointError, match="contacts.forces: expected either bodies_a or between"):
+        with pytest.raises(LapjointError, match=r"contacts\.forces: expected either bodies_a or between"):
             simulation.contacts.forces()
-        with pytest.raises(LapjointError, match="contacts.forces: about is"):
+        with pytest.raises(LapjointError, match=r"contacts\.forces: about is"):
             simulation.contacts.forces([0], about=(1, 2))
         force, torque = simulation.contacts.forces(between=[])
         assert force.shape == torque.shape == (0, 3)

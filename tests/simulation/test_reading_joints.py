@@ -175,7 +175,7 @@ def test_what_is_not_kept_cannot_be_read() -> None:
             simulation.joints.forces([0])
         assert simulation.joints.positions([0]).shape == (1, 6)
     with Simulation(chain(Ball()), Params(**KEPT)) as simulation:
-        with pytest.raises(LapjointError, match="joints.forces: no step has been taken yet"):
+        with pytest.raises(LapjointError, match=r"joints\.forces: no step has been taken yet"):
             simulation.joints.forces([0])
         simulation.step()
         for read in (simulation.joints.forces, simulation.joints.positions, simulation.joints.velocities):
