@@ -84,7 +84,7 @@ def params_of(workers: int, **more: Any) -> Params:
 
 
 def penetration(simulation: Simulation) -> float:
-    return float(np.maximum(simulation.contacts().depth, 0.0).sum())
+    return float(np.maximum(simulation.contacts.pairs().depth, 0.0).sum())
 
 
 def at_random(count: int, workers: int) -> NDArray[np.int32]:
@@ -303,13 +303,13 @@ def torn_bridge() -> tuple[Scene, Array]:
     with Simulation(
         scene, Params(runtime="inline", solver="sequential", sequential=Sequential(iterations=10))
     ) as simulation:
-        while simulation.joint_gaps().max() < GAP:
+        while simulation.joints.gaps().max() < GAP:
             simulation.step()
         return scene, simulation.states
 
 
 def looked_at(case: str, simulation: Simulation, step: int, before: float, work: float = 0.0) -> Row:
-    scene, gaps = simulation.scene, simulation.joint_gaps()
+    scene, gaps = simulation.scene, simulation.joints.gaps()
     kinetic, potential = energies(scene, simulation.states)
     return row(
         case,
@@ -357,7 +357,7 @@ def dragged_rows(case: str) -> Iterator[Row]:
                         continue
                     mass = float(scene.bodies.mass[body])
                     force = 50 * mass * ((place - state[:3]) * 400 - 2 * 20 * state[7:10])
-                    simulation.add_forces([body], [force])
+                    simulation.bodies.add_forces([body], [force])
                     simulation.step()
                     work += float(force @ (simulation.states[body, :3] - state[:3]))
                 yield looked_at(f"{case}-{how}", simulation, 0, before, work)
@@ -386,7 +386,7 @@ def cut_rows(case: str) -> Iterator[Row]:
                     while simulation.step_count < step:
                         simulation.step()
                         cpu.append(float(np.max(simulation.profile.worker_cpu_ms)))
-                    gaps = simulation.joint_gaps()
+                    gaps = simulation.joints.gaps()
                     yield row(
                         case,
                         scene,

@@ -82,7 +82,7 @@ def main(trial: dict[str, Any]) -> None:
     with open(trial["progress"], "r+b") as file, mmap.mmap(file.fileno(), 16) as progress:
         scene = scenes.build(trial["scene"], trial["size"])
         with Simulation(scene, params) as simulation:
-            pids = [pid for pid in getattr(simulation._runtime, "process_ids", []) if pid]
+            pids = [pid for pid in getattr(simulation._core.runtime, "process_ids", []) if pid]
             print(json.dumps({"pids": pids}), flush=True)
 
             def on_step(done: int) -> None:

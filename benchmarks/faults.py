@@ -87,8 +87,8 @@ def try_fault(reference: Reference, params: Params, step: int, fault: Callable[[
             at, after = simulation.step_count, simulation.states
             clean = bool(error.body_ids) and np.array_equal(after, reference.states[at])
         states, without, alive = simulation.states, reference.states[at], simulation.alive
-        held = np.isin(np.arange(len(states)), simulation.frozen_ids) | ~alive
-        homeless = int((alive & (simulation.membership.worker_counts() == 0)).sum())
+        held = np.isin(np.arange(len(states)), simulation.bodies.frozen_ids) | ~alive
+        homeless = int((alive & (simulation.workers.membership.worker_counts() == 0)).sum())
         return Trial(
             survived=not clean and simulation.step_count == at + GO_ON,
             stopped=clean,
@@ -105,7 +105,7 @@ def send(number: int, worker: int, delay_s: float) -> Callable[[Simulation], obj
     """A signal to a worker, at a moment within one of the next steps."""
 
     def fault(simulation: Simulation) -> None:
-        pid = simulation._runtime.process_ids[worker]  # type: ignore[attr-defined]
+        pid = simulation._core.runtime.process_ids[worker]  # type: ignore[attr-defined]
         timer = threading.Timer(delay_s, os.kill, (pid, number))
         timer.start()
         while timer.is_alive() and not simulation.incidents:

@@ -67,10 +67,10 @@ def measure(workers: int) -> list[dict[str, object]]:
     with Simulation(heap(), Params(workers=workers, runtime="process")) as simulation:
         simulation.step(3)
         calls: dict[str, Callable[[], object]] = {
-            "closest hits": lambda: simulation.cast_rays(origins, directions),
-            "all hits": lambda: simulation.cast_rays(origins, directions, all_hits=True),
-            "closest points": lambda: simulation.closest_points(points),
-            "overlaps": lambda: simulation.overlapping(Box((1.0, 1.0, 1.0)), points),
+            "closest hits": lambda: simulation.queries.cast_rays(origins, directions),
+            "all hits": lambda: simulation.queries.cast_rays(origins, directions, all_hits=True),
+            "closest points": lambda: simulation.queries.closest_points(points),
+            "overlaps": lambda: simulation.queries.overlapping(Box((1.0, 1.0, 1.0)), points),
         }
         step, look = Spent(), Spent()
         for what, call in calls.items():
@@ -80,7 +80,7 @@ def measure(workers: int) -> list[dict[str, object]]:
             for _ in range(REPEATS):
                 if what == "closest hits":
                     step.add(simulation.step, REST_S)
-                    look.add(lambda: simulation.cast_rays(origins[0], directions[0]))
+                    look.add(lambda: simulation.queries.cast_rays(origins[0], directions[0]))
                 simulation.step()
                 time.sleep(REST_S)
                 first.add(call)

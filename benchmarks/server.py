@@ -113,13 +113,13 @@ def measure(name: str, count: int, workers: int) -> dict[str, Any]:
         first_s = time.perf_counter() - start
         ordinary, deciding, slowest = [], [], []
         for steps in [1] * BEFORE + [TOGETHER] + [1] * AFTER:
-            is_due = simulation._coupling._next_decision <= simulation.step_count  # type: ignore[attr-defined]
+            is_due = simulation._core.coupling._next_decision <= simulation.step_count  # type: ignore[attr-defined]
             simulation.step(steps)
             if steps == 1:
                 (deciding if is_due else ordinary).append(simulation.profile.server_ms)
                 slowest.append(float(simulation.profile.worker_cpu_ms.max()))
         server = memory()
-        of_workers = [memory(pid) for pid in simulation._runtime.process_ids]  # type: ignore[attr-defined]
+        of_workers = [memory(pid) for pid in simulation._core.runtime.process_ids]  # type: ignore[attr-defined]
         return {
             "scene": name,
             "bodies": count,

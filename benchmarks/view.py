@@ -59,7 +59,7 @@ def measure(
 ) -> dict[str, object]:
     with Simulation(scenes.build(name), Params(workers=workers, sequential=Sequential(iterations=10))) as simulation:
         simulation.step(warmup)
-        simulation.set_iterations(iterations)
+        simulation.workers.set_iterations(iterations)
         with LiveView(simulation, port=0, fps=fps, wait=False) as view:
             view.steering.speed = None
             client = subprocess.Popen(

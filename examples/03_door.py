@@ -17,7 +17,7 @@ with lapjoint.Simulation(scene) as simulation:
 
     def push(simulation: lapjoint.Simulation) -> None:
         if simulation.time < 0.5:
-            simulation.add_forces(door, (0, 150.0, 0))
+            simulation.bodies.add_forces(door, (0, 150.0, 0))
 
     simulation.on_step(push)
     simulation.step(500)

@@ -18,7 +18,7 @@ for workers in (1, 8):
     with lapjoint.Simulation(scene, lapjoint.Params(workers=workers, precision="float64")) as simulation:
         simulation.step(300)
         ends[workers] = simulation.states
-        gap, cut = simulation.joint_gaps().max(), len(simulation.interface) if workers > 1 else 0
+        gap, cut = simulation.joints.gaps().max(), len(simulation.workers.interface) if workers > 1 else 0
         print(f"{workers} workers: largest gap {1e6 * gap:.3f} micrometres, {cut} bodies at interfaces")
         assert gap < 1e-4
 difference = np.abs(ends[8] - ends[1])[:, :3].max()

@@ -12,7 +12,7 @@ top = scene.states[:, 2].max()
 with lapjoint.Simulation(scene, lapjoint.Params(workers=4)) as simulation:
     print("time [s], bodies of each worker, contacts, penetration [mm]")
     for frame in simulation.frames(steps=900, every=150):
-        counts = [int(simulation.membership.column(worker).sum()) for worker in range(4)]
+        counts = [int(simulation.workers.membership.column(worker).sum()) for worker in range(4)]
         profile = simulation.profile
         print(f"{frame.time:5.2f} {counts} {profile.contact_count:6} {1e3 * profile.penetration:8.3f}")
         assert sum(counts) == scene.body_count, "tight coupling: every body has one worker"

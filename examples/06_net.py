@@ -18,4 +18,4 @@ with lapjoint.Simulation(scene, lapjoint.Params(workers=3)) as simulation:
         print(f"{frame.time:.2f} s: lowest ring at {frame.states[:, 2].min():.2f} m, penetration {depth:.3f} mm")
     speed = np.linalg.norm(frame.states[:, 7:10], axis=1).max()
     assert speed < 10.0, "no ring was torn out and shot away"
-    assert len(simulation.interface) > 0, "workers share the sheet"
+    assert len(simulation.workers.interface) > 0, "workers share the sheet"

@@ -17,13 +17,13 @@ ball = scene.add_body(lapjoint.Sphere(0.15), (0.1, -1.0, 1.2), linear_velocity=(
 
 with lapjoint.Simulation(scene, lapjoint.Params(workers=2)) as simulation:
     simulation.step(15)
-    assert len(simulation.broken_joint_ids) == 0, "the ball has not arrived yet"
+    assert len(simulation.joints.broken_ids) == 0, "the ball has not arrived yet"
     for frame in simulation.frames(steps=235, every=47):
-        broken = len(simulation.broken_joint_ids)
+        broken = len(simulation.joints.broken_ids)
         print(
             f"{frame.time:.2f} s: {broken} of {len(bonds)} bonds are broken, ball at y = {frame.states[ball, 1]:.2f} m"
         )
-    first = simulation.joint_breaks
+    first = simulation.events.joint_breaks
     force, torque = first.load[0]
     print(f"the first broke in step {first.step[0]}, under {force / 1e3:.1f} kN and {torque:.0f} N m")
     assert broken > 0

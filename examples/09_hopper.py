@@ -37,9 +37,9 @@ with lapjoint.Simulation(scene, lapjoint.Params(workers=2)) as simulation:
             return
         if simulation.scene.body_count < COUNT:
             shift = 0.02 * np.random.default_rng(simulation.step_count).standard_normal(inlet.shape)
-            simulation.add_bodies(lapjoint.Sphere(RADIUS), inlet + shift, linear_velocities=(0, 0, -1))
+            simulation.bodies.add(lapjoint.Sphere(RADIUS), inlet + shift, linear_velocities=(0, 0, -1))
         there = np.flatnonzero(simulation.alive)
-        simulation.remove_bodies(there[simulation.states_of(there)[:, 2] < -1.5])
+        simulation.bodies.remove(there[simulation.states_of(there)[:, 2] < -1.5])
 
     simulation.on_step(feed)
     print("grains so far, there now; ms a step, memory of the server [MB]")
@@ -52,6 +52,6 @@ with lapjoint.Simulation(scene, lapjoint.Params(workers=2)) as simulation:
             print(f"{simulation.scene.body_count:7,} {simulation.alive.sum():7,} {step_ms:7.2f} {memory:7,}")
             tenth += COUNT // 10
         began = time.perf_counter()
-    made, removed = (len(simulation.events.of(kind)) for kind in ("made", "removed"))
+    made, removed = (len(simulation.events.all.of(kind)) for kind in ("made", "removed"))
     print(f"{made + 25:,} grains have come, {removed:,} have gone")
     assert removed == made + 25 >= COUNT

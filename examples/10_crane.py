@@ -40,7 +40,7 @@ def steer(simulation: lapjoint.Simulation) -> None:
     rise, swing, fall = (ramp(simulation.time, *when) for when in ((0.5, 3.0), (3.0, 10.0), (14.0, 4.0)))
     lift = np.multiply(UP, rise) - np.multiply(UP, fall)
     targets = np.array([np.multiply(TURN, swing), np.multiply(OUT, swing), lift])
-    simulation.set_drive_targets([slew, travel, hoist], positions=targets[:, 0], velocities=targets[:, 1])
+    simulation.joints.set_targets([slew, travel, hoist], positions=targets[:, 0], velocities=targets[:, 1])
 
 
 with lapjoint.Simulation(scene, lapjoint.Params(workers=4)) as simulation:
@@ -49,7 +49,7 @@ with lapjoint.Simulation(scene, lapjoint.Params(workers=4)) as simulation:
         steer(simulation)
         if frame.step_count % 240 == 0:
             x, y, z = frame.states[crate, :3]
-            print(f"{frame.time:5.1f} {x:7.2f} {y:5.2f} {z:5.2f} {1e3 * simulation.joint_gaps().max():7.2f}")
+            print(f"{frame.time:5.1f} {x:7.2f} {y:5.2f} {z:5.2f} {1e3 * simulation.joints.gaps().max():7.2f}")
     place = simulation.states[crate, :3]
     goal = [(4.0 + OUT) * np.cos(TURN), (4.0 + OUT) * np.sin(TURN), 0.5]
     print(f"the crate is {np.linalg.norm(place - goal):.2f} m from where it should be")

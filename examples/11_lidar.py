@@ -35,16 +35,16 @@ with lapjoint.Simulation(scene, lapjoint.Params(workers=3)) as simulation:
         down = np.linspace(-1.2, 0.25, BEAMS)
         around, up = (grid.ravel() for grid in np.meshgrid(azimuth, down))
         fan = np.stack([np.sin(around) * np.cos(up), np.cos(around) * np.cos(up), np.sin(up)], axis=1)
-        hits = simulation.cast_rays(EYE, fan, RANGE)
+        hits = simulation.queries.cast_rays(EYE, fan, RANGE)
         seen = hits.is_hit
         points.append(hits.point[seen])
         distances.append(hits.distance[seen])
         # Every hit is on a surface, and nothing is nearer along the ray.
-        near = simulation.closest_points(hits.point[seen])
+        near = simulation.queries.closest_points(hits.point[seen])
         assert np.abs(near.distance).max(initial=0.0) < 1e-6
-        assert not simulation.cast_rays(EYE, fan, np.minimum(RANGE, hits.distance) * (1 - 1e-9)).is_hit.any()
+        assert not simulation.queries.cast_rays(EYE, fan, np.minimum(RANGE, hits.distance) * (1 - 1e-9)).is_hit.any()
         bodies = hits.body[hits.body >= 0]
-        seen_of |= [simulation.membership.column(worker)[bodies].any() for worker in range(3)]
+        seen_of |= [simulation.workers.membership.column(worker)[bodies].any() for worker in range(3)]
         simulation.step(2)
 
 cloud, distance = np.concatenate(points), np.concatenate(distances)

@@ -10,7 +10,7 @@ for growth_depth in (0, 3):
     )
     with lapjoint.Simulation(scene, params) as simulation:
         simulation.step(100)
-        gaps[growth_depth] = simulation.joint_gaps().sum()
+        gaps[growth_depth] = simulation.joints.gaps().sum()
         print(
             f"growth depth {growth_depth}: {simulation.profile.overlap_count} overlap bodies, "
             f"joint gaps {1e3 * gaps[growth_depth]:.1f} mm in all"

@@ -10,11 +10,11 @@ runs = {"one worker": {"workers": 1}, "blend": {"workers": 4, "coupling": "blend
 for name, options in runs.items():
     with lapjoint.Simulation(scene, lapjoint.Params.from_options(precision="float64", **options)) as simulation:
         simulation.step(100)
-        gaps[name], states[name] = simulation.joint_gaps().max(), simulation.states
+        gaps[name], states[name] = simulation.joints.gaps().max(), simulation.states
         print(f"{name}: largest joint gap {1e3 * gaps[name]:.2g} mm")
         if name == "tight":
             print(f"       {simulation.profile.exchanges} exchanges a step between two workers")
-            print(f"       {len(simulation.interface)} of {scene.body_count} bodies are at an interface")
+            print(f"       {len(simulation.workers.interface)} of {scene.body_count} bodies are at an interface")
             assert simulation.params.coupling == "tight", "that is what auto takes for several workers"
 
 errors = {name: np.abs(states[name] - states["one worker"])[:, :3].max() for name in ("blend", "tight")}

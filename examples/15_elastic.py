@@ -10,10 +10,10 @@ with lapjoint.Simulation(scene, lapjoint.Params(workers=2)) as simulation:
     simulation.step(60)
     for count in (4, 1, 2):
         before = simulation.states
-        simulation.set_worker_count(count)
+        simulation.workers.set_count(count)
         simulation.step(20)
         moved = np.abs(simulation.states - before)[:, :3].max()
-        active = [int(simulation.membership.column(worker).sum()) for worker in range(count)]
+        active = [int(simulation.workers.membership.column(worker).sum()) for worker in range(count)]
         print(f"{count} workers have {active} bodies; none moved by more than {1e3 * moved:.3f} mm in 20 steps")
         assert sum(active) == scene.body_count
         assert moved < 1e-3, "the pyramid stands"

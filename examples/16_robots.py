@@ -45,7 +45,7 @@ with lapjoint.Simulation(scene, lapjoint.Params(workers=2)) as simulation:
     print("time [s], highest [m], fastest [m/s], largest joint gap [mm], deepest penetration [mm]")
     for frame in simulation.frames(steps=round(SECONDS / STEP), every=100):
         highest, fastest = frame.states[:, 2].max(), np.linalg.norm(frame.states[:, 7:10], axis=1).max()
-        gap, depth = 1e3 * simulation.joint_gaps().max(), 1e3 * simulation.profile.penetration
+        gap, depth = 1e3 * simulation.joints.gaps().max(), 1e3 * simulation.profile.penetration
         print(f"{frame.time:5.1f} {highest:8.2f} {fastest:8.2f} {gap:8.4f} {depth:8.2f}")
         assert gap < 1, "people are in one piece"
     assert frame.states[:, 2].min() > 0, "nobody is below the floor"

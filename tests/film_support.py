@@ -27,9 +27,9 @@ def record_changing(path: Path, steps: int = 60, every: int = 5) -> Recording:
         for step in range(steps):
             if step in (25, 35, 45):
                 shape = Box((0.5, 0.5, 0.5)) if step == 35 else Sphere(0.25)
-                simulation.add_body(shape, (0.05 * step - 2.0, -1.5, 0.6), name=f"later {step}", label=2)
+                simulation.bodies.add_one(shape, (0.05 * step - 2.0, -1.5, 0.6), name=f"later {step}", label=2)
             if step in (30, 40):
-                simulation.remove_bodies([step // 10 - 3])
+                simulation.bodies.remove([step // 10 - 3])
             simulation.step()
             writer.add(simulation)
     return Recording(path)

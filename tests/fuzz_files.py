@@ -198,8 +198,8 @@ class Recordings(Target):
                 simulation.step()
                 writer.add(simulation)
                 if step == 2 and name == "changing":
-                    simulation.add_bodies(Sphere(0.2), [(5.0, 0.0, 1.0)])
-                    simulation.remove_bodies([5])
+                    simulation.bodies.add(Sphere(0.2), [(5.0, 0.0, 1.0)])
+                    simulation.bodies.remove([5])
         return self._folder / name
 
     def close(self) -> None:

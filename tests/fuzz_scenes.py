@@ -111,7 +111,7 @@ def use(scene: Scene) -> None:
         return
     with Simulation(scene, Params(workers=2, runtime="inline")) as simulation:
         simulation.step(2)
-        simulation.cast_rays([(0.0, 0.0, 5.0)], [(0.0, 0.0, -1.0)])
+        simulation.queries.cast_rays([(0.0, 0.0, 5.0)], [(0.0, 0.0, -1.0)])
 
 
 class Target:

@@ -119,7 +119,7 @@ class WorkerReplies(Target):
             with Simulation(pile(), self.seeds[seed]) as simulation:
                 for _ in range(4):
                     simulation.step()
-                simulation.contacts()
+                simulation.contacts.pairs()
         finally:
             InlineRuntime.step = step  # type: ignore[method-assign]
 

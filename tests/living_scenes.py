@@ -289,34 +289,34 @@ def _joint_ids(simulation: Simulation) -> list[int]:
 
 def _add_bodies(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     places = [(r.uniform(-1, 1), r.uniform(-1, 1), 1.2 + 0.7 * i) for i in range(r.randint(1, 4))]
-    simulation.add_bodies(r.choice([Sphere(0.2), Box((0.3, 0.3, 0.3))]), places, **_reports(r, _is_plain(simulation)))
+    simulation.bodies.add(r.choice([Sphere(0.2), Box((0.3, 0.3, 0.3))]), places, **_reports(r, _is_plain(simulation)))
 
 
 def _add_chain_of_two(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     plain = _is_plain(simulation)
     places = [(-1 + LINK * i, 1.9, 1.5) for i in range(2)]
-    links = [simulation.add_body(Box((0.3, 0.1, 0.1)), place, **_reports(r, plain)) for place in places]
+    links = [simulation.bodies.add_one(Box((0.3, 0.1, 0.1)), place, **_reports(r, plain)) for place in places]
     joint = r.choice([joint for joint in _joints(r, plain) if not isinstance(joint, Distance)])
-    simulation.add_joint(joint, links[1], links[0], (-1 + LINK / 2, 1.9, 1.5))
+    simulation.joints.add_one(joint, links[1], links[0], (-1 + LINK / 2, 1.9, 1.5))
 
 
 def _remove_bodies(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     alive = _alive(simulation)
     if len(alive) > 8:
-        simulation.remove_bodies(r.sample(alive, r.randint(1, 3)))
+        simulation.bodies.remove(r.sample(alive, r.randint(1, 3)))
 
 
 def _add_forces(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     bodies = r.sample(_alive(simulation), 2)
-    simulation.add_forces(bodies, [[r.uniform(-50, 50) for _ in range(3)] for _ in bodies])
+    simulation.bodies.add_forces(bodies, [[r.uniform(-50, 50) for _ in range(3)] for _ in bodies])
 
 
 def _freeze(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
-    simulation.freeze(r.sample(_alive(simulation), 1))
+    simulation.bodies.freeze(r.sample(_alive(simulation), 1))
 
 
 def _release(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
-    simulation.release(simulation.frozen_ids[:1])
+    simulation.bodies.release(simulation.bodies.frozen_ids[:1])
 
 
 def _set_states(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
@@ -331,53 +331,53 @@ def _set_drives(simulation: Simulation, r: random.Random, kinematic: int | None)
     axes = simulation.scene.joints
     driven = [j for j in _joint_ids(simulation) if (axes.drive_max_force[j] > 0).sum() == 1]
     if driven:
-        simulation.set_drive_targets(driven, positions=[r.uniform(-5, 5) for _ in driven])
+        simulation.joints.set_targets(driven, positions=[r.uniform(-5, 5) for _ in driven])
 
 
 def _set_motion(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     if kinematic is not None:
-        simulation.set_motion([kinematic], _motion(r))
+        simulation.kinematic.set_motion([kinematic], _motion(r))
 
 
 def _move(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     if kinematic is not None:
-        simulation.move_to([kinematic], simulation.kinematic_states[0, :3] + [r.uniform(0, 0.02), 0, 0])
+        simulation.kinematic.move_to([kinematic], simulation.kinematic.states[0, :3] + [r.uniform(0, 0.02), 0, 0])
 
 
 def _remove_joints(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     joints = _joint_ids(simulation)
     if joints:
-        simulation.remove_joints([r.choice(joints)])
+        simulation.joints.remove([r.choice(joints)])
 
 
 def _add_joint(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     a, b = r.sample(_alive(simulation), 2)
     places = simulation.states_of([a, b])[:, :3]
     if np.linalg.norm(places[0] - places[1]) < 2 and not _is_plain(simulation):
-        simulation.add_joint(Distance(upper=2.5), a, b, places[0], anchor_b=places[1])
+        simulation.joints.add_one(Distance(upper=2.5), a, b, places[0], anchor_b=places[1])
 
 
 def _set_workers(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
-    simulation.set_worker_count(r.randint(1, 4))
+    simulation.workers.set_count(r.randint(1, 4))
 
 
 def _repartition(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
-    if simulation.membership.worker_count == 1:
+    if simulation.workers.membership.worker_count == 1:
         return
     count = simulation.params.workers
     partition = np.arange(simulation.scene.body_count) % count
     partition[_alive(simulation)] = np.arange(len(_alive(simulation))) % count
     try:
-        simulation.repartition(partition)
+        simulation.workers.repartition(partition)
     except LapjointError:  # another number of workers was asked for, and takes effect in the next step
         return
 
 
 def _set_options(simulation: Simulation, r: random.Random, kinematic: int | None) -> None:
     if simulation.params.solver == "sequential":
-        simulation.set_iterations(r.randint(5, 40))
+        simulation.workers.set_iterations(r.randint(5, 40))
     elif simulation.params.coupling == "blend":
-        simulation.set_growth_depth(r.randint(0, 4))
+        simulation.workers.set_growth_depth(r.randint(0, 4))
 
 
 CHANGES: dict[str, Callable[[Simulation, random.Random, int | None], None]] = {

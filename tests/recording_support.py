@@ -37,7 +37,7 @@ def write_example(path: Path) -> Path:
         with RecordingWriter(path, simulation, **options) as recorder:
             for _ in range(9):
                 simulation.step()
-                recorder.add(simulation, {"gap": simulation.joint_gaps().max(), "ends": simulation.states[[0, -1], 2]})
+                recorder.add(simulation, {"gap": simulation.joints.gaps().max(), "ends": simulation.states[[0, -1], 2]})
     return path
 
 

@@ -33,14 +33,14 @@ def readings(simulation: Simulation, *, has_stepped: bool = True) -> Readings:
     arrays: dict[str, Any] = {
         "states": simulation.states,
         "alive": simulation.alive,
-        "broken": simulation.broken_joint_ids,
-        "membership": simulation.membership.bits,
-        "touching": simulation.touching,
-        "kinematic": simulation.kinematic_states,
-        "frozen": simulation.frozen_ids,
-        "gaps": simulation.joint_gaps(),
+        "broken": simulation.joints.broken_ids,
+        "membership": simulation.workers.membership.bits,
+        "touching": simulation.contacts.touching,
+        "kinematic": simulation.kinematic.states,
+        "frozen": simulation.bodies.frozen_ids,
+        "gaps": simulation.joints.gaps(),
         "lives": [*simulation.scene.steps.values()],
-        "worker states": simulation.worker_states,
+        "worker states": simulation.workers.overlap_states,
         "replies": [
             (reply.body_count, reply.fallback_count, reply.substeps, reply.residual) for reply in simulation.replies
         ],
@@ -50,14 +50,14 @@ def readings(simulation: Simulation, *, has_stepped: bool = True) -> Readings:
         arrays["cut share"] = simulation.profile.cut_share
         arrays["measures"] = [reply.step_measures[:, :8] for reply in simulation.replies]
     if simulation.scene.joint_count:
-        arrays["joint positions"] = simulation.joint_positions(np.flatnonzero(simulation.scene.joint_alive))
+        arrays["joint positions"] = simulation.joints.positions(np.flatnonzero(simulation.scene.joint_alive))
     if simulation.scene.glued:
-        arrays["pieces"] = [simulation.pieces_of(one.body) is not None for one in simulation.scene.glued]
-    tables = {"contacts": simulation.contacts(), "events": simulation.events}
-    tables |= {kind.name: simulation.reported(kind) for kind in KEPT}
+        arrays["pieces"] = [simulation.bodies.pieces_of(one.body) is not None for one in simulation.scene.glued]
+    tables = {"contacts": simulation.contacts.pairs(), "events": simulation.events.all}
+    tables |= {kind.name: simulation.events.reported(kind) for kind in KEPT}
     if simulation.params.keep_forces and has_stepped:
-        tables["contact points"] = simulation.contact_points()
-        arrays["joint forces"] = simulation.joint_forces(np.arange(simulation.scene.joint_count))
+        tables["contact points"] = simulation.contacts.points()
+        arrays["joint forces"] = simulation.joints.forces(np.arange(simulation.scene.joint_count))
     for name, table in tables.items():
         arrays |= {f"{name}: {column}": values for column, values in vars(table).items()}
     return found | {name: _to_bytes(value) for name, value in arrays.items()}

@@ -135,7 +135,8 @@ def test_a_worker_loads_what_a_worker_needs() -> None:
         import os, sys
         from lapjoint import Params, Simulation, scenes
         with Simulation(scenes.build("bowl", 20), Params(workers=1, runtime="process")) as simulation:
-            print(*{line.split("/")[-1].strip() for line in open(f"/proc/{simulation._runtime.process_ids[0]}/maps")})
+            pid = simulation._core.runtime.process_ids[0]
+            print(*{line.split("/")[-1].strip() for line in open(f"/proc/{pid}/maps")})
     """
     loaded = run_python(textwrap.dedent(code))
     assert "_bullet_float32" in loaded

@@ -43,13 +43,13 @@ def jump(states: np.ndarray, wanted: np.ndarray) -> float:
 
 
 def pids(simulation: Simulation) -> list[int]:
-    assert isinstance(simulation._runtime, ProcessRuntime)
-    return simulation._runtime.process_ids
+    assert isinstance(simulation._core.runtime, ProcessRuntime)
+    return simulation._core.runtime.process_ids
 
 
 def tight_coupling(simulation: Simulation) -> Tight:
-    assert isinstance(simulation._coupling, Tight)
-    return simulation._coupling
+    assert isinstance(simulation._core.coupling, Tight)
+    return simulation._core.coupling
 
 
 def owner_of(simulation: Simulation) -> np.ndarray:
@@ -63,14 +63,14 @@ def interface(simulation: Simulation) -> np.ndarray:
 
 def inner_body(simulation: Simulation, worker: int = 1) -> int:
     """A body of a worker that is not at an interface."""
-    mine = simulation.membership.active(worker)
+    mine = simulation.workers.membership.active(worker)
     return int(np.setdiff1d(mine, interface(simulation))[0])
 
 
 def caches(simulation: Simulation) -> list[np.ndarray]:
     """Contact points and joint impulses in the owners' caches, in the order of bodies and joints."""
-    owner, count = owner_of(simulation), simulation.membership.worker_count
-    read = engine_states.read_states(simulation._runtime.step, count, simulation.scene.body_count)
+    owner, count = owner_of(simulation), simulation.workers.membership.worker_count
+    read = engine_states.read_states(simulation._core.runtime.step, count, simulation.scene.body_count)
     states = [own_part(engine_states.from_bytes(data), owner, worker) for worker, data in enumerate(read)]
     cache = join_states(states)
     points = np.lexsort((cache.point_numbers[:, 0], cache.point_bodies[:, 1], cache.point_bodies[:, 0]))

@@ -45,7 +45,11 @@ class Use:
 class Used(Protocol):
     """What has such calls."""
 
-    _use: Use
+    _prefix: str
+    """Of its methods' names in messages."""
+
+    @property
+    def _use(self) -> Use: ...
 
     def _check_open(self, what: str) -> None:
         """An error, if this cannot be called now."""
@@ -53,11 +57,11 @@ class Used(Protocol):
 
 def alone(method: Method) -> Method:
     """A method that one thread at a time may be in, of all methods that are marked so."""
-    what = method.__name__.lstrip("_")
+    name = method.__name__.lstrip("_")
 
     @wraps(method)
     def call(self: Used, *args: Any, **kwargs: Any) -> Any:
-        began = False
+        began, what = False, self._prefix + name
         try:
             with Uninterrupted():
                 began = self._use.begin(what)
@@ -72,10 +76,11 @@ def alone(method: Method) -> Method:
 
 def whole(method: Method) -> Method:
     """The same, and Ctrl-C waits for its end. One that is broken off all the same is noted."""
-    what = method.__name__.lstrip("_")
+    name = method.__name__.lstrip("_")
 
     @wraps(method)
     def call(self: Used, *args: Any, **kwargs: Any) -> Any:
+        what = self._prefix + name
         with Uninterrupted():
             self._use.begin(what)
             try:

@@ -370,14 +370,14 @@ def test_a_rotation_by_a_vector_is_that_of_the_library() -> None:
 
 def whole_state(simulation: Simulation) -> EngineState:
     """Of all workers, each body and constraint once."""
-    coupling, count = simulation._coupling, simulation.params.workers
+    coupling, count = simulation._core.coupling, simulation.params.workers
     assert isinstance(coupling, Tight)
-    read = read_states(simulation._runtime.step, count, simulation.scene.body_count)
+    read = read_states(simulation._core.runtime.step, count, simulation.scene.body_count)
     return join_states([own_part(from_bytes(data), coupling.owner, worker) for worker, data in enumerate(read)])
 
 
 def turns_of(simulation: Simulation) -> dict[tuple[int, int], int]:
-    coupling = simulation._coupling
+    coupling = simulation._core.coupling
     assert isinstance(coupling, Tight)
     return {(a, b): int(turn) for (a, b), turn in np.ndenumerate(coupling.turns) if a < b}
 

@@ -27,6 +27,7 @@ from lapjoint.engines import EngineState
 from lapjoint.measures import kinetic_energy
 from lapjoint.run import run
 from lapjoint.server.redistribute import redistribute
+from lapjoint.server.saved_state import parts_of
 from lapjoint.workers import engine_states
 
 SIZES = {"bowl": 120, "building": 110, "two-way-bridge": 106}
@@ -53,7 +54,7 @@ def whole_run(name: str, precision: str, workers: int) -> tuple[str, str, np.nda
         simulation.step(BEFORE[name])
         start = simulation.state_hash
         simulation.step(AFTER)
-        return start, simulation.state_hash, simulation.overlap
+        return start, simulation.state_hash, simulation.workers.overlap
 
 
 def saved(simulation: Simulation, directory: Path) -> Checkpoint:
@@ -89,7 +90,7 @@ def test_a_resumed_run_equals_one_that_never_stopped(
         assert second.step_count == BEFORE[name] + AFTER
         assert second.time == pytest.approx(0.005 * (BEFORE[name] + AFTER))
         assert second.state_hash == end
-        assert np.array_equal(second.overlap, overlap)
+        assert np.array_equal(second.workers.overlap, overlap)
     if workers > 1:
         assert len(overlap) > 0, "workers that never meet prove nothing"
 
@@ -146,7 +147,7 @@ def test_whatever_the_parameters(more: dict[str, Any], tmp_path: Path) -> None:
     with make("bowl", workers=3, **more) as first:
         first.step(before)
         if before == 201:
-            assert first._now.repartition.bits is not None
+            assert first._core.now.repartition.bits is not None
         checkpoint = saved(first, tmp_path / "c")
         first.step(25)
         with checkpoint.resume() as second:
@@ -170,23 +171,23 @@ def test_every_step_can_be_gone_on_from(tmp_path: Path) -> None:
 def test_what_a_user_has_changed_goes_on(tmp_path: Path) -> None:
     with make("bowl", workers=3) as first:
         first.step(10)
-        first.freeze([5, 60])
-        first.set_iterations(20)
-        first.set_growth_depth(1)
+        first.bodies.freeze([5, 60])
+        first.workers.set_iterations(20)
+        first.workers.set_growth_depth(1)
         first.step(3)
-        first.set_load("bodies")
-        first.release([60])
+        first.workers.set_load("bodies")
+        first.bodies.release([60])
         states = first.states[[7, 8]]
         states[:, 9] += 1.0
         first.set_states([7, 8], states)
-        first.add_forces([9, 40], [[0, 0, 300.0], [50.0, 0, 0]])
+        first.bodies.add_forces([9, 40], [[0, 0, 300.0], [50.0, 0, 0]])
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
         with checkpoint.resume() as second:
-            assert second.frozen_ids.tolist() == [5]
-            assert sorted(second.forces) == [9, 40]
+            assert second.bodies.frozen_ids.tolist() == [5]
+            assert sorted(second.bodies.forces) == [9, 40]
             assert second.params.sequential.iterations == 20
-            assert (second.growth_depth, second.params.load) == (1, "bodies")
+            assert (second.workers.growth_depth, second.params.load) == (1, "bodies")
             second.step(20)
             assert second.state_hash == first.state_hash
 
@@ -197,16 +198,16 @@ def test_while_the_number_of_workers_changes(moment: int, tmp_path: Path) -> Non
     """Asked for, in both, and done: two become four, four become three."""
     with make("bowl", workers=2) as first:
         first.step(60)
-        first.set_worker_count(4)
+        first.workers.set_count(4)
         first.step(moment)
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
-        first.set_worker_count(3)
+        first.workers.set_count(3)
         first.step(moment)
         later = saved(first, tmp_path / "d")
         with checkpoint.resume() as second:
             second.step(20)
-            second.set_worker_count(3)
+            second.workers.set_count(3)
             second.step(moment)
             assert second.state_hash == first.state_hash
             second.step(10)
@@ -220,21 +221,21 @@ def test_while_the_number_of_workers_changes(moment: int, tmp_path: Path) -> Non
 
 def test_workers_that_follow_the_load_go_on_following(tmp_path: Path) -> None:
     with make("bowl", workers=1, max_workers=3, repartition=1.2) as first:
-        first._elastic._looks = 3
+        first._core.elastic._looks = 3
         first.step(47)
         checkpoint = saved(first, tmp_path / "c")
         with checkpoint.resume() as second:
-            assert vars(second._elastic) == vars(first._elastic)
+            assert vars(second._core.elastic) == vars(first._core.elastic)
         with checkpoint.resume(max_workers=2) as second:
-            assert second._elastic.most == 2
+            assert second._core.elastic.most == 2
 
 
 @pytest.mark.parametrize("workers", [2, 3])
 def test_removed_bodies_stay_so(workers: int, tmp_path: Path) -> None:
     with make("bowl", workers=2, quarantine=True) as first:
         first.step(60)
-        gone = int(first.overlap[0]) if len(first.overlap) else 7
-        first.remove_bodies([gone])
+        gone = int(first.workers.overlap[0]) if len(first.workers.overlap) else 7
+        first.bodies.remove([gone])
         first.step(2)
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
@@ -242,7 +243,7 @@ def test_removed_bodies_stay_so(workers: int, tmp_path: Path) -> None:
             assert np.flatnonzero(~second.alive).tolist() == [gone]
             second.step(20)
             assert np.array_equal(second.states[gone], first.states[gone])
-            assert not any(gone in contact for contact in second.contacts().bodies.tolist())
+            assert not any(gone in contact for contact in second.contacts.pairs().bodies.tolist())
             if workers == 2:
                 assert second.state_hash == first.state_hash
 
@@ -266,11 +267,11 @@ def test_quarantined_bodies_stay_so(tmp_path: Path) -> None:
         states[0, 7] = 100.0
         first.set_states([50], states)
         first.step(2)
-        assert 50 in first.frozen_ids
+        assert 50 in first.bodies.frozen_ids
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
         with checkpoint.resume() as second:
-            assert second._recovery._quarantined == first._recovery._quarantined
+            assert second._core.recovery._quarantined == first._core.recovery._quarantined
             second.step(20)
             assert second.state_hash == first.state_hash
 
@@ -281,7 +282,7 @@ def test_quarantined_bodies_stay_so(tmp_path: Path) -> None:
 def standing(workers: int) -> Simulation:
     """A building at rest; its cannon balls hang in the air."""
     simulation = make("building", workers=workers, timestep=0.002, iterations=50)
-    simulation.freeze([simulation.scene.body_count - 2, simulation.scene.body_count - 1])
+    simulation.bodies.freeze([simulation.scene.body_count - 2, simulation.scene.body_count - 1])
     simulation.step(100)
     return simulation
 
@@ -292,8 +293,8 @@ def test_redistribution_loses_nothing(tmp_path: Path) -> None:
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
         with Simulation(checkpoint.scene(), checkpoint.params) as second:
-            redistribute(checkpoint._parts, 1, second._now, second._coupling, second._runtime)
-            second._frozen.restore(checkpoint._parts["frozen"])
+            redistribute(checkpoint._parts, 1, second._core.now, second._core.coupling, second._core.runtime)
+            second._core.frozen.restore(checkpoint._parts["frozen"])
             second.step(20)
             assert second.state_hash == first.state_hash
 
@@ -309,7 +310,7 @@ def test_another_number_of_workers_goes_on_without_a_jump(
         scene, start = first.scene, first.states
     with checkpoint.resume(workers=after) as second:
         assert np.array_equal(second.states, start)
-        assert len(second.membership.load) == after
+        assert len(second.workers.membership.load) == after
         second.step()
         energy = kinetic_energy(scene, second.states)
         second.step(19)
@@ -333,7 +334,7 @@ def test_another_number_from_before_the_first_step(tmp_path: Path) -> None:
         checkpoint = saved(first, tmp_path / "c")
     with checkpoint.resume(workers=4) as second:
         second.step(10)
-        assert second.membership.worker_count == 4
+        assert second.workers.membership.worker_count == 4
 
 
 def test_parameters_may_change_where_a_running_simulation_could(tmp_path: Path) -> None:
@@ -342,7 +343,8 @@ def test_parameters_may_change_where_a_running_simulation_could(tmp_path: Path) 
         checkpoint = saved(first, tmp_path / "c")
     blend, sequential = Blend(growth_depth=2, weights="computed"), Sequential(iterations=30)
     with checkpoint.resume(sequential=sequential, blend=blend, load="bodies") as second:
-        assert (second.params.sequential.iterations, second.growth_depth, second.params.load) == (30, 2, "bodies")
+        now = second.params
+        assert (now.sequential.iterations, second.workers.growth_depth, now.load) == (30, 2, "bodies")
         second.step(5)
     for name, value in {"precision": "float64", "timestep": 0.001, "units": Units(length=2.0)}.items():
         with pytest.raises(LapjointError, match=f"{name} cannot change when a run goes on, it stays"):
@@ -386,34 +388,31 @@ def test_contacts_of_the_last_step_can_be_read(tmp_path: Path) -> None:
     with make("building", workers=3) as first:
         first.step(5)
         checkpoint = saved(first, tmp_path / "c")
-        contacts = first.contacts()
+        contacts = first.contacts.pairs()
     with checkpoint.resume() as second:
-        assert np.array_equal(second.contacts().bodies, contacts.bodies)
-        assert np.array_equal(second.worker_states, first.worker_states)
+        assert np.array_equal(second.contacts.pairs().bodies, contacts.bodies)
+        assert np.array_equal(second.workers.overlap_states, first.workers.overlap_states)
 
 
 KEPT = {
-    *(
-        "_now",
-        "_coupling",
-        "_elastic",
-        "_frozen",
-        "_glued",
-        "_reports",
-        "_kinematic",
-        "_runtime",
-        "_recovery",
-    ),
-    *("profile",),  # its contacts
-    "_sensing",
+    *("now", "coupling", "elastic", "frozen", "glued", "reports", "kinematic", "runtime", "recovery", "sensing"),
+    "profile",  # its contacts
 }
-MADE_ANEW = {"_given", "incidents", "before_stop", "resumed_from", "_callbacks", "_stopped", "_closed", "_unlock_scene"}
-MADE_ANEW |= {"contacts_wanted", "at_close"}  # by who reads and writes, not by the simulation
-MADE_ANEW |= {"_asking"}  # changes nothing
-MADE_ANEW |= {"_use"}  # by which thread, now
-MADE_ANEW |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
-MADE_ANEW |= {"_has_stepped"}  # since it was made: forces of a step before that are not kept
+MADE_ANEW = {"given", "incidents", "stopped", "is_closed", "unlock_scene"}
+MADE_ANEW |= {"queries"}  # changes nothing
+MADE_ANEW |= {"use"}  # by which thread, now
+MADE_ANEW |= {"has_stepped"}  # since it was made: forces of a step before that are not kept
 """Of the scene and the parameters, or of what was, for those who look."""
+NO_STATE = {
+    "before_stop",
+    "at_close",
+    "contacts_wanted",
+    "resumed_from",
+    "incidents",
+    "_callbacks",
+}  # for those who look
+NO_STATE |= {"bodies", "joints", "contacts", "queries", "kinematic", "events", "workers"}  # facets of the core
+NO_STATE |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
 PARTS = {
     "loads": ("_scene", "_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
     "commands": (
@@ -483,10 +482,13 @@ def test_every_attribute_of_a_simulation_is_kept_or_made_anew() -> None:
     """A new attribute that decides how a simulation goes on belongs into the state of its part."""
     with make("bowl", workers=2) as simulation:
         simulation.step()
-        assert set(vars(simulation)) == KEPT | MADE_ANEW
-        parts = simulation._parts()
+        assert set(vars(simulation)) == NO_STATE | {"_core"}
+        assert set(vars(simulation._core)) == KEPT | MADE_ANEW
+        for facet in ("bodies", "joints", "contacts", "queries", "kinematic", "events", "workers"):
+            assert set(vars(getattr(simulation, facet))) == {"_core"}
+        parts = parts_of(simulation._core)
         assert set(parts) == {*PARTS, "last_step", "table", "coupling", "workers"}
         for name, known in PARTS.items():
             assert set(vars(parts[name])) == set(known), name
         now = {"scene", "params", "algorithms", "membership", "detection", "loads", "repartition", "commands"}
-        assert set(vars(simulation._now)) == now | {"replies", "step_count"}
+        assert set(vars(simulation._core.now)) == now | {"replies", "step_count"}

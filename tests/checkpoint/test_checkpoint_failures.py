@@ -87,7 +87,7 @@ def test_a_worker_that_is_killed_before_a_checkpoint_costs_only_that_checkpoint(
 
         def kill(done: int) -> None:
             if done == 3:
-                runtime = simulation._runtime
+                runtime = simulation._core.runtime
                 assert isinstance(runtime, ProcessRuntime)
                 simulation.on_step(lambda _: os.kill(runtime.process_ids[1], signal.SIGKILL) if done == 3 else None)
                 simulation.on_step(lambda _: simulation._callbacks.clear())
@@ -108,7 +108,7 @@ def test_a_run_whose_workers_change_goes_on_bit_for_bit(steps: int, counts: tupl
     def start() -> Simulation:
         simulation = Simulation(scenes.build("bowl", size=300), Params(workers=before, runtime="inline", validate=True))
         simulation.step(10)
-        simulation.set_worker_count(after)
+        simulation.workers.set_count(after)
         simulation.step(steps - 10)
         return simulation
 
@@ -119,16 +119,16 @@ def test_a_run_whose_workers_change_goes_on_bit_for_bit(steps: int, counts: tupl
     with Checkpoint(tmp_path / "c").resume() as again:
         again.step(8)
         assert again.state_hash == wanted
-        assert again.membership.worker_count == after
+        assert again.workers.membership.worker_count == after
 
 
 def test_a_worker_that_has_failed_and_then_ended_is_no_damage(faulty: None, tmp_path: Path) -> None:
     with bowl(engine="faulty") as simulation:
         simulation.step(3)
-        tell("nan", int(simulation.membership.active(2)[0]))
+        tell("nan", int(simulation.workers.membership.active(2)[0]))
         simulation.step()
         assert [incident.worker for incident in simulation.incidents] == [2]
-        simulation.set_worker_count(1)
+        simulation.workers.set_count(1)
         simulation.step(3)
         CheckpointWriter(tmp_path / "c", simulation).save(simulation)
         simulation.step(5)

@@ -63,13 +63,13 @@ def test_a_resumed_run_equals_one_that_never_stopped(
     with tight(name, workers=workers, precision=precision, runtime=runtime) as first:
         first.step(BEFORE[name])
         checkpoint = saved(first, tmp_path / "c")
-        contacts, share = first.contacts(), tight_coupling(first).cut_share
+        contacts, share = first.contacts.pairs(), tight_coupling(first).cut_share
         first.step(AFTER)
         assert first.state_hash == end, "a checkpoint changes the run that writes it"
     with checkpoint.resume() as second:
         assert second.params == first.params
         assert second.state_hash == start
-        assert np.array_equal(second.contacts().bodies, contacts.bodies)
+        assert np.array_equal(second.contacts.pairs().bodies, contacts.bodies)
         assert tight_coupling(second).cut_share == share
         second.step(AFTER)
         assert second.state_hash == end
@@ -122,18 +122,18 @@ def test_what_a_user_has_changed_goes_on(tmp_path: Path) -> None:
     with tight("two-way-bridge") as first:
         first.step(10)
         held, pushed, put = interface(first)[[0, 2, 4]].tolist()
-        first.freeze([held])
+        first.bodies.freeze([held])
         first.step(3)
-        first.set_load("bodies")
+        first.workers.set_load("bodies")
         states = first.states[[put]]
         states[:, 9] += 0.1
         first.set_states([put], states)
-        first.add_forces([pushed], [[0, 0, 300.0]])
+        first.bodies.add_forces([pushed], [[0, 0, 300.0]])
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
         with checkpoint.resume() as second:
-            assert second.frozen_ids.tolist() == [held]
-            assert second.forces.keys() == {pushed}
+            assert second.bodies.frozen_ids.tolist() == [held]
+            assert second.bodies.forces.keys() == {pushed}
             second.step(20)
             assert second.state_hash == first.state_hash
 
@@ -145,7 +145,7 @@ def test_while_the_number_of_workers_changes(moment: int, tmp_path: Path) -> Non
     with tight("bowl", workers=2) as first:
         first.step(100)
         for count in (4, 1, 3):
-            first.set_worker_count(count)
+            first.workers.set_count(count)
             first.step(moment)
             checkpoint = saved(first, tmp_path / str(count))
             first.step(15)
@@ -161,7 +161,7 @@ def test_a_state_larger_than_a_message_comes_in_parts(tmp_path: Path, monkeypatc
     with tight("building", runtime="process", repartition=0) as first, tight("building", repartition=0) as other:
         for each in (first, other):
             each.step(5)
-            each.repartition(np.roll(owner_of(each), 5).astype(np.int32))
+            each.workers.repartition(np.roll(owner_of(each), 5).astype(np.int32))
             each.step(5)
         checkpoint = saved(first, tmp_path / "c")
         for each in (first, other):
@@ -187,7 +187,7 @@ def test_redistribution_loses_nothing(tmp_path: Path) -> None:
         checkpoint = saved(first, tmp_path / "c")
         first.step(20)
         with Simulation(checkpoint.scene(), checkpoint.params) as second:
-            redistribute(checkpoint._parts, 1, second._now, second._coupling, second._runtime)
+            redistribute(checkpoint._parts, 1, second._core.now, second._core.coupling, second._core.runtime)
             second.step(20)
             assert second.state_hash == first.state_hash
 
@@ -205,7 +205,7 @@ def test_another_number_of_workers_goes_on_without_a_jolt(
         undisturbed = first.states
     with checkpoint.resume(workers=after) as second:
         assert np.array_equal(second.states, start)
-        assert second.membership.worker_count == after
+        assert second.workers.membership.worker_count == after
         second.step()
         felt = jump(second.states, undisturbed)
         second.step(30)
@@ -244,7 +244,7 @@ def test_removed_bodies_stay_so(tmp_path: Path) -> None:
     with tight("building", quarantine=True) as first:
         first.step(5)
         gone = int(interface(first)[0])
-        first.remove_bodies([gone])
+        first.bodies.remove([gone])
         first.step(2)
         checkpoint = saved(first, tmp_path / "c")
         first.step(10)
@@ -253,7 +253,7 @@ def test_removed_bodies_stay_so(tmp_path: Path) -> None:
                 second.step(10)
                 assert np.array_equal(second.states[gone], first.states[gone])
                 assert gone not in interface(second)
-                assert gone not in second.contacts().bodies
+                assert gone not in second.contacts.pairs().bodies
                 assert (second.state_hash == first.state_hash) == (workers == 3)
 
 
@@ -266,7 +266,7 @@ def test_a_run_that_stopped_goes_on_from_its_states(workers: int, tmp_path: Path
     with tight("building", runtime="process", on_failure="stop") as first:
         first.step(20)
         before = first.states
-        first._runtime._children[1]._process.kill()
+        first._core.runtime._children[1]._process.kill()
         with pytest.raises(SimulationStopped):
             first.step()
         checkpoint = saved(first, tmp_path / "c")

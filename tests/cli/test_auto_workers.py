@@ -182,7 +182,7 @@ from lapjoint.cli import main
 timed = trials._timed
 def interrupt(simulation, count):
     if simulation.params.runtime == "process":
-        print(*simulation._runtime.process_ids, flush=True)
+        print(*simulation._core.runtime.process_ids, flush=True)
         signal.raise_signal(signal.SIGINT)
     return timed(simulation, count)
 

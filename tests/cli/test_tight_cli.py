@@ -142,14 +142,14 @@ def test_interface_and_exchanges_of_a_simulation() -> None:
     scene = scenes.build("chain")
     with Simulation(scene, chain_params()) as simulation:
         simulation.step()
-        owner = simulation.weights().argmax(axis=1)
+        owner = simulation.workers.weights().argmax(axis=1)
         joints = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)
         joints = joints[joints[:, 1] >= 0]
         cut = joints[owner[joints[:, 0]] != owner[joints[:, 1]]]
-        assert sorted(np.unique(cut)) == simulation.interface.tolist()
+        assert sorted(np.unique(cut)) == simulation.workers.interface.tolist()
         assert simulation.profile.exchanges > 4
-        simulation.interface[:] = 7  # a copy
-        assert sorted(np.unique(cut)) == simulation.interface.tolist()
+        simulation.workers.interface[:] = 7  # a copy
+        assert sorted(np.unique(cut)) == simulation.workers.interface.tolist()
 
 
 def test_bytes_of_exchanges_are_counted() -> None:
@@ -169,7 +169,7 @@ def test_one_worker_and_blend_have_no_interface_and_no_exchanges() -> None:
     for given in ({"workers": 1}, {"coupling": "blend"}):
         with Simulation(scenes.build("chain"), chain_params(**given)) as simulation:
             simulation.step()
-            assert len(simulation.interface) == 0
+            assert len(simulation.workers.interface) == 0
             assert simulation.profile.exchanges == 0
 
 

@@ -296,7 +296,7 @@ def end_of(scene: Scene, steps: int, **params: object) -> tuple[str, float, np.n
     """State hash, largest joint gap and states after some steps."""
     with Simulation(scene, Params.from_options(workers=2, validate=True, **params)) as simulation:
         simulation.step(steps)
-        return simulation.state_hash, float(simulation.joint_gaps().max(initial=0.0)), simulation.states
+        return simulation.state_hash, float(simulation.joints.gaps().max(initial=0.0)), simulation.states
 
 
 @pytest.mark.slow

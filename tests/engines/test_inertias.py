@@ -58,10 +58,10 @@ def test_a_body_that_is_added_is_refused_and_nothing_changes() -> None:
     with Simulation(scene_of(None), Params(runtime="inline")) as simulation:
         simulation.step()
         with pytest.raises(LapjointError, match="body 3: its inertia about some axis is"):
-            simulation.add_body(Sphere(0.5), (9.0, 0.0, 2.0), inertia=(1e-30, 1e-30, 1e-30))
+            simulation.bodies.add_one(Sphere(0.5), (9.0, 0.0, 2.0), inertia=(1e-30, 1e-30, 1e-30))
         assert simulation.scene.body_count == 3
-        simulation.remove_bodies([1])
-        simulation.add_body(Sphere(0.5), (9.0, 0.0, 2.0))
+        simulation.bodies.remove([1])
+        simulation.bodies.add_one(Sphere(0.5), (9.0, 0.0, 2.0))
         simulation.step()
 
 

@@ -191,12 +191,12 @@ def test_the_cable_alone_is_solved_directly(workers: int) -> None:
             gaps = []
             for _ in range(150):
                 simulation.step()
-                gaps.append(simulation.joint_gaps().max())
+                gaps.append(simulation.joints.gaps().max())
             assert simulation.profile.fallback_count == 0
             if solver == APART:
                 assert simulation.params.solver == f"sequential,{workers - 1}=dantzig"
                 assert simulation.replies[-1].residual < 1e-4
-                column = simulation.membership.column(workers - 1)
+                column = simulation.workers.membership.column(workers - 1)
                 assert np.array_equal(np.flatnonzero(column), np.flatnonzero(scene.bodies.label == 1))
         worst.append(max(gaps))
     assert worst[1] < worst[0] / 100
@@ -264,7 +264,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(case: str) -> None:
 def test_another_number_of_workers_is_refused_on_the_way() -> None:
     with Simulation(scenes.build("cable", 40), Params(workers=2, runtime="inline", solver=APART)) as simulation:
         with pytest.raises(LapjointError, match="3 workers are asked for in place of 2"):
-            simulation.set_worker_count(3)
+            simulation.workers.set_count(3)
         simulation.step()
 
 

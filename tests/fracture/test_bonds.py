@@ -63,7 +63,7 @@ def simulate(scene: Scene, workers: int = 1, **more: Any) -> Simulation:
 def stresses(scene: Scene, simulation: Simulation) -> Array:
     """Tension, shear and pressure of every bond."""
     joints = scene.joints
-    wrenches = simulation.joint_forces(np.arange(scene.joint_count))
+    wrenches = simulation.joints.forces(np.arange(scene.joint_count))
     rows = zip(joints.bond_section, joints.bond_reach, wrenches, strict=True)
     return np.array([bond_stress(*row) for row in rows if row[0][0] > 0])
 
@@ -105,7 +105,7 @@ def test_a_native_bond_breaks_where_its_stress_is_its_strength(seed: int) -> Non
             with simulate(again) as simulation:
                 simulation.step(3)
                 breaks = worst[kind] > 0 and share < 1
-                assert len(simulation.broken_joint_ids) == breaks, (kind, share, worst)
+                assert len(simulation.joints.broken_ids) == breaks, (kind, share, worst)
 
 
 @given(st.integers(0, 10_000))
@@ -201,7 +201,7 @@ def test_a_wall_stands(count: int, rate: int, workers: int, seconds: float) -> N
     scene.timestep = 1 / rate
     with simulate(scene, workers) as simulation:
         simulation.step(round(seconds * rate))
-        assert len(simulation.broken_joint_ids) == 0
+        assert len(simulation.joints.broken_ids) == 0
         assert np.abs(simulation.states[:, 7:10]).max() < 2e-3
 
 
@@ -213,7 +213,7 @@ def test_a_gap_under_a_wall_does_not_break_it() -> None:
     scene.timestep = 1 / 240
     with simulate(scene) as simulation:
         simulation.step(240)
-        assert len(simulation.broken_joint_ids) == 0
+        assert len(simulation.joints.broken_ids) == 0
 
 
 # ---- where it breaks -----------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_a_cantilever_breaks_at_its_support(counts: tuple[int, int, int], worker
         scene.timestep = 1 / rate
         with simulate(scene, workers) as simulation:
             simulation.step(rate // 2)
-            broken = simulation.joint_breaks.joint
+            broken = simulation.events.joint_breaks.joint
             assert (len(broken) > 0) == breaks
             if breaks:
                 assert pieces.anchors[broken[0], 0] == pytest.approx(-0.9)
@@ -280,7 +280,7 @@ def test_a_supported_beam_breaks_in_its_middle(workers: int) -> None:
         fracture.add_pieces(scene, pieces, strength=share * stress, position=(0, 0, 0.55), material=slides)
         with simulate(scene, workers) as simulation:
             simulation.step(120)
-            broken = simulation.joint_breaks.joint
+            broken = simulation.events.joint_breaks.joint
             assert (len(broken) > 0) == breaks
             if breaks:
                 assert abs(pieces.anchors[broken[0], 0]) < 0.11
@@ -305,7 +305,7 @@ def test_a_thrown_ball_breaks_as_much_with_any_timestep(count: int, workers: int
         scene.timestep = 1 / rate
         with simulate(scene, workers) as simulation:
             simulation.step(round((0.4 if ALL else 0.15) * rate))
-            broken[rate] = len(simulation.broken_joint_ids)
+            broken[rate] = len(simulation.joints.broken_ids)
     assert broken[1000] > 0.2 * scene.joint_count
     assert abs(broken[1000] - broken[500]) <= 0.2 * max(broken[1000], broken[500]), broken
     assert broken[1000] / 2 <= broken[120] <= 2 * broken[1000], broken
@@ -364,7 +364,7 @@ def test_a_bonded_structure_is_solved_at_once_where_auto_would_sweep() -> None:
     scene = wall(400, 1e6)
     with simulate(scene) as simulation:
         simulation.step(5)
-        assert len(simulation.broken_joint_ids) == 0
+        assert len(simulation.joints.broken_ids) == 0
 
 
 @pytest.mark.parametrize(
@@ -398,12 +398,12 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
     scene.timestep = 1 / 240
     with simulate(scene, 2) as simulation:
         simulation.step(9)
-        assert len(simulation.broken_joint_ids) > 0
+        assert len(simulation.joints.broken_ids) > 0
         path = CheckpointWriter(tmp_path_factory.mktemp("struck"), simulation).save(simulation)
-        at = len(simulation.broken_joint_ids)
+        at = len(simulation.joints.broken_ids)
         simulation.step(12)
-        assert len(simulation.broken_joint_ids) > at
-        yield path, simulation.state_hash, len(simulation.broken_joint_ids)
+        assert len(simulation.joints.broken_ids) > at
+        yield path, simulation.state_hash, len(simulation.joints.broken_ids)
 
 
 @pytest.mark.slow
@@ -411,10 +411,10 @@ def test_loads_go_on_from_a_checkpoint(struck: tuple[Path, str, int]) -> None:
     path, expected, broken = struck
     with Checkpoint(path).resume() as simulation:
         simulation.step(12)
-        assert (simulation.state_hash, len(simulation.broken_joint_ids)) == (expected, broken)
+        assert (simulation.state_hash, len(simulation.joints.broken_ids)) == (expected, broken)
     with Checkpoint(path).resume(workers=3) as simulation:
         simulation.step(12)
-        assert len(simulation.broken_joint_ids) == pytest.approx(broken, abs=3), "loads went with the bodies"
+        assert len(simulation.joints.broken_ids) == pytest.approx(broken, abs=3), "loads went with the bodies"
 
 
 @pytest.mark.slow
@@ -426,7 +426,7 @@ def test_a_run_that_goes_on_without_what_bonds_bear_is_found_out(tmp_path: Path)
         simulation.step(6)
         path = CheckpointWriter(tmp_path, simulation).save(simulation)
         simulation.step(24)
-        expected = simulation.joint_breaks.step[0]
+        expected = simulation.events.joint_breaks.step[0]
         assert expected > 6
     checkpoint = Checkpoint(path)
     engines = checkpoint._parts["workers"].arrays
@@ -439,7 +439,7 @@ def test_a_run_that_goes_on_without_what_bonds_bear_is_found_out(tmp_path: Path)
         engines[worker] = to_bytes(replace(state, joint_impulses=impulses))
     with checkpoint.resume() as simulation:
         simulation.step(24)
-        assert simulation.joint_breaks.step[0] > expected
+        assert simulation.events.joint_breaks.step[0] > expected
 
 
 @pytest.mark.slow
@@ -457,8 +457,8 @@ def test_a_saved_scene_breaks_from_the_command_line_as_it_does_in_python(make: s
     file, record = tmp_path / "struck.scene", tmp_path / "run.json"
     with simulate(scene, 2) as simulation:
         simulation.step(40)
-        expected, broken = simulation.state_hash, len(simulation.broken_joint_ids)
-        made = len(simulation.events.of("made"))
+        expected, broken = simulation.state_hash, len(simulation.joints.broken_ids)
+        made = len(simulation.events.all.of("made"))
     assert broken > 0 if make == "add_pieces" else made == 15
     assert Scene.load(scene.save(file)) == scene
     run = {"steps": 40, "workers": 2, "json": record, "runtime": "inline"}

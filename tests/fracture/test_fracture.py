@@ -92,7 +92,7 @@ def test_a_beam_of_cells_breaks_where_its_bending_stress_is_its_strength(workers
         (support,) = fracture.add_bonds(scene, [bodies[0]], [WORLD], end, strength=share * stress)
         with Simulation(scene, Params(workers=workers, runtime="inline")) as simulation:
             simulation.step(30)
-            assert simulation.broken_joint_ids.tolist() == ([support] if breaks else [])
+            assert simulation.joints.broken_ids.tolist() == ([support] if breaks else [])
 
 
 def test_pieces_are_where_the_shape_was() -> None:
@@ -112,7 +112,7 @@ def test_pieces_are_where_the_shape_was() -> None:
     with Simulation(scene, Params(runtime="inline")) as simulation:
         simulation.step(20)
         assert np.abs(simulation.states[:, 7:]).max() < 1e-3, "at rest, it stays so"
-        assert len(simulation.broken_joint_ids) == 0
+        assert len(simulation.joints.broken_ids) == 0
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,10 @@ def test_scenes_hold_until_they_are_hit_and_lose_nobody(name: str, size: int, un
     scene = scenes.build(name, size)
     with Simulation(scene, Params(workers=3, runtime="inline")) as simulation:
         simulation.step(20)
-        assert len(simulation.broken_joint_ids) == 0
+        assert len(simulation.joints.broken_ids) == 0
         assert np.abs(simulation.states[:-1, 7:10]).max() < 1e-2, "nothing has moved but the ball"
         simulation.step(until - 20)
-        assert len(simulation.broken_joint_ids) > 10
+        assert len(simulation.joints.broken_ids) > 10
         assert np.isfinite(simulation.states).all()
         assert simulation.states[:, 2].min() > -0.2, "nobody fell through the ground"
-        assert simulation.joint_gaps().max() < 0.05
+        assert simulation.joints.gaps().max() < 0.05

@@ -194,7 +194,7 @@ def test_pieces_of_a_mesh_stand_where_it_was_and_have_its_mass() -> None:
     with Simulation(scene, Params(runtime="inline", workers=2)) as simulation:
         simulation.step(100)
         assert np.abs(simulation.states[:, 7:10]).max() < 0.05, "it stands"
-        assert len(simulation.broken_joint_ids) == 0
+        assert len(simulation.joints.broken_ids) == 0
     assert (len(bodies), len(bonds)) == (len(pieces), len(pieces.bonds))
     assert scene.joints.bond_section[:, 0] == pytest.approx(pieces.areas)
 

@@ -46,7 +46,7 @@ def test_mass_and_momenta_stay_to_rounding(count: int, seed: int) -> None:
     with Simulation(scene, Params(runtime="inline", engine="bullet:float64")) as simulation:
         simulation.step(3)
         before = momenta(simulation)
-        bodies = simulation.take_apart(glued.body)
+        bodies = simulation.bodies.take_apart(glued.body)
         after = momenta(simulation)
         assert len(bodies) == len(glued)
         assert np.flatnonzero(simulation.alive).tolist() == list(bodies)
@@ -72,10 +72,10 @@ def test_a_hit_that_is_hard_enough_takes_it_apart(way: dict[str, Any]) -> None:
         scene, glued = falling(height)
         with Simulation(scene, Params.from_options(runtime="inline", validate=True, **way)) as simulation:
             simulation.step(220)
-            bodies = simulation.pieces_of(glued.body)
+            bodies = simulation.bodies.pieces_of(glued.body)
             assert (bodies is not None) == comes_apart
             assert simulation.alive[glued.body] == (not comes_apart)
-            assert len(simulation.events.of("made")) == (len(glued) if comes_apart else 0)
+            assert len(simulation.events.all.of("made")) == (len(glued) if comes_apart else 0)
             if bodies is not None:
                 assert simulation.alive[bodies].all()
                 assert simulation.states_of(bodies)[:, 2].min() > 0
@@ -85,9 +85,9 @@ def test_bonds_of_great_strength_hold_the_pieces_together() -> None:
     scene, glued = falling(2.0, strength=1e9)
     with Simulation(scene, Params(runtime="inline")) as simulation:
         simulation.step(400)
-        bodies = simulation.pieces_of(glued.body)
+        bodies = simulation.bodies.pieces_of(glued.body)
         assert bodies is not None
-        assert len(simulation.joint_breaks) == 0
+        assert len(simulation.events.joint_breaks) == 0
         places = simulation.states_of(bodies)[:, :3]
         apart = np.linalg.norm(places - places[0], axis=1)
         assert apart == pytest.approx(np.linalg.norm(glued.places - glued.places[0], axis=1), abs=5e-3)
@@ -99,7 +99,7 @@ def test_a_restart_glues_it_again() -> None:
         hashes = []
         for _ in range(2):
             simulation.step(220)
-            assert simulation.pieces_of(glued.body) is not None
+            assert simulation.bodies.pieces_of(glued.body) is not None
             hashes.append(simulation.state_hash)
             simulation.restart()
         assert hashes[0] == hashes[1]

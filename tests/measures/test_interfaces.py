@@ -103,7 +103,7 @@ def test_a_worker_that_is_gone_when_it_is_asked_does_not_end_the_run() -> None:
     """A run ended with an error where a worker was killed between a step and the look at its contacts."""
     with Simulation(scenes.build("bowl", 60), Params(workers=2, coupling="tight")) as simulation:
         simulation.step(2)
-        assert len(simulation.interface)
+        assert len(simulation.workers.interface)
         assert not all(reply.has_contacts for reply in simulation.profile.replies)
         os.kill(pids(simulation)[1], signal.SIGKILL)
         InterfaceErrors().after_step(simulation)

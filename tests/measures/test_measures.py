@@ -437,10 +437,10 @@ def test_the_engine_feels_the_same_forces_and_iterations() -> None:
         measures = Measures(simulation, "one_step_error")
         for step in range(40):
             if step % 3 == 0:
-                simulation.add_forces([1, 5, 28], [(300 * step, 0, 0)] * 3, [(0, 10 * step, 0)] * 3)
-                simulation.add_forces([5], [(0, 0, 100)])
+                simulation.bodies.add_forces([1, 5, 28], [(300 * step, 0, 0)] * 3, [(0, 10 * step, 0)] * 3)
+                simulation.bodies.add_forces([5], [(0, 0, 100)])
             if step % 7 == 3:
-                simulation.set_iterations(3 + step)
+                simulation.workers.set_iterations(3 + step)
             measures.before_step(simulation)
             simulation.step()
             assert measures.after_step(simulation)["one_step_error"] == 0

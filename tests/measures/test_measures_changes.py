@@ -29,10 +29,10 @@ def change(simulation: Simulation) -> None:
     """Three bodies come with a joint every fourth step, and one goes in every sixth."""
     if simulation.step_count % 4 == 1:
         x = 0.1 * simulation.step_count
-        new = simulation.add_bodies(Sphere(0.2), [[x, 0.1 * i, 1.3 + 0.5 * i] for i in range(3)])
-        simulation.add_joint(Ball(), new[0], new[1], (x, 0.05, 1.55))
+        new = simulation.bodies.add(Sphere(0.2), [[x, 0.1 * i, 1.3 + 0.5 * i] for i in range(3)])
+        simulation.joints.add_one(Ball(), new[0], new[1], (x, 0.05, 1.55))
     if simulation.step_count % 6 == 5:
-        simulation.remove_bodies(np.flatnonzero(simulation.alive)[[1]])
+        simulation.bodies.remove(np.flatnonzero(simulation.alive)[[1]])
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ def test_every_measure_is_of_those_who_are_there(way: dict[str, Any], in_callbac
             mass = scene.bodies.mass[simulation.alive]
             assert found["linear_momentum"] == pytest.approx(mass @ there[:, 7:10])
             assert found["potential_energy"] == pytest.approx(9.81 * mass @ there[:, 2])
-            holding = simulation.joint_gaps()[scene.joint_alive]
+            holding = simulation.joints.gaps()[scene.joint_alive]
             assert found["joint_gap_max"] == pytest.approx(holding.max(initial=0.0))
             assert found["joint_gap_max"] < 0.1
             if way["workers"] == 1:
@@ -67,8 +67,8 @@ def test_joints_that_are_gone_are_no_part_of_errors_at_interfaces() -> None:
     for gone in ([], [0, 1]):
         with start(workers=2, coupling="tight", partition=[0, 0, 0, 1, 1, 1]) as simulation:
             simulation.set_states([2], [[2.0, 0.0, 0.6, 1, 0, 0, 0, *[0.0] * 6]])
-            simulation.remove_bodies(gone)
-            simulation.add_joint(Ball(), 4, 5, (4.5, 0, 0.5))
+            simulation.bodies.remove(gone)
+            simulation.joints.add_one(Ball(), 4, 5, (4.5, 0, 0.5))
             errors = InterfaceErrors()
             simulation.step()
             errors.after_step(simulation)

@@ -64,7 +64,7 @@ def heap(seed: int) -> Scene:
 
 def expected(simulation: Simulation, before: NDArray[np.float64]) -> dict[str, float]:
     """What a step has, from what its contacts and the states before it are."""
-    contacts, gaps = simulation.contacts(), joint_gaps(simulation.scene, before)
+    contacts, gaps = simulation.contacts.pairs(), joint_gaps(simulation.scene, before)
     return {
         "contact_count": len(contacts),
         "contact_point_count": contacts.point_count.sum(),
@@ -123,7 +123,7 @@ def test_with_blend_workers_do_not_count_for_each_other() -> None:
     with Simulation(heap(2), Params(workers=2, runtime="inline", coupling="blend")) as simulation:
         simulation.step()
         assert simulation.profile.series is None
-        assert simulation.profile.contact_count == len(simulation.contacts())
+        assert simulation.profile.contact_count == len(simulation.contacts.pairs())
 
 
 # ---- a run ---------------------------------------------------------------------------------------------------------

@@ -222,7 +222,7 @@ def test_an_option_of_the_other_solver_is_refused(given: dict[str, Any], message
 def test_the_substep_solver_has_no_iterations_to_set() -> None:
     message = "set_iterations: the solver is substeps, expected sequential: set `substeps` in"
     with Simulation(row(4), Params(runtime="inline")) as simulation, pytest.raises(LapjointError, match=message):
-        simulation.set_iterations(7)
+        simulation.workers.set_iterations(7)
 
 
 # ---- a partition as an array -------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_a_partition_may_be_an_array(given: Any) -> None:
     )
     assert (params.partition_name, replace(params, partition="equal").partition_name) == ("array", "equal")
     with Simulation(row(4), params) as simulation:
-        assert simulation.weights().argmax(axis=1).tolist() == [1, 0, 0, 1]
+        assert simulation.workers.weights().argmax(axis=1).tolist() == [1, 0, 0, 1]
 
 
 @pytest.mark.parametrize(

@@ -56,9 +56,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
                             step_count=simulation.step_count,
                             time=simulation.time,
                             states=simulation.states,
-                            membership=table(simulation.membership),
-                            weights=simulation.weights(),
-                            contacts=simulation.contacts(),
+                            membership=table(simulation.workers.membership),
+                            weights=simulation.workers.weights(),
+                            contacts=simulation.contacts.pairs(),
                         )
                     )
         params = simulation.params

@@ -58,14 +58,14 @@ def start(**params: Any) -> Simulation:
 def change(simulation: Simulation, k: int) -> None:
     """What happens before the steps of round k: something is made in every one, and goes in some."""
     x = 2.0 * (k % 6)
-    first, second = simulation.add_bodies([Sphere(0.3), Box((0.4, 0.4, 0.1 + 0.01 * k))], [[x, 0, 3], [x, 0, 3.7]])
+    first, second = simulation.bodies.add([Sphere(0.3), Box((0.4, 0.4, 0.1 + 0.01 * k))], [[x, 0, 3], [x, 0, 3.7]])
     if k % 3 == 2:
-        simulation.add_joints(Ball(), [first], [second], [[x, 0.0, 3.4]])
+        simulation.joints.add(Ball(), [first], [second], [[x, 0.0, 3.4]])
     if k % 4 == 3:
-        simulation.remove_bodies(np.flatnonzero(simulation.alive)[[0, -3]])
+        simulation.bodies.remove(np.flatnonzero(simulation.alive)[[0, -3]])
     if k == 5:
-        simulation.add_joint(Fixed(breaks=Breaks(force=1.0)), second, WORLD, (x, 0.0, 3.7))
-        simulation.remove_joints(np.flatnonzero(simulation.scene.joint_alive)[:1])
+        simulation.joints.add_one(Fixed(breaks=Breaks(force=1.0)), second, WORLD, (x, 0.0, 3.7))
+        simulation.joints.remove(np.flatnonzero(simulation.scene.joint_alive)[:1])
 
 
 def record(path: Path, simulation: Simulation, rounds: int = 8, *, in_callback: bool = False) -> list[SimpleNamespace]:
@@ -85,10 +85,10 @@ def record(path: Path, simulation: Simulation, rounds: int = 8, *, in_callback: 
                         states=simulation.states,
                         alive=simulation.alive.copy(),
                         joint_alive=simulation.scene.joint_alive.copy(),
-                        membership=table(simulation.membership),
-                        weights=simulation.weights(),
-                        events=simulation.events,
-                        breaks=simulation.joint_breaks,
+                        membership=table(simulation.workers.membership),
+                        weights=simulation.workers.weights(),
+                        events=simulation.events.all,
+                        breaks=simulation.events.joint_breaks,
                         steps=simulation.scene.steps,
                     )
                 )
@@ -139,7 +139,7 @@ def test_frames_have_whoever_was_there(
     monkeypatch.setattr(layout, "BLOCK_BODIES", 4)
     with start(**way) as simulation:
         frames = record(tmp_path / "r", simulation, in_callback=in_callback)
-        assert len(simulation.joint_breaks.joint) == 1
+        assert len(simulation.events.joint_breaks.joint) == 1
         check(Recording(tmp_path / "r"), simulation.scene, frames)
     assert json.loads((tmp_path / "r" / "zarr.json").read_text())["attributes"]["changes"] is True
 
@@ -177,9 +177,9 @@ def test_bodies_that_have_come_and_gone_between_frames_are_of_the_scene(tmp_path
     """So many that their memory was given back before they are recorded."""
     with start(workers=1) as simulation:
         for first in (6, 2506):
-            new = simulation.add_bodies(Sphere(0.1), [[0.3 * i, 9.0, 1.0] for i in range(2500)], mass=2.0)
+            new = simulation.bodies.add(Sphere(0.1), [[0.3 * i, 9.0, 1.0] for i in range(2500)], mass=2.0)
             assert new[0] == first
-            simulation.remove_bodies(new[:-1])
+            simulation.bodies.remove(new[:-1])
             if first == 6:
                 recorder = RecordingWriter(tmp_path / "r", simulation)
             assert not simulation.scene.bodies.inertia[1024:2048].all()
@@ -196,13 +196,13 @@ def test_bodies_that_have_come_and_gone_between_frames_are_of_the_scene(tmp_path
 
 def test_joints_that_break_and_those_that_are_removed_are_told_apart(tmp_path: Path) -> None:
     with start(workers=1) as simulation, RecordingWriter(tmp_path / "r", simulation) as recorder:
-        simulation.add_joint(Fixed(breaks=Breaks(force=1.0)), 0, WORLD, (0, 0, 0.5))
-        simulation.add_joints(Ball(), [1, 3], [2, 4], [[3, 0, 0.5], [7, 0, 0.5]])
+        simulation.joints.add_one(Fixed(breaks=Breaks(force=1.0)), 0, WORLD, (0, 0, 0.5))
+        simulation.joints.add(Ball(), [1, 3], [2, 4], [[3, 0, 0.5], [7, 0, 0.5]])
         simulation.set_states([0], [[0, 0, 4.0, 1, 0, 0, 0, *[0.0] * 6]])
         simulation.step()
         recorder.add(simulation)
-        simulation.remove_joints([1])
-        simulation.remove_bodies([4])
+        simulation.joints.remove([1])
+        simulation.bodies.remove([4])
         simulation.step()
         recorder.add(simulation)
     recording = Recording(tmp_path / "r")
@@ -216,10 +216,10 @@ def test_disk_use_follows_those_who_are_there(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(layout, "BLOCK_BODIES", 16)
     with start(workers=1) as simulation, RecordingWriter(tmp_path / "r", simulation) as recorder:
         for _ in range(96):
-            new = simulation.add_bodies(Sphere(0.1), [[0.0, 5.0, 1.0 + 0.3 * i] for i in range(4)])
+            new = simulation.bodies.add(Sphere(0.1), [[0.0, 5.0, 1.0 + 0.3 * i] for i in range(4)])
             simulation.step()
             recorder.add(simulation)
-            simulation.remove_bodies(new)
+            simulation.bodies.remove(new)
     recording = Recording(tmp_path / "r")
     assert recording.body_count == 390
     for name in ("states", "first_worker"):
@@ -274,7 +274,7 @@ def test_a_killed_run_leaves_what_was_there_up_to_its_last_frame(tmp_path: Path)
                 recording = living if k + 1 == living.frame_count else dead
                 assert recording.scene == simulation.scene
                 assert np.array_equal(recording.last_step, simulation.scene.last_step)
-                assert np.array_equal(recording.events().number, simulation.events.number)
+                assert np.array_equal(recording.events().number, simulation.events.all.number)
                 for i, (had, alive) in enumerate(states):
                     found = recording.frame(i).states
                     assert np.array_equal(found[: len(had)], had)
@@ -284,7 +284,7 @@ def test_a_killed_run_leaves_what_was_there_up_to_its_last_frame(tmp_path: Path)
 
 def test_a_restart_is_refused_where_it_takes_bodies_back(tmp_path: Path) -> None:
     with start(workers=1) as simulation, RecordingWriter(tmp_path / "r", simulation) as recorder:
-        simulation.add_body(Sphere(0.2), (0, 0, 3))
+        simulation.bodies.add_one(Sphere(0.2), (0, 0, 3))
         simulation.step()
         recorder.add(simulation)
         simulation.restart()
@@ -298,7 +298,7 @@ def test_the_queue_has_room_for_fewer_frames_of_more_bodies(tmp_path: Path, monk
     monkeypatch.setattr(writer, "QUEUE_BYTES", 8 * 13 * 60)
     with start(workers=1) as simulation, RecordingWriter(tmp_path / "r", simulation) as recorder:
         assert recorder._queue.maxsize == 9
-        simulation.add_bodies(Sphere(0.1), [[0.0, 5.0, 1.0 + 0.3 * i] for i in range(14)])
+        simulation.bodies.add(Sphere(0.1), [[0.0, 5.0, 1.0 + 0.3 * i] for i in range(14)])
         simulation.step()
         recorder.add(simulation)
         assert recorder._queue.maxsize == 2
@@ -309,12 +309,12 @@ def test_nothing_new_is_no_change() -> None:
         finder = ChangeFinder(simulation.scene)
         none = np.empty(0, np.int32)
         assert finder.find(simulation.scene, none) is None
-        simulation.add_body(Sphere(0.1), (0, 0, 5))
+        simulation.bodies.add_one(Sphere(0.1), (0, 0, 5))
         changes = finder.find(simulation.scene, none)
         assert changes is not None
         assert len(changes.growth)
         assert finder.find(simulation.scene, none) is None
-        simulation.remove_bodies([2])
+        simulation.bodies.remove([2])
         changes = finder.find(simulation.scene, none)
         assert changes is not None
         assert (changes.number.tolist(), len(changes.growth)) == ([2], 0)

@@ -46,7 +46,7 @@ def whole_run() -> Iterator[tuple[NDArray[np.float32], NDArray[np.float64]]]:
     with Simulation(scenes.build("chain", 12), Params(workers=2, runtime="inline")) as simulation:
         while True:
             simulation.step(2)
-            yield simulation.states.astype(np.float32), simulation.weights()
+            yield simulation.states.astype(np.float32), simulation.workers.weights()
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def test_a_larger_one_is_refused_before_anything_starts() -> None:
 def test_bodies_that_are_added_in_one_place_are_refused() -> None:
     with Simulation(crowd(1), Params(runtime="inline")) as simulation:
         with pytest.raises(LapjointError, match=r"where body 2 is, expected at most 10,000,000 pairs"):
-            simulation.add_bodies(SHAPE, np.tile([0.0, 0.0, 3.0], (5000, 1)))
+            simulation.bodies.add(SHAPE, np.tile([0.0, 0.0, 3.0], (5000, 1)))
         assert simulation.scene.body_count == 2
 
 
@@ -63,7 +63,7 @@ def test_more_contacts_than_fit_into_a_reply_are_fetched(coupling: str, monkeypa
         with Simulation(crowd(40), Params(workers=2, coupling=coupling, runtime="inline")) as simulation:
             simulation.step()
             simulation.step()
-            return simulation.state_hash, simulation.contacts().bodies.tolist()
+            return simulation.state_hash, simulation.contacts.pairs().bodies.tolist()
 
     wanted = found()
     assert len(wanted[1]) == 40 * 39 // 2

@@ -206,7 +206,7 @@ def test_no_contact_is_without_a_worker(name: str, size: int | None, workers: in
         def checked_step(steps: int) -> object:
             contacts = whole.contacts(simulation.states)
             touching = contacts.bodies[contacts.between_bodies & (contacts.depth > 0)]
-            assert len(simulation.membership.uncovered(touching)) == 0
+            assert len(simulation.workers.membership.uncovered(touching)) == 0
             return take_step(steps)
 
         simulation._step_workers = checked_step  # type: ignore[method-assign, assignment]
@@ -222,11 +222,11 @@ def test_both_ways_find_the_same_contacts_between_workers() -> None:
         count = 0
         for _ in range(200):
             simulation.step()
-            states, membership = simulation.states, simulation.membership
+            states, membership = simulation.states, simulation.workers.membership
             contacts = whole.contacts(states)
             touching = contacts.bodies[contacts.between_bodies & (contacts.depth > 0)]
             expected = {tuple(pair) for pair in membership.uncovered(touching).tolist()}
-            (found,) = simulation._now.detection.detector.find(states, membership, [])
+            (found,) = simulation._core.now.detection.detector.find(states, membership, [])
             assert expected <= {tuple(pair) for pair in found.tolist()}
             assert len(found) <= len(membership.uncovered(contacts.bodies[contacts.between_bodies])) + len(expected)
             count += len(expected)

@@ -59,7 +59,7 @@ def test_no_state_jumps(name: str, before: int, after: int) -> None:
     with start(scene, before) as simulation, start(scene, before) as unchanged:
         for each in (simulation, unchanged):
             each.step(20 if before < 10 else 4)
-        simulation.set_worker_count(after)
+        simulation.workers.set_count(after)
         assert simulation.state_hash == unchanged.state_hash
         errors = [one_step(each) for each in (simulation, unchanged)]
         apart = np.linalg.norm(simulation.states[:, :3] - unchanged.states[:, :3], axis=1)
@@ -68,13 +68,13 @@ def test_no_state_jumps(name: str, before: int, after: int) -> None:
         usual = max(errors[1], one_step(simulation))  # before and after the change
         assert errors[0] < 1.25 * usual + 1e-3, "the step is as near to that of one engine as any other"
         simulation.step()
-        assert simulation.membership.worker_count == simulation.params.workers == after
+        assert simulation.workers.membership.worker_count == simulation.params.workers == after
         assert len(simulation.replies) == len(simulation.profile.worker_cpu_ms) == after
         (event,) = simulation.incidents
         assert (event.kind, event.text) == ("workers", f"workers: {after}, before {before}")
-        loads = [len(simulation.membership.active(worker)) for worker in range(after)]
+        loads = [len(simulation.workers.membership.active(worker)) for worker in range(after)]
         assert min(loads) > 0
-        assert simulation.weights().shape == (scene.body_count, after)
+        assert simulation.workers.weights().shape == (scene.body_count, after)
         simulation.step(5)
 
 
@@ -84,7 +84,7 @@ def test_workers_of_processes_come_and_go(bowl: Scene) -> None:
         for count in (5, 1, 3):
             for each in (simulation, inline):
                 each.step(4)
-                each.set_worker_count(count)
+                each.workers.set_count(count)
                 each.step(4)
             assert len(children()) == count
             assert simulation.state_hash == inline.state_hash
@@ -97,26 +97,26 @@ def test_any_number_follows_any_other(coupling: str, bowl: Scene) -> None:
     chance = random.Random(3)
     with start(bowl, 3, coupling=coupling) as simulation:
         for _ in range(15):
-            simulation.set_worker_count(chance.choice([1, 2, 3, 4, 7, 66]))
+            simulation.workers.set_count(chance.choice([1, 2, 3, 4, 7, 66]))
             if chance.random() < 0.2 and coupling == "blend":
-                simulation.set_growth_depth(chance.randrange(3))
+                simulation.workers.set_growth_depth(chance.randrange(3))
             if chance.random() < 0.2:
-                simulation.set_load(chance.choice(["bodies", "contacts", "time"]))
+                simulation.workers.set_load(chance.choice(["bodies", "contacts", "time"]))
             simulation.step(chance.randrange(4))
-        simulation.set_worker_count(4)
+        simulation.workers.set_count(4)
         simulation.step(3)
-        assert simulation.membership.worker_count == simulation.params.workers == 4
+        assert simulation.workers.membership.worker_count == simulation.params.workers == 4
         assert np.isfinite(simulation.states).all()
 
 
 def test_a_frozen_body_stays_frozen(bowl: Scene) -> None:
     with start(bowl, 2) as simulation:
         simulation.step(3)
-        simulation.freeze([9])
+        simulation.bodies.freeze([9])
         before = simulation.states[9]
-        simulation.set_worker_count(5)
+        simulation.workers.set_count(5)
         simulation.step(5)
-        simulation.set_worker_count(1)
+        simulation.workers.set_count(1)
         simulation.step(5)
         assert np.array_equal(simulation.states[9, :7], before[:7])
 
@@ -124,10 +124,10 @@ def test_a_frozen_body_stays_frozen(bowl: Scene) -> None:
 def test_numbers_that_cannot_be(bowl: Scene) -> None:
     with start(bowl, 2) as simulation:
         with pytest.raises(LapjointError, match="workers is 0, expected 1 to 1024"):
-            simulation.set_worker_count(0)
+            simulation.workers.set_count(0)
         with pytest.raises(LapjointError, match=f"301 workers for {bowl.body_count} bodies|expected one per body"):
-            simulation.set_worker_count(bowl.body_count + 1)
-        simulation.set_worker_count(2)
+            simulation.workers.set_count(bowl.body_count + 1)
+        simulation.workers.set_count(2)
         simulation.step(2)
         assert simulation.incidents == []
 
@@ -160,10 +160,10 @@ def test_a_recording_has_a_column_for_every_worker_that_there_was(
         def change(done: int) -> None:
             rows.append(simulation.profile.worker_body_count)
             if done == 5:
-                simulation.set_worker_count(after)
+                simulation.workers.set_count(after)
 
         summary = run(simulation, 12, change, record=tmp_path / "run.zarr", measure="all")
-        last = simulation.weights()
+        last = simulation.workers.weights()
     recording = Recording(tmp_path / "run.zarr")
     most = max(counts)
     assert recording.worker_count == most
@@ -231,7 +231,7 @@ def test_a_run_takes_more_workers_when_the_load_grows_and_can_be_repeated() -> N
         with start(scene, 1, max_workers=3, iterations=500, validate=False) as simulation:
             simulation.step(60)
             assert simulation.params.workers == 3
-            simulation.set_iterations(2)
+            simulation.workers.set_iterations(2)
             simulation.step(70)
             assert simulation.params.workers == 1
             assert [event.text for event in simulation.incidents] == ["workers: 3, before 1", "workers: 1, before 3"]
@@ -243,9 +243,9 @@ def test_workers_that_are_started_later_take_the_sweeps_that_are_set_now() -> No
     scene, hashes = scenes.build("building", size=100), []
     for first in (7, 30):
         with start(scene, 1, solver="sequential", iterations=first) as simulation:
-            simulation.set_iterations(7)
+            simulation.workers.set_iterations(7)
             simulation.step()
-            simulation.set_worker_count(2)
+            simulation.workers.set_count(2)
             simulation.step(3)
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]

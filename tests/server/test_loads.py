@@ -104,8 +104,8 @@ def test_a_throttled_worker_gets_fewer_bodies() -> None:
         with Simulation(
             scene, Params(workers=2, runtime="inline", sequential=Sequential(iterations=10), load=load)
         ) as simulation:
-            measure = simulation._now.loads.measure
-            simulation._now.loads.measure = lambda ms, steps, measure=measure: measure(ms * [4.0, 1.0], steps)  # type: ignore[method-assign]
+            measure = simulation._core.now.loads.measure
+            simulation._core.now.loads.measure = lambda ms, steps, measure=measure: measure(ms * [4.0, 1.0], steps)  # type: ignore[method-assign]
             simulation.step(400)
             counts[load] = simulation.profile.worker_body_count
     assert counts["contacts"][0] > 0.4 * 400
@@ -190,18 +190,18 @@ def test_a_planned_partition_takes_effect_in_its_step_also_after_a_checkpoint(tm
     end = PATIENCE + PLAN_AHEAD + 5
     with Simulation(scene, params) as simulation:
         simulation.step(end)
-        whole = simulation.state_hash, simulation.membership.bits.tolist()
+        whole = simulation.state_hash, simulation.workers.membership.bits.tolist()
     with Simulation(scene, params) as simulation:
         simulation.step(PATIENCE + 7)
-        assert simulation.membership.load[0] > 5 * simulation.membership.load[1]
+        assert simulation.workers.membership.load[0] > 5 * simulation.workers.membership.load[1]
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
     with checkpoint.resume() as simulation:
         simulation.step(PLAN_AHEAD - 7)
-        assert simulation.membership.load[0] > 5 * simulation.membership.load[1], "not yet"
+        assert simulation.workers.membership.load[0] > 5 * simulation.workers.membership.load[1], "not yet"
         simulation.step()
         assert simulation.profile.divided
         simulation.step(end - simulation.step_count)
-        assert (simulation.state_hash, simulation.membership.bits.tolist()) == whole
+        assert (simulation.state_hash, simulation.workers.membership.bits.tolist()) == whole
 
 
 @pytest.mark.usefixtures("unpruned")
@@ -209,13 +209,13 @@ def test_a_wide_overlap_is_divided_anew() -> None:
     scene = stacks([8, 8, 8, 8])
     with Simulation(scene, Params(workers=2, runtime="inline", coupling="blend", validate=True)) as simulation:
         for body in range(32):
-            simulation.membership.activate([0, 1], body)
+            simulation.workers.membership.activate([0, 1], body)
         while not simulation.profile.divided:
             simulation.step()
             assert simulation.step_count <= PATIENCE + 1
-        assert Loads.duplicated_share(simulation.membership) > 0.4, "for one step in the old workers too"
+        assert Loads.duplicated_share(simulation.workers.membership) > 0.4, "for one step in the old workers too"
         simulation.step()
-        assert Loads.duplicated_share(simulation.membership) < 0.1
+        assert Loads.duplicated_share(simulation.workers.membership) < 0.1
 
 
 def test_zero_never_divides() -> None:
@@ -238,11 +238,11 @@ def test_a_tower_at_rest_changes_nothing_and_costs_the_server_nothing() -> None:
     scene = stacks([12])
     with Simulation(scene, Params(workers=3, runtime="inline", validate=True, coupling="blend")) as simulation:
         simulation.step(300)
-        assert simulation._coupling._is_settled
-        assert len(simulation.overlap) > 0
-        simulation.membership.activate([0, 1, 2], 6)  # somebody else's doing is noticed, and put right
+        assert simulation._core.coupling._is_settled
+        assert len(simulation.workers.overlap) > 0
+        simulation.workers.membership.activate([0, 1, 2], 6)  # somebody else's doing is noticed, and put right
         simulation.step()
-        assert simulation.membership.worker_counts()[6] < 3
+        assert simulation.workers.membership.worker_counts()[6] < 3
         simulation.step(60)
-        assert simulation._coupling._is_settled
-        assert len(simulation.overlap) == 2
+        assert simulation._core.coupling._is_settled
+        assert len(simulation.workers.overlap) == 2

@@ -45,5 +45,5 @@ def test_no_scene_of_the_library_is_warned_of() -> None:
 def test_a_body_that_is_added_is_looked_at() -> None:
     with Simulation(tower(1 / 30), Params(runtime="inline")) as simulation:
         with pytest.warns(AccuracyWarning, match="body 10"):
-            simulation.add_body(Sphere(0.01), (0, 0, 20), mass=1.0)
+            simulation.bodies.add_one(Sphere(0.01), (0, 0, 20), mass=1.0)
         simulation.step()

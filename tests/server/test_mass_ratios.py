@@ -77,4 +77,4 @@ def test_joints_that_come_later_are_looked_at_too() -> None:
     with Simulation(scene, Params(runtime="inline", substeps=Substeps(joints="swept"))) as simulation:
         simulation.step()
         with pytest.warns(AccuracyWarning, match=r"1:500, and are swept"):
-            simulation.add_joint(Ball(), 2, 1, (0.6, 0.0, 0.0))
+            simulation.joints.add_one(Ball(), 2, 1, (0.6, 0.0, 0.0))

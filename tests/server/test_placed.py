@@ -37,7 +37,7 @@ def simulation(request: pytest.FixtureRequest) -> Iterator[Simulation]:
 
 
 def shared(simulation: Simulation) -> int:
-    return len(simulation.interface if simulation.params.coupling == "tight" else simulation.overlap)
+    return len(simulation.workers.interface if simulation.params.coupling == "tight" else simulation.workers.overlap)
 
 
 def shuffle(simulation: Simulation, seed: int = 1) -> None:
@@ -110,7 +110,7 @@ def test_many_moves_of_few_count_together() -> None:
 
 def test_bodies_that_are_added_far_away_are_shared(simulation: Simulation) -> None:
     place = np.indices((12, 12)).reshape(2, -1).T + 100.0
-    simulation.add_bodies(Box((1.0, 1.0, 1.0)), np.column_stack([place, np.full(144, 0.5)]))
+    simulation.bodies.add(Box((1.0, 1.0, 1.0)), np.column_stack([place, np.full(144, 0.5)]))
     assert repartitions(simulation, 4) == 1
     counts = simulation.profile.worker_body_count
     assert counts.max() < 1.4 * counts.mean()
@@ -118,14 +118,14 @@ def test_bodies_that_are_added_far_away_are_shared(simulation: Simulation) -> No
 
 def test_bodies_that_are_gone_again_do_not_count(simulation: Simulation) -> None:
     place = np.indices((8, 8)).reshape(2, -1).T + 100.0
-    simulation.remove_bodies(simulation.add_bodies(Box((1.0, 1.0, 1.0)), np.column_stack([place, np.full(64, 0.5)])))
+    simulation.bodies.remove(simulation.bodies.add(Box((1.0, 1.0, 1.0)), np.column_stack([place, np.full(64, 0.5)])))
     assert repartitions(simulation, 2) == 0
 
 
 def test_bodies_that_come_one_by_one_cost_no_repartition(simulation: Simulation) -> None:
     counts = []
     for k in range(2 * FEWEST):
-        simulation.add_body(Box((1.0, 1.0, 1.0)), (k % SIDE, k // SIDE, 1.5))
+        simulation.bodies.add_one(Box((1.0, 1.0, 1.0)), (k % SIDE, k // SIDE, 1.5))
         counts.append(repartitions(simulation, 1))
     assert sum(counts) == 0
 

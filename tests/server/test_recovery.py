@@ -73,8 +73,8 @@ def start(scene: Scene, **params: Any) -> Simulation:
 
 
 def pids(simulation: Simulation) -> list[int]:
-    assert isinstance(simulation._runtime, ProcessRuntime)
-    return simulation._runtime.process_ids
+    assert isinstance(simulation._core.runtime, ProcessRuntime)
+    return simulation._core.runtime.process_ids
 
 
 def jump(states: np.ndarray, wanted: np.ndarray) -> float:
@@ -125,7 +125,9 @@ def test_the_step_of_a_dead_worker_is_taken_by_its_successor(name: str, workers:
         simulation.step()
         assert simulation.step_count == 11
         apart = (simulation.states != untouched.states).any(axis=1)
-        assert not (apart & ~simulation.membership.column(0)).any(), "bodies of the other workers are as they were"
+        assert not (apart & ~simulation.workers.membership.column(0)).any(), (
+            "bodies of the other workers are as they were"
+        )
         # Contacts start without the impulses of the step before, and rotations are rounded on their way. Balls that
         # fall have neither.
         assert jump(simulation.states, untouched.states) < 1e-4
@@ -140,9 +142,9 @@ def test_forces_and_iterations_are_those_of_the_step_that_is_repeated() -> None:
     with start(scene, runtime="process", **given) as simulation, start(scene, **given) as untouched:
         for each in (simulation, untouched):
             each.step()
-            each.set_iterations(7)
+            each.workers.set_iterations(7)
             each.step()
-            each.add_forces([0, 3], [[1.0, 2.0, 3.0]])
+            each.bodies.add_forces([0, 3], [[1.0, 2.0, 3.0]])
         for pid in pids(simulation):
             os.kill(pid, signal.SIGKILL)
         for each in (simulation, untouched):
@@ -182,7 +184,7 @@ def test_a_worker_that_dies_again_and_again_stops_the_run(bowl: Scene) -> None:
             simulation.step()
         assert "worker 2 failed 3 times within 100 steps; bodies concerned: body " in str(caught.value)
         assert "was killed by SIGKILL" in str(caught.value)
-        assert caught.value.body_ids == tuple(simulation.membership.active(2).tolist())
+        assert caught.value.body_ids == tuple(simulation.workers.membership.active(2).tolist())
         assert [event.kind for event in simulation.incidents] == ["gone", "gone", "gone", "stop"]
         assert simulation.step_count == 15
         assert np.array_equal(simulation.states, before)
@@ -230,7 +232,7 @@ def test_a_fault_that_does_not_come_back(
 ) -> None:
     with start(bowl, runtime=runtime, engine="faulty") as simulation:
         simulation.step(10)
-        worker = min(simulation.membership.workers(BODY))
+        worker = min(simulation.workers.membership.workers(BODY))
         tell(kind, BODY)
         simulation.step()
         (event,) = simulation.incidents
@@ -273,12 +275,12 @@ def test_an_exit_that_comes_back_stops_the_run(bowl: Scene, faulty: None) -> Non
 def test_on_failure_stop(bowl: Scene, without_fault: list[np.ndarray], faulty: None, runtime: str) -> None:
     with start(bowl, runtime=runtime, engine="faulty", on_failure="stop") as simulation:
         simulation.step(10)
-        simulation.add_forces(7, [1.0, 0.0, 0.0])
+        simulation.bodies.add_forces(7, [1.0, 0.0, 0.0])
         tell("error", BODY)
         with pytest.raises(SimulationStopped, match=r"stopped in step 11: worker \d failed; bodies concerned"):
             simulation.step()
         assert np.array_equal(simulation.states, without_fault[10])
-        assert simulation.forces.keys() == {7}, "what the step would have had"
+        assert simulation.bodies.forces.keys() == {7}, "what the step would have had"
 
 
 # ---- quarantine ------------------------------------------------------------------------------------------------------
@@ -295,7 +297,7 @@ def test_nan_is_contained_to_its_body(bowl: Scene, faulty: None, runtime: str, k
         simulation.step(20)
         assert [event.kind for event in simulation.incidents] == ["not finite", "not finite", "quarantine"]
         assert simulation.incidents[-1].body_ids == (BODY,)
-        assert simulation.frozen_ids.tolist() == [BODY]
+        assert simulation.bodies.frozen_ids.tolist() == [BODY]
         assert np.array_equal(simulation.states[BODY, :7], before[BODY, :7])
         assert np.isfinite(simulation.states).all()
         moved = np.linalg.norm(simulation.states[:, :3] - before[:, :3], axis=1) > 0
@@ -306,15 +308,19 @@ def test_a_body_of_several_workers_is_frozen_before_it_is_removed(faulty: None) 
     """It was removed at the word of the second worker, and left NaN in its row; with three workers the run ended."""
     with start(scenes.build("chain", 24), runtime="inline", engine="faulty", quarantine=True) as simulation:
         simulation.step(10)
-        body = int(simulation.overlap[np.argmax(simulation.membership.worker_counts()[simulation.overlap])])
-        count = int(simulation.membership.worker_counts()[body])
+        body = int(
+            simulation.workers.overlap[
+                np.argmax(simulation.workers.membership.worker_counts()[simulation.workers.overlap])
+            ]
+        )
+        count = int(simulation.workers.membership.worker_counts()[body])
         assert count > 1
         tell("silent nan", body, times=2 * count)
         simulation.step(3)
         failed = count * ["not finite"]
         assert [event.kind for event in simulation.incidents] == [*failed, *failed, "quarantine"]
-        assert simulation.frozen_ids.tolist() == [body]
-        simulation.release([body])
+        assert simulation.bodies.frozen_ids.tolist() == [body]
+        simulation.bodies.release([body])
         tell("silent nan", body, times=-1)
         simulation.step(3)
         assert [event.kind for event in simulation.incidents][-1] == "removed"
@@ -326,11 +332,11 @@ def test_a_body_of_several_workers_is_frozen_before_it_is_removed(faulty: None) 
 def test_bodies_that_leave_one_after_the_other_in_one_step_all_have_empty_rows(faulty: None) -> None:
     with start(scenes.build("chain", 24), runtime="inline", engine="faulty", quarantine=True) as simulation:
         simulation.step(10)
-        one, other = simulation.overlap[:2].tolist()
+        one, other = simulation.workers.overlap[:2].tolist()
         for body in (one, other):
             tell("silent nan", body, times=2)
             simulation.step()
-        simulation.release([one, other])
+        simulation.bodies.release([one, other])
         tell("silent nan", one, other, times=-1)
         simulation.step()
         removed = [event.body_ids for event in simulation.incidents if event.kind == "removed"]
@@ -347,13 +353,13 @@ def test_nan_that_comes_back_though_frozen_leaves_the_engines(bowl: Scene, fault
         kinds = [event.kind for event in simulation.incidents]
         assert kinds == ["not finite", "not finite", "quarantine", "not finite", "removed"]
         assert np.isfinite(simulation.states).all()
-        assert len(simulation.frozen_ids) == 0
+        assert len(simulation.bodies.frozen_ids) == 0
         assert not simulation.alive[BODY]
-        assert BODY not in simulation.contacts().bodies
+        assert BODY not in simulation.contacts.pairs().bodies
         if workers > 1:
-            simulation.set_worker_count(2)
+            simulation.workers.set_count(2)
             simulation.step(3)
-            simulation.set_growth_depth(3)
+            simulation.workers.set_growth_depth(3)
             simulation.step(10)
             assert np.isfinite(simulation.states).all()
 
@@ -368,7 +374,7 @@ def test_a_runaway_is_frozen_where_it_was() -> None:
         simulation.step(5)
         before = simulation.states[7]
         force = 2 * limit * scene.bodies.mass[7] / simulation.timestep
-        simulation.add_forces(7, [0.0, 0.0, force])
+        simulation.bodies.add_forces(7, [0.0, 0.0, force])
         simulation.step(10)
         (event,) = simulation.incidents
         assert (event.kind, event.body_ids, event.step_count) == ("quarantine", (7,), 5)
@@ -382,9 +388,9 @@ def test_forces_beyond_all_measure_are_contained() -> None:
     with start(scene, runtime="inline", workers=4, quarantine=True) as simulation:
         simulation.step()
         for _ in range(3):
-            simulation.add_forces(2, [1e32, 0.0, 0.0])
+            simulation.bodies.add_forces(2, [1e32, 0.0, 0.0])
         simulation.step(20)
-        assert simulation.frozen_ids.tolist() == [2]
+        assert simulation.bodies.frozen_ids.tolist() == [2]
         assert np.isfinite(simulation.states).all()
 
 

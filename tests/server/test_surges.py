@@ -80,7 +80,7 @@ def test_what_is_reported_is_what_the_readable_account_finds() -> None:
             before = run.states
             run.step()
             energy, limit = rises(scene, before, run.states, touching)[0]
-            (reply,) = run._now.replies
+            (reply,) = run._core.now.replies
             surges_now = reply.table(Surges)
             if len(surges_now):
                 found += 1
@@ -99,15 +99,15 @@ def test_a_run_stops_before_the_step() -> None:
             run.step(BEGINS)
         assert run.step_count == count
         assert [one.kind for one in run.incidents] == ["surge", "stop"]
-        assert np.array_equal(before, run._runtime.states)
+        assert np.array_equal(before, run._core.runtime.states)
 
 
 def test_bodies_are_frozen_where_they_were() -> None:
     with simulation(arm(), on_surge="quarantine") as run:
-        while not len(run.frozen_ids) and run.step_count < BEGINS:
+        while not len(run.bodies.frozen_ids) and run.step_count < BEGINS:
             before = run.states
             run.step()
-        frozen = run.frozen_ids
+        frozen = run.bodies.frozen_ids
         assert [one.kind for one in run.incidents] == ["surge", "quarantine"]
         assert run.incidents[1].body_ids == (*frozen.tolist(),)
         assert np.array_equal(run.states[frozen, :7], before[frozen, :7])
@@ -121,7 +121,7 @@ def test_states_do_not_depend_on_it() -> None:
             run.step(BEGINS)
             hashes.add(run.state_hash)
             assert bool(surges(run)) == (on_surge == "report")
-            state = run._recovery.state()
+            state = run._core.recovery.state()
             assert bool(state.values["surged"]) == (on_surge == "report")
     assert len(hashes) == 1
 

@@ -80,7 +80,7 @@ def everything(simulation: Simulation, mask: int, statics: bool) -> list[tuple[i
         (body, scene.shapes[scene.bodies.shape_id[body]], states[body, :7])
         for body in np.flatnonzero(simulation.alive & (scene.bodies.group & mask != 0)).tolist()
     ]
-    for s, pose in enumerate(simulation.static_poses if statics else []):
+    for s, pose in enumerate(simulation.kinematic.static_poses if statics else []):
         if scene.statics.group[s] & mask:
             found.append((-1 - s, scene.shapes[scene.statics.shape_id[s]], pose))
     return found
@@ -110,12 +110,12 @@ def check(simulation: Simulation, **options: Any) -> RayHits:
     """All answers are those of one look at all shapes. Returns all hits of rays."""
     expected = look(simulation, **options)
     reach = {"max_distance": options.pop("reach")} if "reach" in options else {}
-    hits = simulation.cast_rays(ORIGINS, DIRECTIONS, **reach, **options, all_hits=True)
+    hits = simulation.queries.cast_rays(ORIGINS, DIRECTIONS, **reach, **options, all_hits=True)
     np.testing.assert_array_equal(hits.ray, expected.ray)
     np.testing.assert_array_equal(hits.body, expected.body)
     for name in ("distance", "point", "normal"):
         np.testing.assert_allclose(getattr(hits, name), getattr(expected, name), atol=1e-8)
-    closest = simulation.cast_rays(ORIGINS, DIRECTIONS, **reach, **options)
+    closest = simulation.queries.cast_rays(ORIGINS, DIRECTIONS, **reach, **options)
     first = np.searchsorted(hits.ray, np.arange(len(ORIGINS)))
     is_hit = np.isin(np.arange(len(ORIGINS)), hits.ray)
     np.testing.assert_array_equal(closest.is_hit, is_hit)
@@ -124,7 +124,7 @@ def check(simulation: Simulation, **options: Any) -> RayHits:
     for name in ("body", "distance", "point", "normal"):
         np.testing.assert_array_equal(getattr(closest, name)[is_hit], getattr(hits, name)[first[is_hit]])
 
-    near = simulation.closest_points(ORIGINS, **reach, **options)
+    near = simulation.queries.closest_points(ORIGINS, **reach, **options)
     best = np.full(len(ORIGINS), np.inf)
     ball: set[tuple[int, int]] = set()
     mask, statics = options.get("mask", 0xFFFFFFFF), options.get("statics", True)
@@ -138,7 +138,7 @@ def check(simulation: Simulation, **options: Any) -> RayHits:
     is_near = near.body != NO_BODY
     back = near.point[is_near] + near.distance[is_near, None] * near.normal[is_near]
     np.testing.assert_allclose(back, ORIGINS[is_near], atol=1e-8)
-    overlaps = simulation.overlapping(Sphere(0.5), ORIGINS, mask=mask, statics=statics)
+    overlaps = simulation.queries.overlapping(Sphere(0.5), ORIGINS, mask=mask, statics=statics)
     assert list(zip(overlaps.query.tolist(), overlaps.body.tolist(), strict=True)) == sorted(ball)
     return hits
 
@@ -161,19 +161,19 @@ def test_what_was_changed_since_the_last_step_counts(coupling: str, workers: int
     with Simulation(heap(), params(coupling, workers)) as simulation:
         simulation.step(2)
         check(simulation)
-        simulation.remove_bodies([3, 17, 18])
+        simulation.bodies.remove([3, 17, 18])
         check(simulation)
         states = simulation.states_of([5, 30])
         states[:, :3] += (0.3, -0.2, 3.0)
         simulation.set_states([5, 30], states)
         check(simulation)
-        simulation.add_bodies([Sphere(0.4), Cylinder(0.2, 1.1)], [(1, 1, 5), (3, 2, 5.5)])
-        simulation.freeze([8, 9])
+        simulation.bodies.add([Sphere(0.4), Cylinder(0.2, 1.1)], [(1, 1, 5), (3, 2, 5.5)])
+        simulation.bodies.freeze([8, 9])
         check(simulation)
         simulation.step(2)
-        simulation.remove_bodies([8, 48])
+        simulation.bodies.remove([8, 48])
         check(simulation)
-        simulation.set_worker_count(3)
+        simulation.workers.set_count(3)
         check(simulation)
         simulation.step()
         check(simulation)
@@ -183,8 +183,8 @@ def test_what_was_changed_since_the_last_step_counts(coupling: str, workers: int
 @pytest.mark.parametrize(("coupling", "workers"), MODES)
 def test_nothing_depends_on_who_asks(coupling: str, workers: int) -> None:
     def ask(simulation: Simulation) -> None:
-        simulation.cast_rays(ORIGINS, DIRECTIONS)
-        simulation.closest_points(ORIGINS)
+        simulation.queries.cast_rays(ORIGINS, DIRECTIONS)
+        simulation.queries.closest_points(ORIGINS)
 
     hashes = []
     for asks in (False, True):
@@ -196,8 +196,8 @@ def test_nothing_depends_on_who_asks(coupling: str, workers: int) -> None:
                     states = simulation.states_of([5])
                     states[:, 2] += 0.25
                     simulation.set_states([5], states)
-                    simulation.add_body(Sphere(0.3), (1.5, 1.5, 5))
-                    simulation.remove_bodies([20])
+                    simulation.bodies.add_one(Sphere(0.3), (1.5, 1.5, 5))
+                    simulation.bodies.remove([20])
                 if asks:
                     ask(simulation)
                 simulation.step()
@@ -215,8 +215,8 @@ def test_answers_are_equal_to_the_last_bit_for_any_number_of_workers() -> None:
         with Simulation(heap(), params("tight", workers)) as simulation:
             simulation.step(1)
             simulation.set_states(np.arange(48), SETTLED)
-            hits = simulation.cast_rays(ORIGINS, DIRECTIONS, all_hits=True)
-            near = simulation.closest_points(ORIGINS)
+            hits = simulation.queries.cast_rays(ORIGINS, DIRECTIONS, all_hits=True)
+            near = simulation.queries.closest_points(ORIGINS)
             answers.append([*vars(hits).values(), *vars(near).values()])
     for others in answers[1:]:
         for mine, theirs in zip(answers[0], others, strict=True):
@@ -245,11 +245,11 @@ def test_a_ray_that_two_bodies_share_hits_the_first(seed: int) -> None:
         simulation = Simulation(scene, params("tight", 1))
     with simulation:
         start = random.normal(size=3) * 3
-        if not np.isfinite(simulation.cast_rays(start, -start).distance[0]):
+        if not np.isfinite(simulation.queries.cast_rays(start, -start).distance[0]):
             return
-        assert simulation.cast_rays(start, -start).body[0] == 0
-        assert simulation.cast_rays(start, -start, mask=1).body[0] == ids[0]
-        all_hits = simulation.cast_rays(start, -start, max_distance=5 + np.linalg.norm(start), all_hits=True)
+        assert simulation.queries.cast_rays(start, -start).body[0] == 0
+        assert simulation.queries.cast_rays(start, -start, mask=1).body[0] == ids[0]
+        all_hits = simulation.queries.cast_rays(start, -start, max_distance=5 + np.linalg.norm(start), all_hits=True)
         assert all_hits.body[:5].tolist() == [0, 1, 2, 3, 4]
 
 
@@ -260,28 +260,28 @@ def test_only_workers_that_rays_come_near_are_asked(monkeypatch: pytest.MonkeyPa
     with Simulation(scene, params("tight", 2, partition="labels")) as simulation:
         simulation.step()
         asked: list[dict[int, int]] = []
-        step: Callable[..., Any] = simulation._runtime.step
+        step: Callable[..., Any] = simulation._core.runtime.step
 
         def note(commands: Sequence[Any], *more: Any) -> Any:
             asked.append({w: len(c.data) for w, c in enumerate(commands) if isinstance(c, Ask)})
             return step(commands, *more)
 
-        monkeypatch.setattr(simulation._runtime, "step", note)
+        monkeypatch.setattr(simulation._core.runtime, "step", note)
         down = [(0, 0, -1.0)]
-        assert simulation.cast_rays([(3, 0, 9)], down).body.tolist() == [1]
+        assert simulation.queries.cast_rays([(3, 0, 9)], down).body.tolist() == [1]
         assert [list(one) for one in asked] == [[0, 1], [0]]  # both look once, one is asked
         asked.clear()
-        assert simulation.cast_rays([(103, 0, 9)], down).body.tolist() == [5]
+        assert simulation.queries.cast_rays([(103, 0, 9)], down).body.tolist() == [5]
         assert [list(one) for one in asked] == [[1]]
         asked.clear()
-        assert simulation.cast_rays([(50, 0, 9)], down).body.tolist() == [NO_BODY]
-        assert simulation.overlapping(Box((1, 1, 1)), (50, 0, 9)).body.tolist() == []
-        assert simulation.closest_points((50, 0, 9), 1.0).body.tolist() == [NO_BODY]
+        assert simulation.queries.cast_rays([(50, 0, 9)], down).body.tolist() == [NO_BODY]
+        assert simulation.queries.overlapping(Box((1, 1, 1)), (50, 0, 9)).body.tolist() == []
+        assert simulation.queries.closest_points((50, 0, 9), 1.0).body.tolist() == [NO_BODY]
         assert asked == []
-        assert simulation.overlapping(Box((1, 1, 1)), (106, 0, 0.9)).body.tolist() == [6]
+        assert simulation.queries.overlapping(Box((1, 1, 1)), (106, 0, 0.9)).body.tolist() == [6]
         assert [list(one) for one in asked] == [[1]]
         asked.clear()
-        simulation.cast_rays([(3, 0, 9)] * 99 + [(103, 0, 9)], down)
+        simulation.queries.cast_rays([(3, 0, 9)] * 99 + [(103, 0, 9)], down)
         (sizes,) = asked
         assert sizes[1] < sizes[0]  # each gets its own rays
 
@@ -294,7 +294,9 @@ def test_a_kinematic_body_is_where_it_is_now() -> None:
             for steps in (0, 10, 10):
                 simulation.step(steps)
                 x = 100 * simulation.time
-                hits = simulation.cast_rays([(x - 0.51, 0, 30), (x - 0.49, 0, 30), (x + 0.49, 0, 30)], (0, 0, -1))
+                hits = simulation.queries.cast_rays(
+                    [(x - 0.51, 0, 30), (x - 0.49, 0, 30), (x + 0.49, 0, 30)], (0, 0, -1)
+                )
                 assert hits.body[1:].tolist() == [-1 - moving] * 2
                 assert hits.body[0] != -1 - moving
                 np.testing.assert_allclose(hits.distance[1:], 9.5)
@@ -307,7 +309,7 @@ def test_processes_answer_and_one_that_died_is_answered_for() -> None:
         with Simulation(heap(), params("tight", 2, runtime="process")) as simulation:
             simulation.step(3)
             before = check(simulation) if asks else None
-            pid = simulation._runtime.process_ids[1]  # type: ignore[attr-defined]
+            pid = simulation._core.runtime.process_ids[1]  # type: ignore[attr-defined]
             os.kill(pid, signal.SIGKILL)
             assert poll(lambda pid=pid: pid not in [process.pid for process in children()], 60)
             if before is not None:
@@ -361,7 +363,7 @@ def test_overlaps_of_boxes_are_those_of_separating_axes(seed: int, places: int) 
         scene.add_body(Box(tuple(sizes[k])), at[k], turns[k], group=1 << k, mask=0)
     shape = Box((0.7, 0.9, 0.4))
     with Simulation(scene, params("tight", 2)) as simulation:
-        found = simulation.overlapping(shape, at[6:], turns[6:])
+        found = simulation.queries.overlapping(shape, at[6:], turns[6:])
     expected = [
         (q, k)
         for q in range(places)
@@ -381,18 +383,21 @@ def separated(size_a: Array, at_a: Array, turn_a: Array, size_b: Array, at_b: Ar
 
 
 REFUSED: list[tuple[Callable[[Simulation], object], str]] = [
-    (lambda s: s.cast_rays((0, 0, 0), (0, 0, 0)), "cast_rays: ray 0: direction is zero, expected a direction"),
-    (lambda s: s.cast_rays([(0, 0, 0)] * 2, [(0, 0, 1), (0, np.nan, 0)]), "ray 1: direction is .*, expected finite"),
-    (lambda s: s.cast_rays((0, np.inf, 0), (0, 0, 1)), "ray 0: origin is .*, expected finite"),
-    (lambda s: s.cast_rays((0, 0), (0, 0, 1)), "cast_rays: ray 0: origin is .*, expected rows of 3 numbers"),
-    (lambda s: s.cast_rays([(0, 0, 0)] * 2, [(0, 0, 1)] * 3), "cast_rays: ray 0: origin is .* or 3 rows"),
-    (lambda s: s.cast_rays((0, 0, 0), (0, 0, 1), -1), "ray 0: max_distance is -1, expected 0 or more"),
-    (lambda s: s.cast_rays((0, 0, 0), (0, 0, 1), np.nan), "max_distance is nan"),
-    (lambda s: s.cast_rays((0, 0, 0), (0, 0, 1), mask=-1), "cast_rays: mask is -1"),
-    (lambda s: s.closest_points((0, np.nan, 0)), "closest_points: point 0: point is"),
-    (lambda s: s.overlapping(Plane(), (0, 0, 0)), "overlapping: shape is a Plane"),  # type: ignore[arg-type]
-    (lambda s: s.overlapping("ball", (0, 0, 0)), "overlapping: 'ball' is not a shape"),  # type: ignore[arg-type]
-    (lambda s: s.overlapping(Sphere(1), (0, 0, 0), (2, 0, 0, 0)), "overlapping: place 0: quaternion"),
+    (lambda s: s.queries.cast_rays((0, 0, 0), (0, 0, 0)), "cast_rays: ray 0: direction is zero, expected a direction"),
+    (
+        lambda s: s.queries.cast_rays([(0, 0, 0)] * 2, [(0, 0, 1), (0, np.nan, 0)]),
+        "ray 1: direction is .*, expected finite",
+    ),
+    (lambda s: s.queries.cast_rays((0, np.inf, 0), (0, 0, 1)), "ray 0: origin is .*, expected finite"),
+    (lambda s: s.queries.cast_rays((0, 0), (0, 0, 1)), "cast_rays: ray 0: origin is .*, expected rows of 3 numbers"),
+    (lambda s: s.queries.cast_rays([(0, 0, 0)] * 2, [(0, 0, 1)] * 3), "cast_rays: ray 0: origin is .* or 3 rows"),
+    (lambda s: s.queries.cast_rays((0, 0, 0), (0, 0, 1), -1), "ray 0: max_distance is -1, expected 0 or more"),
+    (lambda s: s.queries.cast_rays((0, 0, 0), (0, 0, 1), np.nan), "max_distance is nan"),
+    (lambda s: s.queries.cast_rays((0, 0, 0), (0, 0, 1), mask=-1), "cast_rays: mask is -1"),
+    (lambda s: s.queries.closest_points((0, np.nan, 0)), "closest_points: point 0: point is"),
+    (lambda s: s.queries.overlapping(Plane(), (0, 0, 0)), "overlapping: shape is a Plane"),  # type: ignore[arg-type]
+    (lambda s: s.queries.overlapping("ball", (0, 0, 0)), "overlapping: 'ball' is not a shape"),  # type: ignore[arg-type]
+    (lambda s: s.queries.overlapping(Sphere(1), (0, 0, 0), (2, 0, 0, 0)), "overlapping: pose 0: quaternion"),
 ]
 
 
@@ -401,14 +406,14 @@ def test_what_cannot_be_answered_is_refused(ask: Callable[[Simulation], object],
     with Simulation(heap(simple=True), params("tight", 1)) as simulation, pytest.raises(LapjointError, match=message):
         ask(simulation)
     with pytest.raises(LapjointError, match="closed"):
-        simulation.cast_rays((0, 0, 0), (0, 0, 1))
+        simulation.queries.cast_rays((0, 0, 0), (0, 0, 1))
 
 
 def test_nothing_asked_is_nothing_answered() -> None:
     for workers in (1, 2):
         with Simulation(heap(), params("tight", workers)) as simulation:
             simulation.step()
-            assert len(simulation.cast_rays(np.empty((0, 3)), np.empty((0, 3)))) == 0
-            assert len(simulation.cast_rays(np.empty((0, 3)), np.empty((0, 3)), all_hits=True)) == 0
-            assert len(simulation.closest_points(np.empty((0, 3)))) == 0
-            assert len(simulation.overlapping(Sphere(1), np.empty((0, 3)))) == 0
+            assert len(simulation.queries.cast_rays(np.empty((0, 3)), np.empty((0, 3)))) == 0
+            assert len(simulation.queries.cast_rays(np.empty((0, 3)), np.empty((0, 3)), all_hits=True)) == 0
+            assert len(simulation.queries.closest_points(np.empty((0, 3)))) == 0
+            assert len(simulation.queries.overlapping(Sphere(1), np.empty((0, 3)))) == 0

@@ -30,25 +30,25 @@ def act(simulation: Simulation, action: str, random: np.random.Generator) -> Non
     if action in ("step", "steps"):
         simulation.step(1 if action == "step" else 6)
     elif action == "add":
-        simulation.add_bodies(Sphere(0.2), random.uniform((0, 0, 3), (2, 2, 5), (2, 3)))
+        simulation.bodies.add(Sphere(0.2), random.uniform((0, 0, 3), (2, 2, 5), (2, 3)))
     elif action == "remove" and len(there) > 12:
-        simulation.remove_bodies(some)
+        simulation.bodies.remove(some)
     elif action == "set":
         states = simulation.states_of(some)
         states[:, :3] += random.uniform(0, 1, (len(some), 3))
         simulation.set_states(some, states)
     elif action == "freeze":
-        simulation.freeze(some)
+        simulation.bodies.freeze(some)
     elif action == "release":
-        simulation.release(simulation.frozen_ids)
+        simulation.bodies.release(simulation.bodies.frozen_ids)
     elif action == "workers":
-        simulation.set_worker_count(int(random.integers(1, 5)))
+        simulation.workers.set_count(int(random.integers(1, 5)))
     elif action == "repartition":
         count = simulation.params.workers
         parts = np.zeros(simulation.scene.body_count, int)
         parts[there] = np.arange(len(there)) % count
-        if simulation.membership.worker_count == count == simulation._now.repartition.wanted_count:
-            simulation.repartition(parts)
+        if simulation.workers.membership.worker_count == count == simulation._core.now.repartition.wanted_count:
+            simulation.workers.repartition(parts)
 
 
 def check(simulation: Simulation, random: np.random.Generator) -> None:
@@ -59,14 +59,14 @@ def check(simulation: Simulation, random: np.random.Generator) -> None:
     origins, directions = random.uniform(-1, 3, (50, 3)), random.normal(size=(50, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     ray, body, distance, _ = everything.cast_all(origins, directions, np.full(50, np.inf), ALL_GROUPS)
-    hits = simulation.cast_rays(origins, directions, all_hits=True, statics=False)
+    hits = simulation.queries.cast_rays(origins, directions, all_hits=True, statics=False)
     for mine, wanted in ((hits.ray, ray), (hits.body, body)):
         np.testing.assert_array_equal(mine, wanted)
     np.testing.assert_allclose(hits.distance, distance, rtol=1e-12)
     near = everything.nearest_bodies(origins, np.full(50, np.inf), ALL_GROUPS)
-    np.testing.assert_array_equal(simulation.closest_points(origins, statics=False).body, near[0])
-    inside = SensorSet(scene).find(simulation.alive, states, simulation.static_poses)
-    found = simulation.inside()
+    np.testing.assert_array_equal(simulation.queries.closest_points(origins, statics=False).body, near[0])
+    inside = SensorSet(scene).find(simulation.alive, states, simulation.kinematic.static_poses)
+    found = simulation.queries.inside()
     np.testing.assert_array_equal(np.stack([found.sensor, found.body], axis=1), inside)
 
 
@@ -87,12 +87,12 @@ def test_any_order(coupling: str, seed: int, workers: int, actions: list[str]) -
                     act(simulation, action, random)
                 elif asks:
                     check(simulation, other)
-            events = simulation.sensor_events
+            events = simulation.events.sensor_events
             inside: set[tuple[int, ...]] = set()
             for pair, kind in zip(map(tuple, events.pair.tolist()), events.kind.tolist(), strict=True):
                 assert (pair in inside) == (kind == 1)
                 inside ^= {pair}
-            found = simulation.inside()
+            found = simulation.queries.inside()
             assert inside == set(zip(found.sensor.tolist(), found.body.tolist(), strict=True))
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]

@@ -73,12 +73,12 @@ def test_mass_momenta_and_energy_over_a_thousand_breaks(
             assert linear_momentum(scene, states) == pytest.approx(linear, abs=rounding * size)
             assert angular_momentum(scene, states) == pytest.approx(angular, abs=drift * size)
             assert energy <= start * (1 + 1e-6)
-            if len(simulation.joint_breaks) > broken:
+            if len(simulation.events.joint_breaks) > broken:
                 assert energy - before <= rise * start
-            broken = len(simulation.joint_breaks)
+            broken = len(simulation.events.joint_breaks)
         assert broken > 1000
-        assert len(np.unique(simulation.joint_breaks.joint)) == broken
-        assert np.array_equal(simulation.broken_joint_ids, np.sort(simulation.joint_breaks.joint))
+        assert len(np.unique(simulation.events.joint_breaks.joint)) == broken
+        assert np.array_equal(simulation.joints.broken_ids, np.sort(simulation.events.joint_breaks.joint))
 
 
 @pytest.mark.slow

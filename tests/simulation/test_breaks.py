@@ -77,7 +77,7 @@ def test_a_joint_bears_what_hangs_on_it(kind: str, joints: str) -> None:
     """All joints would break in the first step; the load of each is the weight below it."""
     with Simulation(hanging(KINDS[kind]), Params.from_options(joints=joints, substeps=16, **UNBROKEN)) as simulation:
         simulation.step()
-        found = simulation.joint_breaks
+        found = simulation.events.joint_breaks
     assert found.joint.tolist() == [0, 1, 2, 3]
     assert found.step.tolist() == [0] * 4
     assert found.load[:, 0] == pytest.approx(10.0 * GRAVITY * np.array([4, 3, 2, 1]), rel=0.02)
@@ -94,13 +94,13 @@ def test_only_what_is_too_weak_breaks(workers: int, joints: str) -> None:
     params = Params.from_options(workers=workers, joints=joints, **UNBROKEN)
     with Simulation(hanging(Ball(), strengths=strengths), params) as simulation:
         simulation.step(100)
-        assert simulation.joint_breaks.joint.tolist() == [2]
-        assert simulation.broken_joint_ids.tolist() == [2]
+        assert simulation.events.joint_breaks.joint.tolist() == [2]
+        assert simulation.joints.broken_ids.tolist() == [2]
         height = simulation.states[:, 2]
         assert height[:2] == pytest.approx([10.0, 9.5], abs=2e-3), "the upper two hang"
         fallen = 0.5 * GRAVITY * (simulation.time - simulation.timestep) ** 2
         assert height[2:] == pytest.approx([9.0 - fallen, 8.5 - fallen], abs=0.01), "the lower two fall together"
-        gaps = simulation.joint_gaps()
+        gaps = simulation.joints.gaps()
         assert gaps[2] == 0
         assert gaps.max() < 2e-3
 
@@ -111,7 +111,7 @@ def test_a_beam_breaks_at_its_support_under_the_moment_that_beam_theory_has(work
     for share, breaks in ((1.03, False), (0.97, True)):
         with Simulation(beam(share * moment), Params.from_options(workers=workers, **UNBROKEN)) as simulation:
             simulation.step(50)
-            found = simulation.joint_breaks
+            found = simulation.events.joint_breaks
             assert found.joint.tolist() == ([0] if breaks else [])
             if breaks:
                 assert found.load[0, 1] == pytest.approx(moment, rel=0.03)
@@ -126,7 +126,7 @@ def test_a_blow_is_felt_as_a_force_over_one_step() -> None:
         scene.add_joint(Ball(breaks=Breaks(force=1e-3)), 0, WORLD, (0, 0, 0))
         with Simulation(scene, Params.from_options(substeps=substeps, joints="direct", **UNBROKEN)) as simulation:
             simulation.step()
-            loads.append(simulation.joint_breaks.load[0, 0])
+            loads.append(simulation.events.joint_breaks.load[0, 0])
     assert loads == pytest.approx([2.0 * 3.0 / 0.002] * 2, rel=0.02)
 
 
@@ -144,7 +144,7 @@ def test_momentum_stays_and_nothing_explodes_when_a_joint_breaks() -> None:
     scene.set_states([0, 1], [[-0.5, 0, 0, 1, 0, 0, 0, 0, 4, 0, 0, 0, -8], [0.5, 0, 0, 1, 0, 0, 0, 0, -4, 0, 0, 0, -8]])
     with Simulation(scene, Params.from_options(**UNBROKEN)) as simulation:
         simulation.step(100)
-        assert simulation.joint_breaks.load[0, 0] == pytest.approx(pull, rel=0.05)
+        assert simulation.events.joint_breaks.load[0, 0] == pytest.approx(pull, rel=0.05)
         speed = np.linalg.norm(simulation.states[:, 7:10], axis=1)
         assert speed == pytest.approx([4.0, 4.0], rel=0.01)
         assert np.abs(simulation.states[:, 7:10].sum(axis=0)).max() < 1e-5
@@ -160,11 +160,11 @@ def test_bodies_of_a_broken_joint_may_touch(workers: int) -> None:
     scene.add_bodies(Box((1.0, 1.0, 1.0)), [(0, 0, 0.5), (0, 0, 1.6)], mass=1.0)
     scene.add_joint(Ball(breaks=Breaks(force=5.0)), 1, 0, (0.0, 0.0, 1.05))
     with Simulation(scene, Params.from_options(workers=workers, **UNBROKEN)) as simulation:
-        simulation.add_forces([1], [[0.0, 0.0, 30.0]])
+        simulation.bodies.add_forces([1], [[0.0, 0.0, 30.0]])
         simulation.step(600)
-        assert simulation.broken_joint_ids.tolist() == [0]
+        assert simulation.joints.broken_ids.tolist() == [0]
         assert simulation.states[:, 2] == pytest.approx([0.5, 1.5], abs=1e-3)
-        assert len(simulation.contacts()) == 2
+        assert len(simulation.contacts.pairs()) == 2
 
 
 def random_net(seed: int) -> Scene:
@@ -194,8 +194,8 @@ def after(scene: Scene, steps: int, at_once: int = 1, migrate: int = 0, **params
             simulation.step(min(at_once, steps - simulation.step_count))
             if migrate and simulation.step_count % migrate == 0:
                 owners = np.random.default_rng(simulation.step_count).permutation(np.arange(scene.body_count) % count)
-                simulation.repartition(owners)
-        return simulation.state_hash, [column.tolist() for column in vars(simulation.joint_breaks).values()]
+                simulation.workers.repartition(owners)
+        return simulation.state_hash, [column.tolist() for column in vars(simulation.events.joint_breaks).values()]
 
 
 @pytest.mark.slow
@@ -233,10 +233,10 @@ def test_joints_that_broke_in_steps_taken_again_break_again(tmp_path: Path, monk
         tell("kill", 0, when="end")
         simulation.step(100)
         assert [(event.kind, event.step_count) for event in simulation.incidents] == [("gone", 1)]
-        found = simulation.joint_breaks
+        found = simulation.events.joint_breaks
         assert sum(1 <= step <= 100 for step in steps) > 1, "joints broke in the steps that were taken again"
         assert [step for step in found.step.tolist() if step < 5] == [step for step in steps if step < 5]
-        assert simulation.broken_joint_ids.tolist() == sorted(found.joint.tolist())
+        assert simulation.joints.broken_ids.tolist() == sorted(found.joint.tolist())
         assert len(set(found.joint.tolist()) & set(joints)) > 1
 
 
@@ -248,12 +248,12 @@ def test_a_resumed_run_has_the_same_breaks(tmp_path: Path, workers: int) -> None
     middle = wanted[1][0][len(wanted[1][0]) // 2] + 1
     with Simulation(scene, Params.from_options(runtime="inline", **params)) as simulation:
         simulation.step(middle)
-        assert 0 < len(simulation.broken_joint_ids) < len(wanted[1][1])
+        assert 0 < len(simulation.joints.broken_ids) < len(wanted[1][1])
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
     with checkpoint.resume(workers=workers) as simulation:
         simulation.step(160 - middle)
-        found = [column.tolist() for column in vars(simulation.joint_breaks).values()]
-        assert simulation.broken_joint_ids.tolist() == sorted(found[1])
+        found = [column.tolist() for column in vars(simulation.events.joint_breaks).values()]
+        assert simulation.joints.broken_ids.tolist() == sorted(found[1])
         if workers == 2:
             assert (simulation.state_hash, found) == wanted
         else:
@@ -263,10 +263,10 @@ def test_a_resumed_run_has_the_same_breaks(tmp_path: Path, workers: int) -> None
 def test_with_blend_the_server_tells_all_workers() -> None:
     with Simulation(random_net(9), Params(workers=3, runtime="inline", coupling="blend", validate=True)) as simulation:
         simulation.step(160)
-        found = simulation.joint_breaks
+        found = simulation.events.joint_breaks
         assert len(found.joint) > 1
         assert len(set(found.joint.tolist())) == len(found.joint)
-        for worker in simulation._runtime._workers:  # type: ignore[attr-defined]
+        for worker in simulation._core.runtime._workers:  # type: ignore[attr-defined]
             assert not set(worker._engine.live_joint_ids.tolist()) & set(found.joint.tolist())
 
 
@@ -274,7 +274,7 @@ def test_a_recording_has_what_broke_up_to_each_frame(tmp_path: Path) -> None:
     with Simulation(random_net(13), Params(workers=2, runtime="inline")) as simulation:
         simulation.step(10)
         run(simulation, 90, record=tmp_path / "net", record_every=30)
-        wanted = simulation.joint_breaks
+        wanted = simulation.events.joint_breaks
     recording = Recording(tmp_path / "net")
     assert len(wanted.joint) > 3
     for frame in range(3):
@@ -293,11 +293,11 @@ def test_a_recording_has_what_broke_up_to_each_frame(tmp_path: Path) -> None:
 def test_a_restart_mends_everything() -> None:
     with Simulation(random_net(11), Params(workers=2, runtime="inline")) as simulation:
         simulation.step(160)
-        assert len(simulation.broken_joint_ids)
+        assert len(simulation.joints.broken_ids)
         simulation.restart()
-        assert len(simulation.broken_joint_ids) == len(simulation.joint_breaks.joint) == 0
+        assert len(simulation.joints.broken_ids) == len(simulation.events.joint_breaks.joint) == 0
         simulation.step()
-        assert simulation.joint_gaps().max() < 1e-3
+        assert simulation.joints.gaps().max() < 1e-3
 
 
 def test_a_broken_joint_has_no_gap_in_any_measure() -> None:
@@ -327,30 +327,30 @@ def test_a_broken_joint_has_no_gap_in_any_measure() -> None:
 def test_a_joint_that_is_removed_lets_go(params: dict[str, Any]) -> None:
     with Simulation(hanging(Ball()), Params.from_options(runtime="inline", **params)) as simulation:
         simulation.step(5)
-        simulation.remove_joints([2])
-        assert simulation.broken_joint_ids.tolist() == [2]
+        simulation.joints.remove([2])
+        assert simulation.joints.broken_ids.tolist() == [2]
         simulation.step(100)
         fallen = 0.5 * GRAVITY * (100 * simulation.timestep) ** 2
         assert simulation.states[:, 2] == pytest.approx([10.0, 9.5, 9.0 - fallen, 8.5 - fallen], abs=0.01)
-        assert len(simulation.joint_breaks.joint) == 0, "it did not break"
-        assert simulation.joint_gaps()[2] == 0
+        assert len(simulation.events.joint_breaks.joint) == 0, "it did not break"
+        assert simulation.joints.gaps()[2] == 0
 
 
 def test_what_cannot_be_removed() -> None:
     with Simulation(hanging(Ball()), Params(runtime="inline")) as simulation:
         for wrong, message in (([4], "joint 4 does not exist, the scene has 4 joints"), ([-1], "joint -1 does not")):
-            with pytest.raises(LapjointError, match=f"remove_joints: {message}"):
-                simulation.remove_joints(wrong)
-        simulation.remove_joints([1])
-        with pytest.raises(LapjointError, match="remove_joints: joint 1 has broken or was removed before"):
-            simulation.remove_joints([0, 1])
-        assert simulation.broken_joint_ids.tolist() == [1], "nothing of it was done"
-        simulation.remove_joints([])
+            with pytest.raises(LapjointError, match=f"joints.remove: {message}"):
+                simulation.joints.remove(wrong)
+        simulation.joints.remove([1])
+        with pytest.raises(LapjointError, match=r"joints\.remove: joint 1 has broken or was removed before"):
+            simulation.joints.remove([0, 1])
+        assert simulation.joints.broken_ids.tolist() == [1], "nothing of it was done"
+        simulation.joints.remove([])
     pytest.importorskip("rapier3d")
-    message = "remove_joints: joints stay with the engine rapier, expected bullet"
+    message = "joints.remove: joints stay with the engine rapier, expected bullet"
     params = Params(runtime="inline", engine="rapier", precision="float32")
     with Simulation(hanging(Ball()), params) as simulation, pytest.raises(LapjointError, match=message):
-        simulation.remove_joints([0])
+        simulation.joints.remove([0])
 
 
 # ---- scenes --------------------------------------------------------------------------------------------------------

@@ -32,9 +32,14 @@ def test_they_are_the_same_whether_they_are_sent_or_asked_for(runtime: str) -> N
             asked.step()
             sent.step()
             assert all(reply.has_contacts for reply in sent.replies)
-            assert rows(asked.contacts()) == rows(sent.contacts())
-            assert len(asked.contacts()) == asked.profile.contact_count == asked.profile.worker_contact_count.sum() > 0
-            assert np.array_equal(asked.graph.contacts, sent.graph.contacts)
+            assert rows(asked.contacts.pairs()) == rows(sent.contacts.pairs())
+            assert (
+                len(asked.contacts.pairs())
+                == asked.profile.contact_count
+                == asked.profile.worker_contact_count.sum()
+                > 0
+            )
+            assert np.array_equal(asked.workers.graph.contacts, sent.workers.graph.contacts)
         assert asked.state_hash == sent.state_hash
 
 
@@ -75,9 +80,9 @@ def test_a_decision_that_is_wanted_at_once_asks_for_them(workers: int) -> None:
         with building(workers=2) as simulation:
             simulation.step(30)
             if are_sent:
-                simulation.contacts()
+                simulation.contacts.pairs()
             assert all(reply.has_contacts for reply in simulation.replies) == are_sent
-            simulation.set_worker_count(workers + 2)
+            simulation.workers.set_count(workers + 2)
             simulation.step(30)
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]
@@ -88,6 +93,6 @@ def test_a_checkpoint_has_them(tmp_path: Path) -> None:
     with building() as simulation:
         simulation.step(30)
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
-        found = rows(simulation.contacts())
+        found = rows(simulation.contacts.pairs())
     with checkpoint.resume() as again:
-        assert rows(again.contacts()) == found
+        assert rows(again.contacts.pairs()) == found

@@ -24,7 +24,10 @@ def make(workers: int = 3, **params: object) -> Simulation:
 def test_a_body_that_is_set_elsewhere_is_there_in_all_its_workers() -> None:
     with make(growth_depth=2) as simulation:
         simulation.step(5)
-        overlap, alone = int(simulation.overlap[0]), int(np.flatnonzero(simulation.membership.worker_counts() == 1)[0])
+        overlap, alone = (
+            int(simulation.workers.overlap[0]),
+            int(np.flatnonzero(simulation.workers.membership.worker_counts() == 1)[0]),
+        )
         states = simulation.states[[overlap, alone]]
         states[:, 7:10] = [[0.0, 0.0, 3.0], [0.0, 0.0, 2.0]]
         simulation.set_states([overlap, alone], states)
@@ -48,15 +51,15 @@ def test_frozen_bodies_stay_and_released_ones_go_on() -> None:
         simulation.step(3)
         body = 190
         before = simulation.states[body, :7]
-        simulation.freeze([body])
-        assert simulation.frozen_ids.tolist() == [body]
+        simulation.bodies.freeze([body])
+        assert simulation.bodies.frozen_ids.tolist() == [body]
         simulation.step(40)
         assert np.array_equal(simulation.states[body, :7], before)
         assert not simulation.states[body, 7:].any()
-        simulation.release(body)
+        simulation.bodies.release(body)
         simulation.step(20)
         assert simulation.states[body, 2] < before[2] - 1e-3
-        assert simulation.frozen_ids.tolist() == []
+        assert simulation.bodies.frozen_ids.tolist() == []
 
 
 @pytest.mark.parametrize("depths", [(0, 4), (4, 0)])
@@ -65,28 +68,31 @@ def test_growth_depth_changes_the_width_of_the_overlap_while_running(depths: tup
     with make(growth_depth=before) as simulation, make(growth_depth=after) as wanted:
         simulation.step(5)
         wanted.step(5)
-        start = len(simulation.overlap)
-        simulation.set_growth_depth(after)
+        start = len(simulation.workers.overlap)
+        simulation.workers.set_growth_depth(after)
         simulation.step(5)
-        assert simulation.growth_depth == simulation.params.blend.growth_depth == after
-        assert abs(len(simulation.overlap) - len(wanted.overlap)) < abs(start - len(wanted.overlap)) / 4
+        assert simulation.workers.growth_depth == simulation.params.blend.growth_depth == after
+        assert (
+            abs(len(simulation.workers.overlap) - len(wanted.workers.overlap))
+            < abs(start - len(wanted.workers.overlap)) / 4
+        )
 
 
 def test_a_worker_that_an_overlap_swallowed_has_bodies_of_its_own_again() -> None:
     with make(growth_depth=6) as simulation:
         simulation.step(3)
-        swallowed = set(range(3)) - set(np.argmax(simulation.weights(), axis=1).tolist())
+        swallowed = set(range(3)) - set(np.argmax(simulation.workers.weights(), axis=1).tolist())
         assert swallowed, "the test needs a worker that has the most to say about no body"
-        simulation.set_growth_depth(1)
+        simulation.workers.set_growth_depth(1)
         simulation.step(4)
-        assert set(np.argmax(simulation.weights(), axis=1).tolist()) == {0, 1, 2}
+        assert set(np.argmax(simulation.workers.weights(), axis=1).tolist()) == {0, 1, 2}
 
 
 def test_a_change_of_growth_depth_moves_no_body_by_itself() -> None:
     with make(growth_depth=1) as simulation, make(growth_depth=1) as unchanged:
         for each in (simulation, unchanged):
             each.step(20)
-        simulation.set_growth_depth(5)
+        simulation.workers.set_growth_depth(5)
         for each in (simulation, unchanged):
             each.step()
         apart = np.linalg.norm(simulation.states[:, :3] - unchanged.states[:, :3], axis=1)
@@ -98,11 +104,11 @@ def test_a_change_of_growth_depth_moves_no_body_by_itself() -> None:
 def test_the_load_can_change_while_running(load: str) -> None:
     with make(load="contacts") as simulation:
         simulation.step(12)
-        simulation.set_load(load)
+        simulation.workers.set_load(load)
         simulation.step(12)
         assert simulation.params.load == load
         if load == "bodies":
-            assert simulation.membership.cost.tolist() == [1] * simulation.scene.body_count
+            assert simulation.workers.membership.cost.tolist() == [1] * simulation.scene.body_count
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -112,11 +118,11 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(LapjointError, match=r"set_states: body 0: state is .*nan.*expected finite"):
             simulation.set_states([0], np.full((1, 13), np.nan))
         with pytest.raises(LapjointError, match="freeze: body -1 does not exist"):
-            simulation.freeze([-1])
+            simulation.bodies.freeze([-1])
         with pytest.raises(LapjointError, match="growth_depth is -1"):
-            simulation.set_growth_depth(-1)
+            simulation.workers.set_growth_depth(-1)
         with pytest.raises(LapjointError, match="load is 'weight', expected one of contacts, bodies, time"):
-            simulation.set_load("weight")
+            simulation.workers.set_load("weight")
         simulation.step()
 
 
@@ -178,11 +184,11 @@ def test_numbers_may_be_those_of_numpy(coupling: str, tmp_path: Path) -> None:
         )
         with Simulation(scenes.build("chain"), params) as simulation:
             if coupling == "blend":
-                simulation.set_iterations(number(7))
+                simulation.workers.set_iterations(number(7))
             simulation.step(number(2))
             if coupling == "blend":
-                simulation.set_iterations(number(5))
-            simulation.set_worker_count(number(2))
+                simulation.workers.set_iterations(number(5))
+            simulation.workers.set_count(number(2))
             CheckpointWriter(tmp_path / number.__name__, simulation).save(simulation)
             simulation.step()
             return simulation.state_hash

@@ -47,7 +47,7 @@ def final_hash(name: str, runtime: str, **more: Any) -> str:
         overlap = 0
         for _ in range(STEPS):
             simulation.step()
-            overlap += len(simulation.overlap)
+            overlap += len(simulation.workers.overlap)
         assert overlap > 0, "workers that never meet prove nothing"
         return simulation.state_hash
 

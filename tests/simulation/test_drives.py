@@ -69,13 +69,13 @@ def simulate(workers: int = 1, coupling: str = "auto", scene: Scene | None = Non
 
 
 def drive(simulation: Simulation) -> None:
-    simulation.set_drive_targets([SECOND, BASE], positions=[0.4, -0.3])
-    simulation.set_drive_targets(RAIL, 0.1)
-    simulation.set_drive_targets(FAR, positions=35.0)
+    simulation.joints.set_targets([SECOND, BASE], positions=[0.4, -0.3])
+    simulation.joints.set_targets(RAIL, 0.1)
+    simulation.joints.set_targets(FAR, positions=35.0)
 
 
 def half_turns(simulation: Simulation) -> list[int]:
-    return simulation._now.commands.drives.half_turns(np.arange(simulation.scene.joint_count)).tolist()
+    return simulation._core.now.commands.drives.half_turns(np.arange(simulation.scene.joint_count)).tolist()
 
 
 def run(simulation: Simulation) -> np.ndarray:
@@ -153,7 +153,7 @@ def test_a_checkpoint_has_targets_and_turns(workers: int, coupling: str, tmp_pat
         simulation.step(60)
         after, turned = simulation.state_hash, half_turns(simulation)
     with Checkpoint(tmp_path / "c").resume() as resumed:
-        assert resumed.drive_targets([BASE, SECOND, RAIL, FAR])[:, 0].tolist() == [-0.3, 0.4, 0.1, 35.0]
+        assert resumed.joints.targets([BASE, SECOND, RAIL, FAR])[:, 0].tolist() == [-0.3, 0.4, 0.1, 35.0]
         resumed.step(60)
         assert resumed.state_hash == after
         assert half_turns(resumed) == turned
@@ -185,8 +185,8 @@ def test_targets_and_turns_survive_a_lost_worker(workers: int, coupling: str) ->
             drive(simulation)
             simulation.step(150)
             if is_lost:
-                assert isinstance(simulation._runtime, ProcessRuntime)
-                os.kill(simulation._runtime.process_ids[1], signal.SIGKILL)
+                assert isinstance(simulation._core.runtime, ProcessRuntime)
+                os.kill(simulation._core.runtime.process_ids[1], signal.SIGKILL)
             simulation.step(150)
             assert len(simulation.incidents) == is_lost
             results.append((simulation.states, half_turns(simulation)))
@@ -200,7 +200,7 @@ def test_workers_may_come_and_go() -> None:
         simulation.step(60)
         drive(simulation)
         for workers in (3, 1, 2):
-            simulation.set_worker_count(workers)
+            simulation.workers.set_count(workers)
             simulation.step(60)
         simulation.step(60)
         assert half_turns(simulation)[FAR] == 11
@@ -210,7 +210,7 @@ def test_workers_may_come_and_go() -> None:
 def test_targets_are_told_only_when_they_change() -> None:
     with simulate() as simulation:
         simulation.step()
-        commands = simulation._now.commands
+        commands = simulation._core.now.commands
         assert commands.drives.changed_targets() is None
         drive(simulation)
         told = commands.drives.changed_targets()
@@ -228,10 +228,10 @@ def test_targets_are_told_only_when_they_change() -> None:
 
 def test_a_joint_named_twice_gets_the_last_target() -> None:
     with simulate() as simulation:
-        simulation.set_drive_targets([BASE, BASE], positions=[1.0, 0.2])
-        assert simulation.drive_targets([BASE]).tolist() == [[0.2, 0.0]]
-        simulation.set_drive_targets([BASE], velocities=0.5)
-        assert simulation.drive_targets(BASE).tolist() == [[0.2, 0.5]]
+        simulation.joints.set_targets([BASE, BASE], positions=[1.0, 0.2])
+        assert simulation.joints.targets([BASE]).tolist() == [[0.2, 0.0]]
+        simulation.joints.set_targets([BASE], velocities=0.5)
+        assert simulation.joints.targets(BASE).tolist() == [[0.2, 0.5]]
 
 
 def test_an_axis_is_needed_where_there_are_several() -> None:
@@ -242,14 +242,14 @@ def test_an_axis_is_needed_where_there_are_several() -> None:
     scene.add_body(Sphere(0.1), (1.0, 0.0, 0.0))
     scene.add_joint(Slider(), 1, WORLD, (1.0, 0.0, 0.0))
     with simulate(scene=scene) as simulation:
-        simulation.set_drive_targets([0, 0], positions=None, velocities=[0.25, 0.5], axis=0)
-        simulation.set_drive_targets(0, positions=0.75, axis=[4])
-        assert simulation.drive_targets([0, 0], axis=[4, 0]).tolist() == [[0.75, 0.0], [0.0, 0.5]]
+        simulation.joints.set_targets([0, 0], positions=None, velocities=[0.25, 0.5], axis=0)
+        simulation.joints.set_targets(0, positions=0.75, axis=[4])
+        assert simulation.joints.targets([0, 0], axis=[4, 0]).tolist() == [[0.75, 0.0], [0.0, 0.5]]
         for arguments, message in (
-            (([0], 1.0), "set_drive_targets: joint 0 has drives on the axes 0, 4, expected one with `axis`"),
-            (([1], 1.0), "set_drive_targets: joint 1 has no drive and no motor"),
+            (([0], 1.0), "joints.set_targets: joint 0 has drives on the axes 0, 4, expected one with `axis`"),
+            (([1], 1.0), "joints.set_targets: joint 1 has no drive and no motor"),
             (([0], None, 1.0, 3), "joint 0 has no drive and no motor on axis 3"),
-            (([2], 1.0), "set_drive_targets: joint 2 does not exist"),
+            (([2], 1.0), "joints.set_targets: joint 2 does not exist"),
             (([0], 1.0, None, 0), "joint 0 has no stiffness, so a position could do nothing"),
             (([0], None, 1.0, 4), "joint 0 has no damping, so a velocity could do nothing"),
             (([0], [1.0, 2.0], None, 4), "position"),
@@ -257,11 +257,11 @@ def test_an_axis_is_needed_where_there_are_several() -> None:
             (([0],), "neither positions nor velocities are given"),
         ):
             with pytest.raises(LapjointError, match=message.replace("`", ".")):
-                simulation.set_drive_targets(*arguments)  # type: ignore[arg-type]
-        assert simulation.drive_targets([0, 0], axis=[4, 0]).tolist() == [[0.75, 0.0], [0.0, 0.5]]
-        simulation.remove_joints([0])
+                simulation.joints.set_targets(*arguments)  # type: ignore[arg-type]
+        assert simulation.joints.targets([0, 0], axis=[4, 0]).tolist() == [[0.75, 0.0], [0.0, 0.5]]
+        simulation.joints.remove([0])
         with pytest.raises(LapjointError, match="joint 0 has broken or was removed before"):
-            simulation.set_drive_targets(0, 1.0, axis=4)
+            simulation.joints.set_targets(0, 1.0, axis=4)
 
 
 def test_another_solver_and_engine_refuse_targets() -> None:
@@ -272,7 +272,7 @@ def test_another_solver_and_engine_refuse_targets() -> None:
         simulate(scene=scene, solver="sequential") as simulation,
         pytest.raises(LapjointError, match="the solver is sequential, expected substeps"),
     ):
-        simulation.set_drive_targets(0, velocities=2.0)
+        simulation.joints.set_targets(0, velocities=2.0)
 
 
 @pytest.mark.slow
@@ -281,15 +281,15 @@ def test_driven_joints_are_added_while_it_runs(coupling: str) -> None:
     with simulate(2, coupling) as simulation:
         simulation.step(20)
         drive(simulation)
-        body = simulation.add_body(Cylinder(0.2, 0.1), (5.0, 0.0, 1.0), mass=0.5)
-        wheel = simulation.add_joint(Hinge(Z, drive=Drive(0.0, 0.0, 5.0, 1.0)), body, WORLD, (5.0, 0.0, 1.0))
+        body = simulation.bodies.add_one(Cylinder(0.2, 0.1), (5.0, 0.0, 1.0), mass=0.5)
+        wheel = simulation.joints.add_one(Hinge(Z, drive=Drive(0.0, 0.0, 5.0, 1.0)), body, WORLD, (5.0, 0.0, 1.0))
         simulation.step(5)
-        simulation.set_drive_targets([wheel, BASE], positions=[12.0, 0.1])
+        simulation.joints.set_targets([wheel, BASE], positions=[12.0, 0.1])
         simulation.step(400)
         assert half_turns(simulation)[wheel] == 4
-        assert simulation.drive_targets([wheel])[0, 0] == 12.0
+        assert simulation.joints.targets([wheel])[0, 0] == 12.0
         simulation.restart()
-        assert simulation.drive_targets([BASE])[0, 0] == 0.0
+        assert simulation.joints.targets([BASE])[0, 0] == 0.0
         assert not any(half_turns(simulation))
 
 
@@ -309,7 +309,7 @@ def test_what_holds_too_much_breaks(joint: Any, options: dict[str, Any]) -> None
         scene.add_joint(joint, 0, WORLD, (0.0, 0.0, 0.0), **options)
         with simulate(scene=scene) as simulation:
             simulation.step(120)
-            assert len(simulation.events.of("broke")) == breaks
+            assert len(simulation.events.all.of("broke")) == breaks
             assert (simulation.states[0, 2] < -1.0) == breaks
 
 
@@ -322,7 +322,7 @@ def test_gears_break_of_the_torque_between_them() -> None:
         scene.add_joint(Gear(2.0, Z, Z, breaks=Breaks(torque=torque)), 0, 1, (0.0, 0.0, 0.0))
         with simulate(scene=scene) as simulation:
             simulation.step(60)
-            assert len(simulation.events.of("broke")) == breaks
+            assert len(simulation.events.all.of("broke")) == breaks
 
 
 @pytest.mark.slow
@@ -335,5 +335,5 @@ def test_positions_are_read_over_turns(workers: int) -> None:
         scene.add_joint(Hinge(Z, drive=drive), body, WORLD, (2.0 * body, 0.0, 0.0))
     with Simulation(scene, Params(workers=workers, runtime="inline")) as simulation:
         simulation.step(4000)
-        found = simulation.joint_positions([0, 1], "free")
+        found = simulation.joints.positions([0, 1], "free")
     np.testing.assert_allclose(found / (2 * np.pi), (2.5, -3.25), rtol=1e-3)

@@ -102,7 +102,7 @@ def test_fields_are_forces_from_the_server_without_the_way() -> None:
         with Simulation(scene, Params(workers=2, runtime="inline", coupling="tight")) as simulation:
             for _ in range(10):
                 if not as_field:
-                    simulation.add_forces(range(4), (0, 2.0, -6.0))
+                    simulation.bodies.add_forces(range(4), (0, 2.0, -6.0))
                 simulation.step()
             ends.append(simulation.states)
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-6, atol=1e-9)
@@ -130,8 +130,8 @@ def test_a_worker_that_is_killed_is_replaced(params: dict[str, Any]) -> None:
     with run(pool(workers=2), 20, workers=2, runtime="process", **params) as simulation:
         wanted = simulation.states
     with run(pool(workers=2), 10, workers=2, runtime="process", **params) as simulation:
-        assert isinstance(simulation._runtime, ProcessRuntime)
-        os.kill(simulation._runtime.process_ids[0], signal.SIGKILL)
+        assert isinstance(simulation._core.runtime, ProcessRuntime)
+        os.kill(simulation._core.runtime.process_ids[0], signal.SIGKILL)
         simulation.step(10)
         assert len(simulation.incidents) == 1
         # The fresh worker has no warm-start data of contacts.
@@ -146,9 +146,9 @@ def test_new_bodies_are_in_the_fields_that_act_on_all() -> None:
     scene.add_field(Buoyancy(500.0, level=100.0, gravity=(0, 0, -1.0)))
     with Simulation(scene, Params(workers=2, runtime="process")) as simulation:
         simulation.step(5)
-        simulation.add_body(Box((0.2, 0.3, 0.4)), (5.0, 0, 0))
+        simulation.bodies.add_one(Box((0.2, 0.3, 0.4)), (5.0, 0, 0))
         simulation.step(5)
-        simulation.remove_bodies([0])
+        simulation.bodies.remove([0])
         simulation.step(5)
         velocity = simulation.states[:, 7:10]
     elapsed = 10 * scene.timestep

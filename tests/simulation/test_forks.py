@@ -84,15 +84,15 @@ def test_a_simulation_refuses_in_a_child_and_goes_on_in_its_process(runtime: str
         expected = other.state_hash
     with simulate(runtime, coupling) as simulation:
         simulation.step(4)
-        workers, own = getattr(simulation._runtime, "process_ids", []), simulation._runtime
+        workers, own = getattr(simulation._core.runtime, "process_ids", []), simulation._core.runtime
         scene, frames, step = simulation.scene, simulation.frames(2), simulation.step
         uses: list[Callable[[], object]] = [
             step,
             lambda: simulation.step(0),
             lambda: simulation.states,
             lambda: simulation.step_count,
-            lambda: simulation.cast_rays([[0, 0, 9]], [[0, 0, -1]]),
-            lambda: simulation.add_forces([0], [[0, 0, 1]]),
+            lambda: simulation.queries.cast_rays([[0, 0, 9]], [[0, 0, -1]]),
+            lambda: simulation.bodies.add_forces([0], [[0, 0, 1]]),
             lambda: setattr(simulation, "profile", None),
             lambda: next(frames),
             lambda: simulation.restart(),
@@ -114,7 +114,7 @@ def test_a_simulation_refuses_in_a_child_and_goes_on_in_its_process(runtime: str
         simulation.step(4)
         assert simulation.state_hash == expected
         assert simulation.incidents == []
-        assert getattr(simulation._runtime, "process_ids", []) == workers
+        assert getattr(simulation._core.runtime, "process_ids", []) == workers
 
 
 def test_a_child_that_is_forked_within_a_step_does_not_take_it() -> None:
@@ -240,7 +240,7 @@ if pid == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 simulation.step()
 recording.add(simulation)
-print([event.text for event in simulation.incidents], *simulation._runtime.process_ids, flush=True)
+print([event.text for event in simulation.incidents], *simulation._core.runtime.process_ids, flush=True)
 if os.fork() == 0:
     print(os.getpid(), flush=True)
     time.sleep(600)

@@ -82,7 +82,7 @@ def meetings(count: int = 10) -> Scene:
 def hits_of(scene: Scene, steps: int, **params: Any) -> Hits:
     with Simulation(scene, Params.from_options(**{**INLINE, **params})) as simulation:
         simulation.step(steps)
-        return simulation.hits
+        return simulation.events.hits
 
 
 def same(a: Hits, b: Hits) -> bool:
@@ -131,7 +131,7 @@ def test_two_balls_give_each_other_the_same(masses: tuple[float, float], e: floa
     )
     with Simulation(scene, Params.from_options(**INLINE, **params)) as simulation:
         simulation.step(300)
-        found, after = simulation.hits, simulation.states[:, 7]
+        found, after = simulation.events.hits, simulation.states[:, 7]
     assert found.bodies.tolist() == [[0, 1]]
     assert found.impulse[0] == pytest.approx(impulse, rel=1e-4)
     assert found.normal[0] == pytest.approx([-1, 0, 0], abs=1e-6)
@@ -165,7 +165,7 @@ def test_impulses_are_those_that_stop_bodies(precision: str) -> None:
     scene.bodies.friction[:] = scene.statics.friction[:] = 0.0
     with Simulation(scene, Params.from_options(**INLINE, precision=precision)) as simulation:
         simulation.step(200)
-        found, states = simulation.hits, simulation.states
+        found, states = simulation.events.hits, simulation.states
     changed = np.zeros((scene.body_count, 3))
     push = found.impulse[:, None] * found.normal
     np.add.at(changed, found.bodies[:, 0], push)
@@ -221,10 +221,10 @@ def test_the_same_wherever_workers_live_and_however_many_steps_they_take(params:
     with Simulation(heap(5), Params.from_options(**INLINE, **params)) as simulation:
         for _ in range(150):
             simulation.step()
-        assert same(simulation.hits, wanted)
+        assert same(simulation.events.hits, wanted)
         assert simulation.state_hash == _hash(heap(5), 150, **params)
         simulation.restart()
-        assert len(simulation.hits) == 0
+        assert len(simulation.events.hits) == 0
 
 
 def _hash(scene: Scene, steps: int, **params: Any) -> str:
@@ -243,9 +243,9 @@ def test_a_run_with_hits_takes_many_steps_at_once() -> None:
     with Simulation(heap(), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(5)
         assert simulation.step_at_once(20) == 20
-        before = len(simulation.hits)
+        before = len(simulation.events.hits)
         assert simulation.step_at_once(20) == 20
-        later = simulation.hits.taken(slice(before, None))
+        later = simulation.events.hits.taken(slice(before, None))
         assert len(later)
         assert ((later.step >= 25) & (later.step < 45)).all()
 
@@ -260,7 +260,7 @@ def test_hits_of_steps_that_are_taken_again_are_reported_once(tmp_path: Path, mo
         tell("kill", 0, when="end")
         simulation.step(99)
         assert [event.kind for event in simulation.incidents] == ["gone"]
-        found = simulation.hits
+        found = simulation.events.hits
     assert np.array_equal(found.step[:10], wanted.step[:10])
     assert np.array_equal(found.bodies[:10], wanted.bodies[:10])
     assert len(np.unique(np.column_stack([found.step, found.bodies]), axis=0)) == len(found)
@@ -274,22 +274,22 @@ def test_a_checkpoint_has_the_hits_so_far(workers: int, tmp_path: Path) -> None:
     with Simulation(heap(9), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(80)
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
-        before = simulation.hits
+        before = simulation.events.hits
         simulation.step(60)
-        wanted = simulation.hits
+        wanted = simulation.events.hits
     assert 0 < len(before) < len(wanted)
     with checkpoint.resume(workers=workers) as simulation:
-        assert same(simulation.hits, before)
+        assert same(simulation.events.hits, before)
         simulation.step(60)
-        assert same(simulation.hits, wanted) or workers == 1
-        assert np.array_equal(simulation.hits.bodies[: len(before) + 3], wanted.bodies[: len(before) + 3])
+        assert same(simulation.events.hits, wanted) or workers == 1
+        assert np.array_equal(simulation.events.hits.bodies[: len(before) + 3], wanted.bodies[: len(before) + 3])
 
 
 def test_a_recording_has_the_hits_up_to_each_frame(tmp_path: Path) -> None:
     with Simulation(heap(11), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(10)
         summary = run(simulation, 120, record=tmp_path / "heap", record_every=40)
-        wanted = simulation.hits
+        wanted = simulation.events.hits
     assert summary.reported["hits"] == len(wanted) > 10
     recording = Recording(tmp_path / "heap")
     for frame in range(3):

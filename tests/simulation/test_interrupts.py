@@ -59,13 +59,13 @@ class Twin:
 
 def during_steps(simulation: Simulation, action: Callable[[], object]) -> None:
     """Have this done in the middle of every step: where the workers are sent their commands."""
-    step = simulation._runtime.step
+    step = simulation._core.runtime.step
 
     def act_and_step(*arguments: Any) -> Any:
         action()
         return step(*arguments)
 
-    simulation._runtime.step = act_and_step  # type: ignore[method-assign]
+    simulation._core.runtime.step = act_and_step  # type: ignore[method-assign]
 
 
 def is_free(simulation: Simulation) -> bool:
@@ -137,7 +137,7 @@ def test_a_recording_goes_on_after_interrupts(tmp_path: Path) -> None:
 def test_a_second_interrupt_does_not_wait_for_a_worker_that_hangs() -> None:
     with simulate("process", hang_limit=600.0) as simulation:
         simulation.step(4)
-        os.kill(simulation._runtime.process_ids[1], signal.SIGSTOP)  # type: ignore[attr-defined]
+        os.kill(simulation._core.runtime.process_ids[1], signal.SIGSTOP)  # type: ignore[attr-defined]
 
         def interrupt_twice() -> None:
             os.kill(os.getpid(), signal.SIGINT)
@@ -149,7 +149,7 @@ def test_a_second_interrupt_does_not_wait_for_a_worker_that_hangs() -> None:
         with pytest.raises(KeyboardInterrupt):
             simulation.step(100)
         shot.join()
-        for use in (simulation.step, lambda: simulation.states, lambda: simulation.add_forces([0], [[0, 0, 1]])):
+        for use in (simulation.step, lambda: simulation.states, lambda: simulation.bodies.add_forces([0], [[0, 0, 1]])):
             with pytest.raises(LapjointError, match="cannot go on") as caught:
                 use()
             assert str(caught.value).endswith(CANNOT)
@@ -214,14 +214,18 @@ def test_an_interrupt_waits_for_callbacks_and_a_second_one_does_not() -> None:
 
 
 def change_bodies(simulation: Simulation) -> None:
-    simulation.add_bodies(Sphere(0.2), [[0, 0, 6], [1, 0, 6]])
+    simulation.bodies.add(Sphere(0.2), [[0, 0, 6], [1, 0, 6]])
 
 
 def remove(simulation: Simulation) -> None:
-    simulation.remove_bodies([2, 3])
+    simulation.bodies.remove([2, 3])
 
 
-CHANGES: list[Callable[[Simulation], None]] = [change_bodies, remove, lambda simulation: simulation.set_worker_count(3)]
+CHANGES: list[Callable[[Simulation], None]] = [
+    change_bodies,
+    remove,
+    lambda simulation: simulation.workers.set_count(3),
+]
 
 
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
@@ -346,8 +350,8 @@ def test_a_second_thread_is_refused_and_harms_nothing(runtime: str, coupling: st
         uses: dict[str, Callable[[], object]] = {
             "step": simulation.step,
             "state": simulation.state,
-            "add_body": lambda: simulation.add_body(Sphere(0.2), (0, 0, 6)),
-            "cast_rays": lambda: simulation.cast_rays([[0, 0, 9]], [[0, 0, -1]]),
+            "bodies.add_one": lambda: simulation.bodies.add_one(Sphere(0.2), (0, 0, 6)),
+            "queries.cast_rays": lambda: simulation.queries.cast_rays([[0, 0, 9]], [[0, 0, -1]]),
             "close": simulation.close,
         }
         for name, use in uses.items():

@@ -52,20 +52,20 @@ def play(simulation: Simulation, start: int, stop: int, at_once: int = 10) -> No
     """From step to step, with what is done at some of them."""
     for step in range(start, stop, at_once):
         if step == 20:
-            simulation.set_motion([1], ConstantVelocity((0.6, 0, 0)))
+            simulation.kinematic.set_motion([1], ConstantVelocity((0.6, 0, 0)))
         if step == 40:
-            simulation.set_motion([0, 2], Rotation((0, 0, 1), -0.5))
+            simulation.kinematic.set_motion([0, 2], Rotation((0, 0, 1), -0.5))
         if step == 60:
-            simulation.move_to([1], [(-1.4, 0.0, 1.05)], [(1, 0, 0, 0)])
+            simulation.kinematic.move_to([1], [(-1.4, 0.0, 1.05)], [(1, 0, 0, 0)])
         if step == 80:
-            simulation.set_motion(1, None)
+            simulation.kinematic.set_motion(1, None)
         simulation.step(at_once)
 
 
 def final(scene: Scene, steps: int = 100, at_once: int = 10, **params: Any) -> str:
     with Simulation(scene, Params.from_options(**{"runtime": "inline", "repartition": 0, **params})) as simulation:
         play(simulation, 0, steps, at_once)
-        return simulation.state_hash + np.array2string(simulation.kinematic_states)
+        return simulation.state_hash + np.array2string(simulation.kinematic.states)
 
 
 @pytest.mark.slow
@@ -92,11 +92,11 @@ def test_a_checkpoint_goes_on_bit_for_bit(
         writer = CheckpointWriter(tmp_path_factory.mktemp("checkpoints"), simulation)
         checkpoint = Checkpoint(writer.save(simulation))
         play(simulation, middle, 100, 1)
-        wanted, poses = simulation.state_hash, simulation.kinematic_states
+        wanted, poses = simulation.state_hash, simulation.kinematic.states
     with checkpoint.resume() as simulation:
         play(simulation, middle, 100, 1)
         assert simulation.state_hash == wanted
-        assert np.array_equal(simulation.kinematic_states, poses)
+        assert np.array_equal(simulation.kinematic.states, poses)
 
 
 @pytest.mark.parametrize("coupling", ["tight", "blend"])
@@ -105,15 +105,15 @@ def test_with_another_number_of_workers_bodies_go_on_where_they_are(tmp_path: Pa
         play(simulation, 0, 70)
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
         play(simulation, 70, 80)
-        states, poses = simulation.states, simulation.kinematic_states
+        states, poses = simulation.states, simulation.kinematic.states
     for workers in (1, 3):
         with checkpoint.resume(workers=workers) as other:
             play(other, 70, 80)
-            assert np.array_equal(other.kinematic_states, poses)
+            assert np.array_equal(other.kinematic.states, poses)
             assert np.abs(other.states - states)[:, :3].max() < 2e-3
     with Simulation(workshop(), Params(workers=2, coupling=coupling, runtime="inline")) as simulation:
         play(simulation, 0, 70)
-        simulation.set_worker_count(3)
+        simulation.workers.set_count(3)
         play(simulation, 70, 80)
         assert np.abs(simulation.states - states)[:, :3].max() < 2e-3
 
@@ -128,13 +128,13 @@ def test_a_fresh_worker_has_bodies_where_the_others_have_them(
     params: dict[str, Any] = {"workers": 2, "coupling": coupling, "solver": "substeps", "repartition": 0}
     with Simulation(workshop(), Params.from_options(runtime="inline", **params)) as simulation:
         play(simulation, 0, 100, 5)
-        states, poses = simulation.states, simulation.kinematic_states
+        states, poses = simulation.states, simulation.kinematic.states
     with Simulation(workshop(), Params.from_options(engine="faulty", runtime="process", **params)) as simulation:
         play(simulation, 0, at, 5)
         tell("kill", 0, when="end")
         play(simulation, at, 100, 5)
         assert [incident.kind for incident in simulation.incidents] == ["gone"]
-        assert np.array_equal(simulation.kinematic_states, poses)
+        assert np.array_equal(simulation.kinematic.states, poses)
         assert np.abs(simulation.states - states)[:, :3].max() < 5e-3
 
 
@@ -143,7 +143,7 @@ def test_a_restart_begins_with_the_scene_s_motions() -> None:
         play(simulation, 0, 100)
         wanted = simulation.state_hash
         simulation.restart()
-        assert simulation.kinematic_states[0, :3].tolist() == [0, 0, 0.4]
+        assert simulation.kinematic.states[0, :3].tolist() == [0, 0, 0.4]
         play(simulation, 0, 100)
         assert simulation.state_hash == wanted
 
@@ -153,7 +153,7 @@ def test_one_engine_takes_the_same_steps() -> None:
         measures = Measures(simulation, ["one_step_error"])
         for step in range(50):
             if step == 20:
-                simulation.set_motion([1], ConstantVelocity((0.6, 0, 0)))
+                simulation.kinematic.set_motion([1], ConstantVelocity((0.6, 0, 0)))
             measures.before_step(simulation)
             simulation.step()
             assert measures.after_step(simulation)["one_step_error"] == 0
@@ -165,8 +165,8 @@ def test_bodies_that_are_added_are_carried_along(coupling: str, tmp_path: Path) 
     """And those that a checkpoint has, though the scene that it began with has not."""
     with Simulation(workshop(), Params(workers=2, coupling=coupling, runtime="inline", repartition=0)) as simulation:
         play(simulation, 0, 50)
-        added = simulation.add_bodies(Box((0.4, 0.4, 0.4)), [(-3.0, 3.0, 0.51), (2.9, 3.0, 0.51)], material=ROUGH)
-        simulation.remove_bodies([0])
+        added = simulation.bodies.add(Box((0.4, 0.4, 0.4)), [(-3.0, 3.0, 0.51), (2.9, 3.0, 0.51)], material=ROUGH)
+        simulation.bodies.remove([0])
         play(simulation, 50, 70)
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
         play(simulation, 70, 170)
@@ -184,33 +184,42 @@ def test_bodies_are_moved_to_where_they_are_told() -> None:
     with Simulation(workshop(), Params(runtime="inline")) as simulation:
         simulation.step(3)
         there, turn = (-1.9, 0.1, 1.05), (np.cos(0.05), 0, 0, np.sin(0.05))
-        simulation.move_to([1], there, turn)
-        before = simulation.kinematic_states[1]
+        simulation.kinematic.move_to([1], there, turn)
+        before = simulation.kinematic.states[1]
         assert before[:3].tolist() == [-2.0, 0.0, 1.05]
         assert before[7:] == pytest.approx([0.1 / TIMESTEP, 0.1 / TIMESTEP, 0, 0, 0, 0.1 / TIMESTEP])
         simulation.step()
-        assert simulation.kinematic_states[1] == pytest.approx([*there, *turn, 0, 0, 0, 0, 0, 0])
+        assert simulation.kinematic.states[1] == pytest.approx([*there, *turn, 0, 0, 0, 0, 0, 0])
         simulation.step(5)
-        assert simulation.kinematic_states[1] == pytest.approx([*there, *turn, 0, 0, 0, 0, 0, 0])
-        simulation.set_motion(1, ConstantVelocity((0, 0, 1)))
+        assert simulation.kinematic.states[1] == pytest.approx([*there, *turn, 0, 0, 0, 0, 0, 0])
+        simulation.kinematic.set_motion(1, ConstantVelocity((0, 0, 1)))
         simulation.step(10)
-        assert simulation.kinematic_states[1, :3] == pytest.approx([-1.9, 0.1, 1.05 + 10 * TIMESTEP])
-        simulation.set_motion(1, Keyframes((0, 1), [(5, 0, 0), (6, 0, 0)]))
-        assert simulation.static_poses[1, 0] == pytest.approx(5.0)
-        assert simulation.static_poses[3].tolist() == [0, 3, 0.15, 1, 0, 0, 0]
+        assert simulation.kinematic.states[1, :3] == pytest.approx([-1.9, 0.1, 1.05 + 10 * TIMESTEP])
+        simulation.kinematic.set_motion(1, Keyframes((0, 1), [(5, 0, 0), (6, 0, 0)]))
+        assert simulation.kinematic.static_poses[1, 0] == pytest.approx(5.0)
+        assert simulation.kinematic.static_poses[3].tolist() == [0, 3, 0.15, 1, 0, 0, 0]
 
 
 def test_what_is_refused_changes_nothing() -> None:
     with Simulation(workshop(), Params(runtime="inline")) as simulation:
-        before = simulation.kinematic_states
+        before = simulation.kinematic.states
         for wrong, message in (
-            (lambda: simulation.set_motion([3], None), "set_motion: static body 3 is not kinematic; .*: 0, 1, 2"),
-            (lambda: simulation.set_motion([0, 9], None), "set_motion: static body 9 is not kinematic"),
-            (lambda: simulation.move_to([0], [(0, np.nan, 0)]), "move_to: static body 0: position is .*nan"),
-            (lambda: simulation.move_to([0], [(0, 0, 0)], [(2, 0, 0, 0)]), "move_to: static body 0: quaternion"),
-            (lambda: simulation.set_motion([0], Rotation((0, 0, 0), 1.0)), "set_motion: static body 0: axis is zero"),
             (
-                lambda: simulation.set_motion([0], Keyframes(np.arange(20_000), np.zeros((20_000, 3)))),
+                lambda: simulation.kinematic.set_motion([3], None),
+                "set_motion: static body 3 is not kinematic; .*: 0, 1, 2",
+            ),
+            (lambda: simulation.kinematic.set_motion([0, 9], None), "set_motion: static body 9 is not kinematic"),
+            (lambda: simulation.kinematic.move_to([0], [(0, np.nan, 0)]), "move_to: static body 0: position is .*nan"),
+            (
+                lambda: simulation.kinematic.move_to([0], [(0, 0, 0)], [(2, 0, 0, 0)]),
+                "move_to: static body 0: quaternion",
+            ),
+            (
+                lambda: simulation.kinematic.set_motion([0], Rotation((0, 0, 0), 1.0)),
+                "set_motion: static body 0: axis is zero",
+            ),
+            (
+                lambda: simulation.kinematic.set_motion([0], Keyframes(np.arange(20_000), np.zeros((20_000, 3)))),
                 "motions that are set while a simulation runs have 160013 numbers, expected 100000 at most",
             ),
         ):
@@ -218,7 +227,7 @@ def test_what_is_refused_changes_nothing() -> None:
                 wrong()
         simulation.step()
         simulation.restart()
-        assert np.array_equal(simulation.kinematic_states, before)
+        assert np.array_equal(simulation.kinematic.states, before)
 
 
 def test_long_keyframes_reach_workers_in_other_processes() -> None:
@@ -229,7 +238,7 @@ def test_long_keyframes_reach_workers_in_other_processes() -> None:
     scene.add_kinematic(Box((1, 1, 1)), (0, 0, 0.5), material=ROUGH)
     scene.add_body(Box((0.4, 0.4, 0.4)), (0, 0, 1.2), material=ROUGH)
     with Simulation(scene, Params(runtime="process")) as simulation:
-        simulation.set_motion([0], Keyframes(times, places))
+        simulation.kinematic.set_motion([0], Keyframes(times, places))
         simulation.step(300)
         assert simulation.states[0, [0, 7]] == pytest.approx([0.6, 1.0], abs=0.12)
 

@@ -34,9 +34,9 @@ thread.join()
 while os.path.exists(f"/proc/self/task/{{thread.native_id}}"):
     time.sleep(0.01)
 simulation = made.pop()
-pids = simulation._runtime.process_ids
+pids = simulation._core.runtime.process_ids
 simulation.step(3)
-assert simulation._runtime.process_ids == pids, "none had to be replaced"
+assert simulation._core.runtime.process_ids == pids, "none had to be replaced"
 print("ready", flush=True)
 sys.stdin.readline()
 """

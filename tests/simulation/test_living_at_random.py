@@ -51,13 +51,13 @@ class Changes:
     def add(self, pick: int, count: int) -> None:
         places = [[0.5 * ((pick + 7 * i) % 9), 0.4 * (i % 3), 1.2 + 0.5 * i] for i in range(count)]
         shape = Sphere(0.2) if pick % 2 else Box((0.3, 0.3, 0.3))
-        for body in self.simulation.add_bodies(shape, places, linear_velocities=(0.1 * (pick % 5), 0, -1.0)):
+        for body in self.simulation.bodies.add(shape, places, linear_velocities=(0.1 * (pick % 5), 0, -1.0)):
             self.mass[body] = float(self.simulation.scene.bodies.mass[body])
 
     def remove(self, pick: int, count: int) -> None:
         living = self._living(pick, min(count, int(self.simulation.alive.sum()) - 4))
         if self.simulation.alive.sum() > 4:
-            self.simulation.remove_bodies(living)
+            self.simulation.bodies.remove(living)
             for body in living.tolist():
                 del self.mass[body]
 
@@ -66,51 +66,53 @@ class Changes:
         if len(bodies) == 2:
             anchor = self.simulation.states_of(bodies)[:, :3].mean(axis=0)
             breaks = Breaks(force=5.0 * count) if pick % 3 else None
-            self.simulation.add_joints(Ball(), bodies[:1], bodies[1:], [anchor], breaks=breaks)
+            self.simulation.joints.add(Ball(), bodies[:1], bodies[1:], [anchor], breaks=breaks)
         elif len(bodies):
-            self.simulation.add_joints(Ball(), bodies, [WORLD], self.simulation.states_of(bodies)[:, :3])
+            self.simulation.joints.add(Ball(), bodies, [WORLD], self.simulation.states_of(bodies)[:, :3])
 
     def unjoin(self, pick: int, count: int) -> None:
         holding = np.flatnonzero(self.simulation.scene.joint_alive)
         if len(holding):
-            self.simulation.remove_joints([holding[pick % len(holding)]])
+            self.simulation.joints.remove([holding[pick % len(holding)]])
 
     def push(self, pick: int, count: int) -> None:
         bodies = self._living(pick, count)
-        self.simulation.add_forces(bodies, [100.0 * count, 0.0, 300.0])
+        self.simulation.bodies.add_forces(bodies, [100.0 * count, 0.0, 300.0])
 
     def drive(self, pick: int, count: int) -> None:
         motions = (None, ConstantVelocity((0.1 * count, 0.0, 0.0)), Rotation((0.0, 0.0, 1.0), 0.2 * count))
         if pick % 4 < 3:
-            self.simulation.set_motion([1], motions[pick % 4])
+            self.simulation.kinematic.set_motion([1], motions[pick % 4])
         else:
-            self.simulation.move_to([1], self.simulation.static_poses[1, :3] + [0.0, 0.0, 0.001 * count])
+            self.simulation.kinematic.move_to(
+                [1], self.simulation.kinematic.static_poses[1, :3] + [0.0, 0.0, 0.001 * count]
+            )
 
     def freeze(self, pick: int, count: int) -> None:
-        self.simulation.freeze(self._living(pick, 1))
+        self.simulation.bodies.freeze(self._living(pick, 1))
 
     def repartition(self, pick: int, count: int) -> None:
         alive = self.simulation.alive
         partition = np.zeros(len(alive), int)
-        partition[alive] = (np.arange(alive.sum()) + pick) // count % self.simulation.membership.worker_count
-        if len(np.unique(partition[alive])) == self.simulation.membership.worker_count:
-            self.simulation.repartition(partition)
+        partition[alive] = (np.arange(alive.sum()) + pick) // count % self.simulation.workers.membership.worker_count
+        if len(np.unique(partition[alive])) == self.simulation.workers.membership.worker_count:
+            self.simulation.workers.repartition(partition)
 
     def lose(self, pick: int, count: int) -> None:
         """A worker dies; inline, where none can, a fresh one takes its place without its contact cache."""
         simulation = self.simulation
         if simulation.params.coupling == "tight":
-            children = getattr(simulation._runtime, "_children", None)
+            children = getattr(simulation._core.runtime, "_children", None)
             if children is not None:
                 children[pick % len(children)]._process.kill()
                 children[pick % len(children)]._process.wait(10)
             else:
-                fail_in_next_step(simulation, pick % simulation.membership.worker_count)
+                fail_in_next_step(simulation, pick % simulation.workers.membership.worker_count)
 
 
 def fail_in_next_step(simulation: Simulation, worker: int) -> None:
     """As if the worker had died before the step."""
-    runtime: Any = simulation._runtime
+    runtime: Any = simulation._core.runtime
     from lapjoint.workers.messages import WorkerFailure
 
     runtime._failures[worker] = WorkerFailure(worker, "gone", "was killed")
@@ -125,9 +127,9 @@ def check(changes: Changes) -> None:
     assert sorted(changes.mass) == np.flatnonzero(alive).tolist(), "a body is lost, or found"
     ends = np.stack([scene.joints.body_a, scene.joints.body_b], axis=1)[scene.joint_alive]
     assert all(alive[end] for end in ends.ravel().tolist() if end != WORLD), "a joint holds a body that is gone"
-    assert (simulation.membership.bits.any(axis=1) == alive).all()
-    assert set(simulation.broken_joint_ids.tolist()) == set(np.flatnonzero(~scene.joint_alive).tolist())
-    events = simulation.events
+    assert (simulation.workers.membership.bits.any(axis=1) == alive).all()
+    assert set(simulation.joints.broken_ids.tolist()) == set(np.flatnonzero(~scene.joint_alive).tolist())
+    events = simulation.events.all
     order = np.lexsort((events.number, events.kind, events.step))
     assert (order == np.arange(len(events))).all()
     assert len(events.of("made")) - len(events.of("removed")) == int(alive.sum()) - 12

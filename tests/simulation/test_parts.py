@@ -38,7 +38,7 @@ def valley() -> Scene:
 
 def add_more(simulation: Simulation) -> None:
     parts = Part(Cone(0.3, 0.6), (0, 0, 0.2), material=ICE), Part(Sphere(0.3), group=2, mask=1)
-    simulation.add_bodies(Compound(parts), [(-1.0, 0.0, 1.6), (1.0, 0.0, 1.6)], material=Material(friction=0.3))
+    simulation.bodies.add(Compound(parts), [(-1.0, 0.0, 1.6), (1.0, 0.0, 1.6)], material=Material(friction=0.3))
 
 
 @pytest.mark.slow

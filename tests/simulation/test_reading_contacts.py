@@ -116,7 +116,7 @@ def given_by_joints(
     """Impulses on all bodies, linear and angular, and the largest of all joints. Frames are those of the middle of the
     step."""
     scene, dt = simulation.scene, simulation.timestep
-    forces = simulation.joint_forces(range(scene.joint_count))
+    forces = simulation.joints.forces(range(scene.joint_count))
     middle = before.copy()
     middle[:, :7] = (before[:, :7] + after[:, :7]) / 2
     middle[:, 3:7] /= np.linalg.norm(middle[:, 3:7], axis=1, keepdims=True)
@@ -151,7 +151,7 @@ def test_momenta_change_by_what_is_read(joined: str, seed: int, params: dict[str
             simulation.step(3)
             before = simulation.states
             simulation.step()
-            after, points = simulation.states, simulation.contact_points()
+            after, points = simulation.states, simulation.contacts.points()
             linear, angular, largest = given_by_joints(simulation, before, after)
             for side, sign in ((0, 1), (1, -1)):
                 rows = points.bodies[:, side] >= 0
@@ -182,8 +182,8 @@ def test_friction_on_a_slope_is_what_holds_a_body_there(shape: Any, precision: s
     scene.add_body(shape, height * up, turn, mass=mass, material=Material(friction=0.9))
     with Simulation(scene, Params.from_options(**KEPT, precision=precision)) as simulation:
         simulation.step(200)
-        points = simulation.contact_points()
-        force, _ = simulation.contact_forces([0], [-1])
+        points = simulation.contacts.points()
+        force, _ = simulation.contacts.forces([0], [-1])
     weight = mass * GRAVITY * scene.timestep
     share = 1.0 if isinstance(shape, Box) else 2 / 7
     assert points.normal == pytest.approx(np.tile(up, (len(points), 1)), abs=1e-5)
@@ -210,10 +210,10 @@ def test_each_layer_of_a_tower_bears_those_above_it(params: dict[str, Any]) -> N
         wall, layers, torque = np.zeros(3), np.zeros((3, 3)), np.zeros(3)
         for _ in range(120):
             simulation.step()
-            force, about = simulation.contact_forces(range(count), [-1], about=(3.0, 0, 0))
+            force, about = simulation.contacts.forces(range(count), [-1], about=(3.0, 0, 0))
             wall += force / 120
             torque += about / 120
-            layers += simulation.contact_forces(between=between)[0] / 120
+            layers += simulation.contacts.forces(between=between)[0] / 120
     assert wall == pytest.approx([0, 0, scene.bodies.mass.sum() * GRAVITY], rel=0.01, abs=0.5)
     assert torque == pytest.approx([0, 0, 0], abs=0.01 * scene.bodies.mass.sum() * GRAVITY * 3)
     assert layers[:, 2] == pytest.approx([9 * GRAVITY, 7 * GRAVITY, 4 * GRAVITY], rel=0.01)
@@ -231,7 +231,7 @@ def test_the_floor_and_the_walls_bear_a_heap(params: dict[str, Any]) -> None:
         force = np.zeros(3)
         for _ in range(240):
             simulation.step()
-            force += simulation.contact_forces(every)[0] / 240
+            force += simulation.contacts.forces(every)[0] / 240
         change += simulation.states[:, 7:10]
     force -= (scene.bodies.mass @ change) / (240 * simulation.timestep)
     assert force == pytest.approx([0, 0, weight], abs=0.01 * weight)
@@ -247,14 +247,14 @@ def test_points_are_those_of_one_worker_where_states_are(params: dict[str, Any])
     partition = np.repeat(np.arange(5) % params["workers"], 4)
     with Simulation(scene, Params.from_options(**KEPT)) as simulation:
         simulation.step(40)
-        wanted, force = simulation.contact_points(), simulation.contact_forces(range(20), [-1])[0]
+        wanted, force = simulation.contacts.points(), simulation.contacts.forces(range(20), [-1])[0]
     with Simulation(scene, Params.from_options(**KEPT, **params, partition=partition, repartition=0)) as simulation:
         simulation.step(40)
-        assert same(simulation.contact_points(), wanted)
+        assert same(simulation.contacts.points(), wanted)
         assert len(wanted) == 5 * 4 * 4
-        some = simulation.contact_points([2, -1])
+        some = simulation.contacts.points([2, -1])
         assert same(some, wanted.taken((wanted.bodies == -1).any(axis=1) | (wanted.bodies == 2).any(axis=1)))
-        assert simulation.contact_forces(range(20), [-1])[0] == pytest.approx(force, rel=1e-12)
+        assert simulation.contacts.forces(range(20), [-1])[0] == pytest.approx(force, rel=1e-12)
 
 
 @pytest.mark.slow
@@ -265,7 +265,7 @@ def test_a_contact_that_several_workers_have_is_there_once(params: dict[str, Any
     with Simulation(scene, Params.from_options(**KEPT, **params, partition=partition)) as simulation:
         for _ in range(4):
             simulation.step(20)
-            points, contacts = simulation.contact_points(), simulation.contacts()
+            points, contacts = simulation.contacts.points(), simulation.contacts.pairs()
             places = np.column_stack([points.bodies, points.point])
             assert len(np.unique(places, axis=0)) == len(points)
             pairs, counts = np.unique(points.bodies, axis=0, return_counts=True)
@@ -335,7 +335,7 @@ def hash_and_points(scene: Scene, steps: list[int], **params: Any) -> tuple[str,
     with Simulation(scene, Params.from_options(**{**KEPT, **params})) as simulation:
         for count in steps:
             simulation.step(count)
-            points = simulation.contact_points() if simulation.params.keep_forces else ContactPoints.none()
+            points = simulation.contacts.points() if simulation.params.keep_forces else ContactPoints.none()
         return simulation.state_hash, points
 
 
@@ -362,7 +362,7 @@ def test_joints_change_nothing_either() -> None:
             ) as simulation:
                 simulation.step(20)
                 if keep:
-                    assert simulation.joint_forces(range(scene.joint_count)).any()
+                    assert simulation.joints.forces(range(scene.joint_count)).any()
                 hashes.add(simulation.state_hash)
         assert len(hashes) == 1
 
@@ -376,7 +376,7 @@ def test_a_tolerance_that_takes_more_substeps_counts_each_once() -> None:
     with Simulation(scene, Params.from_options(**KEPT, tolerance=1e-4)) as simulation:
         simulation.step()
         assert simulation.profile.substeps > 4
-        impulse = simulation.contact_points([1]).normal_impulse.sum()
+        impulse = simulation.contacts.points([1]).normal_impulse.sum()
         assert impulse == pytest.approx(100.0 * (simulation.states[1, 9] + 20.0 + GRAVITY / 60), rel=1e-4)
 
 
@@ -388,18 +388,18 @@ def test_bodies_may_come_and_go(params: dict[str, Any]) -> None:
     partition = np.repeat(np.arange(3) % params.get("workers", 1), 4)
     with Simulation(towers(3), Params.from_options(**KEPT, **params, partition=partition, repartition=0)) as simulation:
         simulation.step(30)
-        simulation.remove_bodies([3])
-        assert (simulation.contact_points().bodies == 3).any()  # of the last step, as it was
-        with pytest.raises(LapjointError, match="contact_points: body 3 was removed"):
-            simulation.contact_points([3])
-        new = simulation.add_body(Box((0.3, 0.3, 0.3)), (0, 0, 1.04), mass=5.0)
-        assert len(simulation.contact_points([new])) == 0
+        simulation.bodies.remove([3])
+        assert (simulation.contacts.points().bodies == 3).any()  # of the last step, as it was
+        with pytest.raises(LapjointError, match=r"contacts\.points: body 3 was removed"):
+            simulation.contacts.points([3])
+        new = simulation.bodies.add_one(Box((0.3, 0.3, 0.3)), (0, 0, 1.04), mass=5.0)
+        assert len(simulation.contacts.points([new])) == 0
         simulation.step(60)
-        assert not (simulation.contact_points().bodies == 3).any()
+        assert not (simulation.contacts.points().bodies == 3).any()
         force = np.zeros(3)
         for _ in range(60):
             simulation.step()
-            force += simulation.contact_forces([new], [2])[0] / 60
+            force += simulation.contacts.forces([new], [2])[0] / 60
         assert force == pytest.approx([0, 0, 5 * GRAVITY], abs=0.05 * 5 * GRAVITY)
 
 
@@ -409,12 +409,12 @@ def test_after_a_resume_the_first_step_can_be_read(coupling: str, tmp_path: Path
         simulation.step(40)
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
         simulation.step()
-        wanted, end = simulation.contact_points(), simulation.state_hash
+        wanted, end = simulation.contacts.points(), simulation.state_hash
     with checkpoint.resume() as simulation:
-        with pytest.raises(LapjointError, match="contact_points: no step has been taken yet, or none since"):
-            simulation.contact_points()
+        with pytest.raises(LapjointError, match=r"contacts\.points: no step has been taken yet, or none since"):
+            simulation.contacts.points()
         simulation.step()
-        assert same(simulation.contact_points(), wanted)
+        assert same(simulation.contacts.points(), wanted)
     with checkpoint.resume(keep_forces=False) as simulation:
         simulation.step()
         assert simulation.state_hash == end
@@ -434,32 +434,32 @@ def test_a_step_that_was_taken_again_can_be_read(
         tell("kill", 0, when="end")
         simulation.step()
         assert [event.kind for event in simulation.incidents] == ["gone"]
-        points = simulation.contact_points()
+        points = simulation.contacts.points()
         assert len(np.unique(np.column_stack([points.bodies, points.point]), axis=0)) == len(points) == 2 * 4 * 4
         simulation.step(60)
-        assert simulation.contact_forces(range(8), [-1])[0][2] == pytest.approx(20 * GRAVITY, rel=0.02)
+        assert simulation.contacts.forces(range(8), [-1])[0][2] == pytest.approx(20 * GRAVITY, rel=0.02)
 
 
 def test_wrong_questions_are_refused() -> None:
     with Simulation(towers(1), Params(runtime="inline")) as simulation:
         simulation.step()
-        for read in (simulation.contact_points, lambda: simulation.contact_forces([0])):
+        for read in (simulation.contacts.points, lambda: simulation.contacts.forces([0])):
             with pytest.raises(LapjointError, match="forces are not kept, expected Params"):
                 read()
     with Simulation(towers(1), Params.from_options(**KEPT)) as simulation:
         simulation.step()
-        with pytest.raises(LapjointError, match="contact_points: body 4 does not exist"):
-            simulation.contact_points([4])
-        with pytest.raises(LapjointError, match="contact_points: static body 1 does not exist"):
-            simulation.contact_points([-2])
-        with pytest.raises(LapjointError, match="contact_forces: body 1 is in both groups"):
-            simulation.contact_forces([0, 1], [1, 2])
-        with pytest.raises(LapjointError, match="contact_forces: static body 0 is in both groups"):
-            simulation.contact_forces(between=[([-1], [-1])])
-        with pytest.raises(LapjointError, match="contact_forces: expected either bodies_a or between"):
-            simulation.contact_forces()
-        with pytest.raises(LapjointError, match="contact_forces: about is"):
-            simulation.contact_forces([0], about=(1, 2))
-        force, torque = simulation.contact_forces(between=[])
+        with pytest.raises(LapjointError, match=r"contacts\.points: body 4 does not exist"):
+            simulation.contacts.points([4])
+        with pytest.raises(LapjointError, match=r"contacts\.points: static body 1 does not exist"):
+            simulation.contacts.points([-2])
+        with pytest.raises(LapjointError, match=r"contacts\.forces: body 1 is in both groups"):
+            simulation.contacts.forces([0, 1], [1, 2])
+        with pytest.raises(LapjointError, match=r"contacts\.forces: static body 0 is in both groups"):
+            simulation.contacts.forces(between=[([-1], [-1])])
+        with pytest.raises(LapjointError, match=r"contacts\.forces: expected either bodies_a or between"):
+            simulation.contacts.forces()
+        with pytest.raises(LapjointError, match=r"contacts\.forces: about is"):
+            simulation.contacts.forces([0], about=(1, 2))
+        force, torque = simulation.contacts.forces(between=[])
         assert force.shape == torque.shape == (0, 3)
-        assert simulation.contact_forces([])[0].tolist() == [0, 0, 0]
+        assert simulation.contacts.forces([])[0].tolist() == [0, 0, 0]

@@ -46,7 +46,7 @@ def chain(joint: Joint, count: int = 1) -> Scene:
 def forces_of(scene: Scene, steps: int, **params: Any) -> np.ndarray:
     with Simulation(scene, Params.from_options(**{**KEPT, **params})) as simulation:
         simulation.step(steps)
-        return simulation.joint_forces(range(scene.joint_count))
+        return simulation.joints.forces(range(scene.joint_count))
 
 
 @pytest.mark.slow
@@ -106,11 +106,11 @@ def test_a_motor_that_is_too_weak_does_all_it_can(joint: Any) -> None:
         simulation.step(50)
         wanted = np.zeros((1, 6))
         wanted[0, axis] = 3.0
-        assert simulation.joint_forces([0]) == pytest.approx(wanted, abs=1e-4)
+        assert simulation.joints.forces([0]) == pytest.approx(wanted, abs=1e-4)
         inertia = scene.bodies.inertia[0, 0, 0] if axis == 3 else 4.0
         time = simulation.time
-        assert simulation.joint_velocities([0], "free") == pytest.approx([3.0 / inertia * time], rel=1e-4)
-        assert simulation.joint_positions([0], "free") == pytest.approx([1.5 / inertia * time**2], rel=0.02)
+        assert simulation.joints.velocities([0], "free") == pytest.approx([3.0 / inertia * time], rel=1e-4)
+        assert simulation.joints.positions([0], "free") == pytest.approx([1.5 / inertia * time**2], rel=0.02)
 
 
 def test_a_motor_that_is_strong_enough_turns_at_its_speed() -> None:
@@ -119,12 +119,12 @@ def test_a_motor_that_is_strong_enough_turns_at_its_speed() -> None:
     scene.add_joint(Hinge(axis=(0, 0, 1), motor=Motor(2.0, 1e3)), 0, WORLD, (0, 0, 0))
     with Simulation(scene, Params.from_options(**KEPT)) as simulation:
         simulation.step(500)
-        assert simulation.joint_positions([0]).shape == (1, 6)
-        assert simulation.joint_positions([0], 3) == pytest.approx([2.0 * simulation.time], rel=0.01)
-        assert simulation.joint_velocities([0], 3) == pytest.approx([2.0], rel=1e-4)
+        assert simulation.joints.positions([0]).shape == (1, 6)
+        assert simulation.joints.positions([0], 3) == pytest.approx([2.0 * simulation.time], rel=0.01)
+        assert simulation.joints.velocities([0], 3) == pytest.approx([2.0], rel=1e-4)
         simulation.step(1500)  # more than half a turn: angles are from -pi to pi
         angle = (2.0 * simulation.time + np.pi) % (2 * np.pi) - np.pi
-        assert simulation.joint_positions([0], "free") == pytest.approx([angle], abs=0.02)
+        assert simulation.joints.positions([0], "free") == pytest.approx([angle], abs=0.02)
 
 
 def test_springs_and_limits_count() -> None:
@@ -137,7 +137,7 @@ def test_springs_and_limits_count() -> None:
     scene.add_joint(Slider(axis=(0, 0, 1), limits=(-0.1, 0.1)), 1, WORLD, (1, 0, 0))
     with Simulation(scene, Params.from_options(**KEPT)) as simulation:
         simulation.step(1500)
-        forces, positions = simulation.joint_forces([0, 1]), simulation.joint_positions([0, 1])
+        forces, positions = simulation.joints.forces([0, 1]), simulation.joints.positions([0, 1])
     assert forces[0] == pytest.approx([0, 0, MASS * GRAVITY, 0, 0, 0], rel=1e-3, abs=1e-3)
     assert -500.0 * positions[0, 2] == pytest.approx(MASS * GRAVITY, rel=1e-3)
     assert forces[1] == pytest.approx([MASS * GRAVITY, 0, 0, 0, 0, 0], rel=1e-3, abs=1e-3)
@@ -157,8 +157,8 @@ def test_what_turns_is_held_towards_its_middle_in_the_frame_that_turns(joints: s
     scene.add_joint(Fixed(), 1, 0, (0.9, 0, 0))
     with Simulation(scene, Params.from_options(**KEPT, joints=joints, substeps=16)) as simulation:
         simulation.step(60)
-        now = simulation.joint_velocities([0], "free")[0]
-        force = simulation.joint_forces([1])[0]
+        now = simulation.joints.velocities([0], "free")[0]
+        force = simulation.joints.forces([1])[0]
     assert force[0] == pytest.approx(-(now**2) * 0.9, rel=0.02)
     assert np.abs(force[1:]).max() < 0.02 * now**2 * 0.9
 
@@ -170,15 +170,15 @@ def test_what_is_not_kept_cannot_be_read() -> None:
     with Simulation(chain(Ball()), Params(runtime="inline")) as simulation:
         simulation.step()
         with pytest.raises(
-            LapjointError, match=r"joint_forces: forces are not kept, expected Params\(keep_forces=True"
+            LapjointError, match=r"joints.forces: forces are not kept, expected Params\(keep_forces=True"
         ):
-            simulation.joint_forces([0])
-        assert simulation.joint_positions([0]).shape == (1, 6)
+            simulation.joints.forces([0])
+        assert simulation.joints.positions([0]).shape == (1, 6)
     with Simulation(chain(Ball()), Params.from_options(**KEPT)) as simulation:
-        with pytest.raises(LapjointError, match="joint_forces: no step has been taken yet"):
-            simulation.joint_forces([0])
+        with pytest.raises(LapjointError, match=r"joints\.forces: no step has been taken yet"):
+            simulation.joints.forces([0])
         simulation.step()
-        for read in (simulation.joint_forces, simulation.joint_positions, simulation.joint_velocities):
+        for read in (simulation.joints.forces, simulation.joints.positions, simulation.joints.velocities):
             with pytest.raises(LapjointError, match=f"{read.__name__}: joint 6 does not exist, the scene has 6 joints"):
                 read([0, 6])
             assert read([]).shape == (0, 6)
@@ -194,15 +194,15 @@ def test_joints_that_come_and_go(params: dict[str, Any]) -> None:
         scene.add_joint(Fixed(breaks=Breaks(force=1.0) if k == 0 else None), k, WORLD, (k, 0, 0))
     with Simulation(scene, Params.from_options(**KEPT, **params)) as simulation:
         simulation.step()
-        assert simulation.joint_breaks.joint.tolist() == [0]
-        assert simulation.joint_forces([0, 1])[:, 2] == pytest.approx([MASS * GRAVITY] * 2, rel=1e-3)
-        added = simulation.add_joint(Fixed(), 0, 1, (0.5, 0, 0))
-        assert not simulation.joint_forces([added]).any()
+        assert simulation.events.joint_breaks.joint.tolist() == [0]
+        assert simulation.joints.forces([0, 1])[:, 2] == pytest.approx([MASS * GRAVITY] * 2, rel=1e-3)
+        added = simulation.joints.add_one(Fixed(), 0, 1, (0.5, 0, 0))
+        assert not simulation.joints.forces([added]).any()
         simulation.step()
-        assert not simulation.joint_forces([0]).any()
-        assert simulation.joint_forces([added]).any()
-        simulation.remove_bodies([1])
-        assert np.isnan(simulation.joint_positions([1, added])).all()
+        assert not simulation.joints.forces([0]).any()
+        assert simulation.joints.forces([added]).any()
+        simulation.bodies.remove([1])
+        assert np.isnan(simulation.joints.positions([1, added])).all()
         simulation.step()
-        assert not simulation.joint_forces([1, added]).any()
-        assert simulation.joint_forces([2])[0, 2] == pytest.approx(MASS * GRAVITY, rel=1e-3)
+        assert not simulation.joints.forces([1, added]).any()
+        assert simulation.joints.forces([2])[0, 2] == pytest.approx(MASS * GRAVITY, rel=1e-3)

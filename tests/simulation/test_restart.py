@@ -24,15 +24,15 @@ def test_a_restart_is_bit_for_bit_a_new_simulation(coupling: str, runtime: str) 
         simulation.on_step(lambda simulation: seen.append(simulation.step_count))
         simulation.step(12)
         expected = simulation.state_hash
-        simulation.freeze([3])
+        simulation.bodies.freeze([3])
         if is_swept:
-            simulation.set_iterations(5)
-        simulation.set_worker_count(1)
+            simulation.workers.set_iterations(5)
+        simulation.workers.set_count(1)
         simulation.step(3)
         events = list(simulation.incidents)
         simulation.restart()
         assert (simulation.step_count, simulation.time, simulation.params.workers) == (0, 0.0, 2)
-        assert simulation.frozen_ids.tolist() == []
+        assert simulation.bodies.frozen_ids.tolist() == []
         assert np.array_equal(simulation.states, scene.states)
         assert simulation.incidents == events, "what happened before is not forgotten"
         simulation.step(12)
@@ -45,12 +45,12 @@ def test_a_restart_is_bit_for_bit_a_new_simulation(coupling: str, runtime: str) 
 def test_a_restart_of_a_resumed_run_has_the_partition_of_its_start(tmp_path: Path) -> None:
     params = Params(workers=2, runtime="inline", coupling="blend", partition="boxes")
     with Simulation(scenes.build("two-way-bridge", 106), params) as simulation:
-        start = simulation.membership.bits.copy()
+        start = simulation.workers.membership.bits.copy()
         simulation.step(2)
         CheckpointWriter(tmp_path, simulation).save(simulation)
     with Checkpoint(tmp_path).resume() as simulation:
         simulation.restart()
-        assert np.array_equal(simulation.membership.bits, start)
+        assert np.array_equal(simulation.workers.membership.bits, start)
         assert simulation.resumed_from is None
 
 
@@ -75,10 +75,10 @@ def test_a_partition_replaces_that_of_a_running_simulation(coupling: str) -> Non
     )
     with Simulation(scene, params) as simulation:
         simulation.step(5)
-        mirrored = 1 - simulation.weights().argmax(axis=1)
-        simulation.repartition(mirrored)
+        mirrored = 1 - simulation.workers.weights().argmax(axis=1)
+        simulation.workers.repartition(mirrored)
         simulation.step(3)
-        workers = simulation.weights().argmax(axis=1)
+        workers = simulation.workers.weights().argmax(axis=1)
         assert np.array_equal(workers[[0, -1]], mirrored[[0, -1]])
         assert np.mean(workers == mirrored) > 0.8, "but for what overlap decides"
 
@@ -96,5 +96,5 @@ def test_a_partition_replaces_that_of_a_running_simulation(coupling: str) -> Non
 def test_partitions_that_cannot_be_are_refused(partition: object, message: str) -> None:
     with Simulation(scenes.build("chain"), Params(workers=2, runtime="inline")) as simulation:
         with pytest.raises(LapjointError, match=message):
-            simulation.repartition(partition)  # type: ignore[arg-type]
+            simulation.workers.repartition(partition)  # type: ignore[arg-type]
         simulation.step()

@@ -84,7 +84,7 @@ def replayed(events: SensorEvents, steps: int | None = None) -> set[tuple[int, i
 
 
 def pairs(simulation: Simulation) -> set[tuple[int, int]]:
-    found = simulation.inside()
+    found = simulation.queries.inside()
     return set(zip(found.sensor.tolist(), found.body.tolist(), strict=True))
 
 
@@ -100,8 +100,10 @@ def overlaps(simulation: Simulation) -> set[tuple[int, int]]:
         if on == 1:  # the capsule on body 1 is turned with it: see the test of its own
             continue
         if on > -1000:
-            place = place + simulation.static_poses[-1 - on, :3]
-        bodies = simulation.overlapping(shape, place, row["quaternion"], mask=int(row["mask"]), statics=False).body
+            place = place + simulation.kinematic.static_poses[-1 - on, :3]
+        bodies = simulation.queries.overlapping(
+            shape, place, row["quaternion"], mask=int(row["mask"]), statics=False
+        ).body
         found |= {(sensor, body) for body in bodies.tolist()}
     return found
 
@@ -115,7 +117,7 @@ def one_by_one() -> tuple[SensorEvents, str]:
             simulation.step()
             assert pairs(simulation) == overlaps(simulation)
             seen.append(pairs(simulation))
-        events = simulation.sensor_events
+        events = simulation.events.sensor_events
         assert [replayed(events, step + 1) for step in range(60)] == seen
         assert len(events) > 20
         assert set(events.sensor.tolist()) == {0, 1, 2, 3, 4}
@@ -129,24 +131,24 @@ def test_many_steps_at_once_find_the_same(workers: int, one_by_one: tuple[Sensor
         events, state_hash = one_by_one
         if workers == 1:
             assert simulation.state_hash == state_hash
-            for name, column in vars(simulation.sensor_events).items():
+            for name, column in vars(simulation.events.sensor_events).items():
                 np.testing.assert_array_equal(column, getattr(events, name))
-        assert replayed(simulation.sensor_events) == pairs(simulation) == overlaps(simulation)
+        assert replayed(simulation.events.sensor_events) == pairs(simulation) == overlaps(simulation)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("coupling", "workers"), MODES)
 def test_events_are_what_is_seen_after_every_step(coupling: str, workers: int) -> None:
     with Simulation(fall(), params(coupling, workers)) as simulation:
-        assert replayed(simulation.sensor_events) == pairs(simulation) == overlaps(simulation)
+        assert replayed(simulation.events.sensor_events) == pairs(simulation) == overlaps(simulation)
         seen = []
         for step in range(40):
             if step == 20 and workers > 1:  # all bodies migrate
-                simulation.repartition(np.arange(28) % workers)
+                simulation.workers.repartition(np.arange(28) % workers)
             simulation.step()
             seen.append(pairs(simulation))
             assert seen[-1] == overlaps(simulation)
-        assert [replayed(simulation.sensor_events, step + 1) for step in range(40)] == seen
+        assert [replayed(simulation.events.sensor_events, step + 1) for step in range(40)] == seen
 
 
 @pytest.mark.parametrize(("coupling", "workers"), MODES)
@@ -159,7 +161,7 @@ def test_sensors_change_nothing(coupling: str, workers: int) -> None:
         with Simulation(scene, params(coupling, workers)) as simulation:
             simulation.step(30)
             hashes.append(simulation.state_hash)
-            assert (len(simulation.sensor_events) > 0) == senses
+            assert (len(simulation.events.sensor_events) > 0) == senses
     assert hashes[0] == hashes[1]
 
 
@@ -168,24 +170,24 @@ def test_sensors_change_nothing(coupling: str, workers: int) -> None:
 def test_what_changes_between_steps(coupling: str, workers: int) -> None:
     with Simulation(fall(), params(coupling, workers)) as simulation:
         simulation.step(5)
-        new = simulation.add_body(Sphere(0.1), (1, 1, 0.5))
+        new = simulation.bodies.add_one(Sphere(0.1), (1, 1, 0.5))
         assert (0, new) in pairs(simulation)
         states = simulation.states_of([0])
         states[:, :3] = 100, 100, 100
         simulation.set_states([0], states)
         assert not any(body == 0 for _, body in pairs(simulation))
         inside = sorted(body for sensor, body in pairs(simulation) if sensor == 0)
-        simulation.remove_bodies(inside[:1])
+        simulation.bodies.remove(inside[:1])
         assert (0, inside[0]) not in pairs(simulation)
-        simulation.freeze(inside[1:2])
+        simulation.bodies.freeze(inside[1:2])
         for _ in range(8):
             simulation.step()
             assert pairs(simulation) == overlaps(simulation)
             assert (0, inside[1]) in pairs(simulation)
-        simulation.release(inside[1:2])
+        simulation.bodies.release(inside[1:2])
         simulation.step(10)
-        assert replayed(simulation.sensor_events) == pairs(simulation) == overlaps(simulation)
-        events = simulation.sensor_events
+        assert replayed(simulation.events.sensor_events) == pairs(simulation) == overlaps(simulation)
+        events = simulation.events.sensor_events
         (row,) = np.flatnonzero((events.pair == (0, new)).all(axis=1) & (events.kind == ENTER))
         assert events.step[row] == 5
 
@@ -197,7 +199,7 @@ def test_a_body_at_known_speed_is_inside_when_it_must_be() -> None:
     scene.add_sensor(Box((1, 1, 1)), (2.5, 0, 0))
     with Simulation(scene, params("tight", 1, precision="float64")) as simulation:
         simulation.step(50)
-        events = simulation.sensor_events
+        events = simulation.events.sensor_events
     assert events.kind.tolist() == [ENTER, LEAVE]
     assert abs(events.step[0] - 14) <= 1  # at the end of step 14 it is at 1.5
     assert abs(events.step[1] - 35) <= 1
@@ -220,17 +222,17 @@ def test_a_sensor_moves_with_its_body(coupling: str, workers: int) -> None:
             y = simulation.states[car, 1] + 1.5  # of the sensor's middle; it is 1 m long there
             at = np.arange(0, 10, 2)
             expected = np.array(posts)[np.abs(at - y) < 0.7 - 1e-4]
-            found = simulation.inside([sensor]).body
+            found = simulation.queries.inside([sensor]).body
             assert (
                 set(expected.tolist()) <= set(found.tolist()) <= set(np.array(posts)[np.abs(at - y) < 0.7001].tolist())
             )
-        events = simulation.sensor_events
+        events = simulation.events.sensor_events
         assert events.kind[events.body == posts[0]].tolist() == [ENTER, LEAVE]
         assert car not in events.body
-        simulation.remove_bodies([car])
-        assert len(simulation.inside()) == 0
+        simulation.bodies.remove([car])
+        assert len(simulation.queries.inside()) == 0
         simulation.step(3)
-        assert replayed(simulation.sensor_events) == set()
+        assert replayed(simulation.events.sensor_events) == set()
 
 
 @pytest.mark.slow
@@ -244,7 +246,7 @@ def test_engines_without_sensors_are_looked_at_by_the_server(engine: str) -> Non
     scene.add_sensor(Box((1, 1, 0.5)), (0, 0, 1))
     with Simulation(scene, Params(engine=engine, workers=2, runtime="inline")) as simulation:
         simulation.step(250)
-        events = simulation.sensor_events
+        events = simulation.events.sensor_events
         assert len(events) > 4
         assert replayed(events) == pairs(simulation)
 
@@ -256,16 +258,16 @@ def test_a_checkpoint_goes_on(coupling: str, workers: int, moving: bool, tmp_pat
     scene = fall(moving)
     with Simulation(scene, params(coupling, workers)) as simulation:
         simulation.step(20)
-        simulation.add_body(Sphere(0.1), (1, 1, 0.5))  # nobody has looked when it is saved
+        simulation.bodies.add_one(Sphere(0.1), (1, 1, 0.5))  # nobody has looked when it is saved
         path = CheckpointWriter(tmp_path, simulation).save(simulation)
         simulation.step(20)
-        events = simulation.sensor_events
+        events = simulation.events.sensor_events
     for count in (workers, 3):
         with Checkpoint(path).resume(workers=count) as again:
             again.step(20)
-            assert replayed(again.sensor_events) == pairs(again)
+            assert replayed(again.events.sensor_events) == pairs(again)
             if count == workers:
-                for name, column in vars(again.sensor_events).items():
+                for name, column in vars(again.events.sensor_events).items():
                     np.testing.assert_array_equal(column, getattr(events, name))
 
 
@@ -275,11 +277,11 @@ def test_a_worker_that_is_killed_changes_no_event() -> None:
         with Simulation(fall(), params("tight", 2, runtime="process")) as simulation:
             simulation.step(10)
             if kills:
-                os.kill(simulation._runtime.process_ids[1], signal.SIGKILL)  # type: ignore[attr-defined]
+                os.kill(simulation._core.runtime.process_ids[1], signal.SIGKILL)  # type: ignore[attr-defined]
             simulation.step(20)
             assert len(simulation.incidents) == kills
-            assert replayed(simulation.sensor_events) == pairs(simulation) == overlaps(simulation)
-            return simulation.sensor_events, pairs(simulation)
+            assert replayed(simulation.events.sensor_events) == pairs(simulation) == overlaps(simulation)
+            return simulation.events.sensor_events, pairs(simulation)
 
     (before, _), (after, _) = run(False), run(True)
     early = slice(0, int(np.searchsorted(before.step, 10)))
@@ -329,7 +331,7 @@ def test_what_is_no_sensor_is_refused(options: dict[str, Any], message: str) -> 
 def test_a_sensor_that_does_not_exist_is_refused() -> None:
     with Simulation(fall(), params("tight", 1)) as simulation:
         with pytest.raises(LapjointError, match="inside: sensor 5 does not exist, the scene has 5 sensors"):
-            simulation.inside(5)
+            simulation.queries.inside(5)
         simulation.step()
         with pytest.raises(LapjointError, match="in motion"):
             simulation.scene.add_sensor(Sphere(1))

@@ -52,8 +52,8 @@ def test_one_worker_is_the_plain_engine(runtime: str, name: str, size: int | Non
             engine.step(25)
             simulation.step(25)
             assert np.array_equal(simulation.states, engine.get_states())
-            assert simulation.contacts().bodies.tolist() == engine.contacts().bodies.tolist()
-        assert np.array_equal(simulation.joint_gaps(), engine.joint_gaps()[1])
+            assert simulation.contacts.pairs().bodies.tolist() == engine.contacts().bodies.tolist()
+        assert np.array_equal(simulation.joints.gaps(), engine.joint_gaps()[1])
         assert simulation.profile.residual == engine.residual()
 
 
@@ -96,9 +96,9 @@ def test_hundreds_of_workers(coupling: str) -> None:
     params = Params(workers=workers, runtime="inline", coupling=coupling, validate=True)
     with Simulation(packed, params) as simulation:
         simulation.step(3)
-        assert (simulation.membership.load >= 1).all()
-        assert simulation.weights().sum(axis=1) == pytest.approx(np.ones(count), rel=1e-12)
-        assert len(simulation.overlap if coupling == "blend" else simulation.interface) > 100
+        assert (simulation.workers.membership.load >= 1).all()
+        assert simulation.workers.weights().sum(axis=1) == pytest.approx(np.ones(count), rel=1e-12)
+        assert len(simulation.workers.overlap if coupling == "blend" else simulation.workers.interface) > 100
         assert simulation.profile.contact_count > 2 * count
         assert np.isfinite(simulation.states).all()
 
@@ -113,12 +113,12 @@ def test_a_push_reaches_an_overlap_body_once(runtime: str) -> None:
     with Simulation(
         scene, Params(workers=3, runtime=runtime, blend=Blend(balance="printed"), validate=True)
     ) as simulation:
-        simulation.membership.activate([0, 1, 2], 1)  # nothing touches it, so that it stays where we put it
+        simulation.workers.membership.activate([0, 1, 2], 1)  # nothing touches it, so that it stays where we put it
         simulation.step()
-        assert simulation.overlap.tolist() == [1]
+        assert simulation.workers.overlap.tolist() == [1]
         push, twist = np.array([3.0, 0.0, 4.0]), np.array([0.0, 5.0, 0.0])
-        simulation.add_forces([1, 3], push, twist)
-        simulation.add_forces(1, push)  # on top
+        simulation.bodies.add_forces([1, 3], push, twist)
+        simulation.bodies.add_forces(1, push)  # on top
         simulation.step()
         speed = push * simulation.timestep / mass
         spin = twist * simulation.timestep / scene.bodies.inertia[1, 1, 1]
@@ -138,9 +138,9 @@ def test_pushes_on_a_whole_chain_add_up(growth_depth: int) -> None:
     params = Params(workers=3, runtime="inline", coupling="blend", validate=True, precision="float64")
     with Simulation(scene, params) as simulation:
         for _ in range(20):
-            simulation.add_forces(np.arange(12), mass[:, None] * push)
+            simulation.bodies.add_forces(np.arange(12), mass[:, None] * push)
             simulation.step()
-        assert len(simulation.overlap) > 0
+        assert len(simulation.workers.overlap) > 0
         momentum = (mass[:, None] * simulation.states[:, 7:10]).sum(axis=0)
         assert momentum == pytest.approx(mass.sum() * push * simulation.time, rel=1e-9)
 
@@ -148,9 +148,9 @@ def test_pushes_on_a_whole_chain_add_up(growth_depth: int) -> None:
 def test_wrong_forces() -> None:
     with Simulation(row_of_balls(), Params(workers=2, runtime="inline")) as simulation:
         with pytest.raises(LapjointError, match="body 4 does not exist, the scene has 4 bodies"):
-            simulation.add_forces(4, [1, 0, 0])
+            simulation.bodies.add_forces(4, [1, 0, 0])
         with pytest.raises(LapjointError, match="body 2: force is"):
-            simulation.add_forces([0, 2], [[0, 0, 0], [0, np.nan, 0]])
+            simulation.bodies.add_forces([0, 2], [[0, 0, 0], [0, np.nan, 0]])
         simulation.step()
         assert np.array_equal(simulation.states, row_of_balls().states), "a refused push leaves nothing behind"
 
@@ -165,13 +165,13 @@ def test_iterations_change_with_the_next_step(runtime: str) -> None:
             scene, Params(workers=2, runtime=runtime, sequential=Sequential(iterations=first))
         ) as simulation:
             if first != 40:
-                simulation.set_iterations(40)
-            simulation.add_forces(0, [0.0, 50.0, 0.0])
+                simulation.workers.set_iterations(40)
+            simulation.bodies.add_forces(0, [0.0, 50.0, 0.0])
             simulation.step(3)
             assert simulation.params.sequential.iterations == 40
             hashes.append(simulation.state_hash)
             with pytest.raises(LapjointError, match="iterations is 0"):
-                simulation.set_iterations(0)
+                simulation.workers.set_iterations(0)
     assert hashes[0] == hashes[1]
 
 
@@ -212,10 +212,10 @@ def test_states_are_a_copy(simulation: Simulation) -> None:
 
 def test_weights_are_a_table(simulation: Simulation) -> None:
     simulation.step(STEPS)
-    weights = simulation.weights()
+    weights = simulation.workers.weights()
     assert weights.shape == (81, 2)
     assert weights.sum(axis=1) == pytest.approx(np.ones(81))
-    assert (weights[simulation.membership.worker_counts() == 1].max(axis=1) == 1).all()
+    assert (weights[simulation.workers.membership.worker_counts() == 1].max(axis=1) == 1).all()
 
 
 @every_runtime
@@ -226,7 +226,7 @@ def test_a_closed_simulation(runtime: str) -> None:
         simulation.step()
     assert children() == []
     simulation.close()
-    for use in (simulation.step, lambda: simulation.states, lambda: simulation.state_hash, simulation.joint_gaps):
+    for use in (simulation.step, lambda: simulation.states, lambda: simulation.state_hash, simulation.joints.gaps):
         with pytest.raises(LapjointError, match="the simulation is closed"):
             use()
     with pytest.raises(LapjointError, match="the simulation is closed"):
@@ -251,7 +251,7 @@ def test_a_worker_that_fails_is_named(runtime: str) -> None:
     with Simulation(scene, Params(workers=4, runtime=runtime)) as simulation:
         simulation.step()
         for _ in range(3):
-            simulation.add_forces(2, [1e30, 0.0, 0.0])
+            simulation.bodies.add_forces(2, [1e30, 0.0, 0.0])
         with pytest.raises(
             SimulationStopped, match=r"worker 2 failed 2 times in this step; bodies concerned: body 2\n"
         ):
@@ -277,9 +277,9 @@ def test_profile(runtime: str, coupling: str) -> None:
             unused -= {name for name, ms in profile.phases_ms.items() if ms > 0}
             active += profile.activation_count - profile.deactivation_count
             assert profile.worker_body_count.sum() == active, "what came and went adds up to who is there"
-            active_now = [len(simulation.membership.active(w)) for w in range(3)]
+            active_now = [len(simulation.workers.membership.active(w)) for w in range(3)]
             assert profile.worker_body_count.tolist() == active_now
-            assert profile.overlap_count == len(simulation.overlap)
+            assert profile.overlap_count == len(simulation.workers.overlap)
             assert profile.worker_body_count.sum() >= scene.body_count + profile.overlap_count
             assert profile.uncovered_count == 0
         assert tuple(profile.phases_ms) == PHASES
@@ -293,13 +293,13 @@ def test_profile(runtime: str, coupling: str) -> None:
         # those that the step began with: the others came within it.
         assert profile.contact_point_count >= profile.contact_count > 100
         assert profile.worker_contact_count.sum() > 0.75 * profile.contact_count
-        contacts = simulation.contacts()
+        contacts = simulation.contacts.pairs()
         assert np.array_equal(contacts.bodies, np.unique(contacts.bodies, axis=0)), "ascending, each once"
         # A contact of a worker takes 20 bytes of its reply, its five measures 40.
         least = 20 * profile.worker_contact_count.sum() + 16 * 3 + 13 * 8 * profile.overlap_count
         assert (profile.exchange_bytes > 0) == (coupling == "tight")
         assert least < profile.byte_count - profile.exchange_bytes < 3 * least
-        assert profile.penetration == simulation.contacts().penetration
+        assert profile.penetration == simulation.contacts.pairs().penetration
         assert profile.residual > 0
 
 
@@ -316,5 +316,5 @@ def test_as_printed_uncovered_constraints_are_counted() -> None:
         ) as simulation:
             simulation.step()
             counts[balance] = simulation.profile.uncovered_count
-            assert counts[balance] == len(simulation.membership.uncovered(simulation.graph.edges))
+            assert counts[balance] == len(simulation.workers.membership.uncovered(simulation.workers.graph.edges))
     assert counts == {"printed": 1, "pruned": 0}

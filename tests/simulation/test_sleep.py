@@ -94,7 +94,7 @@ def test_what_sleeps_is_not_touched(workers: int) -> None:
         np.testing.assert_array_equal(simulation.states, states)
         later = simulation.profile
         assert (later.contact_count, later.contact_point_count) == (profile.contact_count, profile.contact_point_count)
-        assert later.contact_count == 9 == len(simulation.contacts())
+        assert later.contact_count == 9 == len(simulation.contacts.pairs())
         assert later.penetration == pytest.approx(profile.penetration)
 
 
@@ -166,7 +166,7 @@ def test_a_hit_does_what_it_does_without_sleep(workers: int) -> None:
 def test_a_pile_falls_when_its_lowest_body_is_removed(workers: int) -> None:
     with start(piles(workers=workers), **of_two(workers)) as simulation:
         simulation.step(40)
-        simulation.remove_bodies([3])
+        simulation.bodies.remove([3])
         simulation.step(2)
         assert asleep(simulation) == 6
         simulation.step(250)
@@ -177,7 +177,7 @@ def test_a_pile_falls_when_its_lowest_body_is_removed(workers: int) -> None:
 def test_forces_states_and_new_joints_wake_what_they_are_about() -> None:
     with start(piles()) as simulation:
         simulation.step(40)
-        simulation.add_forces([2], [[0.0, 0.0, 3 * WEIGHT]])
+        simulation.bodies.add_forces([2], [[0.0, 0.0, 3 * WEIGHT]])
         simulation.step()
         assert asleep(simulation) == 6
         assert simulation.states[2, 9] > 0.0
@@ -186,7 +186,7 @@ def test_forces_states_and_new_joints_wake_what_they_are_about() -> None:
         simulation.set_states([5], states)
         simulation.step()
         assert asleep(simulation) == 3
-        simulation.add_joint(Fixed(), 8, WORLD, simulation.states[8, :3])
+        simulation.joints.add_one(Fixed(), 8, WORLD, simulation.states[8, :3])
         simulation.step()
         assert asleep(simulation) == 0
 
@@ -199,8 +199,8 @@ def test_a_joint_that_is_let_go_wakes_what_hung_on_it() -> None:
         simulation.step(40)
         assert asleep(simulation) == 2
         simulation.step(3)
-        np.testing.assert_allclose(simulation.joint_forces([0, 1])[:, 2], WEIGHT, rtol=1e-4)
-        simulation.remove_joints([1])
+        np.testing.assert_allclose(simulation.joints.forces([0, 1])[:, 2], WEIGHT, rtol=1e-4)
+        simulation.joints.remove([1])
         simulation.step(20)
         assert asleep(simulation) == 1
         assert simulation.states[1, 2] < -0.04
@@ -214,13 +214,13 @@ def test_a_drive_holds_asleep_and_wakes_for_another_target() -> None:
     with start(scene) as simulation:
         simulation.step(200)
         assert asleep(simulation) == 1
-        simulation.set_drive_targets([joint], positions=simulation.drive_targets([joint])[:, 0])
+        simulation.joints.set_targets([joint], positions=simulation.joints.targets([joint])[:, 0])
         simulation.step()
         assert asleep(simulation) == 1, "the target that it has"
-        simulation.set_drive_targets([joint], positions=[0.5])
+        simulation.joints.set_targets([joint], positions=[0.5])
         simulation.step(100)
-        assert simulation.joint_positions([joint], "free")[0] == pytest.approx(0.5, abs=0.02)
-        simulation.set_drive_targets([joint], velocities=[1e-4])
+        assert simulation.joints.positions([joint], "free")[0] == pytest.approx(0.5, abs=0.02)
+        simulation.joints.set_targets([joint], velocities=[1e-4])
         simulation.step(200)
         assert asleep(simulation) == 0, "it is to move, however slowly"
 
@@ -234,11 +234,11 @@ def test_what_lies_on_a_lift_wakes_when_it_starts(workers: int) -> None:
     with start(scene, **of_two(workers)) as simulation:
         simulation.step(40)
         assert asleep(simulation) == 4
-        simulation.set_motion([lifts[0]], ConstantVelocity((0.0, 0.0, 0.01)))
+        simulation.kinematic.set_motion([lifts[0]], ConstantVelocity((0.0, 0.0, 0.01)))
         simulation.step(200)
         assert asleep(simulation) == 2, "what a lift moves does not sleep, however slow it is"
         np.testing.assert_allclose(simulation.states[:, 2], [0.26, 0.76, 0.25, 0.75], atol=1e-3)
-        simulation.set_motion([lifts[0]], None)
+        simulation.kinematic.set_motion([lifts[0]], None)
         simulation.step(40)
         assert asleep(simulation) == 4
 
@@ -283,7 +283,7 @@ def test_balls_thrown_at_random(seed: int) -> None:
             simulation.step(40)
             rests = (simulation.states[:, 7:] == 0).all(axis=1)
             assert rests.sum() == asleep(simulation)
-            touching = simulation.contacts().bodies
+            touching = simulation.contacts.pairs().bodies
             assert np.isin(np.flatnonzero(rests), touching).all()
 
 
@@ -296,18 +296,18 @@ def test_forces_touches_and_sensors_are_right_while_bodies_sleep(workers: int) -
     sensor = scene.add_sensor(Box((1.0, 1.0, 0.2)), (0.0, 0.0, 0.5))
     with start(scene, keep_forces=True, **of_two(workers)) as simulation:
         simulation.step(12)
-        touches, inside = simulation.touching.tolist(), simulation.inside([sensor]).body.tolist()
+        touches, inside = simulation.contacts.touching.tolist(), simulation.queries.inside([sensor]).body.tolist()
         assert asleep(simulation) == 0
         for _ in range(3):
             simulation.step(30)
             for body, below in ((0, -1), (1, 0), (2, 1)):
-                force = simulation.contact_forces([body], [below])
+                force = simulation.contacts.forces([body], [below])
                 assert np.ravel(force)[2] == pytest.approx((3 - body) * WEIGHT, rel=2e-3)
-            assert len(simulation.contact_points().depth) == 12
-            assert simulation.touching.tolist() == touches == [[0, 1], [0, -1], [1, 2]]
-            assert simulation.inside([sensor]).body.tolist() == inside == [0, 1]
+            assert len(simulation.contacts.points().depth) == 12
+            assert simulation.contacts.touching.tolist() == touches == [[0, 1], [0, -1], [1, 2]]
+            assert simulation.queries.inside([sensor]).body.tolist() == inside == [0, 1]
         assert asleep(simulation) == 3
-        assert len(simulation.touches.step) == 3, "each begins once"
+        assert len(simulation.events.touches.step) == 3, "each begins once"
 
 
 # ---- workers -------------------------------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def test_bodies_migrate_asleep_and_sleep_again_at_once() -> None:
     with start(piles(workers=2), **of_two(2)) as simulation:
         simulation.step(40)
         states = simulation.states
-        simulation.repartition([1, 1, 0, 0, 1, 1, 0, 0, 1])
+        simulation.workers.repartition([1, 1, 0, 0, 1, 1, 0, 0, 1])
         simulation.step(16)
         assert asleep(simulation) == 9
         np.testing.assert_allclose(simulation.states[:, :3], states[:, :3], atol=1e-4)

@@ -48,9 +48,9 @@ def pushed(scene: Scene, pushes: dict[int, tuple[int, float]], steps: int, **par
         for step in range(steps):
             for body, (first, force) in pushes.items():
                 if step >= first:
-                    simulation.add_forces([body], [(force, 0, 0)])
+                    simulation.bodies.add_forces([body], [(force, 0, 0)])
             simulation.step()
-        return simulation.reported(Slides)
+        return simulation.events.reported(Slides)
 
 
 def same(a: Slides, b: Slides) -> bool:
@@ -88,7 +88,7 @@ def test_a_box_on_a_slope_slides_once_that_is_steeper_than_friction_holds(fricti
     steps = int(1.3 * np.arctan(friction) / rate / TIMESTEP)
     with Simulation(scene, Params(**INLINE)) as simulation:
         simulation.step(steps)
-        found = simulation.reported(Slides)
+        found = simulation.events.reported(Slides)
     assert found.bodies.tolist() == [[0, -1]]
     angle = rate * found.step[0] * TIMESTEP
     assert angle == pytest.approx(np.arctan(friction), abs=0.02)
@@ -99,13 +99,13 @@ def test_one_that_comes_to_rest_and_is_pushed_again_starts_again() -> None:
     scene = row(linear_velocities=[(0.5, 0, 0)])
     with Simulation(scene, Params(**INLINE)) as simulation:
         simulation.step(200)
-        assert len(simulation.reported(Slides)) == 0, "it has slid from the start"
+        assert len(simulation.events.reported(Slides)) == 0, "it has slid from the start"
         assert np.linalg.norm(simulation.states[0, 7:10]) < 1e-3
         for count in (1, 2):
             before = simulation.step_count
-            simulation.add_forces([0], [(2.0 * 0.5 / TIMESTEP, 0, 0)])
+            simulation.bodies.add_forces([0], [(2.0 * 0.5 / TIMESTEP, 0, 0)])
             simulation.step(200)
-            assert simulation.reported(Slides).step.tolist()[count - 1 :] == [before]
+            assert simulation.events.reported(Slides).step.tolist()[count - 1 :] == [before]
 
 
 def test_the_ground_may_be_what_starts_to_move() -> None:
@@ -114,9 +114,9 @@ def test_the_ground_may_be_what_starts_to_move() -> None:
     scene.add_body(Box((0.2, 0.2, 0.2)), (0, 0, 0.1), mass=1.0)
     with Simulation(scene, Params(**INLINE)) as simulation:
         simulation.step(50)
-        simulation.set_motion(0, ConstantVelocity((1.0, 0, 0)))
+        simulation.kinematic.set_motion(0, ConstantVelocity((1.0, 0, 0)))
         simulation.step(50)
-        found = simulation.reported(Slides)
+        found = simulation.events.reported(Slides)
     assert found.step.tolist() == [50]
     assert found.speed[0] == pytest.approx(1.0, abs=0.05)
 
@@ -127,7 +127,7 @@ def test_a_ball_that_rolls_does_not_slide() -> None:
     scene.add_body(Sphere(0.1), (0, 0, 0.1), linear_velocities=(1.0, 0, 0), angular_velocities=(0, 10.0, 0))
     with Simulation(scene, Params(**INLINE)) as simulation:
         simulation.step(200)
-        assert len(simulation.reported(Slides)) == 0
+        assert len(simulation.events.reported(Slides)) == 0
         assert simulation.states[0, 7] == pytest.approx(1.0, abs=0.01)
 
 
@@ -136,10 +136,10 @@ def test_without_the_option_nothing_is_looked_for_and_states_are_the_same() -> N
     for params in ({}, {"slide_speed": SPEED}):
         with Simulation(row(3, linear_velocities=[(1, 0, 0)] * 3), Params(runtime="inline", **params)) as simulation:
             simulation.step(20)
-            simulation.add_forces([0], [(500.0, 0, 0)])
+            simulation.bodies.add_forces([0], [(500.0, 0, 0)])
             simulation.step(5)
             hashes.add(simulation.state_hash)
-            assert len(simulation.reported(Slides)) == 0 or params
+            assert len(simulation.events.reported(Slides)) == 0 or params
     assert len(hashes) == 1
 
 
@@ -187,7 +187,7 @@ def test_many_steps_at_once_report_what_single_ones_do() -> None:
         with Simulation(scene, Params(**INLINE)) as simulation:
             for _ in range(100 // at_once):
                 simulation.step(at_once)
-            return simulation.reported(Slides)
+            return simulation.events.reported(Slides)
 
     assert same(of(1), of(50))
     assert len(of(50)) > 2
@@ -199,13 +199,13 @@ def test_many_steps_at_once_report_what_single_ones_do() -> None:
 def test_recordings_checkpoints_and_summaries_have_them(tmp_path: Path) -> None:
     scene = row(2)
     with Simulation(scene, Params(**INLINE, workers=2)) as simulation:
-        simulation.add_forces([0], [(900.0, 0, 0)])
+        simulation.bodies.add_forces([0], [(900.0, 0, 0)])
         summary = run(simulation, 20, record=tmp_path / "r", record_every=5)
         CheckpointWriter(tmp_path / "c", simulation).save(simulation)
-        found = simulation.reported(Slides)
-        simulation.add_forces([1], [(900.0, 0, 0)])
+        found = simulation.events.reported(Slides)
+        simulation.bodies.add_forces([1], [(900.0, 0, 0)])
         simulation.step(10)
-        later = simulation.reported(Slides)
+        later = simulation.events.reported(Slides)
     assert found.bodies.tolist() == [[0, -1]]
     assert later.bodies.tolist() == [[0, -1], [1, -1]]
     assert summary.reported["slides"] == 1
@@ -213,10 +213,10 @@ def test_recordings_checkpoints_and_summaries_have_them(tmp_path: Path) -> None:
     assert same(recording.reported(Slides), found)
     assert same(recording.reported(Slides, 0), found)
     with Checkpoint(tmp_path / "c").resume() as resumed:
-        assert same(resumed.reported(Slides), found)
-        resumed.add_forces([1], [(900.0, 0, 0)])
+        assert same(resumed.events.reported(Slides), found)
+        resumed.bodies.add_forces([1], [(900.0, 0, 0)])
         resumed.step(10)
-        assert same(resumed.reported(Slides), later)
+        assert same(resumed.events.reported(Slides), later)
 
 
 def test_the_command_line_counts_them(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class Shuffler:
         self.joined = self.left = 0
 
     def shuffle(self, simulation: Simulation) -> None:
-        membership, graph = simulation.membership, simulation.graph
+        membership, graph = simulation.workers.membership, simulation.workers.graph
         for body in self.rng.integers(0, membership.body_count, CHANGES).tolist():
             worker = int(self.rng.integers(WORKERS))
             self.joined += not membership.has(body, worker)
@@ -63,7 +63,9 @@ def test_a_wall_stands_while_its_bricks_change_workers() -> None:
         for _ in range(STEPS):
             simulation.step()
             changes += simulation.profile.activation_count
-            seen |= {(body, worker) for worker in range(WORKERS) for body in simulation.membership.active(worker)}
+            seen |= {
+                (body, worker) for worker in range(WORKERS) for body in simulation.workers.membership.active(worker)
+            }
             shuffler.shuffle(simulation)
         states = simulation.states
     assert shuffler.joined > 2 * STEPS

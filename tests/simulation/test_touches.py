@@ -45,7 +45,7 @@ def of_workers(one: dict[str, Any]) -> str:
 def touches_of(scene: Scene, steps: int, **params: Any) -> Touches:
     with Simulation(scene, Params.from_options(**{**INLINE, **params})) as simulation:
         simulation.step(steps)
-        return simulation.touches
+        return simulation.events.touches
 
 
 def same(a: Touches, b: Touches) -> bool:
@@ -120,11 +120,11 @@ def test_what_rests_goes_on_touching(params: dict[str, Any]) -> None:
     scene.add_bodies(Box((0.3, 0.3, 0.3)), places, touch_events=True)
     with Simulation(scene, Params.from_options(**INLINE, **params)) as simulation:
         simulation.step(40)
-        settled = len(simulation.touches)
+        settled = len(simulation.events.touches)
         simulation.step(400)
-        assert len(simulation.touches) == settled
-        assert simulation.touching.tolist() == [[0, 1], [0, -1], [1, 2], [3, 4], [3, -1], [4, 5]]
-        assert sorted(simulation.contacts().bodies.tolist()) == sorted(simulation.touching.tolist())
+        assert len(simulation.events.touches) == settled
+        assert simulation.contacts.touching.tolist() == [[0, 1], [0, -1], [1, 2], [3, 4], [3, -1], [4, 5]]
+        assert sorted(simulation.contacts.pairs().bodies.tolist()) == sorted(simulation.contacts.touching.tolist())
 
 
 def test_what_only_comes_near_does_not_touch() -> None:
@@ -136,9 +136,9 @@ def test_what_only_comes_near_does_not_touch() -> None:
         seen = False
         for _ in range(120):
             simulation.step()
-            seen |= len(simulation.contacts()) > 0
+            seen |= len(simulation.contacts.pairs()) > 0
         assert seen
-        assert len(simulation.touches) == len(simulation.touching) == 0
+        assert len(simulation.events.touches) == len(simulation.contacts.touching) == 0
 
 
 @pytest.mark.parametrize("speed", [1.0, 4.0])
@@ -204,8 +204,8 @@ def test_begin_and_end_take_turns(params: dict[str, Any]) -> None:
         for shift in range(6):
             simulation.step(25)
             if workers > 1:
-                simulation.repartition((np.arange(24) + shift) % workers)
-        found, touching = simulation.touches, simulation.touching
+                simulation.workers.repartition((np.arange(24) + shift) % workers)
+        found, touching = simulation.events.touches, simulation.contacts.touching
     assert len(found) > 20
     is_open: dict[tuple[int, int], bool] = {}
     for _, a, b, kind in rows(found):
@@ -228,10 +228,10 @@ def test_bodies_that_migrate_go_on_touching_and_cease_to_once(at: int, coupling:
     params = Params.from_options(**INLINE, workers=2, coupling=coupling, partition=[0, 1], repartition=0)
     with Simulation(scene, params) as simulation:
         simulation.step(12 + at)
-        simulation.repartition([1, 0])
+        simulation.workers.repartition([1, 0])
         simulation.step(28 - at)
-        assert simulation.membership.active(0).tolist() == [1]
-        assert rows(simulation.touches) == rows(wanted)
+        assert simulation.workers.membership.active(0).tolist() == [1]
+        assert rows(simulation.events.touches) == rows(wanted)
 
 
 @pytest.mark.slow
@@ -243,14 +243,14 @@ def test_the_same_wherever_workers_live_and_however_many_steps_they_take(params:
     with Simulation(heap(5), Params.from_options(**INLINE, **params)) as simulation:
         for _ in range(150):
             simulation.step()
-        assert same(simulation.touches, wanted)
+        assert same(simulation.events.touches, wanted)
         with_touches = simulation.state_hash
         simulation.restart()
-        assert len(simulation.touches) == len(simulation.touching) == 0
+        assert len(simulation.events.touches) == len(simulation.contacts.touching) == 0
     with Simulation(heap(5, touch_events=False), Params.from_options(**INLINE, **params)) as simulation:
         simulation.step(150)
         assert simulation.state_hash == with_touches
-        assert len(simulation.touches) == 0
+        assert len(simulation.events.touches) == 0
 
 
 @pytest.mark.slow
@@ -267,7 +267,7 @@ def test_touches_of_steps_that_are_taken_again_are_reported_once(
         tell("kill", 0, when="end")
         simulation.step(119)
         assert [event.kind for event in simulation.incidents] == ["gone"]
-        assert rows(simulation.touches) == rows(wanted)
+        assert rows(simulation.events.touches) == rows(wanted)
 
 
 # ---- the log ---------------------------------------------------------------------------------------------------------
@@ -328,17 +328,17 @@ def test_a_body_that_is_removed_ceases_to_touch(params: dict[str, Any]) -> None:
     )
     with Simulation(scene, Params.from_options(**INLINE, **params)) as simulation:
         simulation.step(20)
-        assert simulation.touching.tolist() == [[0, 1], [0, -1]]
-        new = simulation.add_body(Sphere(0.1), (1, 0, 0.1), touch_events=True)
-        simulation.remove_bodies([1])
+        assert simulation.contacts.touching.tolist() == [[0, 1], [0, -1]]
+        new = simulation.bodies.add_one(Sphere(0.1), (1, 0, 0.1), touch_events=True)
+        simulation.bodies.remove([1])
         simulation.step(10)
-        assert simulation.touching.tolist() == [[0, -1], [new, -1]]
-        ends = simulation.touches.of("end")
+        assert simulation.contacts.touching.tolist() == [[0, -1], [new, -1]]
+        ends = simulation.events.touches.of("end")
         assert (ends.step.tolist(), ends.bodies.tolist()) == ([20], [[0, 1]])
-        simulation.remove_bodies([0, new])
-        assert len(simulation.touching) == 0
+        simulation.bodies.remove([0, new])
+        assert len(simulation.contacts.touching) == 0
         simulation.step(10)
-        assert len(simulation.touches.of("end")) == 3
+        assert len(simulation.events.touches.of("end")) == 3
 
 
 @pytest.mark.parametrize("workers", [2, 1])
@@ -346,23 +346,23 @@ def test_a_checkpoint_has_the_touches_so_far(workers: int, tmp_path: Path) -> No
     with Simulation(heap(9), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(80)
         checkpoint = Checkpoint(CheckpointWriter(tmp_path, simulation).save(simulation))
-        before, touching = simulation.touches, simulation.touching
+        before, touching = simulation.events.touches, simulation.contacts.touching
         simulation.step(60)
-        wanted = simulation.touches
+        wanted = simulation.events.touches
     assert 0 < len(before) < len(wanted)
     with checkpoint.resume(workers=workers) as simulation:
-        assert same(simulation.touches, before)
-        assert np.array_equal(simulation.touching, touching)
+        assert same(simulation.events.touches, before)
+        assert np.array_equal(simulation.contacts.touching, touching)
         simulation.step(60)
-        assert same(simulation.touches, wanted) or workers == 1
-        assert rows(simulation.touches)[: len(before) + 3] == rows(wanted)[: len(before) + 3]
+        assert same(simulation.events.touches, wanted) or workers == 1
+        assert rows(simulation.events.touches)[: len(before) + 3] == rows(wanted)[: len(before) + 3]
 
 
 def test_a_recording_has_the_touches_up_to_each_frame(tmp_path: Path) -> None:
     with Simulation(heap(11), Params.from_options(**INLINE, workers=2)) as simulation:
         simulation.step(10)
         run(simulation, 120, record=tmp_path / "heap", record_every=40)
-        wanted = simulation.touches
+        wanted = simulation.events.touches
     assert len(wanted) > 10
     recording = Recording(tmp_path / "heap")
     for frame in range(3):
@@ -423,7 +423,7 @@ def test_engines_without_touches_refuse_them(params: dict[str, Any], options: di
     plain.add_body(Sphere(1.0))
     if "mujoco" not in params.get("engine", ""):
         with Simulation(plain, Params.from_options(**INLINE, **params)) as simulation, pytest.raises(LapjointError):
-            simulation.add_body(Sphere(0.1), (5, 0, 0), **options)
+            simulation.bodies.add_one(Sphere(0.1), (5, 0, 0), **options)
 
 
 @pytest.mark.parametrize("runtime", ["inline", "process"])
@@ -433,7 +433,7 @@ def test_the_first_body_that_wants_touches_comes_while_it_runs(runtime: str) -> 
     scene.add_body(Sphere(0.5), (5.0, 0.0, 0.5))
     with Simulation(scene, Params(workers=1, runtime=runtime)) as simulation:
         simulation.step(3)
-        added = simulation.add_body(Sphere(0.5), (0.0, 0.0, 0.52), touch_events=True, hit_impulse=0.1)
+        added = simulation.bodies.add_one(Sphere(0.5), (0.0, 0.0, 0.52), touch_events=True, hit_impulse=0.1)
         simulation.step(60)
-        assert simulation.touches.bodies.tolist() == [[added, -1]]
-        assert len(simulation.hits) > 0
+        assert simulation.events.touches.bodies.tolist() == [[added, -1]]
+        assert len(simulation.events.hits) > 0

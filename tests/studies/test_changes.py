@@ -26,10 +26,10 @@ def record(path: Path, gone_at: int = 20, *, shift: float = 0.0, coupling: str =
     with Simulation(scene, params) as simulation, RecordingWriter(path, simulation, every=5) as writer:
         for step in range(30):
             if step == 10:
-                new = simulation.add_bodies(Sphere(0.3), [[shift, 0, 2], [2 + shift, 0, 2]])
-                simulation.add_joint(Ball(), new[0], new[1], (1, 0, 2))
+                new = simulation.bodies.add(Sphere(0.3), [[shift, 0, 2], [2 + shift, 0, 2]])
+                simulation.joints.add_one(Ball(), new[0], new[1], (1, 0, 2))
             if step == gone_at:
-                simulation.remove_bodies([bodies])
+                simulation.bodies.remove([bodies])
             simulation.step()
             writer.add(simulation)
     return Recording(path)

@@ -196,7 +196,7 @@ def record(path: Path, workers: int, steps: int = 12, skip: int = 0, every: int 
         with RecordingWriter(path, simulation, every=every, measures=["joint_gap_max", "own"]) as writer:
             for _ in range(steps):
                 simulation.step()
-                writer.add(simulation, {"joint_gap_max": simulation.joint_gaps().max(), "own": 1.0})
+                writer.add(simulation, {"joint_gap_max": simulation.joints.gaps().max(), "own": 1.0})
     return Recording(path)
 
 

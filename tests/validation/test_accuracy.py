@@ -34,9 +34,9 @@ def bridge_gaps(growth_depth: int, weights: str = "computed", search_depth: int 
     with Simulation(scene, params) as simulation:
         for _ in range(STEPS):
             simulation.step()
-            gaps = simulation.joint_gaps()
+            gaps = simulation.joints.gaps()
             sums += gaps[near].sum(), gaps.sum()
-        assert min(simulation.membership.load) > 100, "both workers still have their half"
+        assert min(simulation.workers.membership.load) > 100, "both workers still have their half"
     return float(sums[0] / STEPS), float(sums[1] / STEPS)
 
 
@@ -73,7 +73,7 @@ def test_balls_stay_in_the_bowl() -> None:
                 assert place[:, 2].min() > 0.9 * bowl.RADIUS, "none sinks into the floor"
                 out = np.abs(place[:, :2]).max(axis=1) - half_floor - place[:, 2] / np.tan(bowl.SLOPE)
                 assert out.max() < 0, "none is in a wall or beyond it"
-            depth = simulation.contacts().depth
+            depth = simulation.contacts.pairs().depth
             assert np.quantile(depth, 0.95) < 0.1 * bowl.RADIUS
             # One pair that met while blended may have been pressed deeper, and comes apart slowly.
             assert depth.max() < 0.5 * bowl.RADIUS

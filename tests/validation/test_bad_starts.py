@@ -76,7 +76,7 @@ def course(scene: Scene, seconds: float, axis: Any, joints: str, precision: str)
                 ends = rot.rotate(a, axis), rot.rotate(b, axis)
                 turned = float(np.arctan2(np.linalg.norm(np.cross(*ends)), ends[0] @ ends[1]))
             speed, spin = (float(np.linalg.norm(states[:, k : k + 3], axis=1).max()) for k in (7, 10))
-            found.append((turned, float(simulation.joint_gaps().max()), speed, spin))
+            found.append((turned, float(simulation.joints.gaps().max()), speed, spin))
     return Course(*np.array(found).T)
 
 
@@ -161,7 +161,7 @@ def test_a_row_of_welded_bodies_straightens(seed: int, joints: str, timestep: fl
         for _ in range(600):
             simulation.step()
             assert np.abs(simulation.states[:, 7:]).max() < (5.0 if joints == "direct" else 150.0)
-        assert simulation.joint_gaps().max() < 1e-3
+        assert simulation.joints.gaps().max() < 1e-3
         assert np.abs(simulation.states[:, 3]).min() > 1 - 1e-4
 
 

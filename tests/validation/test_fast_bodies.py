@@ -112,7 +112,7 @@ def test_a_wall_that_is_a_body_takes_the_momentum(
     body = shot(scene, shape, speed, start=5.0, hit_impulse=1.0)
     scene.add_body(Sphere(0.1), (0, -20, 0), labels=1)
     with end_of(scene, 8.0 / speed + 2 * timestep, **params) as simulation:
-        states, hits = simulation.states, simulation.hits
+        states, hits = simulation.states, simulation.events.hits
         assert not simulation.incidents  # nobody waited for somebody, nor is a blow energy from nowhere
     assert states[body, 0] < states[target, 0] - wall / 2
     together = 10.0 * speed / 1010.0
@@ -188,7 +188,7 @@ def test_a_wall_of_bricks_is_hit(params: dict[str, Any], jointed: bool) -> None:
     )
     scene.add_body(Sphere(0.1), (0, -20, 0), labels=1)
     with end_of(scene, 4 / 60, **params) as simulation:
-        states, hits = simulation.states, simulation.hits
+        states, hits = simulation.states, simulation.events.hits
     assert hits.impulse.max() > 1000.0
     assert states[ball, 7] < 150.0
     if params not in (BLEND, SERVER):
@@ -225,7 +225,7 @@ def test_a_fast_kinematic_body_takes_along_what_it_meets() -> None:
     ball = scene.add_body(Sphere(0.1), mass=1.0, material=SMOOTH)
     with end_of(scene, 0.1) as simulation:
         assert simulation.states[ball, 7] == pytest.approx(100.0, rel=0.01)
-        assert simulation.states[ball, 0] > simulation.static_poses[0, 0]
+        assert simulation.states[ball, 0] > simulation.kinematic.static_poses[0, 0]
 
 
 @pytest.mark.slow

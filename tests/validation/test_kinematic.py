@@ -211,9 +211,9 @@ def test_a_stack_on_a_lift_and_a_row_on_a_belt_on_many_workers(workers: int, cou
     params = Params(workers=workers, coupling=coupling, runtime="inline")
     with Simulation(scene, params) as simulation:
         simulation.step(400)
-        states, platform = simulation.states, simulation.kinematic_states[0]
+        states, platform = simulation.states, simulation.kinematic.states[0]
         assert platform[2] == pytest.approx(-0.1 + 0.1 * (1 - np.cos(np.pi * 0.8)))
-        assert simulation.static_poses[lift] == pytest.approx(platform[:7])
+        assert simulation.kinematic.static_poses[lift] == pytest.approx(platform[:7])
         heights = platform[2] + 0.1 + HALF + 0.5 * np.arange(4)
         assert states[:4, 2] == pytest.approx(heights, abs=2e-3)
         assert states[:4, 9] == pytest.approx(np.full(4, platform[9]), abs=0.02 if coupling == "tight" else 0.05)

@@ -147,12 +147,12 @@ class Arm:
             for _ in range(steps // at_once):
                 simulation.step(at_once)
                 if len(motors):
-                    before, angle = angle, simulation.joint_positions(motors, 3)
+                    before, angle = angle, simulation.joints.positions(motors, 3)
                     way = np.abs(np.angle(np.exp(1j * (angle - before))))
                     work += float(force[motors] @ np.maximum(way, np.abs(speed) * at_once * self.timestep))
-                    speed = simulation.joint_velocities(motors, 3)
+                    speed = simulation.joints.velocities(motors, 3)
                 most = max(most, energy(scene, simulation.states) - start - work)
-                gap = max(gap, float(simulation.joint_gaps().max()))
+                gap = max(gap, float(simulation.joints.gaps().max()))
                 if not (np.isfinite(simulation.states).all() and most < 10 * scale):
                     return np.inf, np.inf
         return most / scale, gap

@@ -29,7 +29,7 @@ def test_limits_that_are_violated_at_the_start_do_not_overshoot(which: str, coun
     with Simulation(scene, params_of(1, count, "direct", "float32")) as simulation:
         for _ in range(round(0.5 / timestep)):
             simulation.step()
-            angle = simulation.joint_positions(joints, 3)
+            angle = simulation.joints.positions(joints, 3)
             outside = np.maximum(scene.joints.lower[:, 3] - angle, angle - scene.joints.upper[:, 3])
             farthest = max(farthest, float(outside.max()))
             assert energy(scene, simulation.states) < start + 1.001 * lift
@@ -89,7 +89,7 @@ def test_a_ragdoll_that_hangs_by_a_hand_calms_down(joints: str) -> None:
                 simulation.step()
                 energies.append(energy(scene, simulation.states))
                 spins.append(np.abs(simulation.states[:, 10:]).max())
-                gaps.append(float(simulation.joint_gaps().max()))
+                gaps.append(float(simulation.joints.gaps().max()))
         assert max(energies) < energies[0] + 0.01
         assert max(spins) < 40
         assert max(gaps) < (3e-3 if joints == "direct" else most_gap)
@@ -133,7 +133,7 @@ def driven(scene: Scene, joints: str, precision: str, seconds: float = 3.0) -> t
     gained, spin, gap, x = -np.inf, 0.0, 0.0, 0.0
     with Simulation(scene, params_of(1, scene.body_count, joints, precision)) as simulation:
         for half in range(round(seconds / 0.5)):
-            simulation.set_drive_targets([0], velocities=[1.0 - 2.0 * (half % 2)])
+            simulation.joints.set_targets([0], velocities=[1.0 - 2.0 * (half % 2)])
             for _ in range(steps):
                 simulation.step()
                 states, before = simulation.states, x
@@ -142,7 +142,7 @@ def driven(scene: Scene, joints: str, precision: str, seconds: float = 3.0) -> t
                 gained = max(gained, energy(scene, states) - start - work)
                 spin, gap = (
                     max(spin, float(np.abs(states[:, 10:]).max())),
-                    max(gap, float(simulation.joint_gaps().max())),
+                    max(gap, float(simulation.joints.gaps().max())),
                 )
     return gained, spin, gap
 

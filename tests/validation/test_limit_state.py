@@ -53,7 +53,7 @@ def test_a_joint_between_limits_breaks_under_its_load_and_not_under_less(
         scene = lying(timestep, 4, bears, 2)
         with Simulation(scene, params_of(workers, 4, "auto", precision, substeps=8)) as simulation:
             simulation.step(round(0.5 / timestep))
-            assert simulation.broken_joint_ids.tolist() == ([2] if breaks else [])
+            assert simulation.joints.broken_ids.tolist() == ([2] if breaks else [])
             states = simulation.states
         np.testing.assert_allclose(states[:2, :3], scene.states[:2, :3], atol=5e-3)
         assert (states[2, 2] < -0.5) == breaks
@@ -75,7 +75,7 @@ def test_an_arm_at_its_limits_falls_asleep(masses: Any, joints: str, precision: 
     with Simulation(scene, params_of(1, 3, joints, precision, sleep=True)) as simulation:
         simulation.step(960)
         assert simulation.profile.sleeping_count == 3
-        angles = simulation.joint_positions([0, 1, 2], 3)
+        angles = simulation.joints.positions([0, 1, 2], 3)
     np.testing.assert_allclose(angles, 0.3, atol=1e-4 if joints == "direct" else 5e-3)
 
 

@@ -42,7 +42,7 @@ def carousel() -> Scene:
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     path = tmp_path_factory.mktemp("recording") / "run"
     with Simulation(carousel(), Params(runtime="inline")) as simulation:
-        simulation.set_motion([2], ConstantVelocity((2.0, 0, 0)))
+        simulation.kinematic.set_motion([2], ConstantVelocity((2.0, 0, 0)))
         run(simulation, STEPS, record=path, record_every=EVERY)
     return Recording(path)
 

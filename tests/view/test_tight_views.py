@@ -75,8 +75,8 @@ def test_a_recording_has_exchanges_and_the_interface(tight: Recording, exchanges
     assert (tight.profile["cut_share"] > 0).all()
     with Simulation(scenes.build("chain"), tight.params) as simulation:
         simulation.step(STEPS)
-        assert tight.interface(-1).tolist() == simulation.interface.tolist()
-        assert len(simulation.interface) == 2
+        assert tight.interface(-1).tolist() == simulation.workers.interface.tolist()
+        assert len(simulation.workers.interface) == 2
     assert tight.membership(-1).sum() == tight.body_count, "every body has one worker"
 
 

@@ -204,7 +204,7 @@ def test_a_live_view_moves_and_a_body_can_be_clicked_dragged_frozen_and_let_go(b
         assert np.abs(simulation.states[others, 2] - shelf.states[others, 2]).max() < 0.05, "the others stay"
 
         tab.get_by_role("button", name="Freeze or release the clicked body").click()
-        wait_until(lambda: simulation.frozen_ids.tolist() == [1], "it is frozen")
+        wait_until(lambda: simulation.bodies.frozen_ids.tolist() == [1], "it is frozen")
         tab.mouse.up()
         tab.get_by_role("button", name="Remove the clicked body").click()
         wait_until(lambda: not simulation.alive[1], "it is gone")
@@ -253,8 +253,8 @@ def test_bodies_of_known_and_new_shapes_appear_and_can_be_clicked(browser: Brows
         assert yellow(tab) == 0
 
         def more(simulation: Simulation) -> None:
-            simulation.add_bodies(Sphere(0.2), [[x, 0.4, 1.0] for x in np.arange(8) * 0.4], labels=2)
-            simulation.add_body(Cylinder(0.2, 0.6), (1.5, -0.8, 0.3), label=4)
+            simulation.bodies.add(Sphere(0.2), [[x, 0.4, 1.0] for x in np.arange(8) * 0.4], labels=2)
+            simulation.bodies.add_one(Cylinder(0.2, 0.6), (1.5, -0.8, 0.3), label=4)
 
         steering.ask(more)
         wait_until(lambda: len(page.snapshot.alive) == 21, "the page knows them")
@@ -269,7 +269,7 @@ def test_bodies_of_known_and_new_shapes_appear_and_can_be_clicked(browser: Brows
         tab.mouse.move(x, y - 20)
         wait_until(lambda: [pull.body for pull in steering.pulls.all()] == [15], "a new body is held")
         tab.mouse.up()
-        steering.ask(lambda simulation: simulation.remove_bodies(range(12, 21)))
+        steering.ask(lambda simulation: simulation.bodies.remove(range(12, 21)))
         tab.get_by_text("12 bodies", exact=False).first.wait_for()
         wait_until(lambda: yellow(tab) == 0, "they are gone", pause_s=DRAWN_S)
 
@@ -331,7 +331,7 @@ def test_a_rectangle_makes_a_partition_file_that_runs(browser: Browser, shelf: S
         wait_until(file.exists, "the file")
         tab.get_by_text("Saved", exact=True).wait_for()
     with Simulation(shelf, Params(workers=2, partition=str(file), runtime="inline")) as simulation:
-        np.testing.assert_array_equal(simulation.weights().argmax(axis=1), page.draft.partition)
+        np.testing.assert_array_equal(simulation.workers.weights().argmax(axis=1), page.draft.partition)
         simulation.step(2)
 
 

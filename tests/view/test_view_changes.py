@@ -80,8 +80,8 @@ def test_pictures_of_frames_and_of_the_last_state(run: Recording, tmp_path: Path
         params = Params(workers=2, runtime="inline", coupling=coupling)
         with Simulation(falling(), params) as simulation:
             simulation.step()
-            simulation.remove_bodies([1])
-            simulation.add_body(Sphere(0.2), (0, 0, 3))
+            simulation.bodies.remove([1])
+            simulation.bodies.add_one(Sphere(0.2), (0, 0, 3))
             draw_last_state(simulation, tmp_path / f"{coupling}.png")
     assert len(list(tmp_path.iterdir())) == 7
 

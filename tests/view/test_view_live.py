@@ -112,7 +112,7 @@ def test_what_clients_ask_for_happens_between_steps_in_the_simulations_thread(vi
     assert done.wait(LIMIT_S)
     assert threads != [threading.current_thread().name]
     view.steering.freeze(10, True)
-    wait_until(lambda: view.simulation.frozen_ids.tolist() == [10], "frozen")
+    wait_until(lambda: view.simulation.bodies.frozen_ids.tolist() == [10], "frozen")
     held, start = view.simulation.states[10, :3], view.simulation.step_count
     wait_until(lambda: view.simulation.step_count > start + 50, "steps")
     np.testing.assert_allclose(view.simulation.states[10, :3], held, atol=1e-3)  # a step may be under way
@@ -120,14 +120,14 @@ def test_what_clients_ask_for_happens_between_steps_in_the_simulations_thread(vi
     pushed[0, 7:10] = [0.0, 0.0, 3.0]  # it may have come to rest
     view.steering.freeze(10, False)
     view.steering.ask(lambda simulation: simulation.set_states([10], pushed))
-    wait_until(lambda: len(view.simulation.frozen_ids) == 0, "released")
+    wait_until(lambda: len(view.simulation.bodies.frozen_ids) == 0, "released")
     wait_until(lambda: np.abs(view.simulation.states[10, :3] - held).max() > 0.003, "it moves again")
 
 
 @pytest.mark.slow
 def test_a_pull_across_workers_moves_a_body_until_it_is_removed(view: LiveView) -> None:
-    body = int(view.simulation.overlap[0])
-    assert len(view.simulation.membership.workers(body)) == 2
+    body = int(view.simulation.workers.overlap[0])
+    assert len(view.simulation.workers.membership.workers(body)) == 2
     start = view.simulation.states[body, :3]
     view.steering.keep_pulls, view.steering.strength = True, 20.0
     view.steering.grab(body, start)
@@ -147,7 +147,7 @@ def test_the_number_of_workers_changes_while_a_client_looks_on(view: LiveView) -
     assert most > 1
     with client(view.page):
         for count in (1, most):
-            view.steering.ask(lambda simulation, count=count: simulation.set_worker_count(count))
+            view.steering.ask(lambda simulation, count=count: simulation.workers.set_count(count))
             wait_until(lambda count=count: simulation.params.workers == count, f"{count} workers")
             shown = view.page.painted_count
             wait_until(lambda shown=shown: view.page.painted_count > shown + 1, "frames after the change")
@@ -173,14 +173,14 @@ def test_a_restart_is_bit_for_bit_a_new_simulation_and_keeps_the_settings() -> N
         steering.restart(restarted.set)
         assert restarted.wait(LIMIT_S)
         assert simulation.alive.tolist() == [True] * 40, "no ball, and all that was removed"
-        assert simulation.frozen_ids.tolist() == []
+        assert simulation.bodies.frozen_ids.tolist() == []
         assert steering.pulls.all() == []
         assert steering.paused
         for count in range(1, 31):
             steering.single_step()
             wait_until(lambda count=count: simulation.step_count == count, "a single step")
         assert simulation.state_hash == expected
-        steering.change("iterations", lambda simulation: simulation.set_iterations(7))
+        steering.change("iterations", lambda simulation: simulation.workers.set_iterations(7))
         again = threading.Event()
         steering.restart(again.set)
         assert again.wait(LIMIT_S)
@@ -284,7 +284,7 @@ def test_a_partition_by_hand_is_applied_to_the_run(coupling: str) -> None:
         start = view.simulation.step_count
         wait_until(lambda: view.simulation.step_count > start + 5, "steps")
         weights: list[NDArray[np.float64]] = []
-        view.steering.ask(lambda simulation: weights.append(simulation.weights()))
+        view.steering.ask(lambda simulation: weights.append(simulation.workers.weights()))
         wait_until(lambda: weights, "weights")
         inside = np.arange(scene.body_count) % 10 == 5  # far from the interfaces
         assert (weights[0][:40].argmax(axis=1) == wanted)[inside].all()
@@ -368,9 +368,9 @@ def test_bodies_come_and_go_while_clients_look_on() -> None:
     def feed(simulation: Simulation) -> None:
         if simulation.step_count % 4 == 0:
             shape = Sphere(0.1) if simulation.step_count % 8 else Cylinder(0.1, 0.2)
-            simulation.add_body(shape, (3.0, 0.0, 0.4 * simulation.step_count), label=7)
+            simulation.bodies.add_one(shape, (3.0, 0.0, 0.4 * simulation.step_count), label=7)
         if simulation.step_count % 10 == 0:
-            simulation.remove_bodies(np.flatnonzero(simulation.alive)[-2:-1])
+            simulation.bodies.remove(np.flatnonzero(simulation.alive)[-2:-1])
 
     with live_view(scenes.build("chain"), params) as view, client(view.page):
         page, steering, simulation = view.page, view.steering, view.simulation

@@ -173,7 +173,7 @@ def test_a_pulled_body_comes_to_the_target_and_rests_there() -> None:
     with Simulation(scene, Params(runtime="inline")) as simulation:
         farthest = 0.0
         for _ in range(800):
-            simulation.add_forces(*pulls.forces(scene, simulation.states, 0.005, 1.0))
+            simulation.bodies.add_forces(*pulls.forces(scene, simulation.states, 0.005, 1.0))
             simulation.step()
             state = simulation.states[0]
             held = state[:3] + rotation.rotate(state[3:7], corner)
@@ -250,7 +250,7 @@ def test_balls_that_were_removed_by_others_are_not_removed_again() -> None:
     scene = Scene("empty")
     with Simulation(scene, Params(runtime="inline")) as simulation:
         balls = Balls(scene, 1)
-        simulation.remove_bodies([balls.throw(simulation, (0, 0, 5), (1, 0, 0), 1.0)])
+        simulation.bodies.remove([balls.throw(simulation, (0, 0, 5), (1, 0, 0), 1.0)])
         balls.throw(simulation, (0, 0, 5), (1, 0, 0), 1.0)
         assert simulation.alive.tolist() == [False, True]
         simulation.restart()
@@ -387,7 +387,7 @@ def moment() -> Snapshot:
     ) as simulation:
         simulation.step(5)
         snapshot = of_simulation(simulation)
-        np.testing.assert_allclose(np.maximum(snapshot.weights, 0), simulation.weights(), atol=1e-12)
+        np.testing.assert_allclose(np.maximum(snapshot.weights, 0), simulation.workers.weights(), atol=1e-12)
     return snapshot
 
 
@@ -428,14 +428,14 @@ def test_whatever_is_shown_of_a_moment_leaves_out_what_was_removed(coupling: str
     params = Params(workers=2, runtime="inline", coupling=coupling)
     with Simulation(scene, params) as simulation:
         simulation.step(5)
-        simulation.remove_bodies([0, 7, *simulation.overlap[:1]])
-        ball = simulation.add_body(Sphere(0.3), (0.0, 0.0, 9.0), label=5, name="new")
+        simulation.bodies.remove([0, 7, *simulation.workers.overlap[:1]])
+        ball = simulation.bodies.add_one(Sphere(0.3), (0.0, 0.0, 9.0), label=5, name="new")
         before = of_simulation(simulation)
         alive = simulation.alive.copy()
-        other = simulation.add_body(Sphere(0.3), (0.0, 0.0, 12.0))
-        simulation.add_joint(Ball(), ball, other, (0.0, 0.0, 10.5))
+        other = simulation.bodies.add_one(Sphere(0.3), (0.0, 0.0, 12.0))
+        simulation.joints.add_one(Ball(), ball, other, (0.0, 0.0, 10.5))
         simulation.step(2)
-        simulation.remove_bodies([8])
+        simulation.bodies.remove([8])
         after = of_simulation(simulation)
     np.testing.assert_array_equal(before.alive, alive)
     for snapshot in (before, after):

@@ -115,7 +115,7 @@ def test_nobody_waits_for_one_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -
     simulation.step(2)
     stopped.answer_s = 0.2
     os.kill(stopped.process.pid, signal.SIGSTOP)
-    os.kill(simulation._runtime.process_ids[1], signal.SIGKILL)  # type: ignore[attr-defined]
+    os.kill(simulation._core.runtime.process_ids[1], signal.SIGKILL)  # type: ignore[attr-defined]
     assert finish(lambda: simulation.step(1)) is None
     assert "has ended, and the fork server has not reported how within 0.2 s" in simulation.incidents[0].text
     stopped = _servers[sys.executable]

@@ -38,8 +38,8 @@ def simulate(name: str, **more: Any) -> Simulation:
 
 
 def runtime_of(simulation: Simulation) -> MachinesRuntime:
-    assert isinstance(simulation._runtime, MachinesRuntime)
-    return simulation._runtime
+    assert isinstance(simulation._core.runtime, MachinesRuntime)
+    return simulation._core.runtime
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_the_same_bits_and_a_connection_for_each_two_machines(
                 links = count + (count * (count - 1) // 2 if coupling == "tight" else 0)
                 links += count - is_shared  # to the neighbours that keep copies
                 assert tcp_sockets() == sorted(before + 2 * links * [psutil.CONN_ESTABLISHED])
-            simulation.set_worker_count(1)
+            simulation.workers.set_count(1)
             simulation.step(2)
-            simulation.set_worker_count(4)
+            simulation.workers.set_count(4)
             simulation.step(10)
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]
@@ -87,17 +87,17 @@ def test_what_is_asked_is_answered_as_on_one_machine(monkeypatch: pytest.MonkeyP
             with Simulation(scene, Params.from_options(workers=3, **kind, **params)) as simulation:
                 for turn in range(3):
                     if turn == 1:
-                        simulation.add_bodies(Sphere(0.2), [(0, 0, 3), (1, 0, 3.5)])
-                        simulation.remove_bodies([5, 40])
+                        simulation.bodies.add(Sphere(0.2), [(0, 0, 3), (1, 0, 3.5)])
+                        simulation.bodies.remove([5, 40])
                         states = simulation.states_of([8])
                         states[:, 2] += 0.25
                         simulation.set_states([8], states)
-                    hits = simulation.cast_rays(origins, directions, all_hits=True)
-                    near, inside = simulation.closest_points(origins), simulation.inside()
+                    hits = simulation.queries.cast_rays(origins, directions, all_hits=True)
+                    near, inside = simulation.queries.closest_points(origins), simulation.queries.inside()
                     rows = [hits.ray, hits.body, hits.distance, near.body, near.distance, inside.sensor, inside.body]
                     answers += [np.asarray(row).tolist() for row in rows]
                     simulation.step(6)
-                events = simulation.sensor_events
+                events = simulation.events.sensor_events
                 assert len(events.step) > 0
                 found.append([*answers, events.step.tolist(), events.pair.tolist(), simulation.state_hash])
         assert found[0] == found[1]
@@ -110,7 +110,7 @@ def tcp_sockets() -> list[str]:
 
 def lose(simulation: Simulation, worker: int, number: signal.Signals) -> None:
     """In the next step, stop a worker before it has its command; while the others wait for it, send the signal."""
-    runtime, step = simulation._runtime, simulation._runtime.step
+    runtime, step = simulation._core.runtime, simulation._core.runtime.step
     process = psutil.Process(runtime.process_ids[worker])  # type: ignore[attr-defined]
 
     def lost(commands: Sequence[Command | None], meanwhile: Callable[[], None] | None = None) -> Any:
@@ -144,12 +144,12 @@ def test_a_worker_lost_within_a_step(
         with simulate("bridge", runtime=kind, coupling="tight", hang_limit=hang_limit) as simulation:
             simulation.step(2)
             for worker in range(3):
-                simulation._runtime._limits.forget(worker)  # type: ignore[attr-defined]  # how slow the first step was
+                simulation._core.runtime._limits.forget(worker)  # type: ignore[attr-defined]  # how slow the first step was
             simulation.step(1)
-            old = list(simulation._runtime.process_ids)  # type: ignore[attr-defined]
+            old = list(simulation._core.runtime.process_ids)  # type: ignore[attr-defined]
             lose(simulation, 1, number)
             simulation.step(3)
-            new = simulation._runtime.process_ids  # type: ignore[attr-defined]
+            new = simulation._core.runtime.process_ids  # type: ignore[attr-defined]
             assert [(event.kind, event.worker) for event in simulation.incidents] == [
                 ("gone" if number == signal.SIGKILL else "hung", 1)
             ]
@@ -213,7 +213,7 @@ def test_machines_lost_one_after_the_other_take_nothing_with_them(
                     cut_off(runtime_of(simulation), node)
                 else:
                     for worker in lost[turn]:
-                        os.kill(simulation._runtime.process_ids[worker], signal.SIGKILL)  # type: ignore[attr-defined]
+                        os.kill(simulation._core.runtime.process_ids[worker], signal.SIGKILL)  # type: ignore[attr-defined]
             simulation.step(4)
             assert [event.worker for event in simulation.incidents] == [worker for turn in lost for worker in turn]
             hashes.append(simulation.state_hash)
@@ -291,5 +291,5 @@ def test_an_interrupt_ends_all_workers() -> None:
             signal.raise_signal(signal.SIGINT)
 
         with pytest.raises(KeyboardInterrupt):
-            simulation._runtime.step([None] * 3, interrupt)
+            simulation._core.runtime.step([None] * 3, interrupt)
         assert not any(worker.is_running() for worker in workers)

@@ -64,12 +64,12 @@ def test_nothing_of_the_next_step_depends_on_a_question(coupling: str) -> None:
             for _ in range(5):
                 simulation.step()
                 if asked:
-                    questions_ = [Question("states", {}, simulation.overlap) for _ in range(2)]
-                    answers = ask(simulation._runtime.step, questions_, scene.body_count)
+                    questions_ = [Question("states", {}, simulation.workers.overlap) for _ in range(2)]
+                    answers = ask(simulation._core.runtime.step, questions_, scene.body_count)
                     states = simulation.states
                     for worker, answer in enumerate(answers):
                         assert answer is not None
-                        active = simulation.membership.active(worker)
+                        active = simulation.workers.membership.active(worker)
                         np.testing.assert_allclose(answer["states"], states[active], rtol=1e-6)  # float32
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]

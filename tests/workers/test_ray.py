@@ -89,7 +89,7 @@ def test_the_same_bits_as_in_one_process(cluster: None) -> None:
                 simulation.step(20)
                 found.append(simulation.state_hash)
                 if kind == "ray":
-                    assert [worker.is_shared for worker in simulation._runtime._workers] == [True] * 3  # type: ignore[attr-defined]
+                    assert [worker.is_shared for worker in simulation._core.runtime._workers] == [True] * 3  # type: ignore[attr-defined]
         assert len(set(found)) == 1, (coupling, found)
 
 

@@ -73,9 +73,9 @@ FEED = """
 def feed(simulation):
     step = simulation.step_count
     places = [[0.4 * i - 2.0, 0.3 * (step % 5), 3.0 + 0.3 * step] for i in range(12)]
-    simulation.add_bodies(Sphere(0.1), places)
+    simulation.bodies.add(Sphere(0.1), places)
     if step % 3 == 2:
-        simulation.remove_bodies(np.flatnonzero(simulation.alive)[::9])
+        simulation.bodies.remove(np.flatnonzero(simulation.alive)[::9])
 """
 """Bodies come and go."""
 
@@ -100,8 +100,8 @@ for case in json.loads(sys.argv[1]):
                 break
         print(json.dumps({{
             "hash": simulation.state_hash,
-            "nodes": [worker.node.address for worker in simulation._runtime._workers],
-            "shared": [worker.is_shared for worker in simulation._runtime._workers],
+            "nodes": [worker.node.address for worker in simulation._core.runtime._workers],
+            "shared": [worker.is_shared for worker in simulation._core.runtime._workers],
             "counts": counts,
         }}))
 ray_cluster.own_version = lambda: "9.9.9"  # as if this were a newer one
@@ -141,7 +141,7 @@ def test_the_same_bits_as_on_one_machine(nodes: TwoNodes) -> None:
                 simulation.on_step(feed["feed"])
             simulation.step(one["steps"])
             if one is cases[0]:
-                assert len(simulation.overlap) > 0, "workers that never meet prove nothing"
+                assert len(simulation.workers.overlap) > 0, "workers that never meet prove nothing"
             wanted.append(simulation.state_hash)
     assert [one["hash"] for one in found] == wanted
     for one in found:
@@ -174,7 +174,7 @@ with Simulation(scenes.build("bowl", 120), params) as simulation:
     sys.stdin.readline()
     simulation.step(20)
     print(json.dumps({{
-        "nodes": [worker.node.address for worker in simulation._runtime._workers],
+        "nodes": [worker.node.address for worker in simulation._core.runtime._workers],
         "events": [event.text for event in simulation.incidents],
         "steps": simulation.step_count,
     }}))
@@ -189,10 +189,10 @@ with Simulation(scenes.build("bridge", 106), params) as simulation:
     simulation.step(25)
     found = {{
         "hash": simulation.state_hash,
-        "first nodes": [worker.node.address for worker in simulation._runtime._workers],
-        "shared": [worker.is_shared for worker in simulation._runtime._workers],
+        "first nodes": [worker.node.address for worker in simulation._core.runtime._workers],
+        "shared": [worker.is_shared for worker in simulation._core.runtime._workers],
     }}
-    runtime, step = simulation._runtime, simulation._runtime.step
+    runtime, step = simulation._core.runtime, simulation._core.runtime.step
     def lost(commands, meanwhile=None):
         runtime.step = step
         def wait():
@@ -204,10 +204,10 @@ with Simulation(scenes.build("bridge", 106), params) as simulation:
         simulation.step()
     print(json.dumps({{
         **found,
-        "nodes": [worker.node.address for worker in simulation._runtime._workers],
+        "nodes": [worker.node.address for worker in simulation._core.runtime._workers],
         "events": [event.text for event in simulation.incidents],
         "steps": simulation.step_count,
-        "gap": simulation.joint_gaps().max(),
+        "gap": simulation.joints.gaps().max(),
     }}))
 """
 

@@ -121,8 +121,8 @@ def hashes(runtime: str, name: str, size: int, workers: int, steps: int, more: d
         found = []
         for _ in range(steps):
             simulation.step()
-            found.append(str(hash(simulation.graph.contacts.tobytes())))
-            found.append(str(hash(simulation.membership.bits.tobytes())))
+            found.append(str(hash(simulation.workers.graph.contacts.tobytes())))
+            found.append(str(hash(simulation.workers.membership.bits.tobytes())))
         return [*found, simulation.state_hash]
 
 
@@ -156,7 +156,7 @@ def test_only_the_border_travels() -> None:
         assert Loopback.last.fetch_count == 0
         states = simulation.states
         assert Loopback.last.fetch_count == 1
-        simulation.add_forces(0, [0.0, 0.0, 1e6])  # else all stay where they are, to the last bit
+        simulation.bodies.add_forces(0, [0.0, 0.0, 1e6])  # else all stay where they are, to the last bit
         simulation.step()
         assert simulation.profile.byte_count == Loopback.last.wire_bytes > few + 0.7 * full
         assert Loopback.last.row_bytes > 0.9 * full, "who looks at states will look again: they come with the step"
@@ -178,7 +178,7 @@ def test_a_body_that_is_set_elsewhere_is_found_there() -> None:
             state[:3] = [36.5, 0, 1.3]
             simulation.set_states([0], [state])
             simulation.step(30)
-            return [simulation.state_hash, str(simulation.overlap.tolist())]
+            return [simulation.state_hash, str(simulation.workers.overlap.tolist())]
 
     assert contacts("loopback") == contacts("inline")
 
@@ -282,7 +282,7 @@ def test_a_resumed_run_knows_whom_to_watch(workers: int, tmp_path: Path) -> None
             found = []
             for _ in range(60):
                 simulation.step()
-                found.append(str(hash(simulation.graph.contacts.tobytes())))
+                found.append(str(hash(simulation.workers.graph.contacts.tobytes())))
             return [*found, simulation.state_hash]
 
     assert resumed("loopback") == resumed("inline")

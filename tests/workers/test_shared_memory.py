@@ -52,7 +52,7 @@ def test_a_run_has_the_same_bits_on_any_kind(kind: str) -> None:
     def final_hash(runtime: str) -> str:
         with Simulation(scene, Params(workers=2, runtime=runtime)) as simulation:
             simulation.step(5)
-            simulation.set_worker_count(3)  # which makes blocks larger
+            simulation.workers.set_count(3)  # which makes blocks larger
             simulation.step(5)
             return state_hash(simulation.states)
 

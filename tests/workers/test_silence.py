@@ -139,7 +139,7 @@ class JumpingClock:
 
 def pause(simulation: Simulation, clock: JumpingClock) -> None:
     """In the next step, stop a worker before it has its command; when the clock has jumped it goes on."""
-    runtime, step = simulation._runtime, simulation._runtime.step
+    runtime, step = simulation._core.runtime, simulation._core.runtime.step
     process = psutil.Process(runtime.process_ids[1])  # type: ignore[attr-defined]
 
     def go_on() -> None:
@@ -189,7 +189,7 @@ PAUSED = """
             with Simulation(scenes.build("bowl", 20), params) as simulation:
                 simulation.step(60)  # how slow the first step was is forgotten
                 if is_paused:
-                    print(simulation._runtime.process_ids[1], flush=True)
+                    print(simulation._core.runtime.process_ids[1], flush=True)
                     sys.stdin.readline()
                 simulation.step(3)
                 print(coupling, simulation.state_hash, [event.text for event in simulation.incidents], flush=True)

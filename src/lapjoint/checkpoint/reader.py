@@ -15,7 +15,8 @@ from ..recording.origin import versions
 from ..scene import Scene
 from ..scene.field_functions import FieldFunction
 from ..scene.living import STEPS, Life
-from ..simulation import OF_RUNTIME, Simulation
+from ..server.saved_state import OF_RUNTIME
+from ..simulation import Simulation
 from .check import check_description, check_parts
 from .layout import checkpoint_files, read_checkpoint
 

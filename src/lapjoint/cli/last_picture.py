@@ -22,8 +22,8 @@ def draw_last_state(simulation: Simulation, file: Path) -> None:
     than those at the interface; by label with one worker."""
     mode = "interface" if traits(simulation.params.coupling).exchanges else "worker"
     colors = None
-    if simulation.membership.worker_count > 1:
-        colors = body_colors(mode, weights=simulation.weights(), interface=simulation.interface)
+    if simulation.workers.membership.worker_count > 1:
+        colors = body_colors(mode, weights=simulation.workers.weights(), interface=simulation.workers.interface)
     make_parents(file)
-    picture(simulation.scene, file, simulation.states, colors=colors, static_poses=simulation.static_poses)
+    picture(simulation.scene, file, simulation.states, colors=colors, static_poses=simulation.kinematic.static_poses)
     console.print(f"picture of the last state: {file}", markup=False)

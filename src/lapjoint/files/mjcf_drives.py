@@ -35,7 +35,7 @@ def read_drives(
         except LapjointError as error:
             raise notes.refuse(place, str(error)) if str(notes.path) not in str(error) else error from None
         if drive is None:
-            notes.leave_out(place, "a force that is zero until something controls it: simulation.add_forces")
+            notes.leave_out(place, "a force that is zero until something controls it: simulation.bodies.add_forces")
             continue
         if joint in found:
             raise notes.refuse(place, "a second drive of one joint, expected one")

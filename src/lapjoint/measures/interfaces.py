@@ -57,11 +57,11 @@ class InterfaceErrors:
         if (self._count - 1) % EVERY:
             return
         at = np.zeros(simulation.scene.body_count + 1, bool)  # the last row stands for all that is static
-        at[simulation.overlap] = at[simulation.interface] = True
+        at[simulation.workers.overlap] = at[simulation.workers.interface] = True
         if not at.any():
             return
         try:
-            contacts = simulation.contacts()
+            contacts = simulation.contacts.pairs()
         except WorkerError:  # a worker is gone, and its contacts with it: it is replaced in the next step
             return
         joints = simulation.scene.joints
@@ -70,7 +70,7 @@ class InterfaceErrors:
         holds = simulation.scene.joint_alive
         if holds.any():
             is_at = at[joints.body_a[holds]] | at[joints.body_b[holds]]
-            self._add("joint_gap", simulation.joint_gaps()[holds], is_at)
+            self._add("joint_gap", simulation.joints.gaps()[holds], is_at)
 
     def _add(self, name: str, values: NDArray[np.float64], is_at: NDArray[np.bool_]) -> None:
         if is_at.any() and not is_at.all():

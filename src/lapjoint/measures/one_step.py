@@ -36,15 +36,15 @@ class OneStep:
         self._iterations = simulation.params.sequential.iterations
         self._start: Array | None = None
         self._forces: dict[int, Array] = {}
-        self._motions = simulation.motions
+        self._motions = simulation.kinematic.motions
 
     def before_step(self, simulation: Simulation) -> None:
         """Keep what the step starts from, if the engine is to take it too."""
         self._start = None
         if -(simulation.step_count + 1) % self._every <= WARM_STEPS:
             self._start = simulation.states
-            self._forces, self._motions = simulation.forces, simulation.motions
-            self._targets = simulation.joint_targets
+            self._forces, self._motions = simulation.bodies.forces, simulation.kinematic.motions
+            self._targets = simulation.joints.all_targets
             self._follow(simulation, self._start)
 
     def after_step(self, simulation: Simulation, states: Array) -> tuple[float, float]:

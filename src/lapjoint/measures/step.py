@@ -59,7 +59,11 @@ class Measures:
 
     def __init__(self, simulation: Simulation, names: str | Sequence[str] = "all", one_step_every: int = 1) -> None:
         self.names = checked_names(names)
-        counts = {"worker_residual": simulation.membership.worker_count, "linear_momentum": 3, "angular_momentum": 3}
+        counts = {
+            "worker_residual": simulation.workers.membership.worker_count,
+            "linear_momentum": 3,
+            "angular_momentum": 3,
+        }
         self.counts = {name: counts.get(name, 1) for name in self.names}
         """How many numbers each measure has: the argument `measures` of RecordingWriter."""
         self._take = [take for names, take in _TAKERS.items() if not set(names).isdisjoint(self.names)]
@@ -124,7 +128,7 @@ def checked_names(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _joint_gaps(simulation: Simulation, states: States) -> Values:
-    gaps = simulation.joint_gaps()
+    gaps = simulation.joints.gaps()
     return {"joint_gap_sum": float(gaps.sum()), "joint_gap_max": float(gaps.max(initial=0.0))}
 
 
@@ -150,7 +154,7 @@ def _potential(simulation: Simulation, states: States) -> Values:
 
 
 def _disagreement(simulation: Simulation, states: States) -> Values:
-    found = disagreements(simulation.weight_offset, simulation.worker_states)
+    found = disagreements(simulation.workers.weight_offset, simulation.workers.overlap_states)
     values: Values = {}
     for what, apart in zip(("position", "velocity"), found, strict=True):
         values[f"disagreement_{what}_max"] = float(apart.max(initial=0.0))

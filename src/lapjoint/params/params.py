@@ -131,7 +131,7 @@ class Params:
     slide_speed: Annotated[float | None, SOLVER, Positive(), Unset("none are looked for")] = None
     """Report contacts that start to slide faster than this [m/s].
 
-    They are in `simulation.reported(Slides)` (docs/reading.md). Solver substeps."""
+    They are in `simulation.events.reported(Slides)` (docs/reading.md). Solver substeps."""
     failures: Failures = Failures()
     """What to do when a worker fails, and when bodies run away."""
     algorithms: Annotated[str, WORKERS, OneOf("native", "reference")] = "native"

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 def checked_rays(origins: ArrayLike, directions: ArrayLike, max_distance: ArrayLike) -> tuple[Array, Array, Array]:
     """Origins, directions of length 1 and lengths of rays: as many as there are origins or directions."""
-    title = _title("cast_rays: ray")
+    title = _title("queries.cast_rays: ray")
     starts, ways = table("origin", origins, 3, title), table("direction", directions, 3, title)
     count = max(len(starts), len(ways)) if min(len(starts), len(ways)) else 0
     starts = np.ascontiguousarray(as_rows("origin", starts, count, (3,), title))
@@ -25,7 +25,7 @@ def checked_rays(origins: ArrayLike, directions: ArrayLike, max_distance: ArrayL
 
 
 def checked_points(points: ArrayLike, max_distance: ArrayLike) -> tuple[Array, Array]:
-    title = _title("closest_points: point")
+    title = _title("queries.closest_points: point")
     rows = table("point", points, 3, title)
     rows = np.ascontiguousarray(as_rows("point", rows, len(rows), (3,), title))
     return rows, _lengths(max_distance, len(rows), title)
@@ -33,10 +33,10 @@ def checked_points(points: ArrayLike, max_distance: ArrayLike) -> tuple[Array, A
 
 def checked_places(shape: MovingShape, positions: ArrayLike, quaternions: ArrayLike) -> Array:
     """Positions and quaternions of a shape, (n, 7)."""
-    check_shape(shape, "overlapping")
+    check_shape(shape, "queries.overlapping")
     if isinstance(shape, STATIC_ONLY):
-        raise LapjointError(f"overlapping: shape is a {type(shape).__name__}, expected one that has a volume")
-    title = _title("overlapping: place")
+        raise LapjointError(f"queries.overlapping: shape is a {type(shape).__name__}, expected one that has a volume")
+    title = _title("queries.overlapping: pose")
     places, turns = table("position", positions, 3, title), table("quaternion", quaternions, 4, title)
     count = max(len(places), len(turns)) if min(len(places), len(turns)) else 0
     return np.concatenate(

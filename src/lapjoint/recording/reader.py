@@ -213,7 +213,8 @@ class Recording:
         return np.asarray(bodies[self.alive(i)[bodies]])
 
     def reported(self, kind: type[Table], i: int = -1) -> Table:
-        """All that has been reported of a kind up to a frame, the last one unless given: see Simulation.reported."""
+        """All that has been reported of a kind up to a frame, the last one unless given: see
+        simulation.events.reported."""
         i = self._index(i)
         if kind not in self.kinds:
             return kind.none()
@@ -232,11 +233,13 @@ class Recording:
         return kind(*columns)
 
     def joint_breaks(self, i: int = -1) -> JointBreaks:
-        """Joints that have broken up to a frame, the last one unless given: see Simulation.joint_breaks."""
+        """Joints that have broken up to a frame, the last one unless given: see
+        simulation.events.joint_breaks."""
         return self.reported(JointBreaks, i)
 
     def hits(self, i: int = -1) -> Hits:
-        """Contacts that have hit up to a frame, the last one unless given: see Simulation.hits."""
+        """Contacts that have hit up to a frame, the last one unless given: see
+        simulation.events.hits."""
         return self.reported(Hits, i)
 
     def touches(self, i: int = -1) -> Touches:
@@ -330,7 +333,8 @@ class Recording:
         return np.asarray(came - went)
 
     def events(self, i: int = -1) -> Events:
-        """What has happened up to a frame, the last one unless given: see Simulation.events."""
+        """What has happened up to a frame, the last one unless given: see
+        simulation.events.all."""
         i = self._index(i)
         breaks, hits = self.joint_breaks(i), self.hits(i)
         made, removed = self._body_lives.made.up_to(i), self._body_lives.removed.up_to(i)

@@ -86,7 +86,7 @@ class RecordingWriter:
         self._kinds: set[type[StepTable]] = set()
         self._look_for_reports(simulation)
         self._row_counts: dict[type, int] = {}  # of what is reported of single steps, up to the last frame
-        self._worker_count = simulation.membership.worker_count
+        self._worker_count = simulation.workers.membership.worker_count
         self._added_count, self._began_at = 0, simulation.step_count
         self._closed = self._error_raised = self._is_stuck = False
         self._error: Exception | None = None
@@ -176,22 +176,22 @@ class RecordingWriter:
         frame = None
         if self._added_count % self._every == 0:
             self._look_for_reports(simulation)
-            tables = [self._new_rows(simulation.reported(kind)) for kind in KEPT if kind in self._kinds]
+            tables = [self._new_rows(simulation.events.reported(kind)) for kind in KEPT if kind in self._kinds]
             broke = next((table.joint for table in tables if isinstance(table, JointBreaks)), NOTHING)
             self._queue.maxsize = _room(simulation.scene.body_count)
-            bodies = np.repeat(simulation.overlap, np.diff(simulation.weight_offset))
+            bodies = np.repeat(simulation.workers.overlap, np.diff(simulation.workers.weight_offset))
             frame = FrameSample(
                 simulation.step_count,
                 simulation.time,
                 simulation.states,
                 simulation.scene.alive.copy(),
-                simulation.membership.bits.copy(),
-                (bodies, simulation.weight_worker.copy(), simulation.weight.copy()),
-                simulation.interface if self._has_interface else None,
+                simulation.workers.membership.bits.copy(),
+                (bodies, simulation.workers.weight_worker.copy(), simulation.workers.weight.copy()),
+                simulation.workers.interface if self._has_interface else None,
                 simulation.profile.contacts if self._contacts else None,
                 tables,
                 self._changes.find(simulation.scene, broke),
-                simulation.kinematic_states[:, :POSE_SIZE] if simulation.scene.motions else None,
+                simulation.kinematic.states[:, :POSE_SIZE] if simulation.scene.motions else None,
             )
         rows = profile_rows(simulation, len(values))
         for number, (row, own) in enumerate(zip(rows, values, strict=True), 1):

@@ -49,7 +49,7 @@ class Drive:
     """Drives one axis: a force [N or N m] of stiffness * (position - q) + damping * (velocity - dq/dt), of at most
     `max_force` either way, where q is the axis' position [m or rad].
 
-    It is stable however stiff it is. `Simulation.set_drive_targets` changes position and velocity while a scene runs.
+    It is stable however stiff it is. `simulation.joints.set_targets` changes position and velocity while a scene runs.
     Infinite damping without stiffness is a Motor.
     """
 

@@ -230,8 +230,8 @@ class LivingScene(Scene):
     def _require_unlocked(self) -> None:
         if not self._is_open:
             raise LapjointError(
-                f"scene {self.name!r} is in motion: its simulation changes it (add_bodies, add_joints, remove_bodies, "
-                "remove_joints, set_states)"
+                f"scene {self.name!r} is in motion: its simulation changes it (bodies.add, bodies.remove, joints.add, "
+                "joints.remove, set_states)"
             )
 
     def _check_joint_bodies(self, body_a: NDArray[Any], body_b: NDArray[Any], title: Any) -> None:

@@ -138,7 +138,7 @@ class CommandBuilder:
         self._iterations = iterations
 
     def add_forces(self, scene: Scene, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None) -> None:
-        ids = scene.checked_ids(body_ids, "add_forces")
+        ids = scene.checked_ids(body_ids, "bodies.add_forces")
 
         def title(row: int) -> str:
             return scene.body_title(ids[row])

@@ -71,7 +71,7 @@ class Drives:
     def set_targets(
         self, joint_ids: ArrayLike, positions: ArrayLike | None, velocities: ArrayLike | None, axis: ArrayLike | None
     ) -> None:
-        what = "set_drive_targets"
+        what = "joints.set_targets"
         if positions is None and velocities is None:
             raise LapjointError(f"{what}: neither positions nor velocities are given")
         ids, rows = self._find(joint_ids, axis, what)
@@ -96,7 +96,7 @@ class Drives:
 
     def targets(self, joint_ids: ArrayLike, axis: ArrayLike | None) -> Array:
         """Positions and velocities, (n, 2)."""
-        rows = self._find(joint_ids, axis, "drive_targets")[1]
+        rows = self._find(joint_ids, axis, "joints.targets")[1]
         return np.ascontiguousarray(self._targets[:, rows].T)
 
     def _find(self, joint_ids: ArrayLike, axis: ArrayLike | None, what: str) -> tuple[Ids, NDArray[np.integer]]:

@@ -53,24 +53,24 @@ class KinematicBodies:
         return poses
 
     def set_motion(self, static_ids: ArrayLike, motion: Motion | None, step_count: int) -> None:
-        ids = self._checked_ids(static_ids, "set_motion")
+        ids = self._checked_ids(static_ids, "kinematic.set_motion")
         poses = self.static_poses(step_count)
-        self._change({s: GivenMotion.of(motion, _title("set_motion", s), poses[s], step_count) for s in ids})
+        self._change({s: GivenMotion.of(motion, _title("kinematic.set_motion", s), poses[s], step_count) for s in ids})
 
     def move_to(
         self, static_ids: ArrayLike, positions: ArrayLike, quaternions: ArrayLike | None, step_count: int
     ) -> None:
-        ids = self._checked_ids(static_ids, "move_to")
+        ids = self._checked_ids(static_ids, "kinematic.move_to")
         before = self.static_poses(step_count)[ids]
-        places = as_rows("position", positions, len(ids), (3,), lambda row: _title("move_to", ids[row]))
+        places = as_rows("position", positions, len(ids), (3,), lambda row: _title("kinematic.move_to", ids[row]))
         turns = before[:, 3:]
         if quaternions is not None:
-            turns = unit_quaternions(quaternions, len(ids), lambda row: _title("move_to", ids[row]))
+            turns = unit_quaternions(quaternions, len(ids), lambda row: _title("kinematic.move_to", ids[row]))
         times = 0.0, self._timestep
         moved = {}
         for s, pose, place, turn in zip(ids, before, places, turns, strict=True):
             there = Keyframes(times, np.stack([pose[:3], place]), np.stack([pose[3:], turn]))
-            moved[s] = GivenMotion.of(there, _title("move_to", s), pose, step_count)
+            moved[s] = GivenMotion.of(there, _title("kinematic.move_to", s), pose, step_count)
         self._change(moved)
 
     def _change(self, motions: dict[int, GivenMotion]) -> None:

@@ -47,7 +47,7 @@ def read_contact_points(
 
 def read_contact_forces(now: Situation, weights: OverlapWeights, send: Send, groups: Groups) -> Array:
     """Impulses that each first group had from its second one, (n, 6): linear, and about the world's origin."""
-    what = "contact_forces"
+    what = "contacts.forces"
     first = [checked_numbers(now.scene, one, what) for one, _ in groups]
     second = [None if one is None else checked_numbers(now.scene, one, what) for _, one in groups]
     for one, other in zip(first, second, strict=True):

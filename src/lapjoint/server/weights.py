@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms import Membership
+
 Ids = NDArray[np.int32]
 
 
@@ -31,3 +33,9 @@ class OverlapWeights:
     def rows(self) -> Ids:
         """The body of each weight."""
         return np.repeat(self.bodies, np.diff(self.offset))
+
+    def table(self, membership: Membership) -> NDArray[np.float64]:
+        """The weight of each worker in each body, (body_count, workers); rows sum to one."""
+        table = np.stack([membership.column(w) for w in range(membership.worker_count)], axis=1).astype(float)
+        table[self.rows, self.worker] = self.weight
+        return table

@@ -51,7 +51,7 @@ def test_how_many_are_taken_at_once() -> None:
         simulation.step(2)
         assert simulation.profile.steps == 1, "nobody could interrupt them"
         simulation._last_step_ms = 1e-3
-        simulation.add_forces([0], [[0.0, 0.0, 1.0]])
+        simulation.bodies.add_forces([0], [[0.0, 0.0, 1.0]])
         simulation.step(2)
         assert simulation.step_count == DECIDE_EVERY + 7
         assert simulation.profile.steps == 1, "the force is for one step"

@@ -52,7 +52,7 @@ def at_rest(scene: Scene, **params: Any) -> tuple[float, float]:
         depth, energy = [], []
         for _ in range(50):
             simulation.step()
-            depth.append(np.maximum(simulation.contacts().depth, 0).sum())
+            depth.append(np.maximum(simulation.contacts.pairs().depth, 0).sum())
             energy.append(motion(scene, simulation.states)[0])
         assert np.abs(simulation.states[:, :3] - scene.states[:, :3]).max() < 1e-3
     return float(np.mean(depth)), float(np.median(energy))
@@ -83,7 +83,7 @@ def test_a_pile_that_falls_together_is_no_deeper_than_in_one_worker() -> None:
             depth = []
             for _ in range(150):
                 simulation.step()
-                depth.append(np.maximum(simulation.contacts().depth, 0).sum())
+                depth.append(np.maximum(simulation.contacts.pairs().depth, 0).sum())
             sums.append(np.mean(depth))
             assert simulation.states[:, 2].min() > -1
     assert max(sums[1:]) < 1.1 * sums[0] + 1e-4
@@ -201,7 +201,7 @@ def test_a_dragged_body_brings_no_more_energy_than_the_work_of_the_pull(workers:
         for _ in range(60):  # to a place 0.3 m above, by a stiff spring
             state = simulation.states[body]
             force = 2e4 * scene.bodies.mass[body] * (start + [0.0, 0.0, 0.3] - state[:3])
-            simulation.add_forces([body], [force])
+            simulation.bodies.add_forces([body], [force])
             simulation.step()
             work += float(force @ (simulation.states[body, :3] - state[:3]))
         assert simulation.states[body, 2] - start[2] > 0.05, "nothing happened"
@@ -209,7 +209,7 @@ def test_a_dragged_body_brings_no_more_energy_than_the_work_of_the_pull(workers:
         after = energy(simulation.states)
         simulation.step(60)  # let go
         assert energy(simulation.states) < after + 0.01 * work
-        assert simulation.joint_gaps().max() < 1e-3
+        assert simulation.joints.gaps().max() < 1e-3
 
 
 @pytest.mark.slow
@@ -265,9 +265,9 @@ def test_shares_are_looked_at_whenever_the_scene_was_divided() -> None:
     scene = scenes.build("chain")
     with Simulation(scene, Params(workers=2, runtime="inline", coupling="tight")) as simulation:
         simulation.step(3)
-        simulation.set_worker_count(3)
+        simulation.workers.set_count(3)
         looked: list[int] = []
-        loads = simulation._now.loads
+        loads = simulation._core.now.loads
         ask = loads.are_uneven
 
         def noted(membership: Any, share: float) -> bool:

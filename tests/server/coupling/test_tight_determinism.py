@@ -50,8 +50,8 @@ def test_every_step_keeps_what_it_promises(name: str, more: dict[str, Any]) -> N
         simulation.step(steps)
         assert np.isfinite(simulation.states).all()
         if simulation.scene.joint_count:
-            assert simulation.joint_gaps().max() < 0.05
-        contacts = simulation.contacts()
+            assert simulation.joints.gaps().max() < 0.05
+        contacts = simulation.contacts.pairs()
         assert len(np.unique(contacts.bodies, axis=0)) == len(contacts), "no contact is simulated twice"
 
 
@@ -60,7 +60,9 @@ def test_contacts_are_those_of_one_engine() -> None:
     with tight("building", workers=4) as many, tight("building", workers=1) as one:
         for each in (many, one):
             each.step()
-        rows = [np.column_stack([each.contacts().bodies, each.contacts().point_count]) for each in (many, one)]
+        rows = [
+            np.column_stack([each.contacts.pairs().bodies, each.contacts.pairs().point_count]) for each in (many, one)
+        ]
         assert np.array_equal(*(part[np.lexsort(part.T)] for part in rows))
 
 
@@ -71,7 +73,7 @@ def scattered(simulation: Simulation) -> None:
     """Have the scene divided at random in the next step."""
     count = simulation.params.workers
     partition = np.random.default_rng(0).integers(0, count, simulation.scene.body_count).astype(np.int32)
-    simulation.repartition(partition)
+    simulation.workers.repartition(partition)
 
 
 @pytest.mark.slow
@@ -124,9 +126,11 @@ def test_nothing_is_forgotten_while_bodies_change_hands(name: str, runtime: str)
         simulation.step(10)
         wanted, before = caches(simulation), owner_of(simulation)
         scattered(simulation)
-        simulation._now.detection.update(simulation._runtime, simulation.membership, simulation.replies)
+        simulation._core.now.detection.update(
+            simulation._core.runtime, simulation.workers.membership, simulation.replies
+        )
         simulation._carry_out(
-            tight_coupling(simulation).decide(simulation._now, simulation._runtime, simulation.profile)
+            tight_coupling(simulation).decide(simulation._core.now, simulation._core.runtime, simulation.profile)
         )
         assert (owner_of(simulation) != before).sum() > 20
         for mine, expected in zip(caches(simulation), wanted, strict=True):
@@ -140,7 +144,7 @@ def test_scattered_again_and_again(name: str) -> None:
     with tight(name, **params) as simulation, tight(name, **params) as undisturbed:
         if name == "building":  # no cannon balls
             for each in (simulation, undisturbed):
-                each.freeze([each.scene.body_count - 2, each.scene.body_count - 1])
+                each.bodies.freeze([each.scene.body_count - 2, each.scene.body_count - 1])
         for _ in range(6):
             scattered(simulation)
             simulation.step(5)

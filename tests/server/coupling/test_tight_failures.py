@@ -55,7 +55,7 @@ def start(scene: Scene | str, **params: Any) -> Simulation:
 def end(simulation: Simulation, undisturbed: list[np.ndarray], near: float = 1e-4) -> None:
     """It goes on from the faulty step, near to where it would have been, and no body is lost."""
     assert simulation.step_count == STEPS + 1
-    assert (simulation.membership.worker_counts() == 1).all()
+    assert (simulation.workers.membership.worker_counts() == 1).all()
     assert jump(simulation.states, undisturbed[STEPS + 1]) < near
     events = len(simulation.incidents)
     simulation.step(AFTER)
@@ -128,7 +128,7 @@ def test_a_stopped_worker_is_replaced_and_the_others_stay(when: str, undisturbed
         (event,) = simulation.incidents
         assert (event.kind, event.worker) == ("hung", 1)
         assert [old == new for old, new in zip(before, pids(simulation), strict=True)] == [True, False, True]
-        limits = simulation._runtime._limits  # type: ignore[attr-defined]
+        limits = simulation._core.runtime._limits  # type: ignore[attr-defined]
         assert [limits.limit_s(worker) for worker in (0, 2)] == [3.0, 3.0], "they waited, and that is not their time"
         end(simulation, undisturbed[name])
 
@@ -139,12 +139,12 @@ def test_a_worker_that_dies_again_and_again_stops_the_run() -> None:
         simulation.step(STEPS)
         before = simulation.states
         body = inner_body(simulation)
-        simulation.add_forces(body, [1.0, 0.0, 0.0])
+        simulation.bodies.add_forces(body, [1.0, 0.0, 0.0])
         tell("kill", body, times=-1, when="begin")
         with pytest.raises(SimulationStopped, match="worker 1 failed 2 times in this step; bodies concerned: body "):
             simulation.step()
         assert np.array_equal(simulation.states, before)
-        assert simulation.forces.keys() == {body}
+        assert simulation.bodies.forces.keys() == {body}
     assert children() == []
 
 
@@ -194,9 +194,9 @@ def test_real_nan_names_the_bodies_of_its_worker_alone(place: str, runtime: str)
     with start("building", engine="bullet", runtime=runtime) as simulation:
         simulation.step(STEPS)
         before = simulation.states
-        mine = simulation.membership.active(1)
+        mine = simulation.workers.membership.active(1)
         body = inner_body(simulation) if place == "inside" else int(np.intersect1d(mine, interface(simulation))[0])
-        simulation.add_forces(body, [BEYOND, 0.0, 0.0])
+        simulation.bodies.add_forces(body, [BEYOND, 0.0, 0.0])
         with pytest.raises(SimulationStopped, match="worker 1 failed 2 times in this step") as caught:
             simulation.step()
         assert {(event.kind, event.worker) for event in simulation.incidents if event.is_failure} == {("not finite", 1)}
@@ -209,7 +209,7 @@ def test_what_joints_carry_on_is_named_with_its_cause() -> None:
     with start("two-way-bridge", engine="bullet", runtime="inline") as simulation:
         simulation.step(STEPS)
         body = inner_body(simulation)
-        simulation.add_forces(body, [BEYOND, 0.0, 0.0])
+        simulation.bodies.add_forces(body, [BEYOND, 0.0, 0.0])
         with pytest.raises(SimulationStopped, match="failed 2 times in this step") as caught:
             simulation.step()
         assert body in caught.value.body_ids
@@ -238,21 +238,21 @@ def test_a_body_at_the_interface_is_frozen_and_then_taken_out(name: str, runtime
         simulation.step(STEPS)
         before = simulation.states
         body = int(interface(simulation)[1])
-        simulation.add_forces(body, [5.0, 0.0, 0.0])
+        simulation.bodies.add_forces(body, [5.0, 0.0, 0.0])
         tell("nan", body, times=2, when="begin")
         simulation.step(AFTER)
         assert [event.kind for event in simulation.incidents] == ["not finite", "not finite", "quarantine"]
-        assert simulation.frozen_ids.tolist() == [body]
+        assert simulation.bodies.frozen_ids.tolist() == [body]
         assert body in interface(simulation)
         assert np.array_equal(simulation.states[body, :7], before[body, :7])
         tell("nan", body, times=-1, when="begin")
         simulation.step(AFTER)
         assert [event.kind for event in simulation.incidents][3:] == ["not finite", "removed"]
         assert body not in interface(simulation)
-        assert body not in simulation.contacts().bodies
+        assert body not in simulation.contacts.pairs().bodies
         assert not simulation.alive[body]
         assert np.isfinite(simulation.states).all()
-        simulation.set_worker_count(2)
+        simulation.workers.set_count(2)
         simulation.step(2 * AFTER)
         assert np.isfinite(simulation.states).all()
 
@@ -261,9 +261,9 @@ def test_forces_beyond_all_measure_are_contained() -> None:
     with start("two-way-bridge", engine="bullet", runtime="inline", quarantine=True) as simulation:
         simulation.step(STEPS)
         body = inner_body(simulation)
-        simulation.add_forces(body, [BEYOND, 0.0, 0.0])
+        simulation.bodies.add_forces(body, [BEYOND, 0.0, 0.0])
         simulation.step(AFTER)
-        assert body in simulation.frozen_ids
+        assert body in simulation.bodies.frozen_ids
         assert np.isfinite(simulation.states).all()
 
 
@@ -272,7 +272,7 @@ def test_a_force_that_no_engine_takes_stops_the_run_and_names_the_body(runtime: 
     with start("two-way-bridge", engine="bullet", runtime=runtime) as simulation:
         simulation.step(STEPS)
         before, body = simulation.states, int(interface(simulation)[0])
-        simulation.add_forces(body, [3e38, 0.0, 0.0])
+        simulation.bodies.add_forces(body, [3e38, 0.0, 0.0])
         with pytest.raises(SimulationStopped, match=rf"body {body}: forces .* are not finite in float32"):
             simulation.step()
         assert np.array_equal(simulation.states, before)
@@ -292,8 +292,8 @@ def test_a_worker_that_dies_while_bodies_change_hands(moment: str, monkeypatch: 
     ):
         for each in (simulation, other):
             each.step(STEPS)
-            each.repartition(np.roll(owner_of(each), 7).astype(np.int32))
-        runtime, told = simulation._runtime, 0
+            each.workers.repartition(np.roll(owner_of(each), 7).astype(np.int32))
+        runtime, told = simulation._core.runtime, 0
         step = runtime.step
 
         def step_and_kill(commands: Any, meanwhile: Any = None) -> Any:

@@ -95,7 +95,7 @@ def test_a_sheet_cut_in_the_middle_does_not_drift(side: int, steps: int) -> None
     for more in ({}, {"workers": 2, "partition": half, "repartition": 0.0, "coupling": "tight"}):
         with Simulation(scene, Params.from_options(runtime="inline", **more)) as simulation:
             simulation.step(steps)
-            gaps.append(simulation.joint_gaps().sum())
+            gaps.append(simulation.joints.gaps().sum())
     assert gaps[1] < 1.1 * gaps[0]
 
 
@@ -106,9 +106,9 @@ def test_wide_interfaces_are_swept_and_narrow_ones_are_not() -> None:
         params = Params(workers=5, runtime="inline", coupling="tight", partition=partition, repartition=0.0)
         with Simulation(scene, params) as simulation:
             simulation.step(20)
-            coupling = simulation._coupling
+            coupling = simulation._core.coupling
             assert isinstance(coupling, Tight)
-            found[name] = len(coupling._structures.narrow(coupling.owner)), simulation.joint_gaps().sum()
+            found[name] = len(coupling._structures.narrow(coupling.owner)), simulation.joints.gaps().sum()
     assert found["narrow"][0] == 1
     assert found["wide"][0] == 0
     assert 10 * found["narrow"][1] < found["wide"][1]
@@ -132,10 +132,10 @@ def test_interfaces_are_solved_at_once_as_far_as_a_message_has_room(monkeypatch:
     params = Params(workers=2, runtime="inline", coupling="tight", partition=half, repartition=0.0)
     with Simulation(scene, params) as simulation:
         simulation.step(3)
-        coupling = simulation._coupling
+        coupling = simulation._core.coupling
         assert isinstance(coupling, Tight)
         narrow = coupling._structures.narrow(coupling.owner)
-        gaps = simulation.joint_gaps().reshape(4, -1).sum(axis=1)
+        gaps = simulation.joints.gaps().reshape(4, -1).sum(axis=1)
     assert narrow.tolist() == [0, 100]
     assert gaps[:2].max() < 0.1 * gaps[2:].min()
 

@@ -25,9 +25,9 @@ def test_a_wall_feels_nothing_of_workers_that_come_and_go(counts: tuple[int, ...
         simulation.step(100)
         start = simulation.states
         for count in counts[1:]:
-            simulation.set_worker_count(count)
+            simulation.workers.set_count(count)
             simulation.step()
-            assert simulation.params.workers == simulation.membership.worker_count == count
+            assert simulation.params.workers == simulation.workers.membership.worker_count == count
             assert len(np.unique(owner_of(simulation))) == count
             assert energy(simulation) < 0.02, "20 boxes of a tonne each"
             simulation.step(14)
@@ -43,7 +43,7 @@ def test_processes_come_and_go_with_the_same_bits() -> None:
         with tight("building", workers=2, runtime=runtime) as simulation:
             for count in (4, 1, 3):
                 simulation.step(5)
-                simulation.set_worker_count(count)
+                simulation.workers.set_count(count)
             simulation.step(5)
             assert len(children()) == (3 if runtime == "process" else 0)
             hashes.append(simulation.state_hash)
@@ -54,7 +54,7 @@ def test_processes_come_and_go_with_the_same_bits() -> None:
 def test_a_bridge_hangs_on_while_workers_change() -> None:
     with tight("two-way-bridge", **CALM) as simulation, tight("two-way-bridge", **CALM) as undisturbed:
         for count in (2, 5, 1, 4):
-            simulation.set_worker_count(count)
+            simulation.workers.set_count(count)
             simulation.step(10)
             undisturbed.step(10)
         assert jump(simulation.states, undisturbed.states) < 2e-3
@@ -74,7 +74,7 @@ def test_more_workers_than_bits_of_a_word() -> None:
     with tight("building", workers=70) as simulation:
         simulation.step(3)
         assert len(interface(simulation)) > 50
-        simulation.set_worker_count(2)
+        simulation.workers.set_count(2)
         simulation.step(5)
         assert np.isfinite(simulation.states).all()
 
@@ -92,7 +92,7 @@ def run_chain(workers: int, runtime: str = "inline", **push: Any) -> np.ndarray:
         simulation.step(3)
         assert workers == 1 or 2 in interface(simulation)
         if "force" in push:
-            simulation.add_forces([2], [push["force"]], [push["torque"]])
+            simulation.bodies.add_forces([2], [push["force"]], [push["torque"]])
         if "velocity" in push:
             states = np.array(simulation.states[[2]])
             states[0, 7:13] = push["velocity"]
@@ -127,13 +127,13 @@ def test_a_frozen_body_at_the_interface_holds_the_others() -> None:
         held = interface(simulation)[::3]
         one.step()
         for each in (simulation, one):
-            each.freeze(held)
+            each.bodies.freeze(held)
         before = simulation.states
         for each in (simulation, one):
             each.step(40)
         assert np.array_equal(simulation.states[held, :7], before[held, :7])
         assert jump(simulation.states, one.states) < 2e-3
-        simulation.release(held)
+        simulation.bodies.release(held)
         simulation.step(5)
         assert (simulation.states[held, :3] != before[held, :3]).any()
 
@@ -145,8 +145,8 @@ def test_nothing_overlaps_and_so_nothing_grows() -> None:
     with tight("building") as simulation:
         simulation.step(2)
         with pytest.raises(LapjointError, match="set_growth_depth: coupling is tight, expected blend"):
-            simulation.set_growth_depth(2)
-        assert len(simulation.overlap) == 0
+            simulation.workers.set_growth_depth(2)
+        assert len(simulation.workers.overlap) == 0
         simulation.step(2)
 
 

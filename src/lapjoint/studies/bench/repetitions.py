@@ -118,7 +118,7 @@ def _repeat(
     sides = [(number, count) for number, plan in enumerate(plans) for count in plan.counts]
     for number, count in sides:
         if iterations is not None:
-            simulations[number][count].set_iterations(iterations)
+            simulations[number][count].workers.set_iterations(iterations)
         for _ in range(SETTLE_STEPS):
             simulations[number][count].step()
             meter.add(work, title)

@@ -48,7 +48,7 @@ def _repeat(
         ours = {Side(count): OurSide(one, work) for count, one in simulations.items()}
         for simulation in simulations.values():
             if iterations is not None:
-                simulation.set_iterations(iterations)
+                simulation.workers.set_iterations(iterations)
         peers = _start_peers(plan, scene, iterations, simulations[1].states, worlds, meter)
         rungs = _start_rungs(plan, scene, simulations[1].states, worlds, meter)
         sides: dict[Side, Contestant] = {**ours, **rungs, **peers}

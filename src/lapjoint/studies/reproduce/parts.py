@@ -112,7 +112,7 @@ def _record(plan: Plan, part: RunPart, place: Path, on_progress: OnProgress) -> 
         for step in range(1, part.warmup + 1):
             simulation.step()
             on_progress(f"{part.title}: warming up", warmup / (warmup + steps) * step / part.warmup)
-        simulation.set_iterations(part.iterations)
+        simulation.workers.set_iterations(part.iterations)
 
         def on_step(step: int) -> None:
             on_progress(part.title, (warmup + steps * step / part.steps) / (warmup + steps))

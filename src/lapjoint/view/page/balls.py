@@ -34,7 +34,7 @@ class Balls:
         if self._most == 0:
             raise LapjointError("there are no balls to throw: --balls is 0")
         ahead = np.asarray(direction, float) / np.linalg.norm(direction)
-        ball = simulation.add_body(
+        ball = simulation.bodies.add_one(
             self._shape,
             np.asarray(eye, float) + 2 * self._shape.radius * ahead,
             linear_velocity=speed * ahead,
@@ -43,7 +43,7 @@ class Balls:
         )
         there = [body for body in self._thrown if body < ball and simulation.alive[body]]
         over = max(len(there) + 1 - self._most, 0)
-        simulation.remove_bodies(there[:over])
+        simulation.bodies.remove(there[:over])
         self._thrown = [*there[over:], ball]
         return ball
 

@@ -63,7 +63,7 @@ class LiveView:
         self._rate_step, self.steps_per_second = simulation.step_count, 0.0
         self.most_workers = workers = most_workers(simulation.params)
         self._scene, self._start_number = simulation.scene, 0
-        start = simulation.weights()[: simulation.scene.began_with[1]].argmax(axis=1)
+        start = simulation.workers.weights()[: simulation.scene.began_with[1]].argmax(axis=1)
         self.page = page = Page(
             self._snapshot(),
             Draft(start, workers),

@@ -104,7 +104,7 @@ class LivePanel:
 
         def on_iterations(_: object) -> None:
             count = int(value_of(iterations))
-            steering.change("iterations", lambda simulation: simulation.set_iterations(count))
+            steering.change("iterations", lambda simulation: simulation.workers.set_iterations(count))
 
         iterations.on_update(on_iterations)
 
@@ -124,7 +124,7 @@ class LivePanel:
 
             def on_workers(_: object) -> None:
                 count = int(value_of(workers))
-                steering.change("workers", lambda simulation: simulation.set_worker_count(count))
+                steering.change("workers", lambda simulation: simulation.workers.set_count(count))
 
             workers.on_update(on_workers)
         if traits(params.coupling).overlaps:
@@ -133,13 +133,13 @@ class LivePanel:
                 0,
                 10,
                 1,
-                min(simulation.growth_depth, 10),
+                min(simulation.workers.growth_depth, 10),
                 hint="How many edges beyond the interface overlap grows. Deeper: closer to one worker, slower steps.",
             )
 
             def on_depth(_: object) -> None:
                 edges = int(value_of(depth))
-                steering.change("growth_depth", lambda simulation: simulation.set_growth_depth(edges))
+                steering.change("growth_depth", lambda simulation: simulation.workers.set_growth_depth(edges))
 
             depth.on_update(on_depth)
         load = gui.add_dropdown(
@@ -151,7 +151,7 @@ class LivePanel:
 
         def on_load(_: object) -> None:
             kind = value_of(load)
-            steering.change("load", lambda simulation: simulation.set_load(kind))
+            steering.change("load", lambda simulation: simulation.workers.set_load(kind))
 
         load.on_update(on_load)
 

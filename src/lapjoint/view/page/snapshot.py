@@ -92,12 +92,12 @@ def of_simulation(simulation: Simulation) -> Snapshot:
     """The present moment of a simulation: its own thread calls this."""
     find = partial(
         weight_table,
-        simulation.membership.bits.copy(),
+        simulation.workers.membership.bits.copy(),
         most_workers(simulation.params),
-        simulation.overlap,
-        simulation.weight_offset,
-        simulation.weight_worker,
-        simulation.weight,
+        simulation.workers.overlap,
+        simulation.workers.weight_offset,
+        simulation.workers.weight_worker,
+        simulation.workers.weight,
     )
     profile, scene, alive = simulation.profile, simulation.scene, simulation.alive.copy()
     return Snapshot(
@@ -112,9 +112,9 @@ def of_simulation(simulation: Simulation) -> Snapshot:
         dict(profile.phases_ms),
         profile.exchanges if traits(simulation.params.coupling).exchanges else None,
         profile.residual,
-        simulation.interface,
-        simulation.frozen_ids,
-        static_poses=simulation.static_poses if simulation.scene.motions else None,
+        simulation.workers.interface,
+        simulation.bodies.frozen_ids,
+        static_poses=simulation.kinematic.static_poses if simulation.scene.motions else None,
     )
 
 
@@ -172,7 +172,7 @@ def _contacts(simulation: Simulation, alive: Mask) -> Contacts | None:
     if not simulation.step_count:
         return None
     try:
-        contacts = simulation.contacts()
+        contacts = simulation.contacts.pairs()
     except WorkerError:  # a worker is gone, and its contacts with it: it is replaced in the next step
         return None
     first, second = contacts.bodies.T

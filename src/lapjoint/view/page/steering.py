@@ -93,7 +93,7 @@ class Steering:
         pulls.keep(simulation.alive)
         if pulls.held is not None or pulls.kept:
             forces = pulls.forces(simulation.scene, simulation.states, simulation.timestep, self.strength)
-            simulation.add_forces(*forces)
+            simulation.bodies.add_forces(*forces)
 
     def finish(self) -> None:
         """All steps of the run are taken."""
@@ -151,8 +151,8 @@ class Steering:
         wanted = np.array(partition, np.int32)
 
         def repartition(simulation: Simulation) -> None:
-            since = simulation.weights()[len(wanted) :].argmax(axis=1)
-            simulation.repartition(np.concatenate([wanted, since]).astype(np.int32))
+            since = simulation.workers.weights()[len(wanted) :].argmax(axis=1)
+            simulation.workers.repartition(np.concatenate([wanted, since]).astype(np.int32))
             on_done()
 
         self.ask(repartition)
@@ -192,11 +192,11 @@ class Steering:
 
     def freeze(self, body: int, frozen: bool) -> None:
         """Hold a body where it is, or release it."""
-        self.ask(lambda simulation: simulation.freeze([body]) if frozen else simulation.release([body]))
+        self.ask(lambda simulation: simulation.bodies.freeze([body]) if frozen else simulation.bodies.release([body]))
 
     def remove(self, body: int) -> None:
         """Take a body out of the simulation, and its joints and pulls with it."""
-        self.ask(lambda simulation: simulation.remove_bodies([body]))
+        self.ask(lambda simulation: simulation.bodies.remove([body]))
 
     def throw(self, eye: ArrayLike, direction: ArrayLike, speed: float) -> None:
         """Throw a ball from there."""

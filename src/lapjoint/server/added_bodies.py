@@ -1,4 +1,4 @@
-"""Newcomers: which worker gets a body that is added while a simulation runs."""
+"""Which worker gets a body that is added while a simulation runs."""
 
 from __future__ import annotations
 

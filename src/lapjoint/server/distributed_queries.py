@@ -1,4 +1,4 @@
-"""Asking: what is asked about the scene between two steps, and who answers.
+"""DistributedQueries: what is asked about the scene between two steps, and who answers.
 
 Workers answer for the bodies they have, each body by one of them; the server for static bodies, which are in all
 workers, and for bodies that no worker has yet. A worker is asked only about what comes near the bounds of its bodies.
@@ -29,7 +29,7 @@ Mask = NDArray[np.bool_]
 Answer = TypeVar("Answer")
 
 
-class Asking:
+class DistributedQueries:
     """Answers about the scene as its states are now. Nothing of the next step depends on them."""
 
     def __init__(self, now: Situation, runtime: Runtime, kinematic: KinematicBodies) -> None:
