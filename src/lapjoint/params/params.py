@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError, did_you_mean, shortened
-from ..scene.scene import LONGEST_TIMESTEP, Scene
+from ..scene import Scene
+from ..scene.content import LONGEST_TIMESTEP
 from . import coupling_choice, solver_choice
 from .coupling_choice import COUPLINGS, CouplingChoice, choose_coupling
 from .engine_choice import PRECISIONS, EngineChoice
