@@ -32,16 +32,17 @@ from lapjoint.checkpoint.layout import FORMAT, HEAD_SIZE, VERSION, read_checkpoi
 from lapjoint.files.read import read_scene
 from lapjoint.recording.description import seal, with_checksum
 from lapjoint.scene.file import pack_scene, unpack_scene
+from lapjoint.scene.serialize import describe_scene, scene_from_bytes
 
 
 class SceneFiles(Target):
     def __init__(self) -> None:
-        self.seeds = [Content(*scene.describe()) for scene in (every_shape(), every_joint(), pile())]
+        self.seeds = [Content(*describe_scene(scene)) for scene in (every_shape(), every_joint(), pile())]
 
     def attempt(self, seed: int, changes: Changes, folder: Path) -> None:
         content = changed(self.seeds[seed], changes)
         data = changed_bytes(pack_any_scene(content), changes)
-        use(Scene.from_bytes(data, "case"))
+        use(scene_from_bytes(Scene, data, "case"))
 
 
 def pack_any_scene(content: Content) -> bytes:

@@ -24,8 +24,10 @@ from .forks import belongs_here
 from .interrupts import Uninterrupted
 from .params import Params
 from .scene import Scene
+from .scene.content import checked_ids
 from .scene.living import Life, LivingScene
 from .scene.measures import state_hash
+from .scene.serialize import scene_at
 from .scene.states import checked_states
 from .server.core import Core
 from .server.coupling import Decision
@@ -101,8 +103,8 @@ class Simulation:
             with short_of("the simulation cannot be started"):
                 start(core, scene, life)
             with Uninterrupted():
-                scene.lock("a simulation of it is running")
-                core.lock(scene.unlock)
+                scene.locks.add("a simulation of it is running")
+                core.lock(scene.locks.take_back)
         except BaseException:
             if hasattr(core, "runtime"):
                 core.runtime.close()
@@ -300,13 +302,13 @@ class Simulation:
 
     def states_of(self, body_ids: ArrayLike) -> Array:
         """States of these bodies now, (number of bodies, 13): less to copy than those of all."""
-        return np.array(self._core.states("states_of")[self.scene.checked_ids(body_ids, "states_of")])
+        return np.array(self._core.states("states_of")[checked_ids(self.scene, body_ids, "states_of")])
 
     @whole
     def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
         """Set positions and velocities of bodies, in all their workers, before the next step. Where many are put
         elsewhere, the scene is repartitioned in it."""
-        ids = self.scene.checked_ids(body_ids, "set_states")
+        ids = checked_ids(self.scene, body_ids, "set_states")
         table, after = self._core.runtime.states, checked_states(self.scene, ids, states, "set_states")
         apart = np.linalg.norm(after[:, :3] - table[ids, :3], axis=1)
         table[ids] = after
@@ -367,7 +369,7 @@ class Simulation:
         simulation. Callbacks and incidents stay."""
         self._core.runtime.close()
         try:
-            start(self._core, self.scene.first(self.scene.began_with))
+            start(self._core, scene_at(Scene, self.scene, self.scene.began_with))
         except BaseException:
             self.close()
             raise

@@ -37,6 +37,7 @@ from lapjoint.recording.changes import ChangeFinder
 from lapjoint.recording.description import seal
 from lapjoint.scene.joints import WORLD
 from lapjoint.scene.living import NEVER, LivingScene
+from lapjoint.scene.serialize import scene_to_bytes
 from lapjoint.scene.shapes import mass_properties
 from parallel_support import poll
 from recording_support import table
@@ -336,7 +337,7 @@ def use(recording: Recording) -> list[Any]:
     """All that depends on who is there."""
     frames = [(frame.states.tolist(), recording.alive(i).tolist()) for i, frame in enumerate(recording)]
     events = {name: column.tolist() for name, column in vars(recording.events()).items()}
-    return [frames, events, recording.joint_alive(-1).tolist(), recording.scene.to_bytes()]
+    return [frames, events, recording.joint_alive(-1).tolist(), scene_to_bytes(recording.scene)]
 
 
 @pytest.mark.slow

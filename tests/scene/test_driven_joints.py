@@ -29,6 +29,7 @@ from lapjoint import (
 )
 from lapjoint.scene.joints import counted_angles, counts_turns
 from lapjoint.scene.measures import joint_gaps
+from lapjoint.scene.serialize import added_since, describe_scene, extend_scene
 from lapjoint.scene.tables import MAY_BE_MISSING
 
 AT = (0.0, 0.0, 0.0)
@@ -119,18 +120,18 @@ def test_a_scene_with_them_is_the_same_from_a_file(tmp_path: Path) -> None:
 def test_a_scene_without_them_has_none_of_their_columns_in_files_and_messages() -> None:
     scene = pair()
     scene.add_joint(Hinge(motor=Motor(1.0, 2.0)), 0, 1, AT)
-    assert not NEW & scene.describe()[1].keys()
-    added = scene.since((0, 0, 0)).tobytes()
+    assert not NEW & describe_scene(scene)[1].keys()
+    added = added_since(scene, (0, 0, 0)).tobytes()
     assert b"motor_velocity" in added
     assert not any(name.encode() in added for name in NEW)
-    assert all(name.encode() in machine().since((0, 0, 0)).tobytes() for name in NEW)
+    assert all(name.encode() in added_since(machine(), (0, 0, 0)).tobytes() for name in NEW)
 
 
 def test_what_was_added_arrives_with_and_without_their_columns() -> None:
     for full in (pair(), machine()):
         full.add_joint(Hinge(), 0, 1, AT)
         other = Scene()
-        other.extend(full.since((0, 0, 0)))
+        extend_scene(other, added_since(full, (0, 0, 0)))
         for name in full.joints:
             assert np.array_equal(getattr(other.joints, name), getattr(full.joints, name)), name
 

@@ -25,6 +25,7 @@ from lapjoint import (
     Wind,
 )
 from lapjoint.scene.fields import FUNCTION
+from lapjoint.scene.serialize import describe_scene, scene_from_bytes
 
 
 def scene_with(*fields: Any) -> Scene:
@@ -56,7 +57,7 @@ def test_a_file_keeps_fields(tmp_path: Path) -> None:
 
 
 def test_a_scene_without_fields_is_the_file_that_it_was() -> None:
-    assert not any("field" in name for part in scene_with().describe() for name in part)
+    assert not any("field" in name for part in describe_scene(scene_with()) for name in part)
 
 
 def test_a_file_has_the_names_of_functions_alone(tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_wrong_bodies_are_refused() -> None:
 
 @pytest.mark.parametrize("damage", ["kinds", "values", "bodies"])
 def test_a_damaged_file_is_refused(damage: str) -> None:
-    description, arrays = scene_with(*ALL).describe()
+    description, arrays = describe_scene(scene_with(*ALL))
     arrays[f"fields/{damage}"] = {
         "kinds": np.full(5, FUNCTION, np.int32),
         "values": np.full(len(arrays["fields/values"]), np.nan),
@@ -117,4 +118,4 @@ def test_a_damaged_file_is_refused(damage: str) -> None:
     from lapjoint.scene.file import pack_scene
 
     with pytest.raises(LapjointError, match="damaged scene file"):
-        Scene.from_bytes(pack_scene(description, arrays), "file")
+        scene_from_bytes(Scene, pack_scene(description, arrays), "file")

@@ -27,6 +27,8 @@ from lapjoint import (
     fracture,
 )
 from lapjoint.scene.materials import COMBINE_RULES
+from lapjoint.scene.part_filters import widest_filters
+from lapjoint.scene.serialize import added_since, describe_scene, extend_scene
 from lapjoint.scene.shapes import bounding_box, bounding_radius, mass_properties
 
 lengths = st.floats(0.05, 20.0)
@@ -176,15 +178,15 @@ def test_files_of_scenes_without_any_of_it_have_nothing_more() -> None:
     scene = Scene()
     scene.add_static(Plane())
     scene.add_body(Compound((Part(Sphere(1.0)), Part(Box((1, 1, 1)), (1, 0, 0)))))
-    description, arrays = scene.describe()
+    description, arrays = describe_scene(scene)
     assert not any("combine" in name for name in arrays)
     assert set(description["shapes"][1]["parts"][0]) == {"shape", "position", "quaternion"}
-    assert b"combine" not in scene.since((0, 0, 0)).tobytes()
+    assert b"combine" not in added_since(scene, (0, 0, 0)).tobytes()
 
 
 def test_what_was_added_can_be_told() -> None:
     scene, other = all_of_them(), Scene()
-    other.extend(scene.since((0, 0, 0)))
+    extend_scene(other, added_since(scene, (0, 0, 0)))
     assert other.shapes == scene.shapes
     for name in scene.bodies:
         np.testing.assert_array_equal(getattr(other.bodies, name), getattr(scene.bodies, name))
@@ -230,7 +232,7 @@ def test_bodies_kept_apart_as_a_whole_have_no_parts_that_may_touch(
     parts = tuple(Part(Sphere(1.0), (k, 0, 0), group=g, mask=m) for k, (g, m) in enumerate(bits))
     scene.add_body(Compound(parts), group=group, mask=mask)
     scene.add_body(Sphere(1.0), group=other_group, mask=other_mask)
-    groups, masks = scene.widest_filters()
+    groups, masks = widest_filters(scene.bodies, scene.shapes)
     as_a_whole = bool(groups[0] & masks[1]) and bool(groups[1] & masks[0])
     own = [(group if g is None else g, mask if m is None else m) for g, m in bits]
     by_parts = any((g & other_mask) and (other_group & m) for g, m in own)

@@ -32,6 +32,7 @@ from lapjoint import (
 )
 from lapjoint.measures.step import Measures
 from lapjoint.run import run
+from lapjoint.scene.serialize import describe_scene
 from lapjoint.step_tables.breaks import JointBreaks
 from lapjoint.view.page.panels import errors_mm
 from lapjoint.view.page.snapshot import of_recording
@@ -365,7 +366,7 @@ def test_strengths_are_part_of_a_scene_and_of_its_file(tmp_path: Path) -> None:
 
 
 def test_a_scene_without_strengths_has_the_file_it_had() -> None:
-    assert not any("break" in name for name in hanging(Ball()).describe()[1])
+    assert not any("break" in name for name in describe_scene(hanging(Ball()))[1])
 
 
 @pytest.mark.parametrize(

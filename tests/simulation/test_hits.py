@@ -31,6 +31,7 @@ from lapjoint import (
 )
 from lapjoint.cli import app
 from lapjoint.run import run
+from lapjoint.scene.serialize import describe_scene
 from lapjoint.step_tables.hits import Hits
 
 GRAVITY, TIMESTEP = 9.81, 0.002
@@ -326,7 +327,7 @@ def test_thresholds_are_part_of_a_scene_and_of_its_file(tmp_path: Path) -> None:
 
 def test_a_scene_without_thresholds_has_the_file_it_had() -> None:
     for scene in (drop(1.0), scenes.build("chain", 5)):
-        assert not any("hit" in name for name in scene.describe()[1])
+        assert not any("hit" in name for name in describe_scene(scene)[1])
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan"), -np.inf, "1 N s", (1.0, 2.0)])

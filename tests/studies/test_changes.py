@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from lapjoint import Ball, Box, LapjointError, Params, Plane, Recording, RecordingWriter, Scene, Simulation, Sphere
 from lapjoint.cli import app
+from lapjoint.scene.serialize import scene_at
 from lapjoint.studies.compare import compare, run_single, state_differences
 from lapjoint.studies.report.accuracy import error_series
 from lapjoint.studies.report.runs import Run
@@ -54,9 +55,9 @@ def test_only_who_is_there_in_both_is_compared(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_runs_that_end_with_other_numbers_of_bodies_are_compared(tmp_path: Path) -> None:
-    a = record(tmp_path / "a")
+    a, b = record(tmp_path / "a"), record(tmp_path / "b", bodies=4).scene
     with (
-        Simulation(record(tmp_path / "b", bodies=4).scene.first((2, 4, 0)), Params(runtime="inline")) as simulation,
+        Simulation(scene_at(Scene, b, (2, 4, 0)), Params(runtime="inline")) as simulation,
         RecordingWriter(tmp_path / "plain", simulation, every=5) as writer,
     ):
         for _ in range(30):

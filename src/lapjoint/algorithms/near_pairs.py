@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import rotation
 from ..scene import Scene
+from ..scene.part_filters import widest_filters
 from ..scene.shapes import bounding_box
 from ..scene.thickness import body_thickness
 from .membership import Membership
@@ -70,7 +71,7 @@ class PairFinder:
         there = slice(None) if self._bodies is None else self._bodies
         self.center, self.half = (np.ascontiguousarray(boxes[scene.bodies.shape_id[there], k]) for k in (0, 1))
         self.radius = scene.bounding_radii()[there]
-        self.group, self.mask = (bits[there].copy() for bits in scene.widest_filters())
+        self.group, self.mask = (bits[there].copy() for bits in widest_filters(scene.bodies, scene.shapes))
         pairs = scene.ignored_pairs.astype(np.int64)
         if self._bodies is not None:
             pairs = np.searchsorted(self._bodies, pairs[scene.alive[pairs].all(axis=1)])

@@ -15,6 +15,7 @@ from ..recording.origin import versions
 from ..scene import Scene
 from ..scene.field_functions import FieldFunction
 from ..scene.living import STEPS, Life
+from ..scene.serialize import scene_from_bytes
 from ..server.saved_state import OF_RUNTIME
 from ..simulation import Simulation
 from .check import check_description, check_parts
@@ -71,7 +72,7 @@ class Checkpoint:
         return LapjointError(f"{self.path}: damaged checkpoint (missing or wrong {shortened(error)})")
 
     def scene(self) -> Scene:
-        return Scene.from_bytes(self._arrays["scene"].tobytes(), str(self.path))
+        return scene_from_bytes(Scene, self._arrays["scene"].tobytes(), str(self.path))
 
     def resume(self, *, functions: Mapping[str, FieldFunction] | None = None, **changed: Any) -> Simulation:
         """The simulation, to go on. With as many workers, wherever they live, it goes on bit for bit as if it had never

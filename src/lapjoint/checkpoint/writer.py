@@ -15,6 +15,7 @@ from ..errors import LapjointError
 from ..forks import belongs_here
 from ..recording.origin import machine, versions
 from ..recording.place import check_parents
+from ..scene.serialize import scene_to_bytes
 from ..simulation import Simulation
 from ..system.folder_lock import NAME as LOCK_NAME
 from ..system.folder_lock import FolderLock
@@ -74,7 +75,7 @@ class CheckpointWriter:
         try:
             arrays, parts = flatten(simulation.state())
             if self._extent != simulation.scene.extent:
-                self._scene = np.frombuffer(simulation.scene.to_bytes(), np.uint8)
+                self._scene = np.frombuffer(scene_to_bytes(simulation.scene), np.uint8)
                 self._extent = simulation.scene.extent
             self._lock.check()
             write_checkpoint(path, self._describe(simulation, parts), {"scene": self._scene, **arrays})

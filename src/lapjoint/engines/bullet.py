@@ -28,6 +28,7 @@ from ..scene import (
     Sphere,
     TriangleMesh,
 )
+from ..scene.content import ignored_explicitly
 from ..scene.fields import GivenField, pack_fields
 from ..scene.motions import POSE_SIZE, GivenMotion
 from ..scene.shapes import STATIC_ONLY, StaticShape
@@ -115,7 +116,7 @@ class BulletEngine:
         self._world = self._native.BulletWorld(self._settings())
         self._shape_count = 0
         self._grow()
-        self._world.ignore_pairs(scene.ignored_explicitly)  # jointed ones it knows
+        self._world.ignore_pairs(ignored_explicitly(scene))  # jointed ones it knows
         statics = scene.statics
         for s in range(scene.static_count):
             self._world.add_static(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..scene.content import checked_ids
 from ..scene.joints import Fixed
 from ..scene.shapes import MovingShape
 from ..server.scene_changes import adding, remove_bodies
@@ -54,7 +55,7 @@ class SimulationBodies(Facet):
     def remove(self, body_ids: ArrayLike) -> None:
         """Remove bodies, and their joints with them, before the next step. Their numbers are not used again; their
         states are zeros."""
-        ids = np.unique(self._core.scene.checked_ids(body_ids, "bodies.remove"))
+        ids = np.unique(checked_ids(self._core.scene, body_ids, "bodies.remove"))
         if len(ids):
             remove_bodies(self._core, ids)
 
@@ -63,7 +64,7 @@ class SimulationBodies(Facet):
         """Replace a glued body by its pieces before the next step, as a hit does: each has the velocity that it had as
         a part of it, so mass, momentum and angular momentum stay. Returns their numbers."""
         core = self._core
-        body = int(core.scene.checked_ids([body_id], "bodies.take_apart")[0])
+        body = int(checked_ids(core.scene, [body_id], "bodies.take_apart")[0])
         glued = core.glued.known(body, "bodies.take_apart")
         state = np.array(core.states("bodies.take_apart")[body])
         with adding(core, "bodies.take_apart") as scene:
@@ -97,13 +98,13 @@ class SimulationBodies(Facet):
     def freeze(self, body_ids: ArrayLike) -> None:
         """Hold bodies where they are: after every step they are put back there, at rest."""
         core = self._core
-        core.frozen.hold(core.scene.checked_ids(body_ids, "bodies.freeze").tolist(), core.runtime.states)
+        core.frozen.hold(checked_ids(core.scene, body_ids, "bodies.freeze").tolist(), core.runtime.states)
         core.frozen.put_back(core.runtime, core.now.commands)
 
     @whole
     def release(self, body_ids: ArrayLike) -> None:
         """Let frozen bodies go."""
-        self._core.frozen.release(self._core.scene.checked_ids(body_ids, "bodies.release").tolist())
+        self._core.frozen.release(checked_ids(self._core.scene, body_ids, "bodies.release").tolist())
 
     @property
     def frozen_ids(self) -> Ids:

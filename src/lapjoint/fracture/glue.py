@@ -76,4 +76,4 @@ def add_glued(
     faces = pieces.faces
     bonds = bears.bonds(faces, masses[held], places) if len(held) else no_bonds()
     anchors, turns = faces.anchors[: len(held)] - middle, frames_of(faces, rotation.IDENTITY)[: len(held)]
-    return scene.add_glue(Glued(body, float(impulse), pieces.shapes, places, masses, held, anchors, turns, bonds))
+    return scene._add_glue(Glued(body, float(impulse), pieces.shapes, places, masses, held, anchors, turns, bonds))

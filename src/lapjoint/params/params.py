@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError, shortened
-from ..scene.scene import LONGEST_TIMESTEP, Scene
+from ..scene import Scene
+from ..scene.content import LONGEST_TIMESTEP
 from . import coupling_choice, solver_choice
 from .blend import Blend
 from .checked import check_values, unknown, with_named_keywords

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LapjointError
+from ..scene import Scene
 from ..scene.living import LivingScene
+from ..scene.serialize import added_since, scene_at
 
 Ids = NDArray[np.int32]
 
@@ -24,7 +26,7 @@ class Changes:
     number: Ids
     """Of the body, or of the joint."""
     growth: NDArray[np.uint8]
-    """Bytes of `Scene.since`; none where nothing was added."""
+    """Bytes of `added_since`; none where nothing was added."""
 
 
 class ChangeFinder:
@@ -65,4 +67,5 @@ def growth(scene: LivingScene, extent: tuple[int, int, int]) -> NDArray[np.uint8
     back."""
     if scene.extent == extent:
         return np.empty(0, np.uint8)
-    return scene.since(extent) if scene.alive[extent[1] :].all() else scene.first(scene.extent).since(extent)
+    whole = scene if scene.alive[extent[1] :].all() else scene_at(Scene, scene, scene.extent)
+    return added_since(whole, extent)

@@ -40,7 +40,7 @@ LIFE_ARRAYS = {"life_step": "int32", "life_kind": "uint8", "life_number": "int32
 """Bodies and joints that came and went since the frame before, but for joints that broke: only where any did."""
 LIFE_KINDS = ("body made", "body removed", "joint made", "joint removed")
 GROWTH_ARRAYS = {"growth_byte": "uint8"}
-"""What the scene has more than in the frame before, as bytes of `Scene.since`."""
+"""What the scene has more than in the frame before, as bytes of `added_since`."""
 CONTACT_ARRAYS = {"contact_bodies": "int32", "contact_point_count": "int32", "contact_depth": "float32"}
 
 LIST_ROWS = {"contact_bodies": {"side": 2}}

@@ -18,6 +18,7 @@ from ..params import Params
 from ..params.params import FIELDS
 from ..scene import STATE_SIZE, Scene
 from ..scene.motions import POSE_SIZE
+from ..scene.serialize import scene_from_bytes
 from ..server.events import Events, order_events
 from ..server.frame import Frame
 from ..step_tables import KEPT, Of, StepTable
@@ -114,7 +115,7 @@ class Recording:
         """All bodies and joints of all times, those included that were removed."""
         content = self._open("scene")
         start, growth = self.read("scene", 0, content.shape[0]).tobytes(), list(self._growth())
-        scene = Scene.from_bytes(start, str(self.path), growth)
+        scene = scene_from_bytes(Scene, start, str(self.path), growth)
         if scene.body_count != self.body_count:
             raise self._damaged(f"{ROOT}: body_count is {self.body_count}, expected the scene's, {scene.body_count}")
         return scene

@@ -23,8 +23,9 @@ from ..errors import LapjointError
 from ..forks import belongs_here
 from ..interrupts import Uninterrupted
 from ..params.coupling_choice import traits
-from ..scene import STATE_SIZE
+from ..scene import STATE_SIZE, Scene
 from ..scene.motions import POSE_SIZE
+from ..scene.serialize import scene_at, scene_to_bytes
 from ..server.incidents import Incident
 from ..server.profile import PHASES
 from ..simulation import Simulation
@@ -91,7 +92,7 @@ class RecordingWriter:
         self._closed = self._error_raised = self._is_stuck = False
         self._error: Exception | None = None
         self._changes = ChangeFinder(simulation.scene)
-        scene = simulation.scene.first(simulation.scene.began_with).to_bytes()
+        scene = scene_to_bytes(scene_at(Scene, simulation.scene, simulation.scene.began_with))
         body_count = simulation.scene.body_count
         check_place(self.path)
         check_space(self.path, len(scene), body_count, None if steps is None else steps // self._every)

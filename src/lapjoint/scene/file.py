@@ -1,8 +1,7 @@
 """The file format of a scene: a NumPy .npz (uncompressed zip of .npy arrays) plus a JSON description. No pickle.
 
-A scene describes itself and is made from a description (`Scene.describe`, `Scene.restore`); here is how description and
-arrays become bytes and back, and how shapes are described. The bytes depend on the content alone, so equal scenes have
-equal files.
+A scene is a description and arrays (scene/serialize.py); here is how these become bytes and back, and how shapes are
+described. The bytes depend on the content alone, so equal scenes have equal files.
 """
 
 from __future__ import annotations

@@ -118,15 +118,16 @@ class LivingScene(Scene):
             self.bodies.release(block.start, block.stop)
         return blocks
 
-    def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _table_arrays(self, name: str) -> dict[str, NDArray[Any]]:
         """With a rotation and an inertia for bodies whose memory was given back, so that it is a scene."""
-        description, arrays = super().describe()
+        arrays = super()._table_arrays(name)
         rows = np.repeat(self._released_blocks, BLOCK)[: self.body_count]
-        for name, value in (("quaternion", rotation.IDENTITY), ("inertia", np.eye(3))) if rows.any() else ():
-            column = np.array(arrays[f"bodies/{name}"])
-            column[: len(rows)][rows] = value
-            arrays[f"bodies/{name}"] = column
-        return description, arrays
+        for column_name, value in (("quaternion", rotation.IDENTITY), ("inertia", np.eye(3))):
+            if name == "bodies" and rows.any():
+                column = np.array(arrays[column_name])
+                column[: len(rows)][rows] = value
+                arrays[column_name] = column
+        return arrays
 
     @property
     def first_step(self) -> Ids:
@@ -153,12 +154,6 @@ class LivingScene(Scene):
     def steps(self) -> dict[str, Ids]:
         """All of these, by name."""
         return {name: getattr(self, name) for name in STEPS}
-
-    def checked_ids(self, body_ids: ArrayLike, what: str) -> Ids:
-        ids = super().checked_ids(body_ids, what)
-        for body in ids[~self._alive[ids]]:
-            raise LapjointError(f"{what}: {self.body_title(body)} was removed")
-        return ids
 
     def known_joint_ids(self, joint_ids: ArrayLike, what: str) -> Ids:
         """Numbers of joints that hold or ever did; any other raises a LapjointError that begins with `what`."""

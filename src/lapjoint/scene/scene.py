@@ -8,7 +8,7 @@ naming the body by number and name, and the scene stays as it was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,40 +21,35 @@ from ..arrays.checks import (
     flag_rows,
     inertia_rows,
     integer_rows,
-    is_finite,
     positive_rows,
     table,
     unit_quaternions,
     unit_vectors,
 )
-from ..arrays.columns import Columns
-from ..arrays.packing import pack_arrays, unpack_arrays
-from ..errors import LapjointError, shortened
+from ..errors import LapjointError
 from ..system.files import read_file, write_file
 from ..system.foreign import machine_memory
-from .bonds import BOND_LAYOUT, Bonds, check_bonds
-from .field_functions import FieldFunction, find_function
-from .fields import FIELD_ARRAYS, AnyField, GivenField, pack_fields, unpack_fields, with_functions
-from .file import TABLES, describe_shape, pack_scene, restore_shape, unpack_scene
+from .bonds import BOND_LAYOUT, Bonds
+from .content import SceneContent, add_ignored, checked_ids
+from .field_functions import FieldFunction
+from .fields import AnyField, GivenField, with_functions
 from .filters import ALL_GROUPS, filter_rows
-from .glue import Glued, check_glued, pack_glued, unpack_glued
+from .glue import Glued, check_glued
 from .height_field import HeightField
-from .joints import KINDS, WORLD, Breaks, Distance, Fixed, Gear, Joint, JointKind, axes_of, frame_axes, strengths
-from .materials import COMBINE_RULES, Material, surface_of
-from .motions import MOTION_ARRAYS, ZERO, GivenMotion, Motion, pack_motions, surface_velocities, unpack_motions
-from .part_filters import widest_filters
-from .sensors import IN_WORLD, SensorTable
+from .joints import KINDS, WORLD, Breaks, Distance, Fixed, Gear, Joint, axes_of, frame_axes, strengths
+from .materials import Material, surface_of
+from .motions import ZERO, GivenMotion, Motion, surface_velocities
+from .sensors import IN_WORLD
+from .serialize import scene_from_bytes, scene_to_bytes
 from .shapes import (
     STATIC_ONLY,
     MovingShape,
     StaticShape,
     TriangleMesh,
-    bounding_radius,
     check_shape,
     mass_properties,
 )
 from .states import checked_states
-from .tables import BODY_LAYOUT, JOINT_LAYOUT, MAY_BE_MISSING, STATIC_LAYOUT
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -65,145 +60,9 @@ BODY_OPTIONS = (
     *("hit_impulse", "hit_speed", "touch_events"),
 )
 
-LONGEST_TIMESTEP = 1e6
-"""Seconds: beyond what anybody simulates, and short enough for its square to be a number."""
 
-
-class Scene:
+class Scene(SceneContent):
     """One rigid-body scene. Gravity in m/s^2, timestep in seconds, the world's z axis up."""
-
-    def __init__(
-        self,
-        name: str = "scene",
-        *,
-        gravity: ArrayLike = (0.0, 0.0, -9.81),
-        timestep: float = 0.002,
-        iterations: int = 50,
-        growth_depth: int = 0,
-        search_depth: int = 4,
-    ) -> None:
-        if not isinstance(name, str):
-            raise LapjointError(f"name is {name!r}, expected a text")
-        self.name = name
-        self.gravity = as_rows("gravity", gravity, 1, (3,))[0]
-        if not (is_finite(timestep) and timestep > 0):
-            raise LapjointError(f"timestep is {timestep}, expected a positive number of seconds")
-        if timestep > LONGEST_TIMESTEP:
-            raise LapjointError(f"timestep is {timestep} s, expected at most {LONGEST_TIMESTEP:g}")
-        self.timestep = float(timestep)
-        self.iterations = int(integer_rows("iterations", iterations, 1, None, 1)[0])
-        self.growth_depth = int(integer_rows("growth_depth", growth_depth, 1, None, 0)[0])
-        self.search_depth = int(integer_rows("search_depth", search_depth, 1, None, 0)[0])
-        self.camera: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None
-        """Where a picture is taken from and what it looks at; None lets the viewer choose."""
-        self.shapes: list[StaticShape] = []
-        self._shape_ids: dict[StaticShape, int] = {}
-        self._mass_properties: dict[MovingShape, tuple[float, Array]] = {}
-        self.bodies = Columns(BODY_LAYOUT)
-        self.statics = Columns(STATIC_LAYOUT)
-        self.joints = Columns(JOINT_LAYOUT)
-        self.sensors = SensorTable()
-        self.motions: dict[int, GivenMotion] = {}
-        """Of static bodies that are kinematic, by number: how they move from the start."""
-        self.fields: list[GivenField] = []
-        """Force fields, as numbers, in the order they were added."""
-        self.glued: list[Glued] = []
-        """Bodies that come apart when they are hit: `fracture.add_glued` adds them."""
-        self._ignored: list[Ids] = []
-        self.body_names: dict[int, str] = {}
-        self._body_ids: dict[str, int] = {}
-        self._locks: list[str] = []
-
-    def __getstate__(self) -> dict[str, Any]:
-        """A copy is nobody's: it is not locked."""
-        return {**vars(self), "_locks": []}
-
-    # ---- what is in it -------------------------------------------------------------------------------------------
-
-    @property
-    def body_count(self) -> int:
-        return len(self.bodies)
-
-    @property
-    def static_count(self) -> int:
-        return len(self.statics)
-
-    @property
-    def kinematic_ids(self) -> Ids:
-        """Static bodies that are kinematic, ascending."""
-        return np.array(sorted(self.motions), np.int32)
-
-    @property
-    def joint_count(self) -> int:
-        return len(self.joints)
-
-    @property
-    def states(self) -> Array:
-        """Initial states, (body_count, 13): position, quaternion w x y z, linear velocity, angular velocity.
-
-        A copy that cannot be written to; `set_states` changes them.
-        """
-        states = self.states_of(0)
-        states.flags.writeable = False
-        return states
-
-    def states_of(self, first: int) -> Array:
-        """Initial states of all bodies from number `first` on."""
-        b = self.bodies
-        columns = (b.position, b.quaternion, b.linear_velocity, b.angular_velocity)
-        return np.concatenate([column[first:] for column in columns], axis=1)
-
-    @property
-    def alive(self) -> NDArray[np.bool_]:
-        """Which bodies are there, by number: all, but for those that a simulation has removed."""
-        return np.ones(self.body_count, bool)
-
-    @property
-    def joint_alive(self) -> NDArray[np.bool_]:
-        """Which joints hold, by number: all, but for those that have broken or were removed."""
-        return np.ones(self.joint_count, bool)
-
-    @property
-    def ignored_explicitly(self) -> Ids:
-        """Pairs of bodies that `ignore` was called with, (n, 2), in the order of the calls."""
-        return np.concatenate([np.empty((0, 2), np.int32), *self._ignored])
-
-    @property
-    def ignored_pairs(self) -> Ids:
-        """Pairs of bodies that never touch, (n, 2), lower number first: those asked for, and jointed neighbours."""
-        joints = self.joints
-        quiet = ~joints.collide & (joints.body_b != WORLD) & self.joint_alive
-        jointed = np.stack([joints.body_a[quiet], joints.body_b[quiet]], axis=1)
-        pairs = np.sort(np.concatenate([*self._ignored, jointed]), axis=1)
-        return np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2)
-
-    def body_id(self, name: str) -> int:
-        """The number of the body with that name."""
-        try:
-            return self._body_ids[name]
-        except KeyError:
-            raise LapjointError(f"scene {self.name!r} has no body named {name!r}") from None
-
-    def body_title(self, body_id: int) -> str:
-        """How messages call a body: its number, and its name if it has one."""
-        name = self.body_names.get(int(body_id))
-        return f"body {body_id} ({name!r})" if name else f"body {body_id}"
-
-    def bounding_radii(self, first: int = 0) -> Array:
-        """Radius of each body's bounding sphere, from number `first` on [m]."""
-        used = np.unique(self.bodies.shape_id[first:])
-        by_shape = np.zeros(len(self.shapes))
-        by_shape[used] = [bounding_radius(self._moving(i)) for i in used]
-        return np.asarray(by_shape[self.bodies.shape_id[first:]])
-
-    def widest_filters(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Group and mask of each body; where parts have their own, the bits that any part has."""
-        return widest_filters(self.bodies, self.shapes)
-
-    def _moving(self, shape_id: int) -> MovingShape:
-        shape = self.shapes[shape_id]
-        assert not isinstance(shape, STATIC_ONLY)
-        return shape
 
     # ---- bodies --------------------------------------------------------------------------------------------------
 
@@ -441,19 +300,6 @@ class Scene:
             self.sensors.names[number] = name
         return number
 
-    def sensor_id(self, name: str) -> int:
-        """The number of the sensor with that name."""
-        for number, known in self.sensors.names.items():
-            if known == name:
-                return number
-        raise LapjointError(f"scene {self.name!r} has no sensor named {name!r}")
-
-    def _check_sensor_body(self, body: int, title: str) -> None:
-        if body < 0 and -1 - body not in self.motions:
-            raise LapjointError(f"{title}: static body {-1 - body} is not kinematic; without `body` it stays in place")
-        if body >= self.body_count:
-            raise LapjointError(f"{title}: body {body} does not exist, the scene has {self.body_count} bodies")
-
     # ---- states --------------------------------------------------------------------------------------------------
 
     def set_states(self, body_ids: ArrayLike, states: ArrayLike) -> None:
@@ -462,7 +308,7 @@ class Scene:
         Joints keep the anchors that they have on their bodies.
         """
         self._require_unlocked()
-        ids = self.checked_ids(body_ids, "set_states")
+        ids = checked_ids(self, body_ids, "set_states")
         rows = checked_states(self, ids, states, "set_states")
         lengths = np.linalg.norm(rows[:, 3:7], axis=1)
         turns = rows[:, 3:7].copy()
@@ -470,13 +316,6 @@ class Scene:
         turns[off] /= lengths[off, None]
         self.bodies.position[ids], self.bodies.quaternion[ids] = rows[:, :3], turns
         self.bodies.linear_velocity[ids], self.bodies.angular_velocity[ids] = rows[:, 7:10], rows[:, 10:]
-
-    def checked_ids(self, body_ids: ArrayLike, what: str) -> Ids:
-        """Numbers of bodies of this scene; any other raises a LapjointError that begins with `what`."""
-        ids = integer_rows("body", body_ids, np.size(body_ids), what)
-        for body in ids[(ids < 0) | (ids >= self.body_count)]:
-            raise LapjointError(f"{what}: body {body} does not exist, the scene has {self.body_count} bodies")
-        return ids.astype(np.int32)
 
     # ---- joints --------------------------------------------------------------------------------------------------
 
@@ -570,7 +409,7 @@ class Scene:
         }
         return self.joints.append(count, values)
 
-    def add_glue(self, glued: Glued) -> Glued:
+    def _add_glue(self, glued: Glued) -> Glued:
         """Let a body of this scene come apart when it is hit: `fracture.add_glued` adds such a body. Returns it."""
         self._require_unlocked()
         try:
@@ -583,14 +422,7 @@ class Scene:
     def ignore(self, bodies_a: ArrayLike, bodies_b: ArrayLike) -> None:
         """Let these pairs of bodies pass through each other."""
         self._require_unlocked()
-        count = max(np.size(bodies_a), np.size(bodies_b))
-        a, b = (integer_rows("body", ids, count, "ignore") for ids in (bodies_a, bodies_b))
-        pairs = np.stack([a, b], axis=1)
-        for a, b in pairs[(pairs < 0).any(axis=1) | (pairs >= self.body_count).any(axis=1)]:
-            raise LapjointError(f"ignore: bodies {a} and {b}: no such body, there are {self.body_count}")
-        for a in pairs[pairs[:, 0] == pairs[:, 1], 0]:
-            raise LapjointError(f"ignore: {self.body_title(a)} is paired with itself")
-        self._ignored.append(pairs.astype(np.int32))
+        add_ignored(self, bodies_a, bodies_b)
 
     # ---- force fields ----------------------------------------------------------------------------------------------
 
@@ -598,7 +430,7 @@ class Scene:
         """Let a force field act on these bodies; None: on all, those that are added later too. Returns its number."""
         self._require_unlocked()
         title = f"field {len(self.fields)}"
-        ids = None if bodies is None else np.unique(self.checked_ids(bodies, title)).astype(np.int32)
+        ids = None if bodies is None else np.unique(checked_ids(self, bodies, title)).astype(np.int32)
         self.fields.append(GivenField.of(field, title, self.gravity, ids))
         return len(self.fields) - 1
 
@@ -606,270 +438,22 @@ class Scene:
         """Give fields their functions again, by name: a file has names alone."""
         self.fields = with_functions(self.fields, functions, f"scene {self.name!r}: give_functions")
 
-    # ---- locks ---------------------------------------------------------------------------------------------------
-
-    def lock(self, why: str) -> None:
-        """Refuse changes until as many calls of `unlock`; the refusal gives the reason, such as "a simulation of it is
-        running"."""
-        self._locks.append(why)
-
-    def unlock(self) -> None:
-        """Take one lock back; without any, changes are possible again."""
-        if not self._locks:
-            raise LapjointError(f"scene {self.name!r} is not locked")
-        self._locks.pop()
-
     def _require_unlocked(self) -> None:
-        if self._locks:
-            raise LapjointError(f"scene {self.name!r} cannot be changed now: {self._locks[-1]}")
+        self.locks.check(self.name)
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
         """Write the scene to one file (a NumPy .npz without pickle). Equal scenes give equal files."""
-        return write_file(path, self.to_bytes())
+        return write_file(path, scene_to_bytes(self))
 
     @staticmethod
     def load(path: str | Path) -> Scene:
         """Read a scene that was saved."""
-        return Scene.from_bytes(read_file(path, machine_memory()), str(path))
-
-    def to_bytes(self) -> bytes:
-        """The content of the file that `save` writes."""
-        return pack_scene(*self.describe())
-
-    @staticmethod
-    def from_bytes(content: bytes, source: str, added: Iterable[NDArray[np.uint8]] = ()) -> Scene:
-        """A scene from the content of its file; `source` is what errors call it. `added` is what was added to it since,
-        piece by piece, as `since` returns it."""
-        description, arrays = unpack_scene(content, source)
-        try:
-            _check_numbers(arrays)
-            scene = Scene.restore(description, arrays)
-            for piece in added:
-                scene._extend_checked(piece)
-            scene.check()
-        except (KeyError, TypeError, IndexError, AttributeError, AssertionError) as error:
-            raise LapjointError(f"{source}: damaged scene file (missing or wrong {shortened(error)})") from None
-        except (ValueError, OverflowError, RecursionError) as error:
-            raise LapjointError(f"{source}: damaged scene file ({shortened(error)})") from None
-        return scene
-
-    def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything that the scene is, as a description for JSON and arrays by name."""
-        arrays: dict[str, NDArray[Any]] = {}
-        description = {
-            "name": self.name,
-            "timestep": self.timestep,
-            "iterations": self.iterations,
-            "growth_depth": self.growth_depth,
-            "search_depth": self.search_depth,
-            "camera": self.camera,
-            "shapes": [describe_shape(shape, f"shape/{i}", arrays) for i, shape in enumerate(self.shapes)],
-            "body_names": {str(body_id): name for body_id, name in self.body_names.items()},
-        }
-        arrays["gravity"] = self.gravity
-        arrays["ignored"] = self.ignored_explicitly
-        for table_name in TABLES:
-            for name, column in self._table(table_name).to_arrays().items():
-                arrays[f"{table_name}/{name}"] = column
-        for name, value in MAY_BE_MISSING.items():
-            if (arrays[name] == value).all():
-                del arrays[name]
-        self.sensors.describe(description, arrays)
-        if self.glued:
-            description["glued"] = pack_glued(self.glued, arrays)
-        if self.motions:
-            arrays |= {f"motions/{name}": array for name, array in pack_motions(self.motions).items()}
-        if self.fields:
-            arrays |= {f"fields/{name}": array for name, array in pack_fields(self.fields).items()}
-            description["field_names"] = [one.field.name for one in self.fields if one.field is not None]
-        return description, arrays
-
-    @staticmethod
-    def restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]], trusted: bool = False) -> Scene:
-        """The scene that `describe` described; its tables are these arrays, where they fit. Nothing is checked but
-        the shapes, and they are not either where the description is trusted."""
-        scene = Scene(
-            description["name"],
-            gravity=arrays["gravity"],
-            timestep=description["timestep"],
-            iterations=description["iterations"],
-            growth_depth=description["growth_depth"],
-            search_depth=description["search_depth"],
-        )
-        camera = description["camera"]
-        scene.camera = None if camera is None else (tuple(camera[0]), tuple(camera[1]))
-        scene.shapes = [restore_shape(entry, arrays, trusted) for entry in description["shapes"]]
-        scene._shape_ids = {shape: i for i, shape in enumerate(scene.shapes)}
-        for table_name in TABLES:
-            columns = scene._table(table_name)
-            given = {name: arrays.get(f"{table_name}/{name}") for name in columns}
-            count = len(arrays[f"{table_name}/{next(iter(columns))}"])
-            for name in (name for name, column in given.items() if column is None):
-                shape, dtype = TABLES[table_name][name]
-                given[name] = np.full((count, *shape), MAY_BE_MISSING[f"{table_name}/{name}"], dtype)
-            columns.adopt({name: column for name, column in given.items() if column is not None})
-        scene.body_names = {int(body_id): name for body_id, name in description["body_names"].items()}
-        scene._body_ids = {name: body_id for body_id, name in scene.body_names.items()}
-        if "motions/ids" in arrays:
-            scene.motions = unpack_motions({name: arrays[f"motions/{name}"] for name in MOTION_ARRAYS})
-        if "fields/kinds" in arrays:
-            references = description.get("field_references") if trusted else None
-            scene.fields = unpack_fields(
-                {name: arrays[f"fields/{name}"] for name in FIELD_ARRAYS},
-                description["field_names"],
-                lambda i: None if references is None else find_function(references[i]),
-            )
-        scene.sensors.restore(description, arrays)
-        scene.glued = unpack_glued(description.get("glued", []), arrays, trusted)
-        if len(arrays["ignored"]):
-            scene.ignore(arrays["ignored"][:, 0], arrays["ignored"][:, 1])
-        return scene
-
-    @property
-    def extent(self) -> tuple[int, int, int]:
-        """How many shapes, bodies and joints there are: numbers only grow."""
-        return len(self.shapes), self.body_count, self.joint_count
-
-    def first(self, extent: tuple[int, int, int]) -> Scene:
-        """The scene as it was when it had this extent."""
-        shapes, *counts = extent
-        description, arrays = self.describe()
-        for table_name, count in zip(("bodies", "joints"), counts, strict=True):
-            arrays |= {name: array[:count] for name, array in arrays.items() if name.startswith(f"{table_name}/")}
-        names = {key: name for key, name in description["body_names"].items() if int(key) < counts[0]}
-        scene = Scene.restore(
-            {**description, "shapes": description["shapes"][:shapes], "body_names": names}, arrays, True
-        )
-        scene.fields = list(self.fields)
-        return scene
-
-    def since(self, extent: tuple[int, int, int]) -> NDArray[np.uint8]:
-        """What was added since the scene had this extent, as bytes for `extend`."""
-        arrays: dict[str, NDArray[Any]] = {}
-        shapes, bodies, joints = extent
-        added = [describe_shape(self.shapes[i], f"shape/{i}", arrays) for i in range(shapes, len(self.shapes))]
-        names = {str(i): self.body_names[i] for i in range(bodies, self.body_count) if i in self.body_names}
-        for table_name, first in (("bodies", bodies), ("joints", joints)):
-            for name, column in self._table(table_name).views().items():
-                value = MAY_BE_MISSING.get(f"{table_name}/{name}")
-                if value is None or (column[first:] != value).any():
-                    arrays[f"{table_name}/{name}"] = column[first:]
-        packed = pack_arrays(arrays, {"extent": extent, "shapes": added, "body_names": names})
-        return np.frombuffer(b"".join(packed), np.uint8)
-
-    def extend(self, added: NDArray[np.uint8]) -> None:
-        """Add what another scene, which began as this one, has more; what is here already is left as it is. Nothing is
-        checked."""
-        self._extend(*unpack_arrays(added.copy()), trusted=True)  # a message's memory is soon another's
-
-    def _extend_checked(self, added: NDArray[np.uint8]) -> None:
-        """Add what comes next to this very scene; `check` has to follow. Errors as those of `restore`."""
-        arrays, description = unpack_arrays(added)
-        if description["extent"] != list(self.extent):
-            raise ValueError(f"added to {description['extent']}, expected {list(self.extent)}")
-        for table_name in ("bodies", "joints"):
-            columns = {f"{table_name}/{name}": shape for name, (shape, _) in TABLES[table_name].items()}
-            count = len(arrays[next(iter(columns))])
-            for name, shape in columns.items():
-                if name in MAY_BE_MISSING and name not in arrays:
-                    arrays[name] = np.full((count, *shape), MAY_BE_MISSING[name])
-                if arrays[name].shape != (count, *shape):
-                    raise KeyError(name)
-        _check_numbers(arrays)
-        before = len(self.shapes)
-        self._extend(arrays, description, trusted=False)
-        if len(self.shapes) != before + len(description["shapes"]):
-            raise ValueError("shapes that are there already")
-
-    def _extend(self, arrays: dict[str, NDArray[Any]], description: dict[str, Any], trusted: bool) -> None:
-        shapes, *firsts = description["extent"]
-        for entry in description["shapes"][len(self.shapes) - shapes :]:
-            self._shape_id(restore_shape(entry, arrays, trusted))
-        for table_name, first in zip(("bodies", "joints"), firsts, strict=True):
-            columns = self._table(table_name)
-            there = len(columns) - first
-            rows: dict[str, Any] = {}
-            for name in columns:
-                column = arrays.get(f"{table_name}/{name}")
-                rows[name] = MAY_BE_MISSING[f"{table_name}/{name}"] if column is None else column[there:]
-            columns.append(len(next(iter(rows.values()))), rows)
-        self.body_names |= {int(body_id): name for body_id, name in description["body_names"].items()}
-        self._body_ids |= {name: int(body_id) for body_id, name in description["body_names"].items()}
-
-    def _table(self, name: str) -> Columns:
-        return {"bodies": self.bodies, "statics": self.statics, "joints": self.joints}[name]
-
-    def check(self) -> None:
-        """Check again what is checked when things are added, and engines rely on: for a scene that was read."""
-        for name, columns in (("body", self.bodies), ("static body", self.statics)):
-
-            def title(row: int, name: str = name) -> str:
-                return f"{name} {row}"
-
-            count = len(columns)
-            integer_rows("shape number", columns.shape_id, count, title, 0, len(self.shapes) - 1)
-            as_rows("position", columns.position, count, (3,), title)
-            unit_quaternions(columns.quaternion, count, title)
-            surface = np.stack([columns.friction, columns.restitution, columns.rolling_friction], 1)
-            as_rows("surface", surface, count, (3,))
-            for rule in ("friction_combine", "restitution_combine"):
-                integer_rows(rule, getattr(columns, rule), count, title, 0, len(COMBINE_RULES) - 1)
-        bodies, joints = self.bodies, self.joints
-        self.bounding_radii()  # every body's shape can move
-        positive_rows("mass", bodies.mass, len(bodies), self.body_title)
-        inertia_rows(bodies.inertia, len(bodies), self.body_title)
-        for name in ("hit_impulse", "hit_speed"):
-            positive_rows(name, getattr(bodies, name), len(bodies), self.body_title, infinite=True)
-        as_rows("velocity", np.concatenate([bodies.linear_velocity, bodies.angular_velocity], 1), len(bodies), (6,))
-        integer_rows("joint kind", joints.kind, len(joints), None, 0, len(KINDS) - 1)
-        self._check_joint_bodies(joints.body_a, joints.body_b, lambda row: f"joint {row}")
-        for frame in (joints.frame_a, joints.frame_b):
-            as_rows("anchor", frame[:, :3], len(joints), (3,), "joint")
-            unit_quaternions(frame[:, 3:], len(joints), lambda row: f"joint {row}")
-        if not ((joints.break_force > 0).all() and (joints.break_torque > 0).all()):
-            raise ValueError("break strengths")
-        check_bonds(joints, f"scene {self.name!r}: ")
-        pushes = np.stack([joints.drive_stiffness, joints.drive_damping, joints.drive_max_force, joints.friction])
-        if (pushes < 0).any() or np.isinf(pushes[[0, 1, 3]]).any():
-            raise ValueError("drives or friction")
-        as_rows("drive", np.concatenate([joints.drive_position, joints.drive_velocity], 1), len(joints), (12,))
-        as_rows("gear ratio", joints.gear_ratio[:, None], len(joints), (1,))
-        if (joints.body_b[joints.kind == JointKind.GEAR] == WORLD).any():
-            raise ValueError("gears")
-        if not (joints.upper[joints.kind == JointKind.DISTANCE, 0] > 0).all():
-            raise ValueError("distances")
-        as_rows("surface velocity", self.statics.surface_velocity, self.static_count, (6,))
-        for one in self.fields:
-            if (
-                one.bodies is not None
-                and len(one.bodies)
-                and not 0 <= one.bodies.min() <= one.bodies.max() < len(bodies)
-            ):
-                raise ValueError("bodies of a field")
-        self._check_sensors()
-        check_glued(self.glued, len(bodies))
-        if not set(self.motions) <= set(range(self.static_count)):
-            raise ValueError("kinematic bodies")
-        if (joints.lower > joints.upper).any() or not set(self.body_names) <= set(range(len(bodies))):
-            raise ValueError("limits or names")
-
-    def _check_sensors(self) -> None:
-        sensors, count = self.sensors, len(self.sensors)
-        integer_rows("shape number", sensors.shape_id, count, sensors.title, 0, len(self.shapes) - 1)
-        as_rows("position", sensors.position, count, (3,), sensors.title)
-        unit_quaternions(sensors.quaternion, count, sensors.title)
-        for number in range(count):
-            if isinstance(self.shapes[sensors.shape_id[number]], TriangleMesh | HeightField):
-                raise ValueError("a sensor that is a mesh")
-            if sensors.body[number] != IN_WORLD:
-                self._check_sensor_body(int(sensors.body[number]), sensors.title(number))
-        if not set(sensors.names) <= set(range(count)) or len(set(sensors.names.values())) < len(sensors.names):
-            raise ValueError("names of sensors")
+        return scene_from_bytes(Scene, read_file(path, machine_memory()), str(path))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scene) and self.to_bytes() == other.to_bytes()
+        return isinstance(other, Scene) and scene_to_bytes(self) == scene_to_bytes(other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -878,16 +462,6 @@ class Scene:
         return f"Scene({self.name!r}: {counts})"
 
     # ---- inside --------------------------------------------------------------------------------------------------
-
-    def _title(self, name: str | None, row: int = 0) -> str:
-        number = self.body_count + row
-        return f"body {number} ({name!r})" if name else f"body {number}"
-
-    def _shape_id(self, shape: StaticShape) -> int:
-        if shape not in self._shape_ids:
-            self._shape_ids[shape] = len(self.shapes)
-            self.shapes.append(shape)
-        return self._shape_ids[shape]
 
     def _moving_shapes(
         self, shape: MovingShape | Sequence[MovingShape], count: int, title: Any
@@ -913,20 +487,6 @@ class Scene:
                 raise LapjointError(f"{title(row)}: the name is already taken by body {taken[name]}")
             taken[name] = self.body_count + row
 
-    def _check_joint_bodies(self, body_a: NDArray[Any], body_b: NDArray[Any], title: Any) -> None:
-        """Refuse joints to missing bodies, from the WORLD, or from a body to itself."""
-        for side, ids, lowest in (("a", body_a, 0), ("b", body_b, WORLD)):
-            missing = np.flatnonzero((ids < lowest) | (ids >= self.body_count))
-            if len(missing):
-                row = int(missing[0])
-                raise LapjointError(
-                    f"{title(row)}: body {side} is {ids[row]}, but there are {self.body_count} bodies"
-                    + (" (only body b may be the WORLD)" if ids[row] == WORLD else "")
-                )
-        same = np.flatnonzero(body_a == body_b)
-        if len(same):
-            raise LapjointError(f"{title(int(same[0]))}: joins {self.body_title(body_a[same[0]])} to itself")
-
     def _in_body_frame(self, body: NDArray[np.int64], anchors: Array, turns: Array) -> Array:
         world = body == WORLD
         positions, quaternions = self._poses(body)
@@ -937,13 +497,6 @@ class Scene:
     def _poses(self, body_ids: NDArray[np.int64]) -> tuple[Array, Array]:
         """Where bodies stand now."""
         return self.bodies.position[body_ids], self.bodies.quaternion[body_ids]
-
-
-def _check_numbers(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse tables, with a KeyError, that have what is not a number."""
-    for name in (name for name in arrays if name.partition("/")[0] in TABLES):
-        if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
-            raise KeyError(name)
 
 
 def _one_or_each(shape: Any, count: int, title: Any) -> list[Any]:

@@ -12,13 +12,14 @@ import numpy as np
 from ..arrays.packing import pack_arrays, unpack_arrays
 from .field_functions import reference_of
 from .scene import Scene
+from .serialize import describe_scene, restore_scene
 
 
 class SceneLayout:
     """A scene as bytes, ready to be written to a block of memory of `size` bytes."""
 
     def __init__(self, scene: Scene) -> None:
-        description, arrays = scene.describe()
+        description, arrays = describe_scene(scene)
         functions = [one.field.function for one in scene.fields if one.field is not None]
         if functions:  # whoever reads it imports them
             description["field_references"] = [reference_of(function, "field") for function in functions]
@@ -36,4 +37,4 @@ class SceneLayout:
 def read_scene(block: Any) -> Scene:
     """The scene in a buffer. Its tables are the buffer's memory, and can only be read."""
     arrays, description = unpack_arrays(memoryview(block).toreadonly())
-    return Scene.restore(description, arrays, trusted=True)
+    return restore_scene(Scene, description, arrays, trusted=True)

@@ -15,7 +15,9 @@ from ..algorithms.membership import WORD, column_of, resized
 from ..arrays.checks import as_rows
 from ..arrays.state import Arrays, PartState
 from ..scene import STATE_SIZE, Scene
+from ..scene.content import checked_ids
 from ..scene.living import LivingScene
+from ..scene.serialize import added_since
 from ..workers.codec import array_bytes
 from ..workers.messages import Motions, StepCommand, StepReply
 from .drives import Drives
@@ -138,7 +140,7 @@ class CommandBuilder:
         self._iterations = iterations
 
     def add_forces(self, scene: Scene, body_ids: ArrayLike, forces: ArrayLike, torques: ArrayLike | None) -> None:
-        ids = scene.checked_ids(body_ids, "bodies.add_forces")
+        ids = checked_ids(scene, body_ids, "bodies.add_forces")
 
         def title(row: int) -> str:
             return scene.body_title(ids[row])
@@ -194,7 +196,7 @@ class CommandBuilder:
         were set, since they were told."""
         told: dict[str, Any] = {}
         if self._extent != self._scene.extent:
-            told["added"], self._extent = self._scene.since(self._extent), self._scene.extent
+            told["added"], self._extent = added_since(self._scene, self._extent), self._scene.extent
         if self._tells_all_broken:
             told |= {"broken": self.broken, "sets_broken": True}
         elif self._breaks:

@@ -12,6 +12,7 @@ from ..algorithms.membership import WORD
 from ..arrays.checks import integer_rows
 from ..engines import ContactPoints
 from ..errors import LapjointError
+from ..scene.content import checked_ids
 from ..scene.living import LivingScene
 from ..workers.questions import Arrays, Question, ask
 from ..workers.readings import CONTACT_FORCES, CONTACT_POINTS, JOINT_FORCES
@@ -109,7 +110,7 @@ def checked_numbers(scene: LivingScene, numbers: ArrayLike, what: str) -> Ids:
         raise LapjointError(
             f"{what}: static body {-1 - number} does not exist, the scene has {scene.static_count} static bodies"
         )
-    scene.checked_ids(rows[rows >= 0], what)
+    checked_ids(scene, rows[rows >= 0], what)
     return rows
 
 

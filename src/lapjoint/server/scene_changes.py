@@ -12,6 +12,7 @@ from ..arrays.pages import trim
 from ..engines import check_engines, check_inertias, supports
 from ..errors import LapjointError
 from ..params.engine_choice import EngineChoice
+from ..scene.content import states_from
 from ..scene.living import LivingScene
 from ..step_tables import TABLES
 from ..system.shortage import short_of
@@ -56,8 +57,8 @@ def _give_workers(core: Core, first: int) -> None:
     with short_of(f"{scene.body_count:,} bodies"):
         core.runtime.set_body_count(scene.body_count, mail_room(core))
     states = core.runtime.states
-    workers = nearest_workers(scene.states_of(first), states[:first], now.membership, scene.spans)
-    states[first:] = scene.states_of(first)
+    workers = nearest_workers(states_from(scene, first), states[:first], now.membership, scene.spans)
+    states[first:] = states_from(scene, first)
     now.membership.add(workers)
     now.commands.add_bodies()
     now.repartition.add_bodies(now.membership)

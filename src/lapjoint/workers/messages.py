@@ -86,7 +86,7 @@ class StepCommand:
     forgets: bool = False
     """Whether to start without the impulses of before: they are those of later steps, from which all go back."""
     added: Bytes = _array(np.uint8)
-    """What the scene has more since the last command (Scene.since); a worker that has it already leaves it."""
+    """What the scene has more since the last command (`added_since`); a worker that has it already leaves it."""
     released: Ids = _array(np.int32, 2)
     """Runs of bodies, first and end, that are gone: their memory is not needed any more."""
     broken: Ids = _array(np.int32)

@@ -26,6 +26,7 @@ from ..errors import NotFiniteError, WorkerError
 from ..params import Params
 from ..scene import Scene
 from ..scene.motions import unpack_motions
+from ..scene.serialize import extend_scene
 from ..scene.titles import body_titles
 from .engine_states import StateParts
 from .kept import Kept
@@ -170,7 +171,7 @@ class Worker:
         """The scene has this more from now on, if it has anything more."""
         if len(added) == 0:
             return
-        self._scene.extend(added)
+        extend_scene(self._scene, added)
         if "added bodies" not in self._features:
             raise WorkerError(f"worker {self.index}: its engine takes no more bodies")
         self._engine.change(Changes(grown=True))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import LapjointError
+from ...scene.content import checked_ids
 from ...simulation import Simulation
 from .balls import BALLS, Balls
 from .hands import Pull, Pulls
@@ -163,7 +164,7 @@ class Steering:
         """Hold a body at a point of the world."""
 
         def hold(simulation: Simulation) -> None:
-            simulation.scene.checked_ids([body], "pull")
+            checked_ids(simulation.scene, [body], "pull")
             self.pulls.held = Pull.at(body, simulation.states[body], point)
 
         self.ask(hold)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ....arrays import rotation
 from ....scene import Scene
+from ....scene.content import ignored_explicitly
 from ....scene.sensors import IN_WORLD
 from ...draw.colors import to_linear
 from ...draw.output import replacing
@@ -96,7 +97,7 @@ def _settings(scene: Scene, bodies: list[int], count: int) -> dict[str, Any]:
     }
     if scene.camera is not None:
         own["camera"] = np.array(scene.camera, float).tolist()
-    pairs = np.unique(np.sort(scene.ignored_explicitly, axis=1), axis=0)
+    pairs = np.unique(np.sort(ignored_explicitly(scene), axis=1), axis=0)
     ignored = [[bodies[a], bodies[b]] for a, b in pairs.tolist() if b < count]
     return {**own, "ignored": ignored} if ignored else own
 

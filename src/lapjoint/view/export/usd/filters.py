@@ -10,6 +10,7 @@ from pxr import Sdf
 
 from ....files import usd_words as words
 from ....scene import Compound, Scene
+from ....scene.content import ignored_explicitly
 from ..filters import DEFAULT, Filter, may_touch
 from .layer import Prim, Types, add_apis, add_prim, numbered, put, relate
 from .shapes import part_names
@@ -53,7 +54,7 @@ def add_filters(parent: Prim, found: dict[Filter, list[Any]]) -> None:
 
 def add_filtered_pairs(layer: Sdf.Layer, scene: Scene, bodies: Sequence[Any], count: int) -> None:
     """Pairs of bodies that pass through each other."""
-    pairs = np.sort(scene.ignored_explicitly, axis=1)
+    pairs = np.sort(ignored_explicitly(scene), axis=1)
     apart: dict[int, list[int]] = {}
     for a, b in np.unique(pairs, axis=0).tolist():
         if b < count:
